@@ -1,0 +1,54 @@
+"""Every error that Crossover raises on purpose, in one tree.
+
+Each message is one sentence for the person who asked: what was wrong, the value, what would be right.
+A page or the command line shows it as it is. Anything else that escapes is a bug, not an answer.
+"""
+
+
+class CrossoverError(Exception):
+    """Root of the tree; `str(error)` is a sentence that can be shown."""
+
+
+class InvalidValue(CrossoverError):
+    """A field holds a value outside what is allowed.
+
+    Attributes:
+        field: name of the field as the link, the command line and the store spell it.
+        value: what was given.
+        allowed: what would be right, in words.
+    """
+
+    def __init__(self, field: str, value: object, allowed: str) -> None:
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+        super().__init__(f"{field} is {_shown(value)}, which is not allowed: it must be {allowed}.")
+
+
+class DeviceUnavailable(CrossoverError):
+    """A device was asked for that PyTorch does not see on this machine."""
+
+
+class DatasetUnavailable(CrossoverError):
+    """The files of a data set are not here and could not be downloaded."""
+
+
+class OutOfMemory(CrossoverError):
+    """A model and its batch do not fit into the memory of a device."""
+
+
+class StoreError(CrossoverError):
+    """The store cannot be written or read as a whole."""
+
+
+class ForeignFile(StoreError):
+    """One file is torn, hostile or not ours; it is named and skipped, the rest loads."""
+
+
+class JobError(CrossoverError):
+    """A job could not be queued, found or steered."""
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

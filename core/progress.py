@@ -1,0 +1,65 @@
+"""What a running measurement says of itself: small plain data that travel from the worker to a page.
+
+Written between timed blocks, never inside one. Not a result: results are rows in the store.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContenderProgress:
+    """How far one contender is.
+
+    Attributes:
+        contender: written form, e.g. `cpu` or `cuda:0`.
+        steps: steps trained so far, at most `total_steps` are shown.
+        total_steps: steps of the whole training.
+        step_s: median seconds a step over the blocks so far, None before the first.
+        threads: CPU threads in use, None before they are chosen.
+        loss_steps: last step of each segment of the loss curve.
+        losses: mean training loss of each segment.
+        loss_seconds: seconds of training (median step × steps) at each entry of `loss_steps`.
+    """
+
+    contender: str
+    steps: int = 0
+    total_steps: int = 0
+    step_s: float | None = None
+    threads: int | None = None
+    loss_steps: tuple[int, ...] = ()
+    losses: tuple[float, ...] = ()
+    loss_seconds: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a measurement is.
+
+    Attributes:
+        phase: what is being done, for people, e.g. "trying thread counts".
+        elapsed_s: seconds since the measurement began.
+        budget_s: seconds it may take.
+        pairs: rounds of blocks done, one block of every contender each.
+        contenders: in the order of the experiment.
+    """
+
+    phase: str
+    elapsed_s: float = 0.0
+    budget_s: float = 0.0
+    pairs: int = 0
+    contenders: tuple[ContenderProgress, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a status file."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """Read `to_json`'s data back."""
+        contenders = tuple(ContenderProgress(**_with_tuples(entry)) for entry in data.get("contenders", ()))
+        return cls(**{**data, "contenders": contenders})
+
+
+def _with_tuples(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}

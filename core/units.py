@@ -1,0 +1,63 @@
+"""How numbers are written for people: durations, counts, bytes, operations and ratios.
+
+Pure text; nothing here measures or computes a statistic.
+"""
+
+import math
+
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_DECIMAL = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """`value` to `digits` significant digits, without an exponent: 0.01234 → "0.0123"."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else str(value)
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{places}f}"
+
+
+def duration(seconds: float) -> str:
+    """A time with its unit: 0.00123 → "1.23 ms", 93 → "1 min 33 s"."""
+    if not math.isfinite(seconds):
+        return "unknown"
+    if seconds >= 60:
+        minutes, rest = divmod(round(seconds), 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+    for size, unit in _TIMES:
+        if seconds >= size:
+            return f"{significant(seconds / size)} {unit}"
+    return f"{significant(seconds / 1e-9)} ns" if seconds > 0 else "0 s"
+
+
+def count(number: int) -> str:
+    """A whole number with separators: 703142 → "703,142"."""
+    return f"{number:,}"
+
+
+def operations(flops: float) -> str:
+    """Floating-point operations: 2.4e9 → "2.4 GFLOP"."""
+    for size, prefix in _DECIMAL:
+        if flops >= size:
+            return f"{significant(flops / size)} {prefix}FLOP"
+    return f"{significant(flops)} FLOP"
+
+
+def memory(amount_bytes: float) -> str:
+    """An amount of memory in binary units: 1536 → "1.50 KiB"."""
+    for size, unit in _BINARY:
+        if amount_bytes >= size:
+            return f"{significant(amount_bytes / size)} {unit}"
+    return f"{amount_bytes:.0f} B"
+
+
+def ratio(value: float) -> str:
+    """A speedup: 4.1 → "4.10×". Never a percentage."""
+    return f"{significant(value)}×"
+
+
+def share(fraction: float) -> str:
+    """A part of a whole: 0.784 → "78 %"."""
+    return f"{100 * fraction:.0f} %"

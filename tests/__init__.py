@@ -1,0 +1,1 @@
+"""Tests of Crossover; `tests.rows` makes rows for all of them."""
