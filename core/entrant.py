@@ -1,0 +1,375 @@
+"""One contender while it is measured: its network, its training, and every raw value read off it so far.
+
+An entrant starts up, warms up, runs block after block when it is told to, and is taken apart at the end. It
+decides nothing about the others, the budget or the end; `core.trial` does.
+"""
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from core import batches, devices, networks, phases, units
+from core.batches import Feed
+from core.datasets import Data, Split
+from core.errors import OutOfMemory
+from core.experiment import BEST_THREADS, Contender, Point
+from core.progress import ContenderProgress
+from core.results.environment import LoadMeter
+from core.results.schema import Outcome
+from core.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Reading, Timer, block_steps
+from core.training import LossCurve, Training, classify
+
+WARM_UP_STEPS = 10
+WARM_UP_S = 0.25
+DISCARDED_BLOCKS = 2
+"""A fixed warm-up for every device: at least so many steps and so long, then blocks that are not used.
+
+"Until it is stable" would warm devices unequally, and some never are (pyperf's argument, arXiv 1602.00602)."""
+
+SIZING_TRIES = 5
+"""Discarded blocks may show that blocks are too short; they are made longer at most this often."""
+
+LEAD_IN_S = 0.02
+LEAD_IN_STEPS = 2
+"""Untimed training before each block: caches refill, and a device wakes up that idled through the others' blocks."""
+
+EPOCH_CHECK_LIMIT_S = 2.0
+EPOCH_CHECK_SHARE = 0.1
+"""A whole epoch is run in one piece if it takes at most so long, or that share of the budget."""
+
+TRAIN_ACCURACY_SAMPLES = 10_000
+"""Training samples that are classified at the end; enough for 1 % and quick on a slow device."""
+
+
+@dataclass(kw_only=True)
+class Record:
+    """Raw values of one contender, named as the columns they become."""
+
+    threads: int = 0
+    threads_tried: list[int] = field(default_factory=list)
+    threads_tried_step_s: list[float] = field(default_factory=list)
+    lead_in_steps: int = 0
+    warmup_steps: list[int] = field(default_factory=list)
+    warmup_s: list[float] = field(default_factory=list)
+    block_pair: list[int] = field(default_factory=list)
+    block_first_step: list[int] = field(default_factory=list)
+    block_steps: list[int] = field(default_factory=list)
+    block_begin_ns: list[int] = field(default_factory=list)
+    block_end_ns: list[int] = field(default_factory=list)
+    block_load: list[float] = field(default_factory=list)
+    block_steal: list[float] = field(default_factory=list)
+    block_switches: list[int] = field(default_factory=list)
+    block_clock_mhz: list[float] = field(default_factory=list)
+    resumed_at_block: list[int] = field(default_factory=list)
+    startup_device_s: float | None = None
+    startup_build_s: float | None = None
+    startup_transfer_s: float | None = None
+    startup_first_step_s: float | None = None
+    epoch_check_s: float | None = None
+    breakdown_loader_s: tuple[float, ...] = ()
+    breakdown_transfer_s: tuple[float, ...] = ()
+    breakdown_forward_s: tuple[float, ...] = ()
+    breakdown_backward_s: tuple[float, ...] = ()
+    breakdown_optimizer_s: tuple[float, ...] = ()
+    busy_step_s: tuple[float, ...] = ()
+    train_accuracy: float | None = None
+    validation_accuracy: float | None = None
+    confusion: tuple[int, ...] = ()
+    predictions: tuple[int, ...] = ()
+
+    def columns(self) -> dict[str, Any]:
+        """Values for a row: lists become tuples, predictions bytes."""
+        values = {name: tuple(v) if isinstance(v, list) else v for name, v in dataclasses.asdict(self).items()}
+        return {**values, "predictions": bytes(self.predictions)}
+
+
+class Entrant:
+    """One contender in the measurement of one point.
+
+    Attributes:
+        contender: what was asked for.
+        info: facts of its device.
+        record: raw values so far.
+        curve: losses so far.
+        outcome: how it ended; None while it goes on.
+        message: the reason where it did not end well.
+    """
+
+    def __init__(self, contender: Contender, point: Point, data: Data, *, seed: int) -> None:
+        """Take a contender whose device was found; nothing is put on the device yet."""
+        self.contender = contender
+        self.info = devices.find(contender.device)
+        self.record = Record(threads=contender.threads)
+        self.curve = LossCurve(total_steps=point.total_steps)
+        self.outcome: Outcome | None = None
+        self.message = ""
+        self._point, self._data, self._seed = point, data, seed
+        self._device = devices.open_device(contender.device)
+        self._timer = Timer(device=self._device)
+        self._meter = LoadMeter()
+        self._training: Training | None = None
+        self._final: list[Tensor] | None = None
+        self._saved: dict[str, Any] | None = None
+        self._block_steps = MIN_BLOCK_STEPS
+
+    @property
+    def training(self) -> Training:
+        """The training, once it was started."""
+        if self._training is None:
+            message = "the entrant has not been started"
+            raise RuntimeError(message)
+        return self._training
+
+    @property
+    def steps(self) -> int:
+        """Steps trained so far."""
+        return self._training.steps if self._training else 0
+
+    @property
+    def trained(self) -> bool:
+        """Whether every epoch was trained."""
+        return self._final is not None
+
+    @property
+    def step_s(self) -> float | None:
+        """Median seconds a step over the blocks, or over the last warm-up block before there is one."""
+        record = self.record
+        if record.block_steps:
+            readings = zip(record.block_begin_ns, record.block_end_ns, record.block_steps, strict=True)
+            return statistics.median((end - begin) / 1e9 / steps for begin, end, steps in readings)
+        return record.warmup_s[-1] / record.warmup_steps[-1] if record.warmup_s else None
+
+    def require_memory(self) -> None:
+        """Refuse a training that cannot fit, before the system has to kill someone for it.
+
+        Raises:
+            OutOfMemory: network, batch and data need more than the device has free.
+        """
+        needed = self._point.network.memory_bytes(self._point.batch_size)
+        samples = self._data.train.samples
+        if self._point.data_path == "resident":
+            needed += samples.numel() * samples.element_size()
+        free = self._device.free_bytes()
+        if needed > free:
+            have = f"{units.memory(free)} of {self.contender.device} are free"
+            message = f"The training needs about {units.memory(needed)}, but {have}."
+            raise OutOfMemory(message)
+
+    def try_threads(self, candidates: tuple[int, ...], *, rounds: int, block_s: float) -> Iterator[None]:
+        """Choose the thread count that trains fastest, on a training that is thrown away.
+
+        Counts take turns, so that a disturbance meets all of them; the medians decide. Yields between timings.
+        Comes after `start`, whose first step is therefore trained with torch's own choice of threads.
+        """
+        trial = self._start(first_step=0)
+        times: dict[int, list[float]] = {threads: [] for threads in candidates}
+        step_s = self._timer.time(lambda: trial.advance(2)).seconds / 2
+        for _ in range(rounds):
+            for threads in candidates:
+                yield
+                torch.set_num_threads(threads)
+                trial.advance(1)
+                steps = max(1, math.ceil(block_s / step_s))
+                step_s = self._timer.time(partial(trial.advance, steps)).seconds / steps
+                times[threads].append(step_s)
+                trial.read_losses()
+        medians = {threads: statistics.median(values) for threads, values in times.items()}
+        self.record.threads = min(medians, key=medians.__getitem__)
+        self.record.threads_tried = list(medians)
+        self.record.threads_tried_step_s = list(medians.values())
+
+    def start(self) -> None:
+        """Put data and network on the device and train the first step: the start-up, timed part by part."""
+        record = self.record
+        record.startup_device_s = devices.initialise(self.contender.device)
+        if self._point.data_path == "resident":
+            record.startup_transfer_s = self._timer.time(self._move_data).seconds
+        record.startup_build_s = self._timer.time(self._build).seconds
+        record.startup_first_step_s = self._timer.time(lambda: self.training.advance(1)).seconds
+        self._settle()
+
+    def warm_up(self, allowance_s: float) -> Iterator[None]:
+        """Train until warm, and find how many steps make a block. Yields between timings.
+
+        Args:
+            allowance_s: seconds after which a slow training counts as warm all the same.
+        """
+        record, spent, steps = self.record, 0.0, 1
+        while (steps <= WARM_UP_STEPS or spent < WARM_UP_S) and spent < allowance_s:  # 1 + 2 + 4 + … = steps - 1 so far
+            spent += self._warm_up_block(steps)
+            steps *= 2
+            yield
+        self._block_steps = block_steps(record.warmup_s[-1] / record.warmup_steps[-1])
+        fitting = tries = 0
+        while fitting < DISCARDED_BLOCKS and spent < allowance_s:
+            seconds = self._warm_up_block(self._block_steps)
+            spent += seconds
+            yield
+            if seconds >= MIN_BLOCK_S or tries == SIZING_TRIES:
+                fitting += 1
+            else:
+                fitting, tries = 0, tries + 1
+                self._block_steps = max(self._block_steps + 1, block_steps(seconds / self._block_steps))
+        step_s = record.warmup_s[-1] / record.warmup_steps[-1]
+        record.lead_in_steps = max(LEAD_IN_STEPS, math.ceil(LEAD_IN_S / step_s)) + self._prefetched
+
+    def block(self, pair: int) -> None:
+        """Lead in, then time one block of training, as block of round `pair`."""
+        record, training = self.record, self.training
+        self._make_room(record.lead_in_steps + self._block_steps)
+        self._use_threads()
+        self._meter.read()
+        training.advance(record.lead_in_steps)
+        first_step = training.steps
+        reading = self._timer.time(lambda: training.advance(self._block_steps))
+        self._keep(pair, first_step, reading)
+        self._settle()
+
+    def take_apart(self, budget_s: float) -> None:
+        """Afterwards: a whole epoch in one piece, the parts of a step, and how long the device is busy with one."""
+        step_s, record = self.step_s or 0.0, self.record
+        epoch_s = self._point.steps_per_epoch * step_s
+        self._use_threads()
+        if epoch_s <= max(EPOCH_CHECK_LIMIT_S, EPOCH_CHECK_SHARE * budget_s):
+            epochs = math.ceil(MIN_BLOCK_S / epoch_s)
+            self.training.advance(record.lead_in_steps)
+            piece = self._timer.time(lambda: self.training.advance(epochs * self._point.steps_per_epoch))
+            record.epoch_check_s = piece.seconds / epochs
+        parts = phases.take_apart(self.training, self._timer, step_s=step_s)
+        for name, values in dataclasses.asdict(parts).items():
+            setattr(record, f"breakdown_{name}", values)
+        record.busy_step_s = phases.busy_step_s(self.training, self._timer, self._device.torch, step_s=step_s)
+        self.training.read_losses()
+
+    def examine(self) -> None:
+        """Classify with the weights at the end of the last epoch, or with those that the budget allowed."""
+        if self._final is not None:
+            self.training.set_weights(self._final)
+        train = self._right(self._data.train, at_most=TRAIN_ACCURACY_SAMPLES)
+        self.record.train_accuracy = train
+        self.record.validation_accuracy = self._right(self._data.validation)
+        labels, classes = self._data.test.labels, self._point.network.classes
+        predicted = classify(self.training.network, self._data.test, self._device.torch)
+        counts = torch.bincount(labels * classes + predicted, minlength=classes * classes)
+        self.record.confusion = tuple(counts.tolist())
+        self.record.predictions = tuple(predicted.tolist())
+
+    def end(self, outcome: Outcome, message: str = "") -> None:
+        """Settle the outcome."""
+        self.outcome, self.message = outcome, message
+
+    def release(self) -> None:
+        """Drop network and data from the device."""
+        self._training, self._final, self._resident = None, None, None
+        self._device.release()
+
+    def progress(self) -> ContenderProgress:
+        """How far it is, for people."""
+        step_s = self.step_s
+        ends = self.curve.last_steps
+        return ContenderProgress(
+            contender=str(self.contender),
+            steps=min(self.steps, self._point.total_steps),
+            total_steps=self._point.total_steps,
+            step_s=step_s,
+            threads=self.record.threads or None,
+            loss_steps=ends,
+            losses=self.curve.means,
+            loss_seconds=tuple(step * step_s for step in ends) if step_s else (),
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Everything that `resume` needs, as tensors on the host and primitives."""
+        return {
+            "contender": str(self.contender),
+            "record": dataclasses.asdict(self.record),
+            "curve": dataclasses.asdict(self.curve),
+            "steps": self.steps,
+            "weights": [weight.cpu() for weight in self.training.weights()],
+            "final": None if self._final is None else [weight.cpu() for weight in self._final],
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on from an earlier process's state at the next `start`."""
+        self._saved = state
+        self.record = Record(**state["record"])
+        self.record.resumed_at_block = [*self.record.resumed_at_block, len(self.record.block_pair)]
+        self.curve = LossCurve(**state["curve"])
+
+    _resident: Split | None = None
+    _prefetched = 0
+
+    def _move_data(self) -> None:
+        self._resident = self._data.train.to(self._device.torch)
+
+    def _build(self) -> None:
+        saved = self._saved
+        self._training = self._start(first_step=saved["steps"] if saved else 0)
+        if saved:
+            self._training.set_weights(saved["weights"])
+            self._final = saved["final"] and [weight.to(self._device.torch) for weight in saved["final"]]
+            self._saved = None
+
+    def _start(self, *, first_step: int) -> Training:
+        """A fresh network in training, with a feed that begins at `first_step`."""
+        resident = self._data.train if self._resident is None else self._resident
+        network = networks.build(self._point.network, self._seed).to(self._device.torch)
+        feed: Feed = batches.feed(self._point, self._data, resident, self._device.torch, first_step=first_step)
+        self._prefetched = feed.prefetched
+        return Training(network, feed, learning_rate=self._point.learning_rate, steps=first_step)
+
+    def _use_threads(self) -> None:
+        """Train with this contender's threads from here on; the others have theirs."""
+        if self.record.threads != BEST_THREADS and torch.get_num_threads() != self.record.threads:
+            torch.set_num_threads(self.record.threads)
+
+    def _warm_up_block(self, steps: int) -> float:
+        self._make_room(steps)
+        self._use_threads()
+        seconds = self._timer.time(lambda: self.training.advance(steps)).seconds
+        self.record.warmup_steps.append(steps)
+        self.record.warmup_s.append(seconds)
+        self._settle()
+        return seconds
+
+    def _make_room(self, steps: int) -> None:
+        """Finish the last epoch untimed where it would end within the next `steps`, so that its weights can be kept."""
+        left = self._point.total_steps - self.training.steps
+        if 0 < left < steps:
+            self._use_threads()
+            self.training.advance(left)
+            self._settle()
+
+    def _settle(self) -> None:
+        """Read the losses, and keep the weights when the last epoch has just ended."""
+        self.curve.add(self.training.read_losses())
+        if self.training.steps == self._point.total_steps:
+            self._final = self.training.weights()
+
+    def _keep(self, pair: int, first_step: int, reading: Reading) -> None:
+        record, load = self.record, self._meter.read()
+        record.block_pair.append(pair)
+        record.block_first_step.append(first_step)
+        record.block_steps.append(self._block_steps)
+        record.block_begin_ns.append(reading.begin_ns)
+        record.block_end_ns.append(reading.end_ns)
+        record.block_load.append(load.load)
+        record.block_steal.append(load.steal)
+        record.block_switches.append(load.switches)
+        clock_mhz = self._device.clock_mhz()
+        if clock_mhz is not None:
+            record.block_clock_mhz.append(clock_mhz)
+
+    def _right(self, split: Split, *, at_most: int | None = None) -> float | None:
+        """Share of right answers, None where there is nothing to answer."""
+        predicted = classify(self.training.network, split, self._device.torch, at_most=at_most)
+        if not len(predicted):
+            return None
+        return float((predicted == split.labels[:at_most]).double().mean())

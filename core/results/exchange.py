@@ -1,0 +1,118 @@
+"""Rows in and out: files for other machines and programs, and files from them.
+
+What comes from elsewhere is checked as a whole before any of it is kept, keeps the name of the file it came in,
+and is only ever data: nothing is unpickled, evaluated or rendered.
+"""
+
+import base64
+import csv
+import dataclasses
+import io
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.errors import ForeignFile, StoreError
+from core.results.schema import SCHEMA, from_table
+from core.results.store import MAX_FILE_BYTES, Skipped, Store, read_file
+
+Format = Literal["parquet", "csv"]
+
+FORMULA_LEADS = ("=", "+", "-", "@", "\t", "\r")
+"""First characters that make a spreadsheet run a cell as a formula; such text gets an apostrophe in front."""
+
+ORIGIN_LENGTH = 80
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportReport:
+    """What became of a file.
+
+    Attributes:
+        added: rows that were new.
+        duplicates: rows that were there already, at least as complete.
+        refused: the file with the reason, if it was refused; then nothing was added.
+    """
+
+    added: int = 0
+    duplicates: int = 0
+    refused: tuple[Skipped, ...] = ()
+
+
+def export(trials: pa.Table, kind: Format) -> bytes:
+    """Rows as the bytes of one file.
+
+    Args:
+        trials: of `SCHEMA`.
+        kind: `parquet`, which `import_file` reads back; or `csv`, with lists as JSON and bytes in base64.
+    """
+    if kind == "csv":
+        return _csv(trials)
+    buffer = io.BytesIO()
+    pq.write_table(trials.cast(SCHEMA), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def import_file(source: Path | bytes, name: str, store: Store) -> ImportReport:
+    """Add the rows of a foreign parquet file to a store, all of them or none.
+
+    Args:
+        source: the file or its bytes.
+        name: of the file; kept with each row.
+        store: where the rows go, a file each.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    try:
+        rows = from_table(_read(source))
+    except ForeignFile as error:
+        return ImportReport(refused=(Skipped(name=name, reason=str(error)),))
+    known = {trial.trial_id: trial.steps for trial in store.trials()}
+    new = {row.trial_id: row for row in rows if row.steps > known.get(row.trial_id, -1)}
+    if new:
+        store.check_writable()
+    for row in new.values():
+        store.add(dataclasses.replace(row, origin=_origin(name)))
+    return ImportReport(added=len(new), duplicates=len(rows) - len(new))
+
+
+def _read(source: Path | bytes) -> pa.Table:
+    try:
+        size = len(source) if isinstance(source, bytes) else source.stat().st_size
+        if size > MAX_FILE_BYTES:
+            raise ForeignFile(f"it has {size:,} bytes, more than the {MAX_FILE_BYTES:,} that are read")
+        _, table = read_file(pa.BufferReader(source) if isinstance(source, bytes) else source)
+    except OSError as error:
+        raise StoreError(f"{source!s:.200} cannot be read: {error.strerror or error}.") from error
+    return table
+
+
+def _origin(name: str) -> str:
+    """A file's name without its folders and without characters that mean something elsewhere."""
+    return re.sub(r"[^\w.-]", "_", re.split(r"[/\\]", name)[-1])[:ORIGIN_LENGTH] or "unnamed"
+
+
+def _csv(trials: pa.Table) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(trials.column_names)
+    for row in trials.to_pylist():
+        writer.writerow([_cell(value) for value in row.values()])
+    return text.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    match value:
+        case str() if value.startswith(FORMULA_LEADS):
+            return f"'{value}"
+        case bytes():
+            return base64.b64encode(value).decode()
+        case list():
+            return json.dumps(value)
+    return value

@@ -1,0 +1,223 @@
+"""The one table of columns: names, types, units and meanings of everything that is kept of a trial.
+
+`Trial` is the row. The parquet schema, the column dictionary in data/README.md and the checks on foreign
+files are all derived from its fields. Raw values only: whatever can be computed from other columns is
+computed where it is read, so that a better statistic never needs a new measurement.
+"""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pyarrow as pa
+
+SCHEMA_VERSION = 1
+"""Raised when a column is added, removed or changes its meaning."""
+
+VERSION_KEY = b"crossover_schema_version"
+"""Key of the version in a parquet file's metadata."""
+
+Outcome = Literal["completed", "budget_spent", "diverged", "out_of_memory", "stopped", "interrupted"]
+
+OUTCOMES: dict[Outcome, str] = {
+    "completed": "every epoch was trained",
+    "budget_spent": "the time budget ended before the last epoch; times are valid",
+    "diverged": "the loss became NaN or infinite; times are valid, there is no classification report",
+    "out_of_memory": "the model and its batch did not fit; nothing was timed",
+    "stopped": "stopped by the user; what was measured by then is kept",
+    "interrupted": "the measuring process was killed; what it had saved is kept",
+}
+
+STRING, BOOL = pa.string(), pa.bool_()
+INT, FLOAT = pa.int64(), pa.float64()
+INTS, FLOATS = pa.list_(INT), pa.list_(FLOAT)
+BYTES = pa.binary()
+
+
+def column(kind: pa.DataType, meaning: str, *, unit: str = "", default: Any = dataclasses.MISSING) -> Any:
+    """A dataclass field that is a column of the table."""
+    metadata = {"type": kind, "unit": unit, "meaning": meaning}
+    if isinstance(default, tuple):
+        return field(default_factory=lambda: default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One point on one device: what was asked, on what, how it was measured, and every raw value.
+
+    Lists named `block_*` have one entry per timed block in the order of time; `warmup_*` are kept and never
+    summarised. Clock readings are of one monotonic host clock, so that intervals of trials measured on the
+    same machine since the same boot can be compared. Empty lists and None mean "not measured".
+    """
+
+    # Identity
+    trial_id: str = column(STRING, "unique name of this row, and of its file")
+    run_id: str = column(STRING, "the run in which contenders were measured together; pairs exist within one run only")
+    experiment_id: str = column(STRING, "name of the question: training, contenders and protocol")
+    started_at: str = column(STRING, "when the run began", unit="ISO 8601, UTC")
+    outcome: Outcome = column(STRING, "how it ended: " + "; ".join(f"`{k}`: {v}" for k, v in OUTCOMES.items()))
+    message: str = column(STRING, "the reason in one sentence where the outcome is not `completed`", default="")
+    origin: str = column(STRING, "name of the file this row was imported from; empty if measured here", default="")
+
+    # The training
+    dataset: str = column(STRING, "data set")
+    dataset_hash: str = column(STRING, "hash of the loaded samples, labels and split", unit="SHA-256, 16 digits")
+    samples: int = column(INT, "training samples", unit="samples")
+    test_samples: int = column(INT, "test samples", unit="samples")
+    model: str = column(STRING, "model family")
+    hidden_size: int = column(INT, "neurons of each hidden layer; 0 where the family has none", unit="neurons")
+    depth: int = column(INT, "layers as the family counts them; 0 where it has no depth", unit="layers")
+    width: int = column(INT, "factor on the channels of a CNN; 0 elsewhere")
+    parameters: int = column(INT, "trainable numbers")
+    flops_per_step: int = column(INT, "operations of forward and backward over one batch", unit="FLOP")
+    batch_size: int = column(INT, "samples of one step", unit="samples")
+    epochs: int = column(INT, "epochs that were asked for", unit="epochs")
+    steps_per_epoch: int = column(INT, "full batches in the training samples", unit="steps")
+    learning_rate: float = column(FLOAT, "of plain SGD")
+    data_path: str = column(STRING, "how data reached the device")
+    loader_workers: int = column(INT, "worker processes of the DataLoader", unit="processes")
+    shuffle: bool = column(BOOL, "whether each epoch had a new order")
+    seed: int = column(INT, "of weights, data and order")
+
+    # The device
+    contender: str = column(STRING, "device and threads as asked for, e.g. `cpu`, `cpu@1`, `cuda:0`")
+    device: str = column(STRING, "where the tensors lived")
+    device_kind: str = column(STRING, "`cpu`, `cuda`, `rocm`, `mps` or `xpu`")
+    device_name: str = column(STRING, "the device's own name")
+    device_memory_bytes: int = column(INT, "memory of the device; the host's for a CPU", unit="bytes")
+    device_driver: str = column(STRING, "driver and runtime of an accelerator", default="")
+    threads: int = column(INT, "CPU threads that served the training", unit="threads", default=0)
+    threads_tried: tuple[int, ...] = column(INTS, "thread counts tried first", unit="threads", default=())
+    threads_tried_step_s: tuple[float, ...] = column(FLOATS, "median time of each", unit="s per step", default=())
+
+    # The machine
+    machine_id: str = column(STRING, "hash of processor, usable cores, memory and system", unit="12 digits")
+    cpu_name: str = column(STRING, "processor")
+    cores: int = column(INT, "processor threads of the machine", unit="threads")
+    cores_usable: int = column(INT, "of these, left to us by affinity and quota", unit="threads")
+    memory_bytes: int = column(INT, "memory of the machine", unit="bytes")
+    system: str = column(STRING, "operating system and architecture")
+    python_version: str = column(STRING, "Python")
+    torch_version: str = column(STRING, "torch")
+    torchvision_version: str = column(STRING, "torchvision", default="")
+    app_version: str = column(STRING, "Crossover")
+    app_commit: str = column(STRING, "commit of the code, `+` where files were changed; empty if unknown")
+    omp_wait_policy: str = column(STRING, "OMP_WAIT_POLICY of the measuring process")
+
+    # The protocol
+    protocol_version: int = column(INT, "rows of different versions are never put beside each other")
+    precision: str = column(STRING, "arithmetic; `fp32` is strict, TF32 off")
+    execution: str = column(STRING, "`eager`")
+    drained: bool = column(BOOL, "whether the device was drained before every clock reading")
+    budget_s: float = column(FLOAT, "seconds the training was given", unit="s")
+    lead_in_steps: int = column(INT, "untimed steps of the same training before each block", unit="steps", default=0)
+
+    # Raw values
+    steps: int = column(INT, "steps trained, at most epochs × steps_per_epoch are part of the result", default=0)
+    warmup_steps: tuple[int, ...] = column(INTS, "steps of each warm-up block", unit="steps", default=())
+    warmup_s: tuple[float, ...] = column(FLOATS, "its time", unit="s", default=())
+    block_pair: tuple[int, ...] = column(INTS, "round in which the block was measured; equal numbers pair", default=())
+    block_first_step: tuple[int, ...] = column(
+        INTS,
+        "steps trained before the timed part of the block; past epochs × steps_per_epoch, training went on",
+        default=(),
+    )
+    block_steps: tuple[int, ...] = column(INTS, "steps timed in the block", unit="steps", default=())
+    block_begin_ns: tuple[int, ...] = column(INTS, "clock reading before", unit="ns, monotonic", default=())
+    block_end_ns: tuple[int, ...] = column(INTS, "clock reading after", unit="ns, monotonic", default=())
+    block_load: tuple[float, ...] = column(FLOATS, "load average over one minute after the block", default=())
+    block_steal: tuple[float, ...] = column(
+        FLOATS, "share of processor time taken by other guests of the host since the block before", default=()
+    )
+    block_switches: tuple[int, ...] = column(
+        INTS, "involuntary context switches of the process in the block and its lead-in", default=()
+    )
+    block_clock_mhz: tuple[float, ...] = column(
+        FLOATS, "clock of the accelerator after the block; empty where it cannot be read", unit="MHz", default=()
+    )
+    resumed_at_block: tuple[int, ...] = column(
+        INTS, "blocks before which another process took the training over from saved weights", default=()
+    )
+    loss_step: tuple[int, ...] = column(INTS, "last step of each segment of the loss curve", unit="steps", default=())
+    loss: tuple[float, ...] = column(FLOATS, "mean training loss of each segment", unit="nats", default=())
+    startup_device_s: float | None = column(
+        FLOAT, "first use of the device in a fresh process: context, libraries, one small step", unit="s", default=None
+    )
+    startup_build_s: float | None = column(FLOAT, "building the model on the device", unit="s", default=None)
+    startup_transfer_s: float | None = column(FLOAT, "copying resident data to the device", unit="s", default=None)
+    startup_first_step_s: float | None = column(FLOAT, "the first step of this training", unit="s", default=None)
+    epoch_check_s: float | None = column(
+        FLOAT, "one whole epoch trained in one piece afterwards, to check the blocks", unit="s", default=None
+    )
+    breakdown_loader_s: tuple[float, ...] = column(FLOATS, "making each batch", unit="s per step", default=())
+    breakdown_transfer_s: tuple[float, ...] = column(
+        FLOATS, "host-to-device transfer of each batch", unit="s per step", default=()
+    )
+    breakdown_forward_s: tuple[float, ...] = column(FLOATS, "forward pass and loss", unit="s per step", default=())
+    breakdown_backward_s: tuple[float, ...] = column(FLOATS, "backward pass", unit="s per step", default=())
+    breakdown_optimizer_s: tuple[float, ...] = column(
+        FLOATS, "clearing gradients and updating weights", unit="s per step", default=()
+    )
+    busy_step_s: tuple[float, ...] = column(
+        FLOATS,
+        "time for which the accelerator is busy with forward, backward and update when it never waits for the host; "
+        "empty on a CPU",
+        unit="s per step",
+        default=(),
+    )
+    train_accuracy: float | None = column(
+        FLOAT, "share of right answers on the training samples, the first 10,000 at most", default=None
+    )
+    validation_accuracy: float | None = column(FLOAT, "share of right answers on the validation samples", default=None)
+    confusion: tuple[int, ...] = column(
+        INTS, "test items by true class (rows) and predicted class (columns), row by row", unit="items", default=()
+    )
+    predictions: bytes = column(BYTES, "predicted class of every test item, one byte each, in order", default=b"")
+
+    @property
+    def block_s(self) -> tuple[float, ...]:
+        """Duration of each timed block in seconds."""
+        readings = zip(self.block_begin_ns, self.block_end_ns, strict=True)
+        return tuple((end - begin) / 1e9 for begin, end in readings)
+
+    @property
+    def step_s(self) -> tuple[float, ...]:
+        """Seconds a step of each timed block."""
+        return tuple(s / steps for s, steps in zip(self.block_s, self.block_steps, strict=True))
+
+
+COLUMNS: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(Trial)
+
+SCHEMA = pa.schema(
+    [pa.field(entry.name, entry.metadata["type"]) for entry in COLUMNS],
+    metadata={VERSION_KEY: str(SCHEMA_VERSION).encode()},
+)
+"""What every file of the store is written with, and read against."""
+
+
+def to_table(trials: list[Trial]) -> pa.Table:
+    """Rows as an Arrow table of `SCHEMA`."""
+    columns = {
+        entry.name: pa.array([getattr(trial, entry.name) for trial in trials], type=entry.metadata["type"])
+        for entry in COLUMNS
+    }
+    return pa.table(columns, schema=SCHEMA)
+
+
+def from_table(table: pa.Table) -> list[Trial]:
+    """Rows of a table of `SCHEMA`; lists come back as tuples."""
+    return [Trial(**_with_tuples(row)) for row in table.to_pylist()]
+
+
+def _with_tuples(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+
+
+def dictionary() -> str:
+    """The columns as a Markdown table: name, type, unit and meaning."""
+    lines = ["| column | type | unit | meaning |", "|---|---|---|---|"]
+    for entry in COLUMNS:
+        about = entry.metadata
+        lines.append(f"| `{entry.name}` | {about['type']} | {about['unit']} | {about['meaning']} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,80 @@
+"""The synchronized timer: drain, read, work, drain, read; one host clock for every device.
+
+An accelerator only queues what it is told, so a clock read without waiting for it times the queueing. Both
+readings are therefore taken with the device drained. Events are not used: a CPU has none and MPS's cannot be
+relied on, and two clocks cannot be compared as one. The timer knows nothing of training.
+"""
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+MIN_BLOCK_S = 0.1
+"""Shortest block worth reading the clock for: a drain costs up to tens of microseconds, here at most 1 in 10³."""
+
+MIN_BLOCK_STEPS = 5
+"""Fewest steps of a block, so that a block is a mean over steps also where steps are slow."""
+
+BLOCK_MARGIN = 1.1
+"""Blocks are sized a tenth longer than the minimum, so that noise leaves them above it."""
+
+Clock = Callable[[], int]
+"""Monotonic nanoseconds."""
+
+
+class Drainable(Protocol):
+    """Anything with a queue of work that can be waited for."""
+
+    def synchronize(self) -> None:
+        """Return when no work is left."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """Two readings of the clock with work in between, in nanoseconds."""
+
+    begin_ns: int
+    end_ns: int
+
+    @property
+    def seconds(self) -> float:
+        return (self.end_ns - self.begin_ns) / 1e9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timer:
+    """Times work on one device.
+
+    Attributes:
+        device: drained before each reading.
+        clock: `time.perf_counter_ns`, the highest-resolution monotonic clock (PEP 418), unless a test says otherwise.
+    """
+
+    device: Drainable
+    clock: Clock = time.perf_counter_ns
+
+    def read(self) -> int:
+        """Drain the device, then read the clock."""
+        self.device.synchronize()
+        return self.clock()
+
+    def time(self, work: Callable[[], object]) -> Reading:
+        """Do `work` once between two drained readings; the garbage collector rests meanwhile, as in timeit."""
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            begin = self.read()
+            work()
+            return Reading(begin_ns=begin, end_ns=self.read())
+        finally:
+            if collecting:
+                gc.enable()
+
+
+def block_steps(step_s: float) -> int:
+    """Steps that make a block long enough, given the seconds of one step."""
+    if step_s <= 0:
+        return MIN_BLOCK_STEPS
+    return max(MIN_BLOCK_STEPS, int(BLOCK_MARGIN * MIN_BLOCK_S / step_s) + 1)

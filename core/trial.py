@@ -1,0 +1,313 @@
+"""One measurement: every contender of an experiment trained in interleaved blocks, then taken apart and examined.
+
+The training itself is what is timed. Contenders start from the same weights and see the same batches; they take
+turns block by block, in random order within each round, so that whatever slows the machine meets all of them.
+Out of memory, divergence, a spent budget and a stop are outcomes of the rows. No file is read or written here.
+"""
+
+import dataclasses
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from core import datasets, devices
+from core.entrant import Entrant
+from core.errors import InvalidValue, OutOfMemory
+from core.experiment import BEST_THREADS, PROTOCOL_VERSION, Experiment
+from core.progress import Progress
+from core.results import environment
+from core.results.schema import Outcome, Trial
+
+TARGET_PAIRS = 20
+"""Rounds of blocks that are measured even where training is over sooner; it then goes on beyond its last epoch.
+
+At a noise of 5 % twenty pairs give the speedup to about ±4 % (95 %), in about five seconds for two devices."""
+
+THREAD_ROUNDS = 3
+THREAD_BLOCK_S = 0.03
+"""Each thread count is tried so often, for so long or one step."""
+
+WARM_UP_SHARE = 0.25
+"""Share of the budget after which slow contenders count as warm, all together."""
+
+SAVE_EVERY_S = 5.0
+SAVE_SHARE = 0.05
+"""A checkpoint is due after so long, and when saving takes no more than that share of the time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """What is needed to go on after the measuring process was killed.
+
+    Attributes:
+        state: tensors on the host and primitives, for `torch.save`.
+        trials: the rows as they would be if it ended now, with the outcome `interrupted`.
+    """
+
+    state: dict[str, Any]
+    trials: tuple[Trial, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hooks:
+    """What a measurement tells and asks; everything is called between timed blocks.
+
+    Attributes:
+        progress: told how far it is.
+        should_stop: asked whether someone wants it stopped.
+        save: given a checkpoint every few seconds.
+        saved: an earlier checkpoint of the same experiment to go on from.
+    """
+
+    progress: Callable[[Progress], None] = lambda _: None
+    should_stop: Callable[[], bool] = lambda: False
+    save: Callable[[Checkpoint], None] = lambda _: None
+    saved: Checkpoint | None = None
+
+
+class _Stopped(Exception):
+    """Someone wants the measurement to end now."""
+
+
+def measure(experiment: Experiment, *, hooks: Hooks) -> list[Trial]:
+    """Measure one experiment on this machine.
+
+    Args:
+        experiment: the training, its contenders and the budget.
+        hooks: how to tell of progress, ask for a stop, and save.
+
+    Returns:
+        A row for each contender of which something was measured, in the experiment's order.
+
+    Raises:
+        DeviceUnavailable: a contender's device is not on this machine; nothing was run.
+        DatasetUnavailable: the files of the data set are missing.
+        InvalidValue: more threads or samples were asked for than there are.
+    """
+    return _Measurement(experiment, hooks).run()
+
+
+@dataclass
+class _Measurement:
+    experiment: Experiment
+    hooks: Hooks
+    run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+    pairs: int = 0
+    entrants: list[Entrant] = field(default_factory=list)
+    _began: float = 0.0
+    _saved_at: float = 0.0
+    _save_took: float = 0.0
+
+    def run(self) -> list[Trial]:
+        self._require_contenders()
+        devices.use_strict_fp32()
+        try:
+            self._load()
+            self._resume()
+            self._prepare()
+            self._train()
+            self._conclude()
+        except _Stopped:
+            for entrant in self._alive():
+                entrant.end("stopped", "It was stopped before it was done.")
+        finally:
+            rows = self._rows()
+            for entrant in self.entrants:
+                entrant.release()
+        return rows
+
+    def _require_contenders(self) -> None:
+        usable = environment.usable_cores()
+        for contender in self.experiment.contenders:
+            devices.find(contender.device)
+            if contender.threads > usable:
+                raise InvalidValue("threads", contender.threads, f"at most the {usable} this process may use")
+
+    def _load(self) -> None:
+        self._tell("loading data")
+        point = self.experiment.point
+        self._data = datasets.load(point.dataset, samples=point.samples, seed=point.seed)
+        contenders = self.experiment.contenders
+        self.entrants = [Entrant(contender, point, self._data, seed=point.seed) for contender in contenders]
+
+    def _resume(self) -> None:
+        """Go on from a checkpoint of the same run."""
+        if self.hooks.saved is None:
+            return
+        state = self.hooks.saved.state
+        self.run_id, self.started_at, self.pairs = state["run_id"], state["started_at"], state["pairs"]
+        for entrant, saved in zip(self.entrants, state["entrants"], strict=True):
+            if saved is not None:
+                entrant.resume(saved)
+
+    def _prepare(self) -> None:
+        self._began = self._saved_at = time.perf_counter()
+        for entrant in self.entrants:
+            self._tell(f"starting up {entrant.contender}")
+            with self._surviving(entrant):
+                entrant.require_memory()
+                entrant.start()
+                self._choose_threads(entrant)
+        allowance_s = WARM_UP_SHARE * self.experiment.budget_s / len(self.entrants)
+        for entrant in self._alive():
+            self._tell(f"warming up {entrant.contender}")
+            with self._surviving(entrant):
+                self._drive(entrant.warm_up(allowance_s))
+
+    def _choose_threads(self, entrant: Entrant) -> None:
+        if entrant.record.threads != BEST_THREADS:
+            return
+        candidates = thread_counts(environment.usable_cores())
+        if len(candidates) == 1:
+            entrant.record.threads = candidates[0]
+            return
+        self._tell(f"trying thread counts for {entrant.contender}")
+        self._drive(entrant.try_threads(candidates, rounds=THREAD_ROUNDS, block_s=THREAD_BLOCK_S))
+
+    def _train(self) -> None:
+        """Rounds of blocks until every contender has trained its epochs and enough pairs were timed."""
+        turns = random.Random(self.run_id)
+        while self._elapsed() < self.experiment.budget_s:
+            due = [e for e in self._alive() if self.pairs < TARGET_PAIRS or not e.trained]
+            if not due:
+                return
+            for entrant in turns.sample(due, len(due)):
+                with self._surviving(entrant):
+                    entrant.block(self.pairs)
+                self._tell("training")
+            self.pairs += 1
+            self._save_if_due()
+
+    def _conclude(self) -> None:
+        budget = self.experiment.budget_s
+        for entrant in self._alive():
+            with self._surviving(entrant):
+                self._tell(f"taking {entrant.contender}'s step apart")
+                if entrant.record.block_steps:
+                    entrant.take_apart(budget)
+                if entrant.curve.diverged:
+                    entrant.end("diverged", "The loss became NaN or infinite; a smaller learning rate may help.")
+                    continue
+                self._tell(f"testing what {entrant.contender} learned")
+                entrant.examine()
+                self._end_training(entrant)
+
+    def _end_training(self, entrant: Entrant) -> None:
+        if entrant.trained:
+            entrant.end("completed")
+            return
+        point, budget = self.experiment.point, self.experiment.budget_s
+        epochs = entrant.steps / point.steps_per_epoch
+        entrant.end("budget_spent", f"The budget of {budget:g} s ended after {epochs:.1f} of {point.epochs} epochs.")
+
+    @contextmanager
+    def _surviving(self, entrant: Entrant) -> Iterator[None]:
+        """Out of memory ends one contender, not the others."""
+        try:
+            yield
+        except Exception as error:
+            if not (isinstance(error, OutOfMemory) or devices.is_out_of_memory(error)):
+                raise
+            message = str(error) if isinstance(error, OutOfMemory) else "The device ran out of memory."
+            entrant.end("out_of_memory", message)
+            entrant.release()
+
+    def _alive(self) -> list[Entrant]:
+        return [entrant for entrant in self.entrants if entrant.outcome is None]
+
+    def _drive(self, work: Iterator[None]) -> None:
+        for _ in work:
+            self._heed()
+
+    def _heed(self) -> None:
+        if self.hooks.should_stop():
+            raise _Stopped
+
+    def _tell(self, phase: str) -> None:
+        self.hooks.progress(
+            Progress(
+                phase=phase,
+                elapsed_s=self._elapsed(),
+                budget_s=self.experiment.budget_s,
+                pairs=self.pairs,
+                contenders=tuple(entrant.progress() for entrant in self.entrants),
+            )
+        )
+        self._heed()
+
+    def _elapsed(self) -> float:
+        """Seconds of the budget that are spent: from the start-up on."""
+        return time.perf_counter() - self._began if self._began else 0.0
+
+    def _save_if_due(self) -> None:
+        now = time.perf_counter()
+        if now - self._saved_at < max(SAVE_EVERY_S, self._save_took / SAVE_SHARE):
+            return
+        state = {
+            "run_id": self.run_id,
+            "started_at": self.started_at,
+            "pairs": self.pairs,
+            "entrants": [entrant.state() if entrant.outcome is None else None for entrant in self.entrants],
+        }
+        self.hooks.save(Checkpoint(state=state, trials=tuple(self._rows(unfinished="interrupted"))))
+        self._saved_at = time.perf_counter()
+        self._save_took = self._saved_at - now
+
+    def _rows(self, *, unfinished: Outcome = "stopped") -> list[Trial]:
+        """A row for each contender that has something to tell."""
+        return [
+            self._row(index, entrant, entrant.outcome or unfinished)
+            for index, entrant in enumerate(self.entrants)
+            if entrant.record.block_steps or entrant.outcome == "out_of_memory"
+        ]
+
+    def _row(self, index: int, entrant: Entrant, outcome: Outcome) -> Trial:
+        point, network = self.experiment.point, self.experiment.point.network
+        return Trial(
+            trial_id=f"{self.run_id}-{index}",
+            run_id=self.run_id,
+            experiment_id=self.experiment.id,
+            started_at=self.started_at,
+            outcome=outcome,
+            message=entrant.message,
+            **dataclasses.asdict(point),
+            dataset_hash=self._data.hash,
+            test_samples=len(self._data.test),
+            parameters=network.parameters,
+            flops_per_step=network.flops_per_step(point.batch_size),
+            steps_per_epoch=point.steps_per_epoch,
+            **_device_columns(entrant),
+            **dataclasses.asdict(environment.read()),
+            protocol_version=PROTOCOL_VERSION,
+            precision="fp32",
+            execution="eager",
+            drained=True,
+            budget_s=self.experiment.budget_s,
+            steps=entrant.steps,
+            **entrant.record.columns(),
+            loss_step=entrant.curve.last_steps,
+            loss=entrant.curve.means,
+        )
+
+
+def thread_counts(usable: int) -> tuple[int, ...]:
+    """Thread counts worth trying on a machine that lets us use `usable`: one, half of them, all."""
+    return tuple(sorted({1, max(1, usable // 2), usable}))
+
+
+def _device_columns(entrant: Entrant) -> dict[str, Any]:
+    info, contender = entrant.info, entrant.contender
+    return {
+        "contender": str(contender),
+        "device": contender.device,
+        "device_kind": info.kind,
+        "device_name": info.name,
+        "device_memory_bytes": info.memory_bytes,
+        "device_driver": info.driver,
+    }

@@ -1,0 +1,1 @@
+"""Benchmarks: run by hand, reported in docs, never asserted in tests."""

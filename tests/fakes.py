@@ -1,0 +1,65 @@
+"""A clock and a device that the tests move by hand: work is queued, and takes its time when it is waited for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass
+class FakeClock:
+    """Nanoseconds that pass only when someone says so."""
+
+    now_ns: int = 0
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+    def pass_s(self, seconds: float) -> None:
+        self.now_ns += round(seconds * 1e9)
+
+
+@dataclass
+class FakeDevice:
+    """A device with a queue: launching costs the host a little, the work itself runs beside the host.
+
+    Attributes:
+        clock: of the host.
+        launch_s: host time of queueing one piece of work.
+        busy_until_ns: when the device has done all that is queued.
+        log: what happened, in order.
+    """
+
+    clock: FakeClock
+    launch_s: float = 0.0
+    busy_until_ns: int = 0
+    log: list[str] = field(default_factory=list)
+
+    def launch(self, seconds: float) -> None:
+        """Queue work that occupies the device for `seconds`."""
+        self.log.append("work")
+        self.clock.pass_s(self.launch_s)
+        self.busy_until_ns = max(self.busy_until_ns, self.clock.now_ns) + round(seconds * 1e9)
+
+    def synchronize(self) -> None:
+        """Wait until the queue is empty."""
+        self.log.append("drain")
+        self.clock.now_ns = max(self.clock.now_ns, self.busy_until_ns)
+
+
+@dataclass
+class Undrained:
+    """The same device, but whoever waits for it does not wait: the mistake the timer must not make."""
+
+    device: FakeDevice
+
+    def synchronize(self) -> None:
+        self.device.log.append("no drain")
+
+
+def queueing(device: FakeDevice, seconds: float, times: int) -> Callable[[], None]:
+    """Work of `times` launches of `seconds` each."""
+
+    def work() -> None:
+        for _ in range(times):
+            device.launch(seconds)
+
+    return work

@@ -1,0 +1,270 @@
+"""Real measurements on the CPU, as small as they can be."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from core import catalog, datasets, devices, entrant, models, trial
+from core.errors import DeviceUnavailable, InvalidValue
+from core.experiment import DATA_PATHS, Contender, Experiment, Point
+from core.progress import Progress
+from core.results import environment
+from core.results.schema import Trial
+from core.trial import Checkpoint, Hooks, measure, thread_counts
+from tests import idx
+
+ONE, TWO, BEST = Contender(threads=1), Contender(threads=2), Contender()
+
+two_cores = pytest.mark.skipif(environment.usable_cores() < 2, reason="needs two usable cores")
+
+
+@pytest.fixture(autouse=True)
+def few_pairs(monkeypatch):
+    monkeypatch.setattr(trial, "TARGET_PAIRS", 3)
+    monkeypatch.setattr(entrant, "WARM_UP_S", 0.02)
+
+
+@pytest.fixture
+def images(tmp_path, monkeypatch):
+    for loader in ("MNIST", "FashionMNIST"):
+        idx.write(tmp_path, loader=loader)
+    monkeypatch.setattr(datasets, "FOLDER", tmp_path)
+
+
+def run(point: Point, *contenders: Contender, budget_s: float = 60, **hooks: object) -> list[Trial]:
+    asked = Experiment(point=point, contenders=contenders or (ONE,), budget_s=budget_s)
+    return measure(asked, hooks=Hooks(**hooks))
+
+
+def small(**changes: object) -> Point:
+    return Point(**{"samples": 300, "hidden_size": 16, "depth": 1, "batch_size": 50, "epochs": 4, **changes})
+
+
+@pytest.mark.parametrize("dataset", catalog.DATASETS)
+@pytest.mark.parametrize("model", models.FAMILIES)
+def test_every_model_trains_on_every_data_set(images, dataset, model):
+    (row,) = run(small(dataset=dataset, model=model, depth=2, width=1, epochs=40))
+    assert row.outcome == "completed"
+    assert row.parameters == sum(p.numel() for p in _module(row).parameters())
+    assert min(row.loss[-20:]) < 0.98 * row.loss[0]
+    assert sum(row.confusion) == row.test_samples == len(row.predictions)
+
+
+def _module(row: Trial) -> torch.nn.Module:
+    from core import networks
+
+    fields = {field.name: getattr(row, field.name) for field in dataclasses.fields(Point)}
+    return networks.build(Point(**{k: v for k, v in fields.items() if k not in models.AXES or v}).network, seed=0)
+
+
+@pytest.mark.parametrize("data_path", DATA_PATHS)
+def test_every_data_path_learns_the_same(data_path):
+    (row,) = run(small(data_path=data_path))
+    (resident,) = run(small())
+    assert row.loss == resident.loss
+    assert row.predictions == resident.predictions
+
+
+@two_cores
+def test_contenders_share_weights_and_batches():
+    one, two = run(small(hidden_size=200), ONE, TWO)
+    assert one.loss == pytest.approx(two.loss, rel=1e-4)
+    assert one.dataset_hash == two.dataset_hash
+
+
+@two_cores
+def test_blocks_alternate_never_overlap_and_their_order_varies(monkeypatch):
+    monkeypatch.setattr(trial, "TARGET_PAIRS", 12)
+    rows = run(small(), ONE, TWO)
+    blocks = sorted(
+        (begin, end, pair, row.contender)
+        for row in rows
+        for begin, end, pair in zip(row.block_begin_ns, row.block_end_ns, row.block_pair, strict=True)
+    )
+    assert all(first[1] <= second[0] for first, second in zip(blocks, blocks[1:], strict=False))
+    rounds = [[name for *_, pair, name in blocks if pair == number] for number in range(12)]
+    assert all(sorted(names) == ["cpu@1", "cpu@2"] for names in rounds)
+    assert len({tuple(names) for names in rounds}) == 2
+
+
+def test_a_block_is_long_enough_and_its_lead_in_is_not_timed():
+    (row,) = run(small())
+    assert min(row.block_steps) >= 5
+    gaps = [
+        later - (first + steps)
+        for first, steps, later in zip(row.block_first_step, row.block_steps, row.block_first_step[1:], strict=False)
+    ]
+    assert set(gaps) == {row.lead_in_steps}
+    assert row.lead_in_steps >= 2
+
+
+def test_the_weights_examined_are_those_after_the_last_epoch():
+    """Timing goes on beyond it; what was learned must not."""
+    (short,) = run(small(epochs=1, learning_rate=0.01))
+    (again,) = run(small(epochs=1, learning_rate=0.01))
+    (longer,) = run(small(epochs=200, learning_rate=0.01))
+    assert short.steps > short.epochs * short.steps_per_epoch
+    assert short.predictions == again.predictions
+    assert short.predictions != longer.predictions
+    assert (len(short.loss), short.loss_step[-1]) == (6, 6)
+
+
+def test_the_best_thread_count_is_tried_and_kept():
+    (row,) = run(small(), BEST)
+    assert row.threads_tried == thread_counts(environment.usable_cores())
+    times = dict(zip(row.threads_tried, row.threads_tried_step_s, strict=True))
+    assert row.threads == min(times, key=times.__getitem__)
+
+
+@pytest.mark.parametrize(("usable", "counts"), [(1, (1,)), (2, (1, 2)), (3, (1, 3)), (8, (1, 4, 8)), (64, (1, 32, 64))])
+def test_one_half_and_all_threads_are_tried(usable, counts):
+    assert thread_counts(usable) == counts
+
+
+def test_start_up_is_reported_apart_and_the_parts_of_a_step_are_there():
+    (row,) = run(small())
+    for part in ("device", "build", "transfer", "first_step"):
+        assert getattr(row, f"startup_{part}_s") > 0
+    lengths = {len(getattr(row, f"breakdown_{part}_s")) for part in ("loader", "forward", "backward", "optimizer")}
+    assert lengths == {50}
+    assert row.epoch_check_s is not None
+    assert row.busy_step_s == ()
+
+
+def test_a_budget_cuts_the_training_short_and_says_where():
+    (row,) = run(small(epochs=10_000), budget_s=1.5)
+    assert row.outcome == "budget_spent"
+    assert row.message.startswith("The budget of 1.5 s ended after ")
+    assert 0 < row.steps < 60_000
+    assert sum(row.confusion) == row.test_samples
+
+
+def test_a_loss_that_becomes_nan_is_an_outcome_with_times_and_no_report():
+    (row,) = run(small(learning_rate=10.0, hidden_size=300, depth=2, epochs=60))
+    assert row.outcome == "diverged"
+    assert len(row.block_s) == 3
+    assert (row.confusion, row.predictions) == ((), b"")
+
+
+@two_cores
+def test_a_contender_without_memory_ends_alone(monkeypatch):
+    real = entrant.Entrant.require_memory
+
+    def refuse_two(self: entrant.Entrant) -> None:
+        if self.contender == TWO:
+            monkeypatch.setattr(self._device.__class__, "free_bytes", lambda _: 10)
+        real(self)
+
+    monkeypatch.setattr(entrant.Entrant, "require_memory", refuse_two)
+    one, two = run(small(), ONE, TWO)
+    assert (one.outcome, two.outcome) == ("completed", "out_of_memory")
+    assert "The training needs about" in two.message
+    assert two.block_s == ()
+
+
+def test_an_allocator_that_refuses_in_the_middle_is_an_outcome(monkeypatch):
+    real = entrant.Entrant.block
+
+    def refuse(self: entrant.Entrant, pair: int) -> None:
+        if pair == 2:
+            raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")
+        real(self, pair)
+
+    monkeypatch.setattr(entrant.Entrant, "block", refuse)
+    (row,) = run(small())
+    assert (row.outcome, len(row.block_s)) == ("out_of_memory", 2)
+
+
+def test_another_error_is_not_taken_for_missing_memory(monkeypatch):
+    monkeypatch.setattr(entrant.Entrant, "block", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run(small())
+
+
+@pytest.mark.parametrize("phase", ["loading data", "starting up", "warming up", "training", "taking", "testing"])
+def test_a_stop_is_heeded_in_every_phase(phase):
+    heard: list[str] = []
+
+    def listen(progress: Progress) -> None:
+        heard.append(progress.phase)
+
+    rows = run(small(), ONE, progress=listen, should_stop=lambda: heard[-1].startswith(phase) if heard else False)
+    assert heard[-1].startswith(phase)
+    assert [row.outcome for row in rows] == (["stopped"] if phase in ("training", "taking", "testing") else [])
+
+
+def test_progress_shows_steps_losses_and_rounds():
+    told: list[Progress] = []
+    run(small(epochs=200), ONE, progress=told.append)
+    last = [progress for progress in told if progress.phase == "training"][-1]
+    (entry,) = last.contenders
+    assert entry.contender == "cpu@1"
+    assert 0 < entry.steps <= entry.total_steps == 1_200
+    assert len(entry.losses) == len(entry.loss_steps) == len(entry.loss_seconds) > 10
+
+
+def test_a_killed_training_goes_on_as_if_it_had_not_been_killed(monkeypatch):
+    monkeypatch.setattr(trial, "SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr(trial, "SAVE_SHARE", 1e9)
+    point = small(samples=1_000, dataset="disc", epochs=400)
+    saved: list[Checkpoint] = []
+    (whole,) = run(point, ONE, save=saved.append)
+    middle = saved[0]
+    assert [row.outcome for row in middle.trials] == ["interrupted"]
+
+    (resumed,) = run(point, ONE, saved=middle)
+    assert resumed.outcome == "completed"
+    assert (resumed.run_id, resumed.trial_id, resumed.started_at) == (whole.run_id, whole.trial_id, whole.started_at)
+    assert resumed.block_begin_ns[: len(middle.trials[0].block_begin_ns)] == middle.trials[0].block_begin_ns
+    assert resumed.resumed_at_block == (len(middle.trials[0].block_pair),)
+    assert resumed.loss == whole.loss
+    assert resumed.predictions == whole.predictions
+
+
+def test_a_checkpoint_survives_being_written_and_read_without_pickle(tmp_path, monkeypatch):
+    monkeypatch.setattr(trial, "SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr(trial, "SAVE_SHARE", 1e9)
+    saved: list[Checkpoint] = []
+    run(small(epochs=400), ONE, save=saved.append)
+    torch.save(saved[0].state, tmp_path / "state.pt")
+    state = torch.load(tmp_path / "state.pt", weights_only=True)
+    (row,) = run(small(epochs=400), ONE, saved=Checkpoint(state=state))
+    assert row.run_id == saved[0].state["run_id"]
+
+
+def test_a_device_that_is_not_there_is_refused_and_those_there_are_named():
+    with pytest.raises(DeviceUnavailable, match="xpu:7 is not on this machine, PyTorch sees cpu"):
+        run(small(), Contender(device="xpu:7"))
+
+
+def test_more_threads_than_there_are_is_refused():
+    with pytest.raises(InvalidValue, match="threads is 1000, .*at most the"):
+        run(small(), Contender(threads=1_000))
+
+
+def test_tf32_is_off():
+    run(small())
+    assert torch.get_float32_matmul_precision() == "highest"
+    assert not torch.backends.cudnn.allow_tf32
+
+
+def test_the_measuring_process_loads_no_second_openmp_runtime_and_no_user_interface():
+    code = (
+        "import sys\n"
+        "from core import trial\n"
+        "from core.experiment import Experiment, Point\n"
+        "trial.TARGET_PAIRS = 2\n"
+        "trial.measure(Experiment(point=Point(samples=300)), hooks=trial.Hooks())\n"
+        "print(sorted({'sklearn', 'pandas', 'altair', 'streamlit', 'scipy'} & set(sys.modules)))\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_initialising_a_device_is_timed_once():
+    assert devices.initialise("cpu") == devices.initialise("cpu") > 0
