@@ -116,6 +116,7 @@ class Entrant:
         self._meter = LoadMeter()
         self._training: Training | None = None
         self._final: list[Tensor] | None = None
+        self._closed_at = 0
         self._saved: dict[str, Any] | None = None
         self._block_steps = MIN_BLOCK_STEPS
 
@@ -129,13 +130,13 @@ class Entrant:
 
     @property
     def steps(self) -> int:
-        """Steps trained so far."""
-        return self._training.steps if self._training else 0
+        """Steps trained so far, those not counted that only serve to take a step apart."""
+        return self._closed_at or (self._training.steps if self._training else 0)
 
     @property
     def trained(self) -> bool:
         """Whether every epoch was trained."""
-        return self._final is not None
+        return self.steps >= self._point.total_steps
 
     @property
     def step_s(self) -> float | None:
@@ -232,6 +233,12 @@ class Entrant:
         self._keep(pair, first_step, reading)
         self._settle()
 
+    def close(self) -> None:
+        """End the training that counts; the weights to be examined are those of now, or of the last epoch's end."""
+        if self._final is None:
+            self._final = self.training.weights()
+        self._closed_at = self.training.steps
+
     def take_apart(self, budget_s: float) -> None:
         """Afterwards: a whole epoch in one piece, the parts of a step, and how long the device is busy with one."""
         step_s, record = self.step_s or 0.0, self.record
@@ -249,7 +256,7 @@ class Entrant:
         self.training.read_losses()
 
     def examine(self) -> None:
-        """Classify with the weights at the end of the last epoch, or with those that the budget allowed."""
+        """Classify with the weights that `close` kept."""
         if self._final is not None:
             self.training.set_weights(self._final)
         train = self._right(self._data.train, at_most=TRAIN_ACCURACY_SAMPLES)

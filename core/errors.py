@@ -37,6 +37,10 @@ class OutOfMemory(CrossoverError):
     """A model and its batch do not fit into the memory of a device."""
 
 
+class NotComparable(CrossoverError):
+    """Two rows were measured or trained differently, so that one must not be set against the other."""
+
+
 class StoreError(CrossoverError):
     """The store cannot be written or read as a whole."""
 

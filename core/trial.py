@@ -188,6 +188,7 @@ class _Measurement:
         budget = self.experiment.budget_s
         for entrant in self._alive():
             with self._surviving(entrant):
+                entrant.close()
                 self._tell(f"taking {entrant.contender}'s step apart")
                 if entrant.record.block_steps:
                     entrant.take_apart(budget)

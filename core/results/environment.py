@@ -11,17 +11,22 @@ import importlib.metadata
 import os
 import platform
 import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import psutil
 
 from core import __version__
 
+if sys.platform != "win32":
+    import resource
+
 PROJECT = Path(__file__).parents[2]
 
-QUOTA_FILES = ("sys/fs/cgroup/cpu.max", "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "sys/fs/cgroup/cpu/cpu.cfs_period_us")
-"""Processor quota of a container: version 2 in one file, version 1 in two."""
+CGROUPS = ("sys/fs/cgroup", "sys/fs/cgroup/cpu")
+"""Where the groups that limit processor time are mounted: version 2, and the controller of version 1."""
 
 GIT_TIMEOUT_S = 5
 
@@ -83,20 +88,17 @@ class LoadMeter:
 
     def __init__(self) -> None:
         """Begin with a first reading."""
-        self._process = psutil.Process()
-        self._ticks, self._switches = _ticks(), self._involuntary()
+        self._ticks, self._switches = _ticks(), _switches()
 
     def read(self) -> LoadReading:
         """The load since the last call."""
-        (stolen, total), switches = _ticks(), self._involuntary()
+        (stolen, total), switches = _ticks(), _switches()
         before_stolen, before_total = self._ticks
         passed, new = total - before_total, switches - self._switches
         self._ticks, self._switches = (stolen, total), switches
-        steal = (stolen - before_stolen) / passed if passed > 0 else 0.0
+        # some hypervisors take stolen time back
+        steal = max(0.0, (stolen - before_stolen) / passed) if passed > 0 else 0.0
         return LoadReading(load=psutil.getloadavg()[0], steal=steal, switches=new)
-
-    def _involuntary(self) -> int:
-        return int(self._process.num_ctx_switches().involuntary)
 
 
 @functools.cache
@@ -133,20 +135,50 @@ def usable_cores(root: Path = Path("/")) -> int:
     Args:
         root: of the file system in which the quota is looked up.
     """
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count() or 1
-    quota = _quota(root)
-    return max(1, min(allowed, round(quota)) if quota else allowed)
+    allowed, quota = _allowed(), _quota(root)
+    return allowed if quota is None else max(1, min(allowed, int(quota)))
+
+
+def _allowed() -> int:
+    """Processor threads that affinity leaves to this process; all where the system has none."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    if sys.platform == "win32":
+        return len(psutil.Process().cpu_affinity())
+    return psutil.cpu_count() or 1
 
 
 def _quota(root: Path) -> float | None:
-    """Processors that a cgroup grants; None where it sets no limit."""
-    v2, v1_quota, v1_period = (root / name for name in QUOTA_FILES)
+    """Processors that the groups of this process grant, the tightest of them; None where none sets a limit.
+
+    Rounded down by the caller: threads beyond a quota are paused together, in the middle of a block.
+    """
+    grants = [grant for folder in _groups(root) if (grant := _grant(folder)) is not None]
+    return min(grants, default=None)
+
+
+def _groups(root: Path) -> Iterator[Path]:
+    """Folders of the groups of this process and of those above it, of both versions; not all need to exist."""
+    own = {""}
+    with contextlib.suppress(OSError):
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, _, controllers_and_path = line.partition(":")
+            controllers, _, path = controllers_and_path.partition(":")
+            if not controllers or "cpu" in controllers.split(","):
+                own.add(path.strip("/"))
+    for path in own:
+        for group in (PurePosixPath(path), *PurePosixPath(path).parents):
+            yield from (root / mount / group for mount in CGROUPS)
+
+
+def _grant(group: Path) -> float | None:
+    """Processors that one group grants; None where it sets no limit or is not there."""
     with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
-        if v2.exists():
-            quota, period = v2.read_text().split()
-            return None if quota == "max" else int(quota) / int(period)
-        granted = int(v1_quota.read_text())
-        return granted / int(v1_period.read_text()) if granted > 0 else None
+        if (group / "cpu.max").exists():
+            quota, period = (group / "cpu.max").read_text().split()
+        else:
+            quota, period = ((group / f"cpu.cfs_{name}_us").read_text().strip() for name in ("quota", "period"))
+        return None if quota in ("max", "-1") else int(quota) / int(period)
     return None
 
 
@@ -156,11 +188,18 @@ def _ticks() -> tuple[float, float]:
     return float(getattr(times, "steal", 0.0)), float(sum(times))
 
 
-def _cpu_name() -> str:
+def _switches() -> int:
+    """Involuntary context switches of all threads of this process so far; 0 on Windows, which does not count them."""
+    if sys.platform == "win32":
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+
+
+def _cpu_name(root: Path = Path("/")) -> str:
     system = platform.system()
     if system == "Linux":
         with contextlib.suppress(OSError):
-            for line in Path("/proc/cpuinfo").read_text().splitlines():
+            for line in (root / "proc/cpuinfo").read_text().splitlines():
                 if line.startswith(("model name", "Model")):
                     return line.partition(":")[2].strip()
     if system == "Darwin":
@@ -177,9 +216,10 @@ def _version(package: str) -> str:
 
 def _commit(folder: Path) -> str:
     """The commit of the code, with `+` where tracked files were changed; empty outside a checkout."""
-    commit = _output("git", "-C", str(folder), "rev-parse", "--short=12", "HEAD")
-    changed = commit and _output("git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no")
-    return f"{commit}+" if changed else commit
+    if not (folder / ".git").exists():  # git would answer for a checkout around ours
+        return ""
+    describe = ("describe", "--always", "--exclude=*", "--abbrev=12", "--dirty=+")
+    return _output("git", "--no-optional-locks", "-C", str(folder), *describe)
 
 
 def _output(*command: str) -> str:

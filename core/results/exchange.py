@@ -9,6 +9,7 @@ import csv
 import dataclasses
 import io
 import json
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import ForeignFile, StoreError
-from core.results.schema import SCHEMA, from_table
-from core.results.store import MAX_FILE_BYTES, Skipped, Store, read_file
+from core.results.schema import SCHEMA, Trial, from_table
+from core.results.store import MAX_FILE_BYTES, Skipped, Store, completeness, each_once, read_file
 
 Format = Literal["parquet", "csv"]
 
@@ -35,7 +36,7 @@ class ImportReport:
 
     Attributes:
         added: rows that were new.
-        duplicates: rows that were there already, at least as complete.
+        duplicates: rows that were there already, measured here or at least as complete.
         refused: the file with the reason, if it was refused; then nothing was added.
     """
 
@@ -49,12 +50,13 @@ def export(trials: pa.Table, kind: Format) -> bytes:
 
     Args:
         trials: of `SCHEMA`.
-        kind: `parquet`, which `import_file` reads back; or `csv`, with lists as JSON and bytes in base64.
+        kind: `parquet`, which `import_file` reads back; or `csv`, with lists as JSON (null for a number
+            that is not finite) and bytes in base64.
     """
     if kind == "csv":
         return _csv(trials)
     buffer = io.BytesIO()
-    pq.write_table(trials.cast(SCHEMA), buffer, compression="zstd")
+    pq.write_table(trials.cast(SCHEMA), buffer, compression="zstd", write_page_checksum=True)
     return buffer.getvalue()
 
 
@@ -67,19 +69,37 @@ def import_file(source: Path | bytes, name: str, store: Store) -> ImportReport:
         store: where the rows go, a file each.
 
     Raises:
-        StoreError: the store cannot be written.
+        StoreError: the file cannot be opened or the store cannot be written; nothing was added.
     """
     try:
-        rows = from_table(_read(source))
+        table = _read(source)
     except ForeignFile as error:
         return ImportReport(refused=(Skipped(name=name, reason=str(error)),))
-    known = {trial.trial_id: trial.steps for trial in store.trials()}
-    new = {row.trial_id: row for row in rows if row.steps > known.get(row.trial_id, -1)}
-    if new:
+    known = {trial.trial_id: trial for trial in store.trials()}
+    new = [row for row in from_table(each_once(table)) if _is_new(row, known.get(row.trial_id))]
+    _add_all([dataclasses.replace(row, origin=_origin(name)) for row in new], store)
+    return ImportReport(added=len(new), duplicates=table.num_rows - len(new))
+
+
+def _is_new(row: Trial, known: Trial | None) -> bool:
+    """Whether a row says more than the one of the same name; what was measured here is never replaced."""
+    if known is None:
+        return True
+    return bool(known.origin) and completeness(row.outcome, row.steps) > completeness(known.outcome, known.steps)
+
+
+def _add_all(rows: list[Trial], store: Store) -> None:
+    """Add every row, or none if the store refuses one."""
+    if rows:
         store.check_writable()
-    for row in new.values():
-        store.add(dataclasses.replace(row, origin=_origin(name)))
-    return ImportReport(added=len(new), duplicates=len(rows) - len(new))
+    added: list[Path] = []
+    try:
+        for row in rows:
+            added.append(store.add(row))
+    except StoreError:
+        for path in added:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _read(source: Path | bytes) -> pa.Table:
@@ -114,5 +134,5 @@ def _cell(value: Any) -> Any:
         case bytes():
             return base64.b64encode(value).decode()
         case list():
-            return json.dumps(value)
+            return json.dumps([None if isinstance(item, float) and not math.isfinite(item) else item for item in value])
     return value

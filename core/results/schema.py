@@ -28,6 +28,8 @@ OUTCOMES: dict[Outcome, str] = {
     "interrupted": "the measuring process was killed; what it had saved is kept",
 }
 
+DEVICE_KINDS = ("cpu", "cuda", "rocm", "mps", "xpu")
+
 STRING, BOOL = pa.string(), pa.bool_()
 INT, FLOAT = pa.int64(), pa.float64()
 INTS, FLOATS = pa.list_(INT), pa.list_(FLOAT)

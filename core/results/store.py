@@ -7,13 +7,13 @@ known. Nothing here rewrites or deletes a row, and nothing computes a statistic.
 
 import contextlib
 import dataclasses
+import errno
 import os
 import re
 import shutil
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,17 @@ import pyarrow.parquet as pq
 
 from core.errors import ForeignFile, StoreError
 from core.experiment import Experiment
-from core.results.schema import COLUMNS, OUTCOMES, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, from_table, to_table
+from core.results.schema import (
+    COLUMNS,
+    DEVICE_KINDS,
+    OUTCOMES,
+    SCHEMA,
+    SCHEMA_VERSION,
+    VERSION_KEY,
+    Trial,
+    from_table,
+    to_table,
+)
 
 PROJECT = Path(__file__).parents[2]
 RESULTS = PROJECT / "data" / "results"
@@ -43,8 +53,14 @@ MAX_TABLE_BYTES = 512 * 2**20
 MAX_LIST = 1_000_000
 """Bounds of a file that is read. Ours have one row, compacted ones some thousand; a compressed bomb has more."""
 
+CUT_OFF = ("stopped", "interrupted")
+"""Outcomes of trials that can be continued under the same name."""
+
 BATCH_ROWS = 256
-"""Rows decoded at once; what a file declares of its size need not be true, so the decoded size is watched."""
+"""Rows decoded at once, at most; what a file declares of its size need not be true, so the decoded size is watched."""
+
+NAME_LENGTH = 100
+"""Characters of a file's name that a row may choose; file systems take 255 bytes, the rest of the name is ours."""
 
 CACHED_FILES = 20_000
 """Files never change, so what was read once need not be read again."""
@@ -53,6 +69,7 @@ _BLOCK_LISTS = tuple(c.name for c in COLUMNS if c.name.startswith("block_") and 
 _WARM_UP_LISTS = ("warmup_steps", "warmup_s")
 _LOSS_LISTS = ("loss_step", "loss")
 _EQUALLY_LONG = (_BLOCK_LISTS, _WARM_UP_LISTS, _LOSS_LISTS)
+_AT_LEAST_ONE = ("block_steps", "warmup_steps", "steps_per_epoch", "batch_size", "samples", "epochs", "parameters")
 _MAY_BE_ANY_NUMBER = ("loss",)
 """Losses may be NaN or infinite; no other number may, and none but these may be negative."""
 
@@ -104,8 +121,10 @@ class Store:
         probe = self.folder / f".probe-{uuid.uuid4().hex}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            probe.write_bytes(b"probe")
-            probe.unlink()
+            try:
+                probe.write_bytes(b"probe")
+            finally:
+                probe.unlink(missing_ok=True)
             free = shutil.disk_usage(self.folder).free
         except OSError as error:
             raise StoreError(f"The store {self.folder} cannot be written: {error.strerror or error}.") from error
@@ -121,20 +140,20 @@ class Store:
         Raises:
             StoreError: it cannot be written; nothing is left behind.
         """
-        unique = uuid.uuid4().hex[:8]
-        name = re.sub(r"[^\w.-]", "", f"{trial.started_at[:19]}-{trial.trial_id}-{unique}")
+        table, name = to_table([trial]), _file_name(trial)
         target, temporary = self.folder / f"{name}{SUFFIX}", self.folder / f".{name}.tmp"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with temporary.open("wb") as file:
-                pq.write_table(to_table([trial]), file, compression="zstd")
+                pq.write_table(table, file, compression="zstd", write_page_checksum=True)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(target)
             _flush_folder(self.folder)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+            for path in (temporary, target):
+                with contextlib.suppress(OSError):
+                    path.unlink()
             raise StoreError(f"The store {self.folder} cannot be written: {error.strerror or error}.") from error
         return target
 
@@ -150,13 +169,16 @@ class Store:
                 version, table = _cached(file)
             except FileNotFoundError:  # compacted or removed since the folder was listed
                 continue
-            except (ForeignFile, OSError) as error:
+            except ForeignFile as error:
                 skipped.append(Skipped(name=file.name, reason=str(error)))
+                continue
+            except OSError as error:
+                skipped.append(Skipped(name=file.name, reason=f"it cannot be read: {error.strerror or error}"))
                 continue
             tables.append(table)
             if version > SCHEMA_VERSION:
                 newer.append(file.name)
-        return Contents(table=_each_once(pa.concat_tables(tables)), skipped=tuple(skipped), newer=tuple(newer))
+        return Contents(table=each_once(pa.concat_tables(tables)), skipped=tuple(skipped), newer=tuple(newer))
 
     def trials(self, *, run_id: str | None = None, experiment_id: str | None = None) -> list[Trial]:
         """Rows of one run or of one experiment, in the order of run and contender."""
@@ -167,16 +189,17 @@ class Store:
         return from_table(table.sort_by([("started_at", "ascending"), ("trial_id", "ascending")]))
 
     def find(self, experiment: Experiment, *, machine_id: str, torch_version: str) -> list[Trial]:
-        """The newest run on this machine that answers the experiment; empty if none does.
+        """The newest run measured here, on this machine, that answers the experiment; empty if none does.
 
         A run answers if every contender trained all epochs or diverged, or spent at least the budget that is offered.
+        Imported rows never answer: machines of the same name may still differ, in their graphics cards for one.
 
         Returns:
             One row a contender, in the experiment's order.
         """
         runs: dict[str, dict[str, Trial]] = {}
         for trial in self.trials(experiment_id=experiment.id):
-            known = (trial.machine_id, trial.torch_version) == (machine_id, torch_version)
+            known = (trial.origin, trial.machine_id, trial.torch_version) == ("", machine_id, torch_version)
             if known and _answers(trial, experiment.budget_s):
                 runs.setdefault(trial.run_id, {})[trial.contender] = trial
         wanted = [str(contender) for contender in experiment.contenders]
@@ -205,56 +228,71 @@ def read_file(source: Path | pa.BufferReader) -> tuple[int, pa.Table]:
 
     Raises:
         ForeignFile: it is torn, not ours, too large, or holds values that cannot be.
+        OSError: the system does not let it be read.
     """
     try:
-        with pq.ParquetFile(source) as file:
-            version = _check_outside(file)
-            present = [name for name in SCHEMA.names if name in file.schema_arrow.names]
-            table = _decode(file, present)
-    except pa.ArrowException as error:
+        with pq.ParquetFile(source, page_checksum_verification=True) as file:
+            version, claimed_bytes = _check_outside(file)
+            table = _decode(file, claimed_bytes)
+    except (pa.ArrowException, ValueError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # pyarrow raises OSError for broken bytes too
+            raise
         raise ForeignFile("it is torn or not a parquet file") from error
     table = _complete(table)
     _check_values(table)
     return version, table
 
 
-def _check_outside(file: pq.ParquetFile) -> int:
-    """Refuse by what the file says of itself; returns its version."""
+def _check_outside(file: pq.ParquetFile) -> tuple[int, int]:
+    """Refuse by what the file says of itself; returns its version and its claimed bytes before compression."""
     facts, schema = file.metadata, file.schema_arrow
     text = (schema.metadata or {}).get(VERSION_KEY, b"")
     if not re.fullmatch(rb"\d{1,6}", text):
         raise ForeignFile("it was not written by Crossover")
     if facts.num_rows > MAX_ROWS or facts.num_columns > MAX_COLUMNS:
         raise ForeignFile(f"it claims {facts.num_rows:,} rows of {facts.num_columns:,} columns, more than are read")
+    # not from the columns' own metadata: on broken ones pyarrow ends the process instead of raising
     claimed = sum(facts.row_group(index).total_byte_size for index in range(facts.num_row_groups))
     if claimed > MAX_TABLE_BYTES:
         raise ForeignFile(f"it claims {claimed:,} bytes, more than the {MAX_TABLE_BYTES:,} that are read")
+    _check_types(schema)
+    return int(text), claimed
+
+
+def _check_types(schema: pa.Schema) -> None:
     for wanted in SCHEMA:
         places = schema.get_all_field_indices(wanted.name)
         if len(places) > 1:
             raise ForeignFile(f"it has the column {wanted.name} {len(places)} times")
         if places and schema.field(places[0]).type != wanted.type:
             raise ForeignFile(f"its column {wanted.name} is {schema.field(places[0]).type}, not {wanted.type}")
-    return int(text)
 
 
-def _decode(file: pq.ParquetFile, columns: list[str]) -> pa.Table:
+def _decode(file: pq.ParquetFile, claimed_bytes: int) -> pa.Table:
+    """The known columns; so many rows at once that even if each held all the claimed bytes they would fit."""
+    present = set(file.schema_arrow.names)
+    columns = [name for name in SCHEMA.names if name in present]
+    rows = max(1, min(BATCH_ROWS, MAX_TABLE_BYTES // max(1, claimed_bytes)))
     size, batches = 0, []
-    for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns, use_threads=False):
+    for batch in file.iter_batches(batch_size=rows, columns=columns, use_threads=False):
         size += batch.nbytes
         if size > MAX_TABLE_BYTES:
             raise ForeignFile(f"it unpacks to more than the {MAX_TABLE_BYTES:,} bytes that are read")
+        batch.validate(full=True)  # text need not be UTF-8 otherwise
         batches.append(batch)
     schema = pa.schema([SCHEMA.field(name) for name in columns])
-    return pa.Table.from_batches([batch.cast(schema) for batch in batches], schema=schema)
+    table = pa.Table.from_batches([batch.cast(schema) for batch in batches], schema=schema)
+    if table.num_rows != file.metadata.num_rows:  # pyarrow ends at a damaged page as if it were the last
+        raise ForeignFile(f"it claims {file.metadata.num_rows:,} rows and has {table.num_rows:,}")
+    return table
 
 
 def _complete(table: pa.Table) -> pa.Table:
     """Columns that an older version did not have get their default; a value that nothing stands for is refused."""
-    columns = []
+    present, columns = dict(zip(table.column_names, table.columns, strict=True)), []
     for entry in COLUMNS:
         kind, default = entry.metadata["type"], _default(entry)
-        column = table[entry.name] if entry.name in table.column_names else pa.nulls(table.num_rows, kind)
+        column = present[entry.name] if entry.name in present else pa.nulls(table.num_rows, kind)
         if column.null_count and default is dataclasses.MISSING:
             raise ForeignFile(f"its column {entry.name} has no value")
         if column.null_count and default is not None:
@@ -270,15 +308,25 @@ def _default(entry: "dataclasses.Field[object]") -> object:
 
 def _check_values(table: pa.Table) -> None:
     """Refuse rows that no measurement can have written."""
-    unknown = pc.invert(pc.is_in(table["outcome"], value_set=pa.array(list(OUTCOMES))))
-    if pc.any(unknown).as_py():
-        raise ForeignFile("it has an outcome that does not exist")
+    for name, words in (("outcome", OUTCOMES), ("device_kind", DEVICE_KINDS)):
+        known = pc.is_in(table[name], value_set=pa.array(list(words)))
+        if not pc.all(known, min_count=0).as_py():
+            raise ForeignFile(f"its column {name} has a value that is none of {', '.join(words)}")
     for names in _EQUALLY_LONG:
         lengths = [pc.list_value_length(table[name]) for name in names]
         if any(pc.any(pc.not_equal(lengths[0], other)).as_py() for other in lengths[1:]):
             raise ForeignFile(f"its lists {', '.join(names)} are not equally long")
     for field in SCHEMA:
         _check_numbers(field, table[field.name])
+    for name in _AT_LEAST_ONE:
+        if pc.any(pc.less(_values(table[name]), 1), min_count=0).as_py():
+            raise ForeignFile(f"its column {name} has a value below 1")
+    if pc.any(pc.less_equal(_values(table["block_end_ns"]), _values(table["block_begin_ns"])), min_count=0).as_py():
+        raise ForeignFile("it has a block that does not end after it begins")
+
+
+def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.list_flatten(column) if pa.types.is_list(column.type) else column
 
 
 def _check_numbers(field: pa.Field, column: pa.ChunkedArray) -> None:
@@ -302,25 +350,40 @@ def _answers(trial: Trial, budget_s: float) -> bool:
     return done or (trial.outcome == "budget_spent" and trial.budget_s >= budget_s)
 
 
-def _each_once(table: pa.Table) -> pa.Table:
-    """Of rows with the same name the one with the most steps: an interrupted trial that was completed later."""
-    best: dict[str, tuple[int, int]] = {}
-    pairs: Iterable[tuple[str, int]] = zip(table["trial_id"].to_pylist(), table["steps"].to_pylist(), strict=True)
-    for index, (name, steps) in enumerate(pairs):
-        if name not in best or steps > best[name][0]:
-            best[name] = (steps, index)
+def completeness(outcome: str, steps: int) -> tuple[bool, int]:
+    """What decides between rows of the same name: a trial that came to its end, then the one with more steps."""
+    return outcome not in CUT_OFF, steps
+
+
+def each_once(table: pa.Table) -> pa.Table:
+    """Of rows with the same name the most complete: a trial may have been cut off first and continued later."""
+    best: dict[str, tuple[tuple[bool, int], int]] = {}
+    columns = (table[name].to_pylist() for name in ("trial_id", "outcome", "steps"))
+    for index, (name, outcome, steps) in enumerate(zip(*columns, strict=True)):
+        rank = completeness(outcome, steps)
+        if name not in best or rank > best[name][0]:
+            best[name] = (rank, index)
     if len(best) == table.num_rows:
         return table
     return table.take(pa.array([index for _, index in best.values()], type=pa.int64()))
 
 
+def _file_name(trial: Trial) -> str:
+    """A name that no other row gets, readable in a listing and valid in every file system, whatever the row says."""
+    chosen = re.sub(r"[^A-Za-z0-9_.-]", "", f"{trial.started_at[:19]}-{trial.trial_id}")
+    return f"{chosen[:NAME_LENGTH]}-{uuid.uuid4().hex[:8]}"
+
+
 def _flush_folder(folder: Path) -> None:
-    """Make the new name last; Windows cannot flush a folder and does not need to."""
+    """Make the new name last; Windows and some network file systems cannot flush a folder."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
     finally:
         os.close(handle)
 

@@ -1,6 +1,7 @@
 """Real measurements on the CPU, as small as they can be."""
 
 import dataclasses
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -85,7 +86,7 @@ def test_blocks_alternate_never_overlap_and_their_order_varies(monkeypatch):
         for row in rows
         for begin, end, pair in zip(row.block_begin_ns, row.block_end_ns, row.block_pair, strict=True)
     )
-    assert all(first[1] <= second[0] for first, second in zip(blocks, blocks[1:], strict=False))
+    assert all(first[1] <= second[0] for first, second in itertools.pairwise(blocks))
     rounds = [[name for *_, pair, name in blocks if pair == number] for number in range(12)]
     assert all(sorted(names) == ["cpu@1", "cpu@2"] for names in rounds)
     assert len({tuple(names) for names in rounds}) == 2
@@ -242,7 +243,7 @@ def test_a_device_that_is_not_there_is_refused_and_those_there_are_named():
 
 
 def test_more_threads_than_there_are_is_refused():
-    with pytest.raises(InvalidValue, match="threads is 1000, .*at most the"):
+    with pytest.raises(InvalidValue, match=r"threads is 1000, .*at most the"):
         run(small(), Contender(threads=1_000))
 
 

@@ -52,9 +52,7 @@ def test_equal_seeds_give_equal_data_and_another_seed_other_data(load, name):
 @pytest.mark.parametrize("name", catalog.DATASETS)
 def test_no_sample_is_in_two_parts(load, name):
     data = load(name)
-    rows = [
-        {row.numpy().tobytes() for row in split.samples} for split in (data.train, data.validation, data.test)
-    ]
+    rows = [{row.numpy().tobytes() for row in split.samples} for split in (data.train, data.validation, data.test)]
     assert not rows[0] & rows[1]
     assert not rows[0] & rows[2]
     assert not rows[1] & rows[2]
@@ -122,7 +120,7 @@ def test_torn_image_files_are_an_answer_too(tmp_path, monkeypatch):
 
 
 def test_more_samples_than_the_files_hold_is_refused(load):
-    with pytest.raises(InvalidValue, match="samples is 401, .*at most the 400 training images"):
+    with pytest.raises(InvalidValue, match=r"samples is 401, .*at most the 400 training images"):
         load("mnist", samples=401)
 
 

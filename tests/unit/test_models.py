@@ -60,9 +60,7 @@ def one_batch(point: Point) -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor
     return networks.build(point.network, seed=0), samples, labels
 
 
-@pytest.mark.parametrize(
-    ("depth", "parameters"), [(2, 22), (4, 230), (8, 44_710), (10, 703_142)]
-)
+@pytest.mark.parametrize(("depth", "parameters"), [(2, 22), (4, 230), (8, 44_710), (10, 703_142)])
 def test_the_doubling_mlp_has_the_published_parameter_counts(depth, parameters):
     assert Point(dataset="disc", model="doubling-mlp", depth=depth).network.parameters == parameters
 
@@ -95,5 +93,5 @@ def test_building_leaves_torchs_own_generator_alone():
 
 
 def test_an_unknown_family_is_named_with_those_there_are():
-    with pytest.raises(InvalidValue, match="'transformer'.*linear, mlp, doubling-mlp, cnn"):
+    with pytest.raises(InvalidValue, match=r"'transformer'.*linear, mlp, doubling-mlp, cnn"):
         models.family("transformer")

@@ -1,0 +1,76 @@
+"""What the measuring process found on this machine, and the lock that keeps measurements on it apart.
+
+Only plain data: the worker that imports torch fills it in, pages and the command line read it.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from filelock import BaseFileLock, FileLock
+
+from core.results.environment import DeviceInfo, Environment
+
+LOCK_VARIABLE = "CROSSOVER_LOCK"
+"""Environment variable that names another lock file; for tests, which must not wait for a real measurement."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """This machine as the measuring process sees it.
+
+    Attributes:
+        environment: processor, memory, versions.
+        devices: what PyTorch sees, the CPU first.
+        startup_s: device → seconds of its first use in that process; empty until the machine was free to try.
+        hint: why no accelerator is seen and what to do; empty when one is.
+        live: whether the process that said so still runs; what an ended one said is the last that is known.
+    """
+
+    environment: Environment
+    devices: tuple[DeviceInfo, ...]
+    startup_s: Mapping[str, float] = field(default_factory=dict)
+    hint: str = ""
+    live: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a file; whether it is live is for the reader to find out."""
+        data = asdict(self)
+        del data["live"]
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, live: bool) -> Self:
+        """Read `to_json`'s data back.
+
+        Raises:
+            KeyError: a part is missing.
+            TypeError: a part is not of this version.
+        """
+        return cls(
+            environment=Environment(**data["environment"]),
+            devices=tuple(DeviceInfo(**entry) for entry in data["devices"]),
+            startup_s=dict(data["startup_s"]),
+            hint=str(data["hint"]),
+            live=live,
+        )
+
+
+def measurement_lock() -> BaseFileLock:
+    """The lock that whoever measures on this machine holds, whichever user, folder or checkout it is.
+
+    The operating system gives it back when its holder dies, so it can never be left behind.
+    """
+    path = Path(os.environ.get(LOCK_VARIABLE) or _shared_folder() / "crossover-measurement.lock")
+    return FileLock(path, mode=0o666)
+
+
+def _shared_folder() -> Path:
+    """A folder that all users of the machine share: macOS and Windows give each user a temporary one of their own."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("PROGRAMDATA") or tempfile.gettempdir())
+    return Path("/tmp")

@@ -1,0 +1,87 @@
+"""Rules of docs/architecture.md that no linter knows."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.results import schema
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(path for path in (ROOT / "pages").rglob("*.py") if "shared" not in path.parts)
+READING_HALF = (
+    "core.experiment",
+    "core.presets",
+    "core.answer.summary",
+    "core.answer.breakdown",
+    "core.answer.parity",
+    "core.answer.digest",
+    "core.results.store",
+    "core.results.exchange",
+    "core.jobs.queue",
+    "core.jobs.runner",
+    "core.__main__",
+)
+
+
+def loaded_by(code: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stdout.split())
+
+
+def test_reading_needs_neither_torch_nor_a_user_interface_nor_pandas():
+    loaded = loaded_by("\n".join(f"import {name}" for name in READING_HALF))
+    assert not loaded & {"torch", "torchvision", "streamlit", "altair", "pandas", "sklearn"}
+
+
+def test_charts_need_no_torch():
+    assert "torch" not in loaded_by("import core.answer.charts")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_page_is_thin(page):
+    assert len(page.read_text().splitlines()) <= 100
+
+
+def test_no_page_lies_where_streamlit_would_run_it_without_the_shell():
+    stray = [path.name for path in (ROOT / "pages").glob("*.py") if path.name != "__init__.py"]
+    assert stray == []
+
+
+@pytest.mark.parametrize("folder", ["core", "pages"])
+def test_no_module_is_a_pile(folder):
+    piles = {"utils", "helpers", "common", "misc", "manager"}
+    assert not {path.stem for path in (ROOT / folder).rglob("*.py")} & piles
+
+
+@pytest.mark.parametrize("folder", ["core", "pages"])
+def test_names_say_what_they_are_and_not_that_they_are_got_or_managed(folder):
+    for path in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                assert not node.name.lstrip("_").startswith("get_"), f"{path}: {node.name}"
+                assert not node.name.endswith("Manager"), f"{path}: {node.name}"
+
+
+def test_the_column_dictionary_in_the_data_folder_is_the_schemas():
+    assert schema.dictionary() in (ROOT / "data" / "README.md").read_text()
+
+
+def test_requirements_are_bounded():
+    lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if line and line[0] != "#"]
+    assert len(lines) >= 7
+    assert all(">=" in line and "<" in line for line in lines)
+
+
+def test_ci_runs_the_readmes_test_command():
+    command = [line for line in (ROOT / "README.md").read_text().splitlines() if line.endswith("-m tests")]
+    assert len(command) == 1
+    assert "grep -m 1 -- '-m tests$' README.md" in (ROOT / ".ci" / "run").read_text()

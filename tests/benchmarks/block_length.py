@@ -1,0 +1,75 @@
+"""How long must a block and its lead-in be on this device? Step times against a long block with a long lead-in.
+
+    python -m tests.benchmarks.block_length --device cuda:0
+
+Between blocks the device idles for 0.1 s while the host works, as it does through another contender's block.
+"""
+
+import argparse
+import os
+import statistics
+import time
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+import torch
+
+from core import batches, datasets, devices, networks
+from core.experiment import Contender, Point
+from core.timer import Timer
+from core.training import Training
+
+BLOCKS_S = (0.01, 0.03, 0.1, 0.3, 1.0)
+LEAD_INS_S = (0.0, 0.005, 0.02, 0.05, 0.2)
+IDLE_S = 0.1
+DEPTHS = (4, 8, 11)
+
+
+def training(device: devices.Device, depth: int) -> Training:
+    point = Point(dataset="disc", model="doubling-mlp", depth=depth, batch_size=100, shuffle=False)
+    data = datasets.load("disc", samples=point.samples, seed=0)
+    feed = batches.feed(point, data, data.train.to(device.torch), device.torch)
+    return Training(networks.build(point.network, 0).to(device.torch), feed, learning_rate=0.1)
+
+
+def occupy_host(seconds: float) -> None:
+    """Work on the host as another contender would, so that the device idles and the host does not."""
+    matrix, end = torch.randn(256, 256), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        torch.mm(matrix, matrix)
+
+
+def step_s(run: Training, timer: Timer, estimate_s: float, block_s: float, lead_in_s: float, repeats: int) -> float:
+    times = []
+    for _ in range(repeats):
+        occupy_host(IDLE_S)
+        run.advance(round(lead_in_s / estimate_s))
+        steps = max(5, round(block_s / estimate_s))
+        times.append(timer.time(lambda steps=steps: run.advance(steps)).seconds / steps)
+        run.read_losses()
+    return statistics.median(times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--repeats", type=int, default=15)
+    options = parser.parse_args()
+    device = devices.open_device(Contender.parse(options.device).device)
+    timer = Timer(device=device)
+    devices.use_strict_fp32()
+    for depth in DEPTHS:
+        run = training(device, depth)
+        run.advance(200)
+        estimate = timer.time(lambda run=run: run.advance(200)).seconds / 200
+        reference = step_s(run, timer, estimate, BLOCKS_S[-1], LEAD_INS_S[-1], 5)
+        print(f"\ndepth {depth}: {1e6 * reference:.0f} µs a step in blocks of 1 s after a lead-in of 0.2 s\n")
+        print("| lead-in | " + " | ".join(f"block {1e3 * block:.0f} ms" for block in BLOCKS_S) + " |")
+        print("|---" * (len(BLOCKS_S) + 1) + "|")
+        for lead_in in LEAD_INS_S:
+            ratios = [step_s(run, timer, estimate, block, lead_in, options.repeats) / reference for block in BLOCKS_S]
+            print(f"| {1e3 * lead_in:.0f} ms | " + " | ".join(f"{ratio:.3f}" for ratio in ratios) + " |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Visitors without a browser: sessions that speak Streamlit's own websocket protocol, and a server to visit.
+
+Each session opens a link, keeps what the page shows as widgets, and re-runs timed fragments as a browser would.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import websockets
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+ROOT = Path(__file__).parents[2]
+START_TIMEOUT_S = 60
+
+
+@contextlib.contextmanager
+def server(**variables: str) -> Iterator[int]:
+    """The app on a free port of this machine; yields the port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py", "--server.headless", "true"]
+    options = ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
+    environment = {**os.environ, **variables}
+    with subprocess.Popen([*command, *options], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as process:
+        try:
+            _await_health(port)
+            yield port
+        finally:
+            process.terminate()
+
+
+def _await_health(port: int) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError), urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1) as answer:
+            if answer.status == 200:
+                return
+        time.sleep(0.05)
+    message = "the server did not become healthy"
+    raise TimeoutError(message)
+
+
+class Session:
+    """One visitor.
+
+    Attributes:
+        runs: script runs that came to their end, fragments included.
+        sliders: identity of each slider by its label, as the page sent it last, with its lowest and highest value.
+    """
+
+    def __init__(self, port: int, query: str = "", page: str = "") -> None:
+        self.runs = 0
+        self.sliders: dict[str, tuple[str, float, float]] = {}
+        self._address = f"ws://127.0.0.1:{port}/_stcore/stream"
+        self._query, self._page = query, page
+        self._states: dict[str, WidgetState] = {}
+        self._timers: dict[str, asyncio.Task[None]] = {}
+        self._finished = asyncio.Event()
+
+    async def open(self) -> None:
+        """Connect and run the page once."""
+        self._socket = await websockets.connect(self._address, subprotocols=["streamlit"], max_size=None)
+        self._reader = asyncio.create_task(self._read())
+        await self.rerun()
+
+    async def close(self) -> None:
+        """Leave."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._reader.cancel()
+        await self._socket.close()
+
+    async def rerun(self, fragment: str = "") -> float:
+        """Ask for a run and wait for its end; returns the seconds between."""
+        message = BackMsg()
+        message.rerun_script.query_string = self._query
+        message.rerun_script.page_name = self._page
+        message.rerun_script.fragment_id = fragment
+        message.rerun_script.is_auto_rerun = bool(fragment)
+        message.rerun_script.widget_states.widgets.extend(self._states.values())
+        self._finished.clear()
+        begin = time.perf_counter()
+        await self._socket.send(message.SerializeToString())
+        await self._finished.wait()
+        return time.perf_counter() - begin
+
+    async def slide(self, label: str, value: float) -> float:
+        """Move a slider and wait for the run that follows; returns its seconds."""
+        identity, *_ = self.sliders[label]
+        state = WidgetState(id=identity)
+        state.double_array_value.data.append(value)
+        self._states[identity] = state
+        return await self.rerun()
+
+    async def _read(self) -> None:
+        async for data in self._socket:
+            message = ForwardMsg()
+            message.ParseFromString(data)
+            match message.WhichOneof("type"):
+                case "delta":
+                    self._note(message)
+                case "auto_rerun":
+                    self._repeat(message.auto_rerun.fragment_id, message.auto_rerun.interval)
+                case "stop_auto_rerun":
+                    self._stop_timers()
+                case "script_finished":
+                    self.runs += 1
+                    self._finished.set()
+
+    def _note(self, message: ForwardMsg) -> None:
+        element = message.delta.new_element
+        if element.WhichOneof("type") == "slider":
+            slider = element.slider
+            self.sliders[slider.label] = (slider.id, slider.min, slider.max)
+
+    def _repeat(self, fragment: str, interval_s: float) -> None:
+        async def tick() -> None:
+            while True:
+                await asyncio.sleep(interval_s)
+                await self.rerun(fragment)
+
+        if fragment not in self._timers:
+            self._timers[fragment] = asyncio.create_task(tick())
+
+    def _stop_timers(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()

@@ -1,0 +1,1 @@
+"""Tests that need an accelerator; they skip with the reason where there is none."""

@@ -1,0 +1,146 @@
+"""What only a real accelerator can show: the timer, hidden waits, strict fp32, and a whole comparison."""
+
+import statistics
+import time
+
+import pytest
+import torch
+
+from core import batches, datasets, devices, networks, phases
+from core.answer import breakdown, parity, summary
+from core.experiment import Contender, Experiment, Point
+from core.timer import MIN_BLOCK_S, Timer
+from core.training import Training
+from core.trial import Hooks, measure
+
+ACCELERATORS = [info.device for info in devices.discover() if info.kind != "cpu"]
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not ACCELERATORS, reason="PyTorch sees no accelerator on this machine"),
+]
+
+POINT = Point(dataset="disc", model="doubling-mlp", depth=8, batch_size=100, epochs=100, shuffle=False)
+
+
+class Undrained:
+    """A device that nobody waits for."""
+
+    def synchronize(self) -> None:
+        """Do not wait: the mistake."""
+
+
+@pytest.fixture(params=ACCELERATORS)
+def device(request) -> devices.Device:
+    devices.initialise(request.param)
+    devices.use_strict_fp32()
+    return devices.open_device(request.param)
+
+
+def training(device: devices.Device, point: Point = POINT) -> Training:
+    data = datasets.load(point.dataset, samples=point.samples, seed=0)
+    feed = batches.feed(point, data, data.train.to(device.torch), device.torch)
+    started = Training(networks.build(point.network, 0).to(device.torch), feed, learning_rate=point.learning_rate)
+    started.advance(50)
+    device.synchronize()
+    return started
+
+
+def test_a_matrix_product_timed_without_draining_falls_far_short(device):
+    matrix = torch.randn(8192, 8192, device=device.torch)
+
+    def multiply() -> None:
+        for _ in range(20):
+            torch.mm(matrix, matrix)
+
+    Timer(device=device).time(multiply)
+    drained = Timer(device=device).time(multiply).seconds
+    device.synchronize()
+    undrained = Timer(device=Undrained()).time(multiply).seconds
+    device.synchronize()
+    assert undrained < 0.5 * drained
+
+
+def test_the_timer_agrees_with_the_devices_own_events(device):
+    if device.torch.type == "mps":
+        pytest.skip("MPS events are not reliable")
+    module = torch.get_device_module(device.torch.type)
+    matrix = torch.randn(8192, 8192, device=device.torch)
+    begin, end = (module.Event(enable_timing=True) for _ in range(2))
+
+    def multiply() -> None:
+        begin.record()
+        for _ in range(20):
+            torch.mm(matrix, matrix)
+        end.record()
+
+    Timer(device=device).time(multiply)
+    seconds = Timer(device=device).time(multiply).seconds
+    assert seconds == pytest.approx(begin.elapsed_time(end) / 1e3, rel=0.1)
+
+
+@pytest.mark.parametrize("data_path", ["resident", "per_batch"])
+def test_no_step_waits_for_the_device(device, data_path):
+    """CUDA raises at every synchronizing call; copies from pageable memory do wait and are allowed for `per_batch`."""
+    if device.torch.type != "cuda":
+        pytest.skip("only CUDA can report hidden waits")
+    started = training(device, Point(**{**vars(POINT), "data_path": data_path}))
+    torch.cuda.set_sync_debug_mode("error" if data_path == "resident" else "warn")
+    try:
+        started.advance(8)  # stays within an epoch: the order of the next one is copied from pageable memory
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_steps_are_queued_faster_than_they_are_done_or_nothing_could_be_launch_bound(device):
+    big = training(device, Point(dataset="disc", model="doubling-mlp", depth=12, batch_size=1_000, epochs=5))
+    device.synchronize()
+    begin = time.perf_counter()
+    big.advance(5)
+    queued = time.perf_counter() - begin
+    device.synchronize()
+    assert queued < time.perf_counter() - begin
+
+
+def test_the_device_is_busy_for_no_longer_than_a_step_takes(device):
+    started, timer = training(device), Timer(device=device)
+    step_s = timer.time(lambda: started.advance(500)).seconds / 500
+    busy = phases.busy_step_s(started, timer, device.torch, step_s=step_s)
+    assert 0 < statistics.median(busy) < 1.1 * step_s
+
+
+def test_arithmetic_is_strict_fp32(device):
+    a, b = torch.randn(512, 512, dtype=torch.float64), torch.randn(512, 512, dtype=torch.float64)
+    product = torch.mm(a.float().to(device.torch), b.float().to(device.torch)).cpu().double()
+    error = float(((product - a @ b).abs().max()) / (a @ b).abs().max())
+    assert error < 1e-5  # TF32 keeps 10 bits of the mantissa: about 1e-3
+
+
+def test_a_whole_comparison_with_the_cpu(device):
+    name = str(device.torch)
+    asked = Experiment(point=POINT, contenders=(Contender(), Contender(device=name)), budget_s=60)
+    cpu, gpu = measure(asked, hooks=Hooks())
+    assert (cpu.outcome, gpu.outcome) == ("completed", "completed")
+    assert gpu.block_s
+    assert statistics.median(gpu.block_s) >= 0.9 * MIN_BLOCK_S
+    assert gpu.loss[0] == pytest.approx(cpu.loss[0], rel=1e-3)
+    assert len(gpu.busy_step_s) == phases.BUSY_REPEATS
+    assert summary.speedup(cpu, gpu).pairs == 20
+    assert breakdown.cause(cpu, gpu)
+    assert parity.agreement(cpu, gpu) is not None
+
+
+def test_too_large_a_model_is_out_of_memory_and_nothing_worse(device, monkeypatch):
+    monkeypatch.setattr(devices.Device, "free_bytes", lambda _: 2**60)
+    point = Point(
+        dataset="disc", samples=65_536, model="mlp", hidden_size=16_384, depth=16, batch_size=65_536, epochs=1
+    )
+    if device.torch.type == "mps":
+        pytest.skip("shares the host's memory")
+    free = torch.get_device_module(device.torch.type).get_device_properties(device.torch).total_memory
+    if point.network.memory_bytes(point.batch_size) < free:
+        pytest.skip(f"{free / 2**30:.0f} GiB hold even the largest model")
+    (row,) = measure(
+        Experiment(point=point, contenders=(Contender(device=str(device.torch), threads=1),)), hooks=Hooks()
+    )
+    assert row.outcome == "out_of_memory"

@@ -1,0 +1,116 @@
+"""A worker whose measurements follow a script, so that tests decide when each ends and how.
+
+The seed of an experiment says what its measurement does. A round takes a few milliseconds; nothing is trained.
+Started as `python -m tests.integration.scripted_worker --jobs FOLDER`.
+"""
+
+import argparse
+import logging
+import os
+import sys
+import time
+import uuid
+from pathlib import Path
+
+from core.errors import DeviceUnavailable
+from core.experiment import Contender, Experiment, Point
+from core.jobs import runner
+from core.jobs.machine import LOCK_VARIABLE, Machine
+from core.jobs.queue import Queue
+from core.jobs.record import Record
+from core.jobs.worker import Bench, serve
+from core.progress import ContenderProgress, Progress
+from core.results import environment
+from core.results.environment import DeviceInfo
+from core.results.schema import Trial
+from tests import rows
+
+QUICK, UNTIL_RELEASED, DEAF, REFUSED, BROKEN, EMPTY = range(6)
+"""Ends after two rounds; goes on until released or stopped; the same, but never asks; raises; has a bug; no rows."""
+
+COMMAND = (sys.executable, "-m", "tests.integration.scripted_worker")
+ROUND_S = 0.005
+RELEASE = "release"
+DEVICES = (DeviceInfo(device="cpu", kind="cpu", name="Test CPU", memory_bytes=2**34, driver=""),)
+
+
+def experiment(script: int, *, width: int = 128, contenders: int = 2) -> Experiment:
+    """An experiment whose measurement follows `script`; another `width` makes it another experiment."""
+    point = Point(seed=script, hidden_size=width)
+    return Experiment(point=point, contenders=(Contender(), Contender(threads=1))[:contenders])
+
+
+def bench(queue: Queue) -> Bench:
+    """What stands for the measuring half."""
+
+    def measure(experiment: Experiment, record: Record) -> list[Trial]:
+        _note(f"begin {record.job.id}")
+        try:
+            return _measure(experiment, record, queue.folder / RELEASE)
+        finally:
+            _note(f"end {record.job.id}")
+
+    def survey() -> Machine:
+        return Machine(environment=environment.read(), devices=DEVICES, hint="No accelerator in a test.")
+
+    return Bench(measure=measure, survey=survey, initialise=lambda _: 0.25)
+
+
+def journal() -> Path:
+    """Where measurements of all queues note when they begin and end."""
+    return Path(os.environ[LOCK_VARIABLE]).with_name("journal.txt")
+
+
+def _measure(experiment: Experiment, record: Record, release: Path) -> list[Trial]:
+    script = experiment.point.seed
+    if script == REFUSED:
+        raise DeviceUnavailable("The device cuda:7 is not on this machine.")
+    if script == EMPTY:
+        return []
+    saved = record.saved() if script != QUICK else None
+    run_id, pairs = (saved["run_id"], saved["pairs"]) if saved else (uuid.uuid4().hex[:12], 0)
+    first = pairs
+    while script != QUICK or pairs < 2:
+        if script != DEAF and record.should_stop():
+            return _rows(experiment, run_id, pairs, outcome="stopped", message="It was stopped.")
+        time.sleep(ROUND_S)
+        pairs += 1
+        if script != QUICK and pairs - first in (2, 4):
+            record.save({"run_id": run_id, "pairs": pairs}, _rows(experiment, run_id, pairs, outcome="interrupted"))
+        record.progress(_progress(experiment, pairs, resumed_from=first))
+        if script == BROKEN and pairs - first == 4:
+            raise ZeroDivisionError("a bug")
+        if release.exists():
+            break
+    return _rows(experiment, run_id, pairs, outcome="completed")
+
+
+def _rows(experiment: Experiment, run_id: str, pairs: int, **changes: str) -> list[Trial]:
+    names = [str(contender) for contender in experiment.contenders]
+    return [rows.trial(run_id=run_id, contender=name, experiment=experiment, pairs=pairs, **changes) for name in names]
+
+
+def _progress(experiment: Experiment, pairs: int, *, resumed_from: int) -> Progress:
+    contenders = tuple(ContenderProgress(contender=str(entry), steps=pairs) for entry in experiment.contenders)
+    phase = f"resumed from {resumed_from}" if resumed_from else "training"
+    return Progress(phase=phase, pairs=pairs, contenders=contenders)
+
+
+def _note(what: str) -> None:
+    with journal().open("a", encoding="utf-8") as file:
+        file.write(f"{time.monotonic_ns()} {what}\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--jobs", type=Path)
+    queue = Queue(parser.parse_args().jobs)
+    code = queue.folder / "code"
+    code.mkdir(parents=True, exist_ok=True)
+    logging.basicConfig(level=logging.INFO)
+    runner.COMMAND = COMMAND
+    serve(queue, lambda: bench(queue), idle_s=float(os.environ.get("SCRIPTED_IDLE_S", "60")), code_folder=code)
+
+
+if __name__ == "__main__":
+    main()

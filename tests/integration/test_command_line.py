@@ -1,0 +1,176 @@
+"""The command line as a script uses it: output, exit status, and the same queue as the pages."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.jobs.queue import Queue
+from core.results.store import Store
+from tests.rows import run
+
+ROOT = Path(__file__).parents[2]
+SMALL = ("--samples", "300", "--hidden-size", "8", "--depth", "1", "--epochs", "2")
+
+
+@pytest.fixture(scope="module")
+def surroundings(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("command-line")
+    variables = {"CROSSOVER_JOBS": str(folder / "jobs"), "CROSSOVER_LOCK": str(folder / "lock")}
+    yield {**os.environ, **variables}, folder
+    if occupant := Queue(folder / "jobs").seat.occupant:
+        occupant.process.kill()
+
+
+@pytest.fixture
+def command(surroundings):
+    environment, _ = surroundings
+
+    def call(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "core", *arguments],
+            cwd=ROOT,
+            env={**environment, **changes},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    return call
+
+
+@pytest.fixture
+def store(surroundings):
+    _, folder = surroundings
+    return str(folder / "store")
+
+
+def test_devices_are_listed_as_json_with_versions(command):
+    done = command("devices", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["devices"][0]["device"] == "cpu"
+    assert document["environment"]["torch_version"]
+
+
+def test_a_run_is_measured_stored_and_then_answered_from_the_store(command, store):
+    first = command("run", *SMALL, "--devices", "cpu@1", "--store", store, "--json")
+    assert first.returncode == 0, first.stderr
+    document = json.loads(first.stdout)
+    assert document["from_store"] is False
+    (trial,) = document["trials"]
+    assert trial["outcome"] == "completed"
+    assert trial["step"]["blocks"] == 20
+    assert "training" in first.stderr
+
+    again = json.loads(command("run", *SMALL, "--devices", "cpu@1", "--store", store, "--json").stdout)
+    assert (again["from_store"], again["run_id"]) == (True, document["run_id"])
+
+    fresh = json.loads(command("run", *SMALL, "--devices", "cpu@1", "--store", store, "--json", "--fresh").stdout)
+    assert fresh["from_store"] is False
+    assert fresh["run_id"] != document["run_id"]
+
+
+def test_a_run_for_people_names_device_time_and_report(command, store):
+    done = command("run", *SMALL, "--devices", "cpu@1", "--store", store)
+    assert done.returncode == 0
+    assert "a step" in done.stdout
+    assert "macro avg" in done.stdout
+    assert "Use --fresh to measure again" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--hidden-size", "0"), "hidden_size is 0, which is not allowed: it must be a whole number between 1 and"),
+        (("--batch-size", "9999999"), "batch_size is 9999999"),
+        (("--learning-rate", "nan"), "learning_rate is nan"),
+        (("--devices", "gpu"), "device is 'gpu'"),
+        (("--devices", "cpu,cpu"), "different devices"),
+        (("--budget", "0"), "budget_s is 0"),
+        (("--preset", "disc", "--model", "cnn"), "preset is 'disc'"),
+    ],
+)
+def test_a_value_out_of_range_is_a_usage_error_in_one_sentence(command, arguments, sentence):
+    done = command("run", "--devices", "cpu", *arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [(), ("run", "--dataset", "cifar"), ("run", "--speed", "11"), ("store",)])
+def test_words_it_does_not_know_are_a_usage_error(command, arguments):
+    assert command(*arguments).returncode == 2
+
+
+def test_a_device_that_is_not_there_fails_the_run_and_is_never_replaced(command, store):
+    done = command("run", *SMALL, "--devices", "cpu,xpu:9", "--store", store)
+    assert done.returncode == 1
+    assert "xpu:9 is not on this machine, PyTorch sees cpu" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_store_that_is_no_folder_is_said_before_anything_runs(command, tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    done = command("run", *SMALL, "--devices", "cpu", "--store", str(tmp_path / "file"))
+    assert done.returncode == 1
+    assert "file cannot be read: Not a directory." in done.stderr
+
+
+def test_check_names_what_it_skips(command, tmp_path):
+    store = Store(tmp_path)
+    for trial in run():
+        store.add(trial)
+    assert command("store", "check", "--store", str(tmp_path)).stdout == f"2 rows in {tmp_path}\n"
+    (tmp_path / "torn.parquet").write_bytes(b"PAR1 and no more")
+    done = command("store", "check", "--store", str(tmp_path), "--json")
+    assert done.returncode == 1
+    document = json.loads(done.stdout)
+    assert document["rows"] == 2
+    assert document["skipped"][0]["name"] == "torn.parquet"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_export_writes_all_rows(command, tmp_path, kind):
+    store = Store(tmp_path / "store")
+    for trial in run():
+        store.add(trial)
+    file = tmp_path / f"rows.{kind}"
+    done = command("store", "export", str(file), "--store", str(store.folder))
+    assert (done.returncode, done.stdout) == (0, f"2 rows written to {file}\n")
+    assert file.stat().st_size > 0
+
+
+def test_export_needs_a_known_ending(command, tmp_path):
+    done = command("store", "export", str(tmp_path / "rows.pickle"), "--store", str(tmp_path))
+    assert done.returncode == 2
+    assert "ends in .parquet or .csv" in done.stderr
+
+
+def test_import_adds_rows_once_and_refuses_what_is_not_ours(command, tmp_path):
+    there, here = Store(tmp_path / "there"), tmp_path / "here"
+    for trial in run():
+        there.add(trial)
+    file = tmp_path / "rows.parquet"
+    command("store", "export", str(file), "--store", str(there.folder))
+    first = command("store", "import", str(file), "--store", str(here), "--json")
+    again = command("store", "import", str(file), "--store", str(here), "--json")
+    assert (json.loads(first.stdout)["added"], json.loads(again.stdout)["duplicates"]) == (2, 2)
+    assert {trial.origin for trial in Store(here).trials()} == {"rows.parquet"}
+
+    file.write_bytes(b"something else")
+    refused = command("store", "import", str(file), "--store", str(here))
+    assert refused.returncode == 1
+    assert "torn or not a parquet file" in refused.stderr
+    assert len(Store(here).trials()) == 2
+
+
+def test_a_missing_file_is_one_sentence(command, tmp_path):
+    done = command("store", "import", str(tmp_path / "nowhere.parquet"), "--store", str(tmp_path))
+    assert done.returncode == 1
+    assert "nowhere.parquet cannot be read" in done.stderr

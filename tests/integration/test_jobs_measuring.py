@@ -1,0 +1,50 @@
+"""A job with the real worker: torch, a training, and rows in the store."""
+
+from pathlib import Path
+
+import pytest
+
+from core.experiment import Contender, Experiment, Point
+from core.jobs import runner
+from core.jobs.machine import LOCK_VARIABLE
+from core.jobs.queue import Queue
+from core.results.store import Store
+
+ALONE = (Contender(threads=1),)
+
+
+@pytest.fixture
+def queue(tmp_path, monkeypatch):
+    monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "machine.lock"))
+    queue = Queue(tmp_path / "jobs")
+    yield queue
+    if queue.seat.occupant:
+        queue.seat.occupant.process.kill()
+
+
+def test_the_worker_trains_reports_and_stores_and_names_itself(queue, tmp_path):
+    store = Store(tmp_path / "results")
+    point = Point(dataset="digits", model="linear", epochs=2)
+    job = queue.submit(Experiment(point=point, contenders=ALONE, budget_s=20), store)
+    phases = []
+    done = runner.follow(queue, job.id, lambda now: phases.append(now.progress.phase if now.progress else ""))
+    assert (done.state, done.message) == ("finished", "")
+    assert "training" in phases
+    (trial,) = runner.rows(queue, done)
+    assert trial.outcome == "completed"
+    assert trial.steps >= point.total_steps
+    assert (trial.trial_id, trial.experiment_id) == (done.trial_ids[0], job.experiment.id)
+    assert trial.omp_wait_policy == "PASSIVE"
+
+    score = Path(f"/proc/{done.worker_pid}/oom_score_adj")
+    assert not score.exists() or score.read_text().strip() == "1000"
+
+    found = runner.machine(queue)
+    assert found.devices[0].device == "cpu"
+    assert found.startup_s["cpu"] == trial.startup_device_s
+    assert found.environment.machine_id == trial.machine_id
+
+    refused = queue.submit(Experiment(point=point, contenders=(Contender(device="cuda:99"),)), store)
+    failed = runner.follow(queue, refused.id, lambda _: None)
+    assert failed.state == "failed"
+    assert "cuda:99" in failed.message

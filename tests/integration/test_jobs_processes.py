@@ -1,0 +1,298 @@
+"""Jobs with real processes: queue, worker, kills of either side, and the machine's lock."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+import pytest
+
+from core.errors import JobError
+from core.jobs import process, runner
+from core.jobs.job import Job
+from core.jobs.machine import LOCK_VARIABLE
+from core.jobs.queue import Queue
+from core.jobs.worker import WAITING
+from core.results.store import Store
+from tests.integration import scripted_worker
+from tests.integration.scripted_worker import BROKEN, COMMAND, DEAF, QUICK, RELEASE, UNTIL_RELEASED, experiment
+
+T = TypeVar("T")
+
+PATIENCE_S = 60.0
+PROJECT = Path(__file__).parents[2]
+
+MakeQueue = Callable[[str], Queue]
+
+
+@pytest.fixture
+def make_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeQueue]:
+    monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "machine.lock"))
+    monkeypatch.setattr(runner, "COMMAND", COMMAND)
+    queues: list[Queue] = []
+
+    def make(name: str) -> Queue:
+        queues.append(Queue(tmp_path / name))
+        return queues[-1]
+
+    yield make
+    for queue in queues:
+        if queue.seat.occupant:
+            queue.seat.occupant.process.kill()
+
+
+@pytest.fixture
+def queue(make_queue: MakeQueue) -> Queue:
+    return make_queue("jobs")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "results")
+
+
+def submit(queue: Queue, store: Store, script: int, **choices: int) -> Job:
+    job = queue.submit(experiment(script, **choices), store)
+    runner.ensure_worker(queue)
+    return job
+
+
+def until(look: Callable[[], T], done: Callable[[T], bool]) -> T:
+    """Look until it is done; fails after a while, so that a test never hangs."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not done(seen := look()):
+        assert time.monotonic() < deadline, f"waited in vain, last seen: {seen}"
+        time.sleep(0.02)
+    return seen
+
+
+def watched(queue: Queue, job: Job, done: Callable[[Job], bool]) -> Job:
+    return until(lambda: runner.watch(queue, job.id), done)
+
+
+def ended(job: Job) -> bool:
+    return not job.active
+
+
+def measuring(job: Job) -> bool:
+    """Some pairs were measured, and a checkpoint was written."""
+    assert job.active, f"it ended early: {job.state}, {job.message}"
+    return job.progress is not None and job.progress.pairs >= 10
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_jobs_are_measured_in_the_order_of_submission_by_one_warm_process(queue, store):
+    jobs = [submit(queue, store, QUICK, width=width) for width in (8, 16, 32)]
+    done = [watched(queue, job, ended) for job in jobs]
+    assert [job.state for job in done] == ["finished"] * 3
+    assert len({job.worker_pid for job in done}) == 1
+    notes = scripted_worker.journal().read_text().split("\n")[:-1]
+    assert [note.split(" ", 1)[1] for note in notes] == [
+        f"{what} {job.id}" for job in jobs for what in ("begin", "end")
+    ]
+    for job in done:
+        assert [trial.outcome for trial in runner.rows(queue, job)] == ["completed"] * 2
+    assert runner.machine(queue).live
+    assert runner.machine(queue).startup_s == {"cpu": 0.25}
+
+
+def test_the_same_request_joins_the_running_job_and_a_stop_is_quick_and_keeps_the_rows(queue, store):
+    job = submit(queue, store, UNTIL_RELEASED)
+    running = watched(queue, job, measuring)
+    assert submit(queue, store, UNTIL_RELEASED).id == job.id
+    waiting = submit(queue, store, UNTIL_RELEASED, width=8)
+    assert (running.place, waiting.place) == (0, 1)
+    assert runner.stop(queue, waiting.id).state == "stopped"
+    stopped = runner.stop(queue, job.id)
+    assert stopped.state == "stopped"
+    assert "saved" in stopped.message
+    assert {trial.outcome for trial in store.trials(run_id=stopped.run_id)} == {"stopped"}
+    assert process.of(running.worker_pid).alive, "a measurement that stops by itself leaves its process warm"
+
+
+def test_a_measurement_that_does_not_listen_is_killed_and_the_next_job_gets_a_new_process(queue, store):
+    job = submit(queue, store, DEAF)
+    running = watched(queue, job, measuring)
+    following = submit(queue, store, QUICK)
+    stopped = runner.stop(queue, job.id)
+    assert stopped.state == "stopped"
+    assert not running.worker.alive
+    assert {trial.outcome for trial in runner.rows(queue, stopped)} == {"stopped"}
+    done = watched(queue, following, ended)
+    assert done.state == "finished"
+    assert done.worker_pid != running.worker_pid
+
+
+def test_a_killed_worker_is_reported_with_what_was_saved_and_a_new_run_continues(queue, store):
+    job = submit(queue, store, UNTIL_RELEASED)
+    following = submit(queue, store, QUICK)
+    running = watched(queue, job, measuring)
+    kill(running.worker_pid)
+    crashed = watched(queue, job, ended)
+    assert crashed.state == "crashed"
+    assert crashed.message.startswith("The measuring process was killed after 4 pairs;")
+    saved = store.trials(run_id=crashed.run_id)
+    assert [(trial.outcome, len(trial.block_s)) for trial in saved] == [("interrupted", 4)] * 2
+    assert watched(queue, following, ended).state == "finished", "a new worker goes on with the queue"
+
+    again = submit(queue, store, UNTIL_RELEASED)
+    assert again.id != job.id
+    assert watched(queue, again, measuring).progress.phase == "resumed from 4"
+    (queue.folder / RELEASE).touch()
+    done = watched(queue, again, ended)
+    assert (done.state, done.run_id) == ("finished", crashed.run_id)
+    assert {trial.outcome for trial in store.trials(run_id=done.run_id)} == {"completed"}
+    assert not queue.checkpoint(done).exists()
+
+
+def test_a_run_goes_on_when_the_process_that_asked_for_it_is_killed(queue, store):
+    asker = f"""
+import time
+from pathlib import Path
+from typing import TypeVar
+from core.jobs import runner
+from tests.integration import test_jobs_processes as tests
+runner.COMMAND = tests.COMMAND
+tests.submit(tests.Queue(Path({str(queue.folder)!r})), tests.Store(Path({str(store.folder)!r})), tests.UNTIL_RELEASED)
+time.sleep({PATIENCE_S})
+"""
+    server = subprocess.Popen([sys.executable, "-c", asker], cwd=PROJECT, start_new_session=True)
+    (job,) = until(queue.jobs, lambda jobs: len(jobs) == 1 and measuring(jobs[0]))
+    os.killpg(server.pid, signal.SIGKILL)
+    server.wait()
+    pairs = job.progress.pairs
+    watched(queue, job, lambda now: now.progress.pairs > pairs + 20)
+    (queue.folder / RELEASE).touch()
+    done = watched(queue, job, ended)
+    assert (done.state, done.worker_pid) == ("finished", job.worker_pid)
+
+
+def test_of_workers_that_race_for_a_queue_one_serves_and_the_others_leave(queue, store):
+    queue.folder.mkdir()
+    racers = [subprocess.Popen([*COMMAND, "--jobs", str(queue.folder)], cwd=PROJECT) for _ in range(4)]
+    try:
+        until(
+            lambda: [racer.poll() for racer in racers], lambda codes: sorted(map(str, codes)) == ["0", "0", "0", "None"]
+        )
+        until(lambda: queue.seat.occupant, lambda occupant: occupant is not None and occupant.ready)
+        (winner,) = [racer for racer in racers if racer.poll() is None]
+        assert queue.seat.occupant.process.pid == winner.pid
+        job = submit(queue, store, QUICK)
+        assert watched(queue, job, ended).worker_pid == winner.pid
+    finally:
+        for racer in racers:
+            racer.kill()
+            racer.wait()
+
+
+def test_measurements_of_two_queues_never_overlap(make_queue, store):
+    queues = [make_queue("one"), make_queue("two")]
+    first = submit(queues[0], store, UNTIL_RELEASED)
+    watched(queues[0], first, measuring)
+    second = submit(queues[1], store, QUICK)
+    waiting = watched(queues[1], second, lambda job: job.progress is not None)
+    assert (waiting.state, waiting.place, waiting.progress.phase) == ("running", 0, WAITING)
+    (queues[0].folder / RELEASE).touch()
+    assert watched(queues[1], second, ended).state == "finished"
+    notes = [note.split(" ", 1)[1] for note in scripted_worker.journal().read_text().splitlines()]
+    assert notes == [f"begin {first.id}", f"end {first.id}", f"begin {second.id}", f"end {second.id}"]
+
+
+def test_a_job_that_waits_for_the_machine_can_be_stopped(make_queue, store):
+    queues = [make_queue("one"), make_queue("two")]
+    watched(queues[0], submit(queues[0], store, UNTIL_RELEASED), measuring)
+    second = submit(queues[1], store, QUICK)
+    watched(queues[1], second, lambda job: job.progress is not None)
+    stopped = runner.stop(queues[1], second.id)
+    assert (stopped.state, stopped.message) == ("stopped", "Stopped before anything was measured.")
+    assert second.id not in scripted_worker.journal().read_text()
+
+
+def test_a_bug_in_a_measurement_fails_its_job_and_a_fresh_process_goes_on(queue, store):
+    broken, following = submit(queue, store, BROKEN), submit(queue, store, QUICK)
+    failed = watched(queue, broken, ended)
+    assert failed.state == "failed"
+    assert "ZeroDivisionError: a bug" in failed.message
+    assert {trial.outcome for trial in runner.rows(queue, failed)} == {"interrupted"}
+    assert "Traceback" in queue.seat.log.read_text()
+    assert watched(queue, following, ended).state == "finished"
+
+
+def test_a_worker_starts_afresh_before_the_next_job_when_the_code_was_changed(queue, store):
+    first = watched(queue, submit(queue, store, QUICK), ended)
+    (queue.folder / "code" / "changed.py").write_text("")
+    second = watched(queue, submit(queue, store, QUICK, width=8), ended)
+    assert (first.state, second.state) == ("finished", "finished")
+    assert second.worker_pid != first.worker_pid
+    until(lambda: first.worker.alive, lambda alive: not alive)
+
+
+def test_an_idle_worker_leaves_and_the_next_job_gets_another(queue, store, monkeypatch):
+    monkeypatch.setenv("SCRIPTED_IDLE_S", "0.05")
+    first = watched(queue, submit(queue, store, QUICK), ended)
+    until(lambda: first.worker.alive, lambda alive: not alive)
+    assert queue.seat.occupant is None
+    assert not queue.seat.machine.live
+    second = watched(queue, submit(queue, store, QUICK, width=8), ended)
+    assert second.state == "finished"
+    assert second.worker_pid != first.worker_pid
+
+
+def test_waiting_jobs_fail_when_workers_keep_dying_at_their_start(queue, store, monkeypatch):
+    monkeypatch.setattr(runner, "COMMAND", (sys.executable, "-c", "raise SystemExit(3)"))
+    job = watched(queue, queue.submit(experiment(QUICK), store), ended)
+    assert job.state == "failed"
+    assert str(queue.seat.log) in job.message
+    monkeypatch.setattr(runner, "COMMAND", COMMAND)
+    assert watched(queue, submit(queue, store, QUICK), ended).state == "finished", "a later try is a new one"
+
+
+def test_a_worker_whose_entry_was_lost_is_left_alone(queue, store):
+    job = submit(queue, store, UNTIL_RELEASED)
+    running = watched(queue, job, measuring)
+    queue.seat.leave(queue.seat.occupant.process)
+    following = submit(queue, store, QUICK)
+    assert queue.seat.occupant is None, "nobody else was started"
+    (queue.folder / RELEASE).touch()
+    assert watched(queue, following, ended).worker_pid == running.worker_pid
+    running.worker.kill()
+
+
+def test_following_a_job_shows_each_change_until_its_end(queue, store):
+    seen: list[Job] = []
+    job = queue.submit(experiment(QUICK), store)
+    done = runner.follow(queue, job.id, seen.append)
+    assert done.state == "finished"
+    assert seen[-1] == done
+    assert all(before != after for before, after in itertools.pairwise(seen))
+
+
+def test_a_worker_that_cannot_be_started_is_an_error_in_one_sentence(queue, store, monkeypatch):
+    monkeypatch.setattr(runner, "COMMAND", (str(queue.folder / "no-such-python"),))
+    job = queue.submit(experiment(QUICK), store)
+    with pytest.raises(JobError, match="could not be started"):
+        runner.watch(queue, job.id)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups of this kind")
+def test_children_that_a_killed_worker_leaves_behind_are_ended_too():
+    family = "import subprocess, sys, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
+    leader = subprocess.Popen([sys.executable, "-c", family], start_new_session=True, stdout=subprocess.PIPE, text=True)
+    child = process.of(int(leader.stdout.readline()))
+    mark = process.of(leader.pid)
+    kill(leader.pid)
+    until(lambda: mark.alive, lambda alive: not alive)
+    assert child.alive
+    mark.kill()
+    until(lambda: child.alive, lambda alive: not alive)
+    leader.communicate()
+    assert not psutil.pid_exists(mark.pid)

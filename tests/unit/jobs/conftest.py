@@ -1,0 +1,26 @@
+"""A queue and a store of its own for each test, and no lock shared with a real measurement."""
+
+from pathlib import Path
+
+import pytest
+from core.results.store import Store
+
+from core.jobs.machine import LOCK_VARIABLE
+from core.jobs.queue import Queue
+
+
+@pytest.fixture(autouse=True)
+def machine_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "machine.lock"
+    monkeypatch.setenv(LOCK_VARIABLE, str(path))
+    return path
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Queue:
+    return Queue(tmp_path / "jobs")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "results")

@@ -1,0 +1,87 @@
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from filelock import Timeout
+
+from core.jobs import machine, process
+from core.jobs.machine import Machine, measurement_lock
+from core.jobs.process import Process
+from core.jobs.seat import Occupant, Seat
+from core.results import environment
+from core.results.environment import DeviceInfo
+
+CPU = DeviceInfo(device="cpu", kind="cpu", name="Test CPU", memory_bytes=2**34, driver="")
+FOUND = Machine(environment=environment.read(), devices=(CPU,), startup_s={"cpu": 0.5}, hint="Nothing seen.")
+NOBODY = Process(pid=process.this().pid, created=0.0)
+
+
+@pytest.fixture
+def seat(tmp_path):
+    return Seat(tmp_path)
+
+
+def test_what_a_worker_reports_is_read_back(seat):
+    assert seat.machine is None
+    seat.report(FOUND, process.this())
+    assert seat.machine == FOUND
+
+
+def test_what_an_ended_worker_reported_is_marked_as_the_last_that_is_known(seat):
+    seat.report(FOUND, NOBODY)
+    assert not seat.machine.live
+    assert seat.machine.devices == FOUND.devices
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"environment": {"unknown": 1}}'])
+def test_a_report_of_another_version_is_none(seat, content):
+    (seat.folder / "machine.json").write_text(content)
+    assert seat.machine is None
+
+
+def test_a_seat_is_taken_while_its_occupant_lives(seat):
+    assert not seat.taken
+    seat.take(Occupant(process=process.this()))
+    assert seat.taken
+    seat.take(Occupant(process=NOBODY, ready=True, starts=2))
+    assert (seat.taken, seat.occupant) == (False, Occupant(process=NOBODY, ready=True, starts=2))
+    seat.leave(process.this())
+    assert seat.occupant, "one that was followed by another leaves the other's entry alone"
+    seat.leave(NOBODY)
+    seat.leave(NOBODY)
+    assert seat.occupant is None
+
+
+def test_a_seat_is_locked_while_somebody_holds_its_lock_whatever_the_entry_says(seat):
+    assert not seat.locked
+    with seat.lock():
+        assert seat.locked
+    assert not seat.locked
+
+
+def test_an_entry_that_cannot_be_understood_is_nobody(seat):
+    (seat.folder / "worker.json").write_text(json.dumps({"process": {"pid": 1}}))
+    assert seat.occupant is None
+
+
+def test_only_one_holds_the_lock_of_the_machine(machine_lock):
+    with measurement_lock():
+        assert machine_lock.exists()
+        with pytest.raises(Timeout):
+            measurement_lock().acquire(timeout=0)
+    measurement_lock().acquire(timeout=0).lock.release()
+
+
+@pytest.mark.skipif(machine.sys.platform == "win32", reason="Windows has no such permissions")
+def test_every_user_may_open_the_lock_of_the_machine(machine_lock):
+    with measurement_lock():
+        assert machine_lock.stat().st_mode & 0o666 == 0o666
+
+
+def test_the_lock_lies_where_all_users_of_the_machine_meet(monkeypatch):
+    monkeypatch.delenv("CROSSOVER_LOCK")
+    assert Path(measurement_lock().lock_file) == Path("/tmp/crossover-measurement.lock")
+    monkeypatch.setattr(machine.sys, "platform", "win32")
+    monkeypatch.delenv("PROGRAMDATA", raising=False)
+    assert Path(measurement_lock().lock_file).parent == Path(tempfile.gettempdir())
