@@ -104,8 +104,13 @@ def _run(options: argparse.Namespace) -> int:
     point = _point(options)
     queue, store = Queue(), Store(options.store)
     asked = Experiment(point=point, contenders=_contenders(options.devices, queue), budget_s=options.budget_s)
-    known = environment.read()
-    stored = store.find(asked, machine_id=known.machine_id, torch_version=known.torch_version)
+    known, last = environment.read(), runner.machine(queue)
+    stored = store.find(
+        asked,
+        machine_id=known.machine_id,
+        torch_version=known.torch_version,
+        device_names=last.device_names if last else {},
+    )
     if stored and not options.fresh:
         _say(f"Answered from {options.store}: measured {stored[0].started_at}. Use --fresh to measure again.")
         return _show(stored, options, from_store=True)

@@ -85,7 +85,7 @@ class Point:
     depth: int = 2
     width: int = 1
     batch_size: int = 64
-    epochs: int = 5
+    epochs: int = 100
     learning_rate: float = 0.1
     data_path: str = "resident"
     loader_workers: int = 0

@@ -142,7 +142,8 @@ def epoch_times(trials: Sequence[Trial]) -> Spec:
     ]
     of = "time per epoch" if size == 1 else f"median time per epoch of every {size}"
     tooltip = [_tooltip("x", "epoch", ",d"), _tooltip("y", f"time ({unit})", ".4g")]
-    return _curves(rows, _series(trials), x="epoch", y=f"{of} ({unit}, log scale)", tooltip=tooltip, grouped=size > 1)
+    y = f"{of} ({unit}, log scale)"
+    return _curves(rows, _series(trials), x="epoch", y=y, tooltip=tooltip, grouped=size > 1, whole=True)
 
 
 def blocks(trials: Sequence[Trial]) -> Spec:
@@ -330,13 +331,15 @@ def _curves(
     tooltip: list[alt.Tooltip],
     grouped: bool = False,
     line: bool = True,
+    whole: bool = False,
 ) -> Spec:
     """Values of several contenders over a common axis, on a log scale; what such a scale cannot show is counted."""
     drawn = [row for row in rows if math.isfinite(row["x"]) and math.isfinite(row["y"]) and row["y"] > 0]
     pointed = not line or len(drawn) <= MOST_POINTS * max(1, len(series))
     key = alt.Legend(orient="top", title=None, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0 if pointed else 2)
+    ticks = alt.Axis(tickMinStep=1, format=",d") if whole else alt.Axis()
     base = alt.Chart().encode(
-        x=alt.X("x:Q", title=x, scale=alt.Scale(zero=False, nice=False, padding=EDGE)),
+        x=alt.X("x:Q", title=x, axis=ticks, scale=alt.Scale(zero=False, nice=False, padding=EDGE)),
         y=alt.Y("y:Q", title=_counting_left_out(y, len(rows) - len(drawn)), scale=_log()),
         color=_by_contender(alt.Color, series, [DEVICE_COLOURS[kind] for kind in series.values()], key),
         tooltip=[_tooltip("contender", "device"), *tooltip],

@@ -37,6 +37,11 @@ class Machine:
     hint: str = ""
     live: bool = True
 
+    @property
+    def device_names(self) -> dict[str, str]:
+        """Device → its own name."""
+        return {info.device: info.name for info in self.devices}
+
     def to_json(self) -> dict[str, Any]:
         """Plain data for a file; whether it is live is for the reader to find out."""
         data = asdict(self)

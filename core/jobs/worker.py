@@ -8,6 +8,7 @@ business of `core.trial`; how jobs are ordered, of `core.jobs.queue`.
 import argparse
 import contextlib
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -241,6 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(levelname)s %(message)s")
     _offer_to_be_killed_first()
+    _do_without_pandas()
     serve(Queue(asked.jobs), load, idle_s=asked.idle)
 
 
@@ -286,6 +288,11 @@ def _leave(queue: Queue, lock: BaseFileLock, *, only_if_idle: bool = False) -> b
         lock.release()
         queue.seat.leave(process.this())
         return True
+
+
+def _do_without_pandas() -> None:
+    """Writing a row, pyarrow would import pandas, only to see whether a list is one of its series."""
+    sys.modules["pandas"] = None  # type: ignore[assignment]  # Python's own way to say that there is none
 
 
 def _offer_to_be_killed_first() -> None:

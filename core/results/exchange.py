@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import ForeignFile, StoreError
-from core.results.schema import SCHEMA, Trial, from_table
+from core.results.schema import SCHEMA, SCHEMA_VERSION, Trial, from_table
 from core.results.store import MAX_FILE_BYTES, Skipped, Store, completeness, each_once, read_file
 
 Format = Literal["parquet", "csv"]
@@ -107,9 +107,11 @@ def _read(source: Path | bytes) -> pa.Table:
         size = len(source) if isinstance(source, bytes) else source.stat().st_size
         if size > MAX_FILE_BYTES:
             raise ForeignFile(f"it has {size:,} bytes, more than the {MAX_FILE_BYTES:,} that are read")
-        _, table = read_file(pa.BufferReader(source) if isinstance(source, bytes) else source)
+        version, table = read_file(pa.BufferReader(source) if isinstance(source, bytes) else source)
     except OSError as error:
         raise StoreError(f"{source!s:.200} cannot be read: {error.strerror or error}.") from error
+    if version > SCHEMA_VERSION:  # its rows would lose the columns that are not known here, and count as known later
+        raise ForeignFile("it was written by a newer version of Crossover, which is needed to import it")
     return table
 
 
@@ -129,10 +131,8 @@ def _csv(trials: pa.Table) -> bytes:
 
 def _cell(value: Any) -> Any:
     match value:
-        case str() if value.startswith(FORMULA_LEADS):
-            return f"'{value}"
-        case bytes():
-            return base64.b64encode(value).decode()
         case list():
             return json.dumps([None if isinstance(item, float) and not math.isfinite(item) else item for item in value])
-    return value
+        case bytes():
+            value = base64.b64encode(value).decode()
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_LEADS) else value

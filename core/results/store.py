@@ -14,8 +14,10 @@ import shutil
 import threading
 import uuid
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -145,7 +147,8 @@ class Store:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with temporary.open("wb") as file:
-                pq.write_table(table, file, compression="zstd", write_page_checksum=True)
+                # statistics of a single value are that value again, three times
+                pq.write_table(table, file, compression="zstd", write_page_checksum=True, write_statistics=False)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(target)
@@ -188,11 +191,24 @@ class Store:
                 table = table.filter(pc.equal(table[column], value))
         return from_table(table.sort_by([("started_at", "ascending"), ("trial_id", "ascending")]))
 
-    def find(self, experiment: Experiment, *, machine_id: str, torch_version: str) -> list[Trial]:
+    def find(
+        self,
+        experiment: Experiment,
+        *,
+        machine_id: str,
+        torch_version: str,
+        device_names: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[Trial]:
         """The newest run measured here, on this machine, that answers the experiment; empty if none does.
 
         A run answers if every contender trained all epochs or diverged, or spent at least the budget that is offered.
-        Imported rows never answer: machines of the same name may still differ, in their graphics cards for one.
+        Imported rows never answer: machines of the same name may still differ.
+
+        Args:
+            experiment: the question.
+            machine_id: of this machine.
+            torch_version: that would measure now.
+            device_names: device → its name now, as far as it is known; rows of a card that was replaced do not answer.
 
         Returns:
             One row a contender, in the experiment's order.
@@ -200,6 +216,7 @@ class Store:
         runs: dict[str, dict[str, Trial]] = {}
         for trial in self.trials(experiment_id=experiment.id):
             known = (trial.origin, trial.machine_id, trial.torch_version) == ("", machine_id, torch_version)
+            known = known and trial.device_name == device_names.get(trial.device, trial.device_name)
             if known and _answers(trial, experiment.budget_s):
                 runs.setdefault(trial.run_id, {})[trial.contender] = trial
         wanted = [str(contender) for contender in experiment.contenders]

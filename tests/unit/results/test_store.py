@@ -1,12 +1,16 @@
+import contextlib
 import dataclasses
 import errno
 import math
 import os
 import pickle
+import random
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,10 +22,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import StoreError
+from core.errors import ForeignFile, StoreError
 from core.experiment import Contender, Experiment, Point
 from core.results import store as store_module
-from core.results.schema import OUTCOMES, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, to_table
+from core.results.schema import (
+    COLUMNS,
+    DEVICE_KINDS,
+    OUTCOMES,
+    SCHEMA,
+    SCHEMA_VERSION,
+    VERSION_KEY,
+    Trial,
+    from_table,
+    to_table,
+)
 from core.results.store import Store
 from tests.rows import EXPERIMENT, MACHINE_ID, RUN_ID, TORCH_VERSION, run, trial
 
@@ -76,6 +90,46 @@ def test_a_row_in_which_nothing_was_timed_can_be_kept(store, outcome):
     assert store.trials() == [row]
 
 
+def test_a_row_of_nothing_but_what_it_must_have_can_be_kept(store):
+    required = [c.name for c in COLUMNS if c.default is c.default_factory is dataclasses.MISSING]
+    bare = Trial(**{name: getattr(trial(), name) for name in required})
+    store.add(bare)
+    assert store.trials() == [bare]
+
+
+def _any_value(column: "dataclasses.Field[Any]", length: int) -> st.SearchStrategy[Any]:
+    """Values that a measurement may write into a column, `length` of them where it is a list."""
+    kind, whole = column.metadata["type"], st.integers(min_value=1, max_value=2**62)
+    number = st.floats(allow_nan=False) if column.name == "loss" else st.floats(min_value=0.0, allow_infinity=False)
+    if column.name in ("outcome", "device_kind"):
+        return st.sampled_from(list(OUTCOMES) if column.name == "outcome" else DEVICE_KINDS)
+    if pa.types.is_list(kind):
+        return st.tuples(*[whole if kind.value_type == pa.int64() else number] * length)
+    text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+    plain = {pa.string(): text, pa.bool_(): st.booleans(), pa.int64(): whole, pa.float64(): number}
+    value = plain.get(kind, st.binary(max_size=20))
+    return st.none() | value if column.default is None else value
+
+
+@st.composite
+def _any_row(draw: st.DrawFn) -> Trial:
+    alike = {name: group[0] for group in store_module._EQUALLY_LONG for name in group}
+    lengths = {name: draw(st.integers(0, 4)) for name in SCHEMA.names}
+    values = {c.name: draw(_any_value(c, lengths[alike.get(c.name, c.name)])) for c in COLUMNS}
+    begin, end = values["block_begin_ns"], values["block_end_ns"]
+    values["block_begin_ns"] = tuple(map(min, begin, end))
+    values["block_end_ns"] = tuple(max(pair) + 1 for pair in zip(begin, end, strict=True))
+    return Trial(**values)
+
+
+@settings(max_examples=50, deadline=None)
+@given(row=_any_row())
+def test_any_row_survives_its_file(row):
+    with tempfile.TemporaryDirectory() as folder:
+        Store(Path(folder)).add(row)
+        assert Store(Path(folder)).trials() == [row]
+
+
 def test_a_file_is_named_for_its_time_and_row(store):
     path = store.add(trial())
     assert re.fullmatch(rf"2026-11-21T\d+-{RUN_ID}-0-[0-9a-f]{{8}}\.parquet", path.name)
@@ -113,6 +167,52 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(store, monkeypatch):
     assert list(store.folder.iterdir()) == []
 
 
+def test_a_disk_that_fills_up_while_the_row_is_written_leaves_nothing(store, monkeypatch):
+    def full(table: pa.Table, file: Any, **_: Any) -> None:
+        file.write(b"PAR1")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(StoreError, match="No space left on device"):
+        store.add(trial())
+    assert list(store.folder.iterdir()) == []
+
+
+def test_a_name_that_cannot_be_made_to_last_leaves_nothing(store, monkeypatch):
+    flushed: list[int] = []
+
+    def second_fails(handle: int) -> None:
+        flushed.append(handle)
+        if len(flushed) == 2:
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", second_fails)
+    with pytest.raises(StoreError, match="Input/output error"):
+        store.add(trial())
+    assert list(store.folder.iterdir()) == []
+
+
+def test_a_row_that_cannot_become_a_file_leaves_nothing(store):
+    with pytest.raises(pa.ArrowException):
+        store.add(trial(steps="many"))
+    assert not store.folder.exists()
+
+
+def test_a_row_is_seen_when_it_is_whole_and_not_before(store, monkeypatch):
+    seen: list[tuple[int, int, int]] = []
+    real = os.fsync
+
+    def look(handle: int) -> None:
+        contents = store.read()
+        seen.append((len(list(store.folder.iterdir())), contents.table.num_rows, len(contents.skipped)))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", look)
+    store.add(trial())
+    assert seen[0] == (1, 0, 0)
+    assert seen[1:] in ([], [(1, 1, 0)])  # the folder is not flushed on Windows
+
+
 def test_a_file_system_that_cannot_flush_a_folder_still_keeps_rows(store, monkeypatch):
     real = os.fsync
 
@@ -148,6 +248,33 @@ def test_a_nearly_full_disk_is_an_error_before_the_run(store, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(2**40, 2**40, 7 * 2**20))
     with pytest.raises(StoreError, match="nearly full: 7 MiB are free"):
         store.check_writable()
+
+
+def test_just_enough_free_space_will_do(store, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(2**40, 0, store_module.FREE_BYTES))
+    store.check_writable()
+
+
+@pytest.mark.parametrize("failing", ["mkdir", "write_bytes"])
+def test_a_folder_that_may_only_be_read_is_an_error_before_the_run(store, monkeypatch, failing):
+    def refuse(path: Path, *_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, failing, refuse)
+    with pytest.raises(StoreError, match=r"rows cannot be written: Read-only file system\.$"):
+        store.check_writable()
+
+
+def test_a_probe_that_did_not_fit_is_removed(store, monkeypatch):
+    def fill_up(path: Path, _: bytes) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", fill_up)
+    with pytest.raises(StoreError, match="No space left"):
+        store.check_writable()
+    assert list(store.folder.iterdir()) == []
 
 
 # Reading
@@ -191,6 +318,29 @@ def test_a_linked_file_is_read_and_a_dead_link_is_not(store, tmp_path):
     assert store.trials() == [trial()]
 
 
+def test_a_file_that_may_not_be_read_is_named(store, monkeypatch):
+    closed = store.add(trial(run_id=OTHER_RUN))
+    store.add(trial())
+    real = pq.ParquetFile
+
+    def opened(source: Path, **options: Any) -> pq.ParquetFile:
+        if source == closed:
+            raise PermissionError(errno.EACCES, "Permission denied", str(source))
+        return real(source, **options)
+
+    monkeypatch.setattr(pq, "ParquetFile", opened)
+    (skipped,) = store.read().skipped
+    assert (skipped.name, skipped.reason) == (closed.name, "it cannot be read: Permission denied")
+    assert store.trials() == [trial()]
+
+
+def test_a_file_that_vanishes_after_the_folder_was_listed_is_no_fault(store, monkeypatch):
+    kept = store.add(trial())
+    monkeypatch.setattr(store, "_files", lambda: [store.folder / "gone.parquet", kept])
+    assert store.read().skipped == ()
+    assert store.trials() == [trial()]
+
+
 def _interrupted(steps: int) -> Trial:
     return trial(outcome="interrupted", steps=steps)
 
@@ -216,6 +366,11 @@ def test_of_rows_with_one_name_the_most_complete_is_read(store, rows, winner):
 def test_whatever_the_order_the_row_with_most_steps_is_read(steps):
     table = to_table([_interrupted(count) for count in steps])
     assert store_module.each_once(table)["steps"].to_pylist() == [max(steps)]
+
+
+def test_of_rows_with_one_name_in_one_file_the_most_complete_is_read(store):
+    _put(store, to_table([_interrupted(100), trial(), trial(contender="cuda:0")]))
+    assert store.trials() == [trial(), trial(contender="cuda:0")]
 
 
 def test_rows_come_in_the_order_of_runs_and_contenders(store):
@@ -247,6 +402,21 @@ def test_a_column_that_an_older_version_did_not_have_gets_its_default(store):
 def test_a_missing_value_gets_its_default(store):
     _put(store, _with("loss_step", [None], _with("loss", [None], _with("message", [None]))))
     assert store.trials() == [trial(message="", loss=(), loss_step=())]
+
+
+def test_a_list_of_the_blocks_that_an_older_version_did_not_have_is_not_made_up(store):
+    _put(store, to_table([trial()]).drop_columns(["block_load"]))
+    (skipped,) = store.read().skipped
+    assert "not equally long" in skipped.reason
+
+
+def test_a_newer_file_is_not_overwritten_by_a_more_complete_row(store):
+    table = _of_version(to_table([_interrupted(100)]), str(SCHEMA_VERSION + 1).encode())
+    path = _put(store, table, store.add(_interrupted(50)).name)
+    before = path.read_bytes()
+    store.add(trial())
+    assert store.trials() == [trial()]
+    assert path.read_bytes() == before
 
 
 def test_a_newer_file_is_named_read_as_far_as_known_and_left_alone(store):
@@ -341,6 +511,29 @@ def test_a_bad_file_is_named_with_its_reason_and_the_rest_is_read(store, case):
     assert path.exists()
 
 
+def test_equal_sums_do_not_make_lists_equally_long(store):
+    pair = to_table([trial(pairs=2), trial(pairs=2, contender="cuda:0")])
+    _put(store, _with("block_steps", [[100, 100, 100], [100]], pair))
+    (skipped,) = store.read().skipped
+    assert "not equally long" in skipped.reason
+
+
+def test_an_extension_type_that_nobody_here_knows_is_read_as_what_it_is_made_of_and_not_loaded(store):
+    class Unknown(pa.ExtensionType):
+        def __init__(self) -> None:
+            super().__init__(pa.string(), "attacker.type")
+
+        def __arrow_ext_serialize__(self) -> bytes:
+            return b"import os"
+
+        @classmethod
+        def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> "Unknown":
+            raise AssertionError("something of a file was executed")
+
+    _put(store, _with("message", pa.ExtensionArray.from_storage(Unknown(), pa.array(["text"]))))
+    assert store.trials() == [trial(message="text")]
+
+
 @pytest.mark.parametrize(
     ("bound", "value", "reason"),
     [
@@ -363,6 +556,47 @@ def test_a_small_file_that_unpacks_to_much_is_refused_before_it_is_large(store, 
     assert path.stat().st_size < 2**20
     (skipped,) = store.read().skipped
     assert "more than the 2,097,152" in skipped.reason
+
+
+def test_what_a_file_claims_is_looked_at_before_anything_is_decoded(store, monkeypatch):
+    monkeypatch.setattr(store_module, "MAX_TABLE_BYTES", 5_000_000)
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: pytest.fail("decoded"))
+    _put(store, to_table([trial()]).append_column("ballast", pa.array(["x" * 5_000_000])))
+    (skipped,) = store.read().skipped
+    assert skipped.reason.startswith("it claims 5,")
+
+
+def test_a_file_of_too_many_bytes_is_not_opened(store, monkeypatch):
+    _put(store, to_table([trial()]))
+    monkeypatch.setattr(store_module, "MAX_FILE_BYTES", 10)
+    monkeypatch.setattr(store_module, "read_file", lambda _: pytest.fail("opened"))
+    assert len(store.read().skipped) == 1
+
+
+def test_a_text_that_every_row_repeats_is_unpacked_for_few_rows_at_once(store, monkeypatch):
+    bound, rows, length = 1_000_000, 250, 100_000
+    monkeypatch.setattr(store_module, "MAX_TABLE_BYTES", bound)
+    _put(store, pa.concat_tables([to_table([trial(pairs=0, message="x" * length)])] * rows).combine_chunks())
+    before, most = pa.total_allocated_bytes(), [0]
+    real = pq.ParquetFile.iter_batches
+
+    def watched(file: pq.ParquetFile, **options: Any) -> Any:
+        for batch in real(file, **options):
+            most.append(pa.total_allocated_bytes() - before)
+            yield batch
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", watched)
+    (skipped,) = store.read().skipped
+    assert "unpacks to more than the 1,000,000 bytes" in skipped.reason
+    assert 0 < max(most) < 10 * bound < rows * length
+
+
+def test_a_list_that_one_row_repeats_is_refused(store, monkeypatch):
+    monkeypatch.setattr(store_module, "MAX_TABLE_BYTES", 1_000_000)
+    path = _put(store, to_table([trial(busy_step_s=(0.0,) * 900_000)]))
+    assert path.stat().st_size < 100_000
+    (skipped,) = store.read().skipped
+    assert "unpacks to more than" in skipped.reason
 
 
 class _Bomb:
@@ -424,6 +658,47 @@ def _value_of(content: bytes) -> pa.Table:
     return store_module.read_file(pa.BufferReader(content))[1]
 
 
+def test_whatever_happens_to_a_file_it_is_read_or_refused_and_no_other_row_changes(store):
+    draw, other = random.Random(20261121), trial(run_id=OTHER_RUN)
+    path = store.add(trial())
+    content = path.read_bytes()
+    store.add(other)
+    refused = 0
+    for _ in range(300):
+        path.write_bytes(_mutated(content, draw))
+        contents = store.read()
+        refused += len(contents.skipped)
+        assert other in from_table(contents.table)
+    assert refused > 100
+
+
+def _mutated(content: bytes, draw: random.Random) -> bytes:
+    """Some bits flipped, half of the time in what the file says of itself, or an end missing."""
+    if draw.random() < 0.2:
+        return content[: draw.randrange(len(content))]
+    mutated, start = bytearray(content), draw.choice((0, len(content) * 2 // 3))
+    for _ in range(draw.choice((1, 1, 2, 8))):
+        mutated[draw.randrange(start, len(content))] ^= 1 << draw.randrange(8)
+    return bytes(mutated)
+
+
+def test_a_broken_histogram_of_a_column_does_not_end_the_process():
+    script = "import sys; from tests.unit.results.test_store import read_broken_histograms; read_broken_histograms()"
+    subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[3], check=True, capture_output=True)
+
+
+def read_broken_histograms() -> None:
+    """Read a file again and again, with another bit of what it says of itself flipped; in a process of its own."""
+    content = _bytes_of(to_table([trial(pairs=3)]))
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    draw = random.Random(7)
+    for _ in range(400):
+        broken = bytearray(content)
+        broken[draw.randrange(footer, len(content) - 8)] ^= 1 << draw.randrange(8)
+        with contextlib.suppress(ForeignFile):
+            store_module.read_file(pa.BufferReader(bytes(broken)))
+
+
 # The cache
 
 
@@ -458,6 +733,33 @@ def test_a_file_that_changed_is_decoded_again(store):
     assert [row.contender for row in store.trials()] == ["cuda:0"]
 
 
+def test_a_file_of_the_same_size_that_was_written_later_is_decoded_again(store):
+    path = _put(store, to_table([trial(message="before")]))
+    assert [row.message for row in store.trials()] == ["before"]
+    facts = path.stat()
+    _put(store, to_table([trial(message="behind")]))
+    assert path.stat().st_size == facts.st_size
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns + 1_000_000))
+    assert [row.message for row in store.trials()] == ["behind"]
+
+
+def test_files_of_one_name_in_two_folders_are_two(store, tmp_path):
+    other = Store(tmp_path / "other")
+    _put(store, to_table([trial(message="before")]))
+    _put(other, to_table([trial(message="behind")]))
+    assert [row.message for row in (*store.trials(), *other.trials())] == ["before", "behind"]
+
+
+def test_the_cache_keeps_a_bounded_number_and_drops_what_was_not_asked_for_longest(store, readings, monkeypatch):
+    monkeypatch.setattr(store_module, "CACHED_FILES", 2)
+    monkeypatch.setattr(store_module, "_cache", OrderedDict())
+    files = {name: _put(store, to_table([trial()]), f"{name}.parquet") for name in "abc"}
+    for name in "abacab":
+        store_module._cached(files[name])
+    assert readings == ["a.parquet", "b.parquet", "c.parquet", "b.parquet"]
+    assert len(store_module._cache) == 2
+
+
 def test_a_file_that_was_removed_is_no_longer_read(store):
     path = store.add(trial())
     assert store.trials()
@@ -476,8 +778,11 @@ def test_threads_that_read_at_once_see_the_same(store):
 # Finding an answer
 
 
+HERE = {"machine_id": MACHINE_ID, "torch_version": TORCH_VERSION}
+
+
 def _found(store: Store, experiment: Experiment = EXPERIMENT, **where: str) -> list[Trial]:
-    return store.find(experiment, **{"machine_id": MACHINE_ID, "torch_version": TORCH_VERSION, **where})
+    return store.find(experiment, **{**HERE, **where})
 
 
 def _fill(store: Store, rows: list[Trial]) -> list[Trial]:
@@ -496,6 +801,12 @@ def test_a_complete_run_answers_in_the_order_of_the_contenders(store):
     assert [row.contender for row in rows] == ["cuda:0", "cpu"]
     assert _found(store, experiment) == rows
     assert _found(store, EXPERIMENT) == []
+
+
+def test_rows_of_a_card_that_was_replaced_do_not_answer(store):
+    rows = _fill(store, run())
+    assert store.find(EXPERIMENT, **HERE, device_names={"cuda:0": "NVIDIA Test GPU", "cpu": "Test CPU"}) == rows
+    assert store.find(EXPERIMENT, **HERE, device_names={"cuda:0": "NVIDIA Other GPU", "cpu": "Test CPU"}) == []
 
 
 def test_the_newest_run_answers(store):

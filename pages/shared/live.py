@@ -1,0 +1,102 @@
+"""A job as it is now: its place in the queue, its progress, its loss curve, and what became of it.
+
+Asks once a second while the job is alive and not at all afterwards. The end of a job is one full run of the page.
+"""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from core import units
+from core.errors import CrossoverError
+from core.jobs import runner
+from core.jobs.job import Job
+from core.progress import ContenderProgress, Progress
+from pages.shared import loaders, settings
+from pages.shared.text import plain
+
+REFRESH_S = 1.0
+"""Fast enough to follow, slow enough that a class of thirty watching does not disturb what is measured."""
+
+CHART_HEIGHT = 300
+"""Pixels."""
+
+
+def draw(job: Job) -> None:
+    """Draw a job that waits or runs, and keep it up to date until it ends."""
+    st.fragment(_panel, run_every=REFRESH_S)(job.id)
+
+
+def draw_end(job: Job, again: Callable[[], None]) -> None:
+    """Draw what became of a job that did not simply finish.
+
+    Args:
+        job: ended.
+        again: called when the user wants it run again.
+    """
+    if job.state == "finished" and not job.message:
+        return
+    box = st.error if job.state in ("failed", "crashed") else st.warning
+    box(plain(job.message or f"This measurement has {job.state}."))
+    continues = loaders.queue().checkpoint(job).exists()
+    if job.state != "finished" and st.button("Run again (continues)" if continues else "Run again"):
+        again()
+
+
+def _panel(job_id: str) -> None:
+    try:
+        job = runner.watch(loaders.queue(), job_id)
+    except CrossoverError as error:
+        st.error(plain(str(error)))
+        return
+    if not job.active:
+        st.rerun()
+    st.subheader("Waiting" if job.state == "queued" else "Measuring")
+    contenders = ", ".join(map(str, job.experiment.contenders))
+    st.caption(plain(f"{settings.sentence(job.experiment.point)} · {contenders}"))
+    if job.state == "queued":
+        _place(job)
+    else:
+        _progress(job.id, job.progress or Progress(phase="starting"))
+    st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop, args=(job.id,))
+    st.caption("It goes on when this page is closed; open the page again to see it.")
+
+
+def _place(job: Job) -> None:
+    others = [other for other in loaders.queue().jobs() if other.active and other.id < job.id]
+    if others:
+        st.info(f"Place {job.place} in the queue. One measurement at a time keeps the times honest; this one follows.")
+    else:
+        st.info("Place 1 in the queue. The measuring process is about to take it.")
+
+
+def _progress(job_id: str, progress: Progress) -> None:
+    spent = f"{units.duration(progress.elapsed_s)} of at most {units.duration(progress.budget_s)}"
+    st.markdown(f"**{plain(progress.phase.capitalize())}**" + (f" · {spent}" if progress.budget_s else ""))
+    for contender in progress.contenders:
+        done = contender.steps / contender.total_steps if contender.total_steps else 0.0
+        st.progress(min(1.0, done), text=_line(contender))
+    if any(contender.losses for contender in progress.contenders):
+        spec = loaders.live_chart(job_id, progress.elapsed_s, progress)
+        st.vega_lite_chart(spec, width="stretch", height=CHART_HEIGHT, alt="Training loss so far")
+
+
+def _line(contender: ContenderProgress) -> str:
+    parts = [
+        f"**{plain(contender.contender)}**",
+        f"step {units.count(min(contender.steps, contender.total_steps))} of {units.count(contender.total_steps)}",
+    ]
+    if contender.step_s is not None:
+        parts.append(f"{units.duration(contender.step_s)} a step")
+    if contender.losses:
+        parts.append(f"loss {units.significant(contender.losses[-1])}")
+    if contender.threads:
+        parts.append(f"{contender.threads} thread{'s' if contender.threads > 1 else ''}")
+    return " · ".join(parts)
+
+
+def _stop(job_id: str) -> None:
+    try:
+        runner.stop(loaders.queue(), job_id)
+    except CrossoverError as error:
+        st.error(plain(str(error)))

@@ -1,0 +1,18 @@
+"""The table of pages: where each file is, what the menu calls it, and its address."""
+
+import streamlit as st
+
+COMPARE = "pages/lab/compare.py"
+DEVICES = "pages/lab/devices.py"
+GALLERY = "pages/results/gallery.py"
+
+
+def menu() -> dict[str, list[st.Page]]:
+    """The menu's groups, in order; the first page is the one that opens."""
+    return {
+        "Lab": [
+            st.Page(COMPARE, title="Compare", icon=":material/balance:", default=True),
+            st.Page(DEVICES, title="Devices", icon=":material/memory:", url_path="devices"),
+        ],
+        "Results": [st.Page(GALLERY, title="Gallery", icon=":material/grid_view:", url_path="gallery")],
+    }

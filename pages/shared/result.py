@@ -1,0 +1,287 @@
+"""One run as an answer: the verdict on top, then why, then everything it rests on, and how to take it along.
+
+Draws what `core.answer` says and decides nothing. Whatever a row's file wrote (names, messages) is shown as plain text.
+"""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from core import units
+from core.answer import breakdown, charts, parity, summary
+from core.errors import CrossoverError, InvalidValue
+from core.experiment import Contender, Experiment, Point
+from core.results.exchange import Format
+from core.results.schema import OUTCOMES, Trial
+from pages.shared import loaders, settings, state
+from pages.shared.text import date, plain
+
+
+def draw(trials: Sequence[Trial]) -> None:
+    """Draw the rows of one run, in the order of its contenders; what rows from elsewhere do not allow is said."""
+    for section in (_verdicts, _contenders, _training, _where_the_time_goes, _learned, _raw, _take_along):
+        try:
+            section(trials)
+        except CrossoverError as error:
+            st.warning(plain(str(error)))
+
+
+def experiment_of(trials: Sequence[Trial]) -> Experiment | None:
+    """The question that a run answers; None where its rows ask for what this version does not offer."""
+    first = trials[0]
+    try:
+        point = Point(**{name: getattr(first, name) for name in state.POINT_FIELDS})
+        contenders = tuple(Contender.parse(trial.contender) for trial in trials)
+        return Experiment(point=point, contenders=contenders, budget_s=first.budget_s)
+    except InvalidValue:
+        return None
+
+
+def heading(trials: Sequence[Trial]) -> None:
+    """Draw what was asked, when and on what."""
+    first = trials[0]
+    asked = experiment_of(trials)
+    question = settings.sentence(asked.point) if asked else f"{first.dataset} · {first.model}"
+    when = "Measured before, on" if state.recalled(first.run_id) else "Measured on"
+    st.caption(
+        f"{plain(question)}  \n{when} {plain(date(first.started_at))} · {plain(first.cpu_name)} · "
+        f"{plain(first.system)} · torch {plain(first.torch_version)}"
+    )
+
+
+def _challengers(trials: Sequence[Trial]) -> list[Trial]:
+    """Accelerators first: they are what one came for."""
+    return sorted(trials[1:], key=summary.is_host)
+
+
+def _verdicts(trials: Sequence[Trial]) -> None:
+    for challenger in _challengers(trials):
+        _verdict(trials[0], challenger)
+
+
+def _verdict(baseline: Trial, challenger: Trial) -> None:
+    found, why = summary.speedup(baseline, challenger), breakdown.cause(baseline, challenger)
+    with st.container(border=True, key=f"verdict-{challenger.trial_id}"):
+        figure, words = st.columns([1, 3], gap="medium", vertical_alignment="center")
+        with figure:
+            value = units.ratio(found.value) if found.value is not None else "—"
+            interval = (
+                f"95 %: {units.ratio(found.low)} to {units.ratio(found.high)}" if found.low and found.high else None
+            )
+            st.metric(
+                f"Speedup of {plain(challenger.contender)}",
+                value,
+                delta=interval,
+                delta_color="off",
+                delta_arrow="off",
+                help=SPEEDUP_HELP,
+            )
+        with words:
+            st.markdown(f"#### {plain(summary.verdict_sentence(found))}")
+            if found.verdict != "missing":
+                st.markdown(plain(why))
+
+
+def _contenders(trials: Sequence[Trial]) -> None:
+    """One line a contender: the figures side by side."""
+    st.dataframe([_line(trial) for trial in trials], hide_index=True, alt="The devices side by side")
+    for trial in trials:
+        if trial.outcome != "completed":
+            st.caption(plain(f"{trial.contender}: {trial.message or OUTCOMES[trial.outcome]}"))
+
+
+def _line(trial: Trial) -> dict[str, str]:
+    step, epochs = summary.step_time(trial), summary.epoch_times(trial) if trial.block_steps else ()
+    startup = summary.startup_s(trial)
+    return {
+        "Device": trial.contender,
+        "Name": trial.device_name,
+        "Threads": str(trial.threads or ""),
+        "Step": _time(step.median_s),
+        "95 % interval": f"{_time(step.low_s)} to {_time(step.high_s)}" if step.low_s is not None else "",
+        "Noise": units.share(step.noise) if step.noise is not None else "",
+        "Epoch": _time(sorted(epochs)[len(epochs) // 2] if epochs else None),
+        "Start-up": _time(startup),
+        "Test accuracy": _accuracy(trial),
+    }
+
+
+def _accuracy(trial: Trial) -> str:
+    """Empty where the trial was not tested, or its counts are not those of the data set."""
+    with contextlib.suppress(InvalidValue):
+        accuracy = parity.accuracy(trial)
+        return f"{100 * accuracy:.1f} %" if accuracy is not None else ""
+    return ""
+
+
+def _training(trials: Sequence[Trial]) -> None:
+    if not any(trial.loss for trial in trials):
+        return
+    st.subheader("Training")
+    left, right = st.columns(2, gap="medium")
+    _chart(left, charts.loss_over_time, trials, "Loss over time", "Training loss against time of training")
+    if any(summary.epoch_times(trial) for trial in trials if trial.block_steps):
+        _chart(right, charts.epoch_times, trials, "Time of each epoch", "Time of each epoch by device")
+    else:
+        right.caption("No epoch was trained to its end.")
+    with st.expander("Loss over epochs"):
+        st.caption("Same weights, same batches: over epochs the curves should lie on each other.")
+        _chart(None, charts.loss_over_epochs, trials, "", "Training loss against epochs")
+
+
+def _where_the_time_goes(trials: Sequence[Trial]) -> None:
+    st.subheader("Where the time goes")
+    left, right = st.columns(2, gap="medium")
+    if any(breakdown.parts(trial) for trial in trials):
+        _chart(left, charts.breakdown, trials, "One step", "Time per step by part")
+    else:
+        left.caption("No breakdown was measured.")
+    if any(trial.startup_build_s is not None for trial in trials):
+        _chart(right, charts.startup, trials, "Start-up, once", "Start-up by part")
+    for challenger in _challengers(trials):
+        _say(lambda a, b: summary.break_even(a, b).sentence, trials[0], challenger)
+
+
+def _learned(trials: Sequence[Trial]) -> None:
+    """What the devices learned, and whether it is the same."""
+    tested = [trial for trial in trials if trial.confusion]
+    if not tested:
+        return
+    st.subheader("What was learned")
+    for challenger in _challengers(tested):
+        _say(_agreement, tested[0], challenger)
+    for column, trial in zip(st.columns(len(tested), gap="medium"), tested, strict=True):
+        with column:
+            st.markdown(f"**{plain(summary.label(trial))}**")
+            _report(trial)
+
+
+def _agreement(baseline: Trial, challenger: Trial) -> str:
+    found = parity.agreement(baseline, challenger)
+    return found.sentence if found else ""
+
+
+def _report(trial: Trial) -> None:
+    report, matrix = loaders.report(trial), loaders.confusion(trial)
+    st.dataframe(
+        _report_rows(report or {}),
+        hide_index=True,
+        height="content",
+        column_config={"class": st.column_config.TextColumn(width=100)},
+        alt=f"Classification report of {trial.contender}",
+    )
+    st.vega_lite_chart(matrix, width="stretch", alt=f"Confusion matrix of {trial.contender}")
+    with st.expander("Report as text"):
+        st.code(parity.classification_text(trial), language=None)
+
+
+def _report_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
+    rows = []
+    for name, figures in report.items():
+        if isinstance(figures, dict):
+            shown = {figure: f"{figures[figure]:.3f}" for figure in ("precision", "recall", "f1-score")}
+            rows.append({"class": name, **shown, "support": int(figures["support"])})
+    return rows
+
+
+def _raw(trials: Sequence[Trial]) -> None:
+    """The values behind the verdict, and the checks on them."""
+    if not any(trial.block_steps for trial in trials):
+        return
+    with st.expander("How it was measured"):
+        _chart(None, charts.blocks, trials, "Every timed block", "Time per step of every timed block")
+        for trial in trials:
+            st.caption(plain(summary.epoch_check(trial)))
+            parts = breakdown.parts(trial)
+            if parts:
+                st.caption(plain(breakdown.excess_sentence(parts)))
+            if trial.threads_tried:
+                st.caption(plain(_threads_tried(trial)))
+
+
+def _threads_tried(trial: Trial) -> str:
+    tried = zip(trial.threads_tried, trial.threads_tried_step_s, strict=False)
+    listed = ", ".join(f"{threads}: {units.duration(step_s)}" for threads, step_s in tried)
+    return f"Threads tried for {trial.contender}, with their step: {listed}; {trial.threads} took the least."
+
+
+def _take_along(trials: Sequence[Trial]) -> None:
+    """Rows to download, the command that repeats the run, and the link."""
+    st.subheader("Take it along")
+    run_id = trials[0].run_id
+    downloads(trials, name=f"crossover-{run_id}")
+    asked = experiment_of(trials)
+    if asked is None:
+        st.caption("These settings are not offered by this version, so it cannot repeat the run.")
+        return
+    st.caption("Repeat it on any machine, without the app:")
+    st.code(command(asked), language="bash", wrap_lines=True)
+    st.caption("Link to this result and its settings:")
+    st.code(state.address({**state.settings(asked), "run": run_id}), language=None, wrap_lines=True)
+
+
+def downloads(trials: Sequence[Trial], *, name: str) -> None:
+    """Draw the buttons that download rows as files called `name`."""
+    noun = f"{len(trials)} rows" if len(trials) > 1 else "Row"
+    with st.container(horizontal=True):
+        for kind in KINDS:
+            st.download_button(
+                f"{noun} as {kind}",
+                loaders.download(trials, kind),
+                f"{name}.{kind}",
+                KINDS[kind],
+                key=f"{kind}-{name}",
+                on_click="ignore",
+                icon=":material/download:",
+            )
+
+
+def command(asked: Experiment) -> str:
+    """The command line that asks the same; sizes that do not shape the model are left out."""
+    words = ["python -m core run"]
+    for name, value in state.settings(asked).items():
+        if (name in state.POINT_FIELDS and value != "0") or name == "seed":
+            words.append(f"--{name.replace('_', '-')} {value}")
+    words.append(f"--devices {','.join(map(str, asked.contenders))} --budget {state.plain(asked.budget_s)}")
+    return " ".join(words)
+
+
+def _chart(
+    place: Any,
+    make: Callable[[Sequence[Trial]], dict[str, Any]],
+    trials: Sequence[Trial],
+    title: str,
+    alt: str,
+) -> None:
+    """A chart below its title; bars know their own height, curves get one to read values from."""
+    target = place if place is not None else st
+    if title:
+        target.markdown(f"**{title}**")
+    height: Any = "content" if make in (charts.breakdown, charts.startup) else CURVE_HEIGHT
+    target.vega_lite_chart(loaders.chart(make, trials), width="stretch", height=height, alt=alt)
+
+
+def _say(sentence: Callable[[Trial, Trial], str], baseline: Trial, challenger: Trial) -> None:
+    """Draw a sentence on two rows, or the one why it cannot be said."""
+    try:
+        text = sentence(baseline, challenger)
+    except CrossoverError as error:
+        text = str(error)
+    st.markdown(plain(text))
+
+
+def _time(seconds: float | None) -> str:
+    return units.duration(seconds) if seconds is not None else ""
+
+
+KINDS: dict[Format, str] = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
+"""Kinds of file to download, with their media types."""
+
+CURVE_HEIGHT = 340
+"""Pixels, axes and legend included."""
+
+SPEEDUP_HELP = (
+    "Time per step of the first device over that of this one, from blocks measured in turns. Above 1: faster."
+)

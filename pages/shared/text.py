@@ -1,0 +1,25 @@
+"""Text that came from a file, a device or an error, made safe to stand in Markdown; and dates for people."""
+
+import re
+from datetime import UTC, datetime
+
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+
+
+def plain(text: str) -> str:
+    """`text` so that Markdown shows it as it is: no links, images, colours, formulas or HTML."""
+    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
+
+
+def moment(started_at: str) -> datetime | None:
+    """When a row's run began; None where its file says something else."""
+    try:
+        return datetime.fromisoformat(started_at).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def date(started_at: str) -> str:
+    """The same for people: "21 November 2026, 09:30 UTC"; as it is where it is not a date."""
+    when = moment(started_at)
+    return f"{when:%d %B %Y, %H:%M} UTC" if when else started_at

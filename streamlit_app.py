@@ -1,0 +1,16 @@
+"""The app: `streamlit run streamlit_app.py`.
+
+Streamlit reads this file twice over. Each visitor's session runs it as a script and gets the shell: page
+settings and the menu. Before that, `streamlit run` imports it once for `app`, which is where a server can be
+prepared before the first visitor comes (pages/shared/server.py says for what).
+"""
+
+import streamlit as st
+
+from pages.shared import navigation, server
+
+if __name__ == "__main__":
+    st.set_page_config(page_title="Crossover", page_icon="⚖️", layout="wide")
+    st.navigation(navigation.menu(), position="top").run()
+else:
+    app = st.App(__file__, lifespan=server.lifespan)

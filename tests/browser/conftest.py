@@ -1,0 +1,163 @@
+"""A real server with folders of its own, and a real Chromium without a trace of an earlier visit."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from core.jobs.queue import Queue
+from core.results.store import Store
+
+PROJECT = Path(__file__).parents[2]
+DEADLINE_S = 90
+"""Far beyond what anything here takes; a busy machine is no failure."""
+
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Chromium as installed on this machine."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    with sync_playwright() as playwright:
+        path = found or playwright.chromium.executable_path
+        if not Path(path).exists():
+            if os.environ.get("CI"):
+                pytest.fail("no Chromium is installed, and CI must not pass without the browser tests")
+            pytest.skip("no Chromium is installed: `playwright install chromium` brings one")
+        expect.set_options(timeout=DEADLINE_S * 1000)
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Server:
+    """The app as a user starts it, on a free port.
+
+    Attributes:
+        folder: where its jobs and results are.
+        url: its address.
+    """
+
+    folder: Path
+    url: str = ""
+    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def queue(self) -> Queue:
+        return Queue(self.folder / "jobs")
+
+    @property
+    def store(self) -> Store:
+        return Store(self.folder / "results")
+
+    def start(self) -> None:
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py"]
+        command += ["--server.headless=true", f"--server.port={port}", "--server.fileWatcherType=none"]
+        folders = {
+            "CROSSOVER_JOBS": str(self.folder / "jobs"),
+            "CROSSOVER_RESULTS": str(self.folder / "results"),
+            "CROSSOVER_LOCK": str(self.folder / "lock"),
+        }
+        with (self.folder / "server.log").open("ab") as log:
+            environment = os.environ | folders
+            self._process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
+        until(self._answers)
+
+    def stop(self) -> None:
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+
+    def kill_worker(self) -> None:
+        occupant = self.queue.seat.occupant
+        if occupant:
+            occupant.process.kill()
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A server that nobody has visited yet."""
+    started = Server(tmp_path)
+    started.start()
+    yield started
+    started.stop()
+    started.kill_worker()
+
+
+@pytest.fixture
+def visit(chromium: Browser, server: Server) -> Iterator[Callable[..., Page]]:
+    """Opens an address in a browser of its own, empty each time; fails if a page raised or asked another host."""
+    contexts = []
+    strangers: list[str] = []
+
+    def opened(path: str = "/", width: int = 1280, height: int = 1000, theme: str = "light") -> Page:
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce"
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: _note_stranger(request.url, strangers))
+        page.goto(server.url + path)
+        return page
+
+    yield opened
+    for context in contexts:
+        for page in context.pages:
+            assert page.get_by_test_id("stException").count() == 0
+        context.close()
+    assert strangers == []
+
+
+def settled(page: Page) -> Page:
+    """The page once its script has run and everything is drawn; not for a page that follows a job."""
+    app = "[data-testid=stApp][data-test-connection-state=CONNECTED][data-test-script-state=notRunning]"
+    page.locator(app).wait_for(state="attached", timeout=DEADLINE_S * 1000)
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+    return page
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _note_stranger(url: str, strangers: list[str]) -> None:
+    if not url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:")):
+        strangers.append(url)

@@ -1,0 +1,173 @@
+"""The app in a real browser: the main job end to end, links, the queue, a closed browser, a killed process."""
+
+import itertools
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from core.jobs import runner
+from tests import rows
+from tests.browser.conftest import settled, until
+
+pytestmark = pytest.mark.browser
+
+SHORT = "/?model=linear&epochs=2&budget_s=10"
+LONG = "/?dataset=disc&hidden_size=64&epochs=10000&budget_s=600&devices=cpu%401"
+OTHER = "/?dataset=disc&hidden_size=32&epochs=10000&budget_s=600&devices=cpu%401"
+LINK = (
+    "/?dataset=signal&samples=12345&hidden_size=100&depth=3&batch_size=77&epochs=7&learning_rate=0.03"
+    "&data_path=loader&loader_workers=2&shuffle=false&seed=42&devices=cpu&budget_s=25"
+)
+
+
+def link(page):
+    return {name: values[-1] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def press(page, name):
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def run(page):
+    """Press Run as soon as the machine's devices are known."""
+    button = page.get_by_role("button", name="Run", exact=True)
+    expect(button).to_be_enabled()
+    button.click()
+    return page
+
+
+def test_a_first_comparison_from_an_empty_machine_to_the_answer_and_back_tomorrow(visit, server):
+    page = run(visit(SHORT))
+    expect(page.get_by_role("heading", name="Take it along")).to_be_visible()
+    expect(page.get_by_test_id("stMetricLabel")).to_contain_text("Speedup of")
+    expect(page.get_by_role("heading", name="What was learned")).to_be_visible()
+    assert re.fullmatch("[0-9a-f]{12}", link(page)["run"])
+    assert len(server.store.trials(run_id=link(page)["run"])) == len(server.queue.jobs()[0].experiment.contenders)
+
+    tomorrow = run(visit(SHORT))
+    expect(tomorrow.get_by_text(re.compile("Measured before, on"))).to_be_visible()
+    assert link(tomorrow)["run"] == link(page)["run"]
+    assert len(server.queue.jobs()) == 1
+    expect(tomorrow.get_by_role("button", name="Measure again")).to_be_visible()
+
+
+def test_a_link_restores_every_control_in_a_fresh_browser(visit):
+    page = settled(visit(LINK))
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+    page.get_by_text("More settings").click()
+    sliders = ("samples", "hidden_size", "depth", "batch_size", "epochs", "learning_rate", "loader_workers", "budget_s")
+    shown = {key: page.locator(f".st-key-{key}").get_by_role("slider") for key in sliders}
+    asked = link(page)
+    for key, slider in shown.items():
+        text = slider.get_attribute("aria-valuetext") or slider.get_attribute("aria-valuenow")
+        assert text == asked[key], key
+    expect(page.get_by_role("combobox", name="Dataset")).to_have_value("signal")
+    expect(page.locator(".st-key-devices")).to_contain_text("cpu")
+    expect(page.locator(".st-key-data_path").get_by_role("radio", name="loader")).to_be_checked()
+    expect(page.locator(".st-key-shuffle").get_by_role("switch")).not_to_be_checked()
+    expect(page.locator(".st-key-seed").get_by_role("spinbutton")).to_have_value("42")
+    assert asked["samples"] == "12345"
+
+
+def test_moving_a_control_rewrites_the_link(visit):
+    page = settled(visit("/"))
+    page.locator(".st-key-depth").get_by_role("slider").press("ArrowRight")
+    expect(page).to_have_url(re.compile("depth=3"))
+    expect(page.get_by_text("42,634")).to_be_visible()
+
+
+@pytest.mark.parametrize(("path", "title"), [("/gallery", "Gallery"), ("/devices", "Devices")])
+def test_the_first_visitor_of_a_fresh_server_can_come_by_a_deep_link(visit, path, title):
+    page = settled(visit(path))
+    expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_text("Page not found")).to_have_count(0)
+
+
+def test_the_second_of_two_visitors_sees_the_queue_and_each_can_stop_their_own(visit, server):
+    first, second = run(visit(LONG)), run(visit(OTHER))
+    expect(first.get_by_text(re.compile("step [0-9,]+ of"))).to_be_visible()
+    expect(second.get_by_text(re.compile("Place 1 in the queue. One measurement at a time"))).to_be_visible()
+    press(second, "Stop")
+    expect(second.get_by_text("Stopped before it began.")).to_be_visible()
+    press(first, "Stop")
+    expect(first.get_by_text(re.compile("^Stopped"))).to_be_visible()
+    assert [job.state for job in server.queue.jobs()] == ["stopped", "stopped"]
+
+
+def test_closing_the_browser_loses_nothing_and_opening_the_page_shows_it_again(visit, server):
+    page = run(visit(LONG))
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+    (job,) = server.queue.jobs()
+    page.context.close()
+    again = visit("/")
+    expect(again.get_by_role("heading", name="Measuring")).to_be_visible()
+    expect(again.get_by_text(re.compile("step [0-9,]+ of"))).to_be_visible()
+    assert link(again)["job"] == job.id
+    runner.stop(server.queue, job.id)
+    expect(again.get_by_role("button", name=re.compile("^Run again"))).to_be_visible()
+
+
+def test_a_killed_measurement_is_reported_with_what_it_had_and_can_go_on(visit, server):
+    page = run(visit(LONG))
+    expect(page.get_by_text(re.compile("step [0-9,]+ of"))).to_be_visible()
+    server.kill_worker()
+    expect(page.get_by_text(re.compile("^The measuring process was killed"))).to_be_visible()
+    press(page, page.get_by_role("button", name=re.compile("^Run again")).inner_text().strip())
+    until(lambda: [job.state for job in server.queue.jobs()] == ["crashed", "running"])
+    expect(page.get_by_text(re.compile("step [0-9,]+ of"))).to_be_visible()
+    press(page, "Stop")
+    expect(page.get_by_role("button", name=re.compile("^Run again"))).to_be_visible()
+
+
+def test_a_killed_server_loses_no_measurement(visit, server):
+    page = run(visit(LONG))
+    expect(page.get_by_text(re.compile("step [0-9,]+ of"))).to_be_visible()
+    (job,) = server.queue.jobs()
+    server.stop()
+    assert server.queue.job(job.id).state == "running"
+    server.start()
+    page.goto(server.url)
+    expect(page.get_by_role("heading", name="Measuring")).to_be_visible()
+    assert link(page)["job"] == job.id
+    runner.stop(server.queue, job.id)
+
+
+def test_a_link_with_a_value_out_of_range_says_so_until_the_user_takes_over(visit, server):
+    page = settled(visit("/?epochs=0"))
+    sentence = page.get_by_text("epochs is 0, which is not allowed: it must be a whole number between 1 and 10,000.")
+    expect(sentence).to_be_visible()
+    until(lambda: runner.machine(server.queue) is not None)
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
+    press(page, "Use the settings shown")
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+    expect(sentence).to_have_count(0)
+
+
+def test_selecting_a_row_of_the_gallery_opens_its_run_and_its_link_does_too(visit, server):
+    for trial in rows.run():
+        server.store.add(trial)
+    page = settled(visit("/gallery"))
+    table = page.locator(".st-key-gallery_rows").get_by_test_id("stDataFrame")
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
+    page.mouse.click(box["x"] + 15, box["y"] + 52)
+    expect(page.get_by_text(re.compile("NVIDIA Test GPU\\) trains"))).to_be_visible()
+    assert link(page)["run"] == rows.RUN_ID
+    other = visit(page.url.removeprefix(server.url))
+    expect(other.get_by_text(re.compile("NVIDIA Test GPU\\) trains"))).to_be_visible()
+
+
+@pytest.mark.parametrize("path", [f"/?run={rows.RUN_ID}", "/gallery", "/devices"])
+def test_no_page_is_wider_than_its_window_on_a_phone_or_a_desk_by_day_or_night(visit, server, tmp_path, path):
+    for trial in rows.run():
+        server.store.add(trial)
+    for width, theme in itertools.product((360, 1280), ("light", "dark")):
+        page = settled(visit(path, width=width, height=3000, theme=theme))
+        if path == "/devices":
+            expect(page.get_by_role("heading", name="Measuring process")).to_be_visible()
+        settled(page).screenshot(path=tmp_path / f"{width}-{theme}.png", animations="disabled")
+        needed, given = page.get_by_test_id("stMain").evaluate("main => [main.scrollWidth, main.clientWidth]")
+        assert needed <= given, (width, theme)

@@ -1,0 +1,123 @@
+"""Pages run as scripts against real folders; the measuring process is this one, so that none is started."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.experiment import Experiment
+from core.jobs import process
+from core.jobs.job import Job
+from core.jobs.machine import Machine
+from core.jobs.queue import Queue
+from core.jobs.seat import Occupant
+from core.progress import Progress
+from core.results.environment import DeviceInfo, Environment
+from core.results.schema import Trial
+from core.results.store import Store
+from pages.shared import loaders
+from tests import rows
+
+PROJECT = Path(__file__).parents[2]
+TIMEOUT_S = 60
+"""Far beyond any run of a page; a busy machine is no failure."""
+
+CPU = DeviceInfo(device="cpu", kind="cpu", name="Test CPU", memory_bytes=16 * 2**30)
+GPU = DeviceInfo(device="cuda:0", kind="cuda", name="NVIDIA Test GPU", memory_bytes=80 * 2**30, driver="driver 1")
+HINT = "There is no NVIDIA or AMD driver."
+
+
+@dataclass(frozen=True)
+class World:
+    """The folders that the pages see."""
+
+    queue: Queue
+    store: Store
+    gallery: Store
+
+    def has(self, *devices: DeviceInfo) -> None:
+        """Let the measuring process report these devices."""
+        row = rows.trial()
+        environment = Environment(**{field.name: getattr(row, field.name) for field in dataclasses.fields(Environment)})
+        hint = HINT if len(devices) == 1 else ""
+        machine = Machine(environment=environment, devices=devices, startup_s={"cpu": 0.5}, hint=hint)
+        self.queue.seat.report(machine, process.this())
+
+    def keep(self, trials: list[Trial]) -> list[Trial]:
+        """Store rows as if they were measured here."""
+        for trial in trials:
+            self.store.add(trial)
+        return trials
+
+    def submit(self, experiment: Experiment = rows.EXPERIMENT) -> Job:
+        return self.queue.submit(experiment, self.store)
+
+    def run(self, experiment: Experiment = rows.EXPERIMENT, progress: Progress | None = None) -> Job:
+        """A job that is being measured, by this process."""
+        self.submit(experiment)
+        claimed = self.queue.claim(process.this())
+        assert claimed is not None
+        running = dataclasses.replace(claimed, progress=progress)
+        self.queue.report(running)
+        return running
+
+    def end(self, job: Job, **changes: Any) -> Job:
+        ended = dataclasses.replace(job, **changes)
+        self.queue.end(ended)
+        return ended
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """Empty folders, and a measuring process that has not reported yet."""
+    monkeypatch.setenv("CROSSOVER_JOBS", str(tmp_path / "jobs"))
+    monkeypatch.setenv("CROSSOVER_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setattr(loaders, "GALLERY", tmp_path / "gallery")
+    queue = Queue(tmp_path / "jobs")
+    queue.folder.mkdir()
+    queue.seat.take(Occupant(process=process.this(), ready=True))
+    return World(queue=queue, store=Store(tmp_path / "results"), gallery=Store(tmp_path / "gallery"))
+
+
+@pytest.fixture
+def open_page(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+    """Opens a page by its file with the parameters of a link, and fails if it raised."""
+    monkeypatch.chdir(PROJECT)
+
+    def opened(page: str = "pages/lab/compare.py", **link: Any) -> AppTest:
+        app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=TIMEOUT_S)
+        for name, value in link.items():
+            app.query_params[name] = value
+        app.switch_page(page)
+        return checked(app.run())
+
+    return opened
+
+
+def checked(app: AppTest) -> AppTest:
+    """The page, if it ran without an exception."""
+    assert not app.exception, app.exception
+    return app
+
+
+def words(app: AppTest) -> str:
+    """Everything the page says, one piece a line."""
+    kinds = (
+        "title",
+        "header",
+        "subheader",
+        "caption",
+        "markdown",
+        "info",
+        "warning",
+        "error",
+        "success",
+        "text",
+        "code",
+    )
+    pieces = [element.value for kind in kinds for element in getattr(app, kind)]
+    return "\n".join(str(piece).replace("\\", "") for piece in pieces)

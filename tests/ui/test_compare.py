@@ -1,0 +1,379 @@
+"""The Compare page against real folders: nothing stored, rows stored, a running and an ended job."""
+
+import dataclasses
+
+import pytest
+
+from core.experiment import Contender, Experiment, Point
+from core.progress import ContenderProgress, Progress
+from core.results.schema import COLUMNS
+from pages.shared import settings
+from tests import rows
+from tests.ui.conftest import CPU, GPU, HINT, checked, words
+
+
+def button(app, label):
+    return next(found for found in app.button if found.label == label)
+
+
+def control(app, key):
+    kinds = ("selectbox", "select_slider", "slider", "multiselect", "radio", "toggle", "number_input")
+    return next(found for kind in kinds for found in getattr(app, kind) if found.key == key)
+
+
+def drawn(app):
+    return {found.key for kind in ("selectbox", "select_slider", "slider", "radio") for found in getattr(app, kind)}
+
+
+def test_before_the_machine_is_known_the_cost_is_shown_and_nothing_can_be_run(world, open_page):
+    app = open_page()
+    assert "26,122" in words(app)
+    assert button(app, "Run").disabled
+    assert any("Looking at" in str(box.value) for box in app.selectbox)
+
+
+def test_without_an_accelerator_one_thread_meets_all_of_them_and_the_page_says_what_is_missing(world, open_page):
+    world.has(CPU)
+    app = open_page()
+    assert control(app, "devices").value == ["cpu@1", "cpu"]
+    assert HINT in words(app)
+    assert "With an accelerator" in words(app)
+    assert not button(app, "Run").disabled
+
+
+def test_with_an_accelerator_the_cpu_meets_it(world, open_page):
+    world.has(CPU, GPU)
+    app = open_page()
+    assert control(app, "devices").value == ["cpu", "cuda:0"]
+    assert HINT not in words(app)
+
+
+@pytest.mark.parametrize(
+    ("model", "sliders"),
+    [
+        ("linear", set()),
+        ("mlp", {"hidden_size", "depth"}),
+        ("doubling-mlp", {"depth"}),
+        ("cnn", {"width"}),
+    ],
+)
+def test_only_the_sizes_that_shape_a_model_have_a_slider(world, open_page, model, sliders):
+    world.has(CPU)
+    app = open_page(model=model)
+    assert drawn(app) & {"hidden_size", "depth", "width"} == sliders
+
+
+def test_loader_workers_are_asked_for_only_where_a_loader_runs(world, open_page):
+    world.has(CPU)
+    app = open_page()
+    assert "loader_workers" not in drawn(app)
+    assert "loader_workers" in drawn(checked(control(app, "data_path").set_value("loader").run()))
+
+
+def test_moving_a_slider_changes_the_cost_at_once(world, open_page):
+    world.has(CPU)
+    app = open_page()
+    checked(control(app, "hidden_size").set_value(1024).run())
+    assert f"{Point(hidden_size=1024).network.parameters:,}" in words(app)
+
+
+LINK = {
+    "dataset": "signal",
+    "samples": "12345",
+    "model": "mlp",
+    "hidden_size": "100",
+    "depth": "3",
+    "batch_size": "77",
+    "epochs": "7",
+    "learning_rate": "0.03",
+    "data_path": "loader",
+    "loader_workers": "2",
+    "shuffle": "false",
+    "seed": "42",
+    "devices": ["cpu", "cpu@2"],
+    "budget_s": "25",
+}
+
+
+def test_a_link_sets_every_control_also_to_values_between_the_stops(world, open_page):
+    world.has(CPU)
+    app = open_page(**LINK)
+    shown = {name: control(app, name).value for name in LINK}
+    assert {name: value if name == "devices" else str(value).lower() for name, value in shown.items()} == LINK
+    assert not button(app, "Run").disabled
+
+
+def test_a_number_that_a_link_spells_in_another_way_is_read_all_the_same(world, open_page):
+    world.has(CPU)
+    app = open_page(learning_rate="1e-2", budget_s="30.0")
+    assert control(app, "learning_rate").value == 0.01
+    assert control(app, "budget_s").value == 30
+
+
+@pytest.mark.parametrize(
+    ("link", "sentence"),
+    [
+        ({"epochs": "0"}, "epochs is 0, which is not allowed: it must be a whole number between 1 and 10,000."),
+        ({"epochs": "many"}, "epochs is 'many', which is not allowed: it must be a whole number."),
+        ({"learning_rate": "nan"}, "learning_rate is nan, which is not allowed"),
+        ({"dataset": "cifar"}, "dataset is 'cifar', which is not allowed: it must be one of disc,"),
+        ({"batch_size": "4096"}, "batch_size is 4096, which is not allowed: it must be at most the 1,257"),
+        ({"budget_s": "1e9"}, "budget_s is 1000000000.0, which is not allowed"),
+        ({"devices": ["toaster"]}, " is 'toaster', which is not allowed"),
+        ({"devices": ["cpu", "cuda:0"]}, "devices is cuda:0, which this machine does not have: it has cpu."),
+    ],
+)
+def test_a_link_that_asks_for_what_is_not_allowed_gets_one_sentence_and_nothing_runs(world, open_page, link, sentence):
+    world.has(CPU)
+    app = open_page(**link)
+    assert [sentence in error.value.replace("\\", "") for error in app.error] == [True]
+    assert button(app, "Run").disabled
+    assert world.queue.jobs() == []
+
+
+def test_the_fault_of_a_link_stays_until_the_user_takes_over(world, open_page):
+    world.has(CPU)
+    app = open_page(epochs="0")
+    assert checked(app.run()).error
+    checked(button(app, "Use the settings shown").click().run())
+    assert not app.error
+    assert not button(app, "Run").disabled
+
+
+def test_a_batch_larger_than_the_data_is_refused_in_one_sentence(world, open_page):
+    world.has(CPU)
+    app = open_page()
+    checked(control(app, "batch_size").set_value(4096).run())
+    assert [error.value.replace("\\", "") for error in app.error] == [
+        "batch_size is 4096, which is not allowed: it must be at most the 1,257 training samples."
+    ]
+    assert button(app, "Run").disabled
+
+
+def test_no_device_is_refused_in_one_sentence(world, open_page):
+    world.has(CPU)
+    app = open_page()
+    checked(control(app, "devices").set_value([]).run())
+    assert "between 1 and 8 different devices" in words(app)
+    assert button(app, "Run").disabled
+
+
+def test_run_queues_what_the_controls_say_and_shows_the_job(world, open_page):
+    world.has(CPU)
+    app = open_page(**LINK)
+    checked(button(app, "Run").click().run())
+    (job,) = world.queue.jobs()
+    assert job.experiment.point == Point(
+        dataset="signal", samples=12345, model="mlp", hidden_size=100, depth=3, batch_size=77, epochs=7,
+        learning_rate=0.03, data_path="loader", loader_workers=2, shuffle=False, seed=42,
+    )  # fmt: skip
+    assert list(map(str, job.experiment.contenders)) == ["cpu", "cpu@2"]
+    assert job.experiment.budget_s == 25
+    assert app.query_params["job"] in (job.id, [job.id])
+    assert "Place 1 in the queue" in words(app)
+
+
+def test_the_order_of_clicking_devices_does_not_make_another_question(world, open_page):
+    world.has(CPU, GPU)
+    app = open_page()
+    checked(control(app, "devices").set_value(["cuda:0", "cpu"]).run())
+    checked(button(app, "Run").click().run())
+    assert list(map(str, world.queue.jobs()[0].experiment.contenders)) == ["cpu", "cuda:0"]
+
+
+def stored_run(world, **changes):
+    """What the store knows about the settings that a fresh page shows on a machine with a GPU."""
+    experiment = Experiment(point=settings.DEFAULTS, contenders=(Contender(), Contender(device="cuda:0")))
+    return world.keep(rows.run(point=experiment.point, **changes))
+
+
+def test_the_same_question_is_answered_from_the_store_and_can_be_measured_again(world, open_page):
+    world.has(CPU, GPU)
+    stored_run(world)
+    app = open_page()
+    checked(button(app, "Run").click().run())
+    assert world.queue.jobs() == []
+    assert "Measured before, on 21 November 2026, 09:30 UTC" in words(app)
+    checked(button(app, "Measure again").click().run())
+    (job,) = world.queue.jobs()
+    assert job.fresh
+
+
+def test_a_link_to_a_run_shows_its_whole_answer(world, open_page):
+    world.has(CPU, GPU)
+    stored_run(world)
+    app = open_page(run=rows.RUN_ID)
+    said = words(app)
+    assert "cuda:0 (NVIDIA Test GPU) trains" in said
+    assert app.metric[0].value.endswith("×")
+    assert "launch overhead" in said or "is busy for" in said
+    assert "All 270 test items got the same prediction from both" in said
+    assert "start-up" in said
+    assert "python -m core run --dataset digits" in said
+    assert f"run={rows.RUN_ID}" in said
+    charts = [chart.proto.alt for chart in app.get("vega_lite_chart")]
+    assert "Training loss against time of training" in charts
+    assert "Confusion matrix of cuda:0" in charts
+    assert {found.label for found in app.get("download_button")} == {"2 rows as parquet", "2 rows as csv"}
+
+
+def test_a_run_from_another_machine_is_shown_but_not_offered_again(world, open_page):
+    world.has(CPU)
+    stored_run(world, machine_id="0" * 12)
+    app = open_page(run=rows.RUN_ID)
+    assert "Measured on another machine" in words(app)
+    assert "Measure again" not in [found.label for found in app.button]
+
+
+def test_a_run_of_one_device_has_figures_and_no_verdict(world, open_page):
+    world.has(CPU)
+    world.keep(rows.run({"cpu": 1e-3}))
+    app = open_page(run=rows.RUN_ID)
+    assert not app.metric
+    assert app.dataframe[0].value.iloc[0]["Device"] == "cpu"
+
+
+def test_rows_of_every_outcome_can_be_shown(world, open_page):
+    world.has(CPU)
+    empty = {"confusion": (), "predictions": b"", "loss": (), "loss_step": (), "busy_step_s": ()}
+    parts = {f"breakdown_{part}_s": () for part in ("loader", "transfer", "forward", "backward", "optimizer")}
+    no_blocks = {column.name: () for column in COLUMNS if column.name.startswith("block_")}
+    for index, outcome in enumerate(("budget_spent", "diverged", "stopped", "interrupted", "out_of_memory")):
+        run_id, blocks = f"{index:012x}", no_blocks if outcome == "out_of_memory" else {}
+        world.keep(rows.run(run_id=run_id, outcome=outcome, message="It ended.", **empty, **parts, **blocks))
+        assert "It ended." in words(open_page(run=run_id))
+
+
+def test_what_a_file_says_is_never_markup(world, open_page):
+    world.has(CPU)
+    evil = "![x](http://evil.example/x.png) <b>:red[bold]</b> $x$"
+    stored_run(world, device_name=evil, cpu_name=evil, message=evil, outcome="stopped")
+    app = open_page(run=rows.RUN_ID)
+    for kind in ("markdown", "caption", "warning", "info"):
+        for element in getattr(app, kind):
+            assert "](http" not in element.value
+            assert "<b>" not in element.value
+            assert ":red[" not in element.value
+    assert evil in words(app)
+
+
+def test_an_unknown_run_or_job_is_said_to_be_unknown(world, open_page):
+    world.has(CPU)
+    assert "There is no run ffffffffffff here" in words(open_page(run="f" * 12))
+    assert "There is no job" in words(open_page(job="0" * 20 + "-abcdef"))
+
+
+def test_a_name_that_is_none_is_as_good_as_no_name(world, open_page):
+    world.has(CPU)
+    assert "How this works" in words(open_page(run="<script>", job="../../etc/passwd"))
+
+
+PROGRESS = Progress(
+    phase="training",
+    elapsed_s=3.0,
+    budget_s=60.0,
+    pairs=4,
+    contenders=(
+        ContenderProgress(
+            contender="cpu", steps=950, total_steps=1900, step_s=1e-3, threads=2,
+            loss_steps=(100, 200), losses=(1.5, 1.0), loss_seconds=(0.1, 0.2),
+        ),
+        ContenderProgress(contender="cuda:0", total_steps=1900),
+    ),
+)  # fmt: skip
+
+
+def test_opening_the_page_while_something_is_measured_shows_it(world, open_page):
+    world.has(CPU, GPU)
+    job = world.run(progress=PROGRESS)
+    app = open_page()
+    said = words(app)
+    assert "Training" in said
+    assert [bar.proto.text.replace("\\", "") for bar in app.get("progress")] == [
+        "**cpu** · step 950 of 1,900 · 1.00 ms a step · loss 1.00 · 2 threads",
+        "**cuda:0** · step 0 of 1,900",
+    ]
+    assert [chart.proto.alt for chart in app.get("vega_lite_chart")] == ["Training loss so far"]
+    assert app.query_params["job"] in (job.id, [job.id])
+
+
+def test_stop_takes_a_waiting_job_out_of_the_queue(world, open_page):
+    world.has(CPU, GPU)
+    job = world.submit()
+    app = open_page(job=job.id)
+    checked(button(app, "Stop").click().run())
+    assert world.queue.job(job.id).state == "stopped"
+    assert "Stopped before it began." in words(checked(app.run()))
+
+
+def test_the_second_in_the_queue_sees_its_place(world, open_page):
+    world.has(CPU, GPU)
+    world.run(progress=PROGRESS)
+    other = dataclasses.replace(rows.EXPERIMENT, budget_s=30)
+    third = dataclasses.replace(rows.EXPERIMENT, budget_s=20)
+    world.submit(other)
+    assert "Place 2 in the queue" in words(open_page(job=world.submit(third).id))
+
+
+@pytest.mark.parametrize("state", ["failed", "stopped", "crashed"])
+def test_a_job_that_did_not_finish_says_why_and_can_be_run_again(world, open_page, state):
+    world.has(CPU, GPU)
+    job = world.end(world.run(), state=state, message="The measuring process was killed after 12 pairs.")
+    app = open_page(job=job.id)
+    assert "The measuring process was killed after 12 pairs." in words(app)
+    checked(button(app, "Run again").click().run())
+    again = world.queue.jobs()[-1]
+    assert again.id != job.id
+    assert again.experiment == job.experiment
+
+
+def test_a_job_that_left_a_checkpoint_is_said_to_continue(world, open_page):
+    world.has(CPU, GPU)
+    job = world.end(world.run(), state="crashed", message="Killed.")
+    checkpoint = world.queue.checkpoint(job)
+    checkpoint.parent.mkdir()
+    checkpoint.touch()
+    assert button(open_page(job=job.id), "Run again (continues)")
+
+
+def test_what_was_measured_before_a_crash_is_shown(world, open_page):
+    world.has(CPU, GPU)
+    trials = world.keep(rows.run(outcome="interrupted", message="Killed."))
+    ids = tuple(trial.trial_id for trial in trials)
+    job = world.end(world.run(), state="crashed", message="Killed.", run_id=rows.RUN_ID, trial_ids=ids)
+    app = open_page(job=job.id)
+    assert "cuda:0 (NVIDIA Test GPU) trains" in words(app)
+
+
+def test_rows_that_the_store_refused_are_shown_with_the_reason_and_can_be_downloaded(world, open_page):
+    world.has(CPU, GPU)
+    trials = rows.run()
+    job = world.run()
+    world.queue.files(job.id).keep_unsaved(trials)
+    ids = tuple(trial.trial_id for trial in trials)
+    refused = {"message": "The store did not take the rows.", "unsaved": True}
+    world.end(job, state="finished", run_id=rows.RUN_ID, trial_ids=ids, **refused)
+    app = open_page(job=job.id)
+    assert "The store did not take the rows." in words(app)
+    assert "cuda:0 (NVIDIA Test GPU) trains" in words(app)
+    assert len(app.get("download_button")) == 2
+
+
+def test_a_job_that_finished_becomes_a_link_to_its_run(world, open_page):
+    world.has(CPU, GPU)
+    trials = world.keep(rows.run())
+    ids = tuple(trial.trial_id for trial in trials)
+    job = world.end(world.run(), state="finished", run_id=rows.RUN_ID, trial_ids=ids)
+    app = open_page(job=job.id)
+    assert app.query_params["run"] in (rows.RUN_ID, [rows.RUN_ID])
+    assert "job" not in app.query_params
+    assert "cuda:0 (NVIDIA Test GPU) trains" in words(app)
+
+
+def test_a_store_that_cannot_be_written_is_said_before_anything_is_measured(world, open_page):
+    world.has(CPU)
+    world.store.folder.write_text("in the way")
+    app = open_page()
+    checked(button(app, "Run").click().run())
+    assert f"The store {world.store.folder} cannot be" in words(app)
+    assert world.queue.jobs() == []

@@ -1,0 +1,41 @@
+"""The Devices page before the machine is known, with and without an accelerator, at rest and at work."""
+
+import pytest
+
+from tests.ui.conftest import CPU, GPU, HINT, words
+
+PAGE = "pages/lab/devices.py"
+
+
+def test_it_says_that_it_is_looking_before_the_machine_is_known(world, open_page):
+    assert "Looking at this machine's devices" in words(open_page(PAGE))
+
+
+def test_without_an_accelerator_it_says_why_and_what_to_do(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE)
+    assert list(app.dataframe[0].value["Device"]) == ["cpu"]
+    assert HINT in words(app)
+
+
+def test_every_device_has_its_line_and_every_version_is_named(world, open_page):
+    world.has(CPU, GPU)
+    app = open_page(PAGE)
+    devices, facts = (frame.value for frame in app.dataframe)
+    assert list(devices["Device"]) == ["cpu", "cuda:0"]
+    assert list(devices["Name"]) == ["Test CPU", "NVIDIA Test GPU"]
+    assert list(devices["First use"]) == ["500 ms", ""]
+    assert "2.14.1" in set(facts["Value"])
+    assert HINT not in words(app)
+
+
+@pytest.mark.parametrize("state", ["ready", "measuring", "failed"])
+def test_it_says_what_the_measuring_process_does(world, open_page, state):
+    world.has(CPU)
+    if state != "ready":
+        job = world.run()
+        if state == "failed":
+            world.end(job, state="failed", message="No.")
+    said = words(open_page(PAGE))
+    assert ("It is measuring." in said) == (state == "measuring")
+    assert ("It is ready" in said) == (state != "measuring")

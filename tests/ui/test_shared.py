@@ -1,0 +1,80 @@
+"""What pages share: text from elsewhere, links, and the command that repeats a run."""
+
+import re
+import shlex
+import string
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from streamlit.testing.v1 import AppTest
+
+from core import __main__ as command_line
+from core.experiment import Contender, Experiment, Point
+from pages.shared import result, text
+from tests.ui.conftest import PROJECT
+
+
+@given(some.text(max_size=50))
+def test_no_punctuation_of_a_foreign_text_keeps_a_meaning(foreign):
+    safe = text.plain(foreign)
+    assert re.sub(r"\\(.)", r"\1", safe) == " ".join(foreign.split())
+    bare = re.sub(r"\\.", "", safe)
+    assert not set(bare) & set(string.punctuation)
+
+
+@pytest.mark.parametrize(
+    ("started_at", "shown"),
+    [
+        ("2026-11-21T09:30:00+00:00", "21 November 2026, 09:30 UTC"),
+        ("2026-11-21T09:30:00+02:00", "21 November 2026, 07:30 UTC"),
+        ("yesterday", "yesterday"),
+    ],
+)
+def test_dates_are_for_people_and_whatever_is_none_stays_as_it_is(started_at, shown):
+    assert text.date(started_at) == shown
+
+
+POINTS = some.builds(
+    Point,
+    dataset=some.sampled_from(["disc", "signal"]),
+    model=some.sampled_from(["linear", "mlp", "cnn"]),
+    hidden_size=some.integers(1, 4096),
+    depth=some.integers(1, 16),
+    width=some.integers(1, 32),
+    batch_size=some.integers(1, 1000),
+    learning_rate=some.floats(1e-6, 10),
+    data_path=some.sampled_from(["resident", "loader"]),
+    loader_workers=some.integers(0, 16),
+    shuffle=some.booleans(),
+    seed=some.integers(0, 1000),
+)
+EXPERIMENTS = some.builds(
+    Experiment,
+    point=POINTS,
+    contenders=some.lists(some.builds(Contender, threads=some.integers(0, 64)), min_size=1, max_size=8, unique=True),
+    budget_s=some.integers(1, 86_400).map(float),
+)
+
+
+@given(EXPERIMENTS)
+def test_the_command_that_is_shown_asks_the_same_question(asked):
+    words = shlex.split(result.command(asked))
+    assert words[:3] == ["python", "-m", "core"]
+    options = command_line._parser().parse_args(words[3:])
+    contenders = tuple(Contender.parse(part) for part in options.devices.split(","))
+    again = Experiment(point=command_line._point(options), contenders=contenders, budget_s=options.budget_s)
+    assert again == asked
+
+
+def test_the_app_loads_no_torch():
+    code = "import sys; import pages.shared.server, pages.shared.result, pages.shared.asking; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert "torch" not in done.stdout.split()
+
+
+def test_the_entry_point_opens_on_compare(world, open_page):
+    app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=60).run()
+    assert app.title[0].value == "Compare"
