@@ -7,7 +7,7 @@ module moves nothing to a device; `core.batches` does.
 
 import contextlib
 import hashlib
-import importlib.util
+import importlib.metadata
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -150,10 +150,12 @@ _DRAW = {"disc": _disc, "signal": _signal}
 
 def _digits(samples: int, seed: int) -> Data:
     """Read the bundled file itself: importing scikit-learn would bring a second OpenMP runtime into the process."""
-    package = importlib.util.find_spec("sklearn")
-    if package is None or not package.submodule_search_locations:
-        raise DatasetUnavailable("The digits come with scikit-learn, which is not installed: pip install scikit-learn.")
-    file = Path(package.submodule_search_locations[0]) / "datasets" / "data" / "digits.csv.gz"
+    try:
+        package = importlib.metadata.distribution("scikit-learn")
+    except importlib.metadata.PackageNotFoundError as error:
+        message = "The digits come with scikit-learn, which is not installed: pip install scikit-learn."
+        raise DatasetUnavailable(message) from error
+    file = Path(str(package.locate_file("sklearn/datasets/data/digits.csv.gz")))
     table = np.loadtxt(file, delimiter=",", dtype=np.float32)
     rows, labels = table[:, :-1].reshape(-1, 1, 8, 8), table[:, -1].astype(np.int64)
     order = np.random.default_rng(seed).permutation(len(rows))

@@ -7,12 +7,15 @@ business of `core.trial`; how jobs are ordered, of `core.jobs.queue`.
 
 import argparse
 import contextlib
+import importlib.abc
 import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Literal, Self
 
 from filelock import BaseFileLock, Timeout
@@ -32,6 +35,9 @@ IDLE_S = 15 * 60.0
 """How long a worker without work stays warm: a reader comes back within minutes, memory is wanted after that."""
 
 CODE = Path(__file__).parents[1]
+
+UNWANTED = frozenset({"pandas", "sklearn", "altair", "streamlit"})
+"""A second OpenMP runtime, or memory and threads for nothing. pyarrow would import pandas, only to look at a list."""
 
 WAITING = "waiting for another measurement on this machine"
 """Phase of a job whose turn has come while somebody else measures."""
@@ -242,7 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(levelname)s %(message)s")
     _offer_to_be_killed_first()
-    _do_without_pandas()
+    sys.meta_path.insert(0, _Doorkeeper())
     serve(Queue(asked.jobs), load, idle_s=asked.idle)
 
 
@@ -290,9 +296,17 @@ def _leave(queue: Queue, lock: BaseFileLock, *, only_if_idle: bool = False) -> b
         return True
 
 
-def _do_without_pandas() -> None:
-    """Writing a row, pyarrow would import pandas, only to see whether a list is one of its series."""
-    sys.modules["pandas"] = None  # type: ignore[assignment]  # Python's own way to say that there is none
+class _Doorkeeper(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Lets none of `UNWANTED` into the process; who would have liked to import one does without, as if uninstalled."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        """Take charge of the unwanted, which may be looked for; for all others, let Python look elsewhere."""
+        return ModuleSpec(fullname, self) if fullname in UNWANTED else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Refuse to load it."""
+        message = f"{module.__name__} has no place in the measuring process"
+        raise ModuleNotFoundError(message, name=module.__name__)
 
 
 def _offer_to_be_killed_first() -> None:

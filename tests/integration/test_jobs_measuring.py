@@ -1,5 +1,7 @@
 """A job with the real worker: torch, a training, and rows in the store."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,3 +50,22 @@ def test_the_worker_trains_reports_and_stores_and_names_itself(queue, tmp_path):
     failed = runner.follow(queue, refused.id, lambda _: None)
     assert failed.state == "failed"
     assert "cuda:99" in failed.message
+
+
+def test_nothing_unwanted_gets_into_the_measuring_process_by_a_side_door(tmp_path):
+    """Writing a row, pyarrow tries pandas; a warm worker would keep it for the next measurement."""
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from core.jobs import worker\n"
+        "from core.results.store import Store\n"
+        "from tests.rows import trial\n"
+        "sys.meta_path.insert(0, worker._Doorkeeper())\n"
+        f"Store(Path({str(tmp_path)!r})).add(trial())\n"
+        "print(sorted(worker.UNWANTED & set(sys.modules)))\n"
+        "import sklearn\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=runner.PROJECT, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[]"
+    assert "sklearn has no place in the measuring process" in done.stderr
+    assert len(Store(tmp_path).trials()) == 1

@@ -1,5 +1,6 @@
 """Data sets: seeded, standardised, split, hashed, and honest when they are missing."""
 
+import importlib.metadata
 import socket
 
 import numpy as np
@@ -133,3 +134,12 @@ def test_the_time_limit_for_downloads_is_taken_back(load):
     before = socket.getdefaulttimeout()
     load("mnist")
     assert socket.getdefaulttimeout() == before
+
+
+def test_digits_without_scikit_learn_say_what_to_install(monkeypatch):
+    def missing(name: str) -> None:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", missing)
+    with pytest.raises(DatasetUnavailable, match="pip install scikit-learn"):
+        datasets.load("digits", samples=300, seed=0)
