@@ -12,6 +12,7 @@ import shutil
 import statistics
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
@@ -61,7 +62,8 @@ def main() -> None:
                 cold.append(first_content_s(browser, port))
                 time.sleep(8)  # the worker has started, which the first visit asked for
                 fresh.append(first_content_s(browser, port))
-                reruns += asyncio.run(reruns_s(port, 10))
+                with ThreadPoolExecutor(1) as apart:  # Playwright has an event loop in this thread already
+                    reruns += apart.submit(lambda port=port: asyncio.run(reruns_s(port, 10))).result()
             if occupant := Queue(Path(jobs)).seat.occupant:
                 occupant.process.kill()
         browser.close()
