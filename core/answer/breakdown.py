@@ -8,7 +8,7 @@ import statistics
 from dataclasses import dataclass
 
 from core import units
-from core.answer.summary import TIE, is_host, step_time
+from core.answer.summary import TIE, is_host, speedup, step_time
 from core.results.schema import Trial
 
 PARTS = ("loader", "transfer", "forward", "backward", "optimizer")
@@ -94,7 +94,7 @@ def cause(baseline: Trial, challenger: Trial) -> str:
     if shared:
         return shared
     if is_host(baseline) and is_host(challenger):
-        return _threads(baseline, challenger, base, other)
+        return _threads(baseline, challenger)
     return _accelerator(base if is_host(challenger) else other)
 
 
@@ -121,14 +121,16 @@ def _loader_bound(baseline: Trial, base: Parts, other: Parts) -> str:
     return f"The loader takes {where}, so no device can gain more than {units.ratio(bound)} over {base.contender}."
 
 
-def _threads(baseline: Trial, challenger: Trial, base: Parts, other: Parts) -> str:
+def _threads(baseline: Trial, challenger: Trial) -> str:
     """Two settings of one CPU: whether the step is large enough to be shared by threads."""
     if baseline.threads == challenger.threads:
         return f"Both trained with {_threads_of(baseline)}, so they did the same work in the same way."
-    few, many = sorted(((baseline, base), (challenger, other)), key=lambda side: side[0].threads)
-    gain = few[1].step_s / many[1].step_s
-    rate = f"{_threads_of(many[0])} do the step {units.ratio(gain)} as fast as {_threads_of(few[0])}"
-    if gain > TIE:
+    few, many = sorted((baseline, challenger), key=lambda trial: trial.threads)
+    found = speedup(few, many)
+    if found.value is None or found.low is None or found.high is None or found.low <= 1 < TIE < found.high:
+        return f"These blocks do not decide whether {_threads_of(many)} share the step with profit."
+    rate = f"{_threads_of(many)} do the step {units.ratio(found.value)} as fast as {_threads_of(few)}"
+    if found.value > TIE:
         return f"{rate}: it is large enough to be shared."
     return f"{rate}: it is too small to be worth sharing."
 

@@ -1,5 +1,6 @@
 """The command line as a script uses it: output, exit status, and the same queue as the pages."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -8,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from core.experiment import Contender, Experiment, Point
+from core.jobs import runner
 from core.jobs.queue import Queue
 from core.results.store import Store
 from tests.rows import run
 
+ONE = (Contender(threads=1),)
 ROOT = Path(__file__).parents[2]
 SMALL = ("--samples", "300", "--hidden-size", "8", "--depth", "1", "--epochs", "2")
 
@@ -174,3 +178,28 @@ def test_a_missing_file_is_one_sentence(command, tmp_path):
     done = command("store", "import", str(tmp_path / "nowhere.parquet"), "--store", str(tmp_path))
     assert done.returncode == 1
     assert "nowhere.parquet cannot be read" in done.stderr
+
+
+def test_two_sessions_and_a_command_line_that_ask_at_once_are_measured_one_after_another(
+    surroundings, store, monkeypatch
+):
+    """Checked from the stored clock readings, which share one clock on a machine."""
+    environment, folder = surroundings
+    monkeypatch.setenv("CROSSOVER_LOCK", environment["CROSSOVER_LOCK"])
+    arguments = ["run", *SMALL, "--devices", "cpu@1", "--store", store, "--seed", "3"]
+    queue = Queue(folder / "jobs")
+    sessions = [
+        queue.submit(Experiment(point=Point(samples=300, epochs=2, seed=seed), contenders=ONE), Store(Path(store)))
+        for seed in (1, 2)
+    ]
+    typed = subprocess.Popen(
+        [sys.executable, "-m", "core", *arguments], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL
+    )
+    ended = [runner.follow(queue, job.id, lambda _: None) for job in sessions]
+    assert typed.wait(timeout=200) == 0
+    assert [job.state for job in ended] == ["finished", "finished"]
+    spans = sorted(
+        (row.block_begin_ns[0], row.block_end_ns[-1]) for row in Store(Path(store)).trials() if row.seed in (1, 2, 3)
+    )
+    assert len(spans) == 3
+    assert all(earlier[1] < later[0] for earlier, later in itertools.pairwise(spans))

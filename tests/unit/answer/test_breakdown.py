@@ -144,6 +144,11 @@ def test_two_settings_of_one_cpu_differ_by_how_their_threads_share_the_step(one_
     assert breakdown.cause(four, one) == words
 
 
+def test_threads_whose_blocks_scatter_too_much_are_not_judged():
+    one, two = (taken_apart(f"cpu@{n}", forward=1, jitter=0.25) for n in (1, 2))
+    assert breakdown.cause(one, two) == "These blocks do not decide whether 2 threads share the step with profit."
+
+
 def test_two_settings_that_used_as_many_threads_are_the_same_work():
     one, best = taken_apart("cpu@1", forward=1), taken_apart("cpu", forward=1, threads=1)
     assert breakdown.cause(one, best) == "Both trained with 1 thread, so they did the same work in the same way."
