@@ -12,7 +12,7 @@ def taken_apart(contender="cpu", *, step_s=1e-3, busy_s=None, **changes) -> Tria
     given = {part: (changes.pop(part) * 1e-3,) * 3 if part in changes else () for part in breakdown.PARTS}
     columns = {f"breakdown_{part}_s": times for part, times in given.items()}
     busy = () if busy_s is None else (busy_s,) * 3
-    return trial(contender=contender, step_s=step_s, jitter=0, **{**columns, "busy_step_s": busy, **changes})
+    return trial(contender=contender, step_s=step_s, **{"jitter": 0, **columns, "busy_step_s": busy, **changes})
 
 
 def test_parts_are_medians_with_their_sum_and_its_excess_over_the_step():
