@@ -145,7 +145,7 @@ def test_two_settings_of_one_cpu_differ_by_how_their_threads_share_the_step(one_
 
 
 def test_threads_whose_blocks_scatter_too_much_are_not_judged():
-    one, two = (taken_apart(f"cpu@{n}", forward=1, jitter=0.25) for n in (1, 2))
+    one, two = (taken_apart(f"cpu@{n}", step_s=s, forward=1, jitter=0.2) for n, s in ((1, 1.1e-3), (2, 1e-3)))
     assert breakdown.cause(one, two) == "These blocks do not decide whether 2 threads share the step with profit."
 
 
