@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from core.results.store import Store
 
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import Queue
+from core.results.store import Store
 
 
 @pytest.fixture(autouse=True)
