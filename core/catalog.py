@@ -35,14 +35,6 @@ class Dataset:
     synthetic: bool = False
     needs_files: bool = False
 
-    @property
-    def features(self) -> int:
-        """Numbers in one sample."""
-        total = 1
-        for size in self.shape:
-            total *= size
-        return total
-
 
 _DIGITS = tuple(str(digit) for digit in range(10))
 _FASHION = (

@@ -102,7 +102,7 @@ class Entrant:
         message: the reason where it did not end well.
     """
 
-    def __init__(self, contender: Contender, point: Point, data: Data, *, seed: int) -> None:
+    def __init__(self, contender: Contender, point: Point, data: Data) -> None:
         """Take a contender whose device was found; nothing is put on the device yet."""
         self.contender = contender
         self.info = devices.find(contender.device)
@@ -110,7 +110,7 @@ class Entrant:
         self.curve = LossCurve(total_steps=point.total_steps)
         self.outcome: Outcome | None = None
         self.message = ""
-        self._point, self._data, self._seed = point, data, seed
+        self._point, self._data = point, data
         self._device = devices.open_device(contender.device)
         self._timer = Timer(device=self._device)
         self._meter = LoadMeter()
@@ -327,7 +327,7 @@ class Entrant:
     def _start(self, *, first_step: int) -> Training:
         """A fresh network in training, with a feed that begins at `first_step`."""
         resident = self._data.train if self._resident is None else self._resident
-        network = networks.build(self._point.network, self._seed).to(self._device.torch)
+        network = networks.build(self._point.network, self._point.seed).to(self._device.torch)
         feed: Feed = batches.feed(self._point, self._data, resident, self._device.torch, first_step=first_step)
         self._prefetched = feed.prefetched
         return Training(network, feed, learning_rate=self._point.learning_rate, steps=first_step)

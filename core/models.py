@@ -139,11 +139,6 @@ class Network:
         """Trainable numbers."""
         return sum(layer.parameters for layer in self.layers)
 
-    @property
-    def operations(self) -> int:
-        """Layers that do work (a view does not), a measure of how many kernels a forward pass launches."""
-        return sum(not isinstance(layer, Flatten) for layer in self.layers)
-
     def flops_per_step(self, batch_size: int) -> int:
         """Floating-point operations of forward and backward over one batch.
 

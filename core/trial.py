@@ -134,7 +134,7 @@ class _Measurement:
         point = self.experiment.point
         self._data = datasets.load(point.dataset, samples=point.samples, seed=point.seed)
         contenders = self.experiment.contenders
-        self.entrants = [Entrant(contender, point, self._data, seed=point.seed) for contender in contenders]
+        self.entrants = [Entrant(contender, point, self._data) for contender in contenders]
 
     def _resume(self) -> None:
         """Go on from a checkpoint of the same run."""
