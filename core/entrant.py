@@ -233,18 +233,27 @@ class Entrant:
         self._keep(pair, first_step, reading)
         self._settle()
 
-    def close(self) -> None:
-        """End the training that counts; the weights to be examined are those of now, or of the last epoch's end."""
-        if self._final is None:
+    def close(self, *, examined: bool = True) -> None:
+        """End the training that counts; the weights to be examined are those of now, or of the last epoch's end.
+
+        Args:
+            examined: whether `examine` follows; the memory of a copy is spared otherwise.
+        """
+        if examined and self._final is None:
             self._final = self.training.weights()
         self._closed_at = self.training.steps
 
-    def take_apart(self, budget_s: float) -> None:
-        """Afterwards: a whole epoch in one piece, the parts of a step, and how long the device is busy with one."""
+    def take_apart(self, budget_s: float, *, whole_epoch: bool = True) -> None:
+        """Afterwards: a whole epoch in one piece, the parts of a step, and how long the device is busy with one.
+
+        Args:
+            budget_s: of the training; an epoch that is long beside it is not run again.
+            whole_epoch: whether to run one at all.
+        """
         step_s, record = self.step_s or 0.0, self.record
         epoch_s = self._point.steps_per_epoch * step_s
         self._use_threads()
-        if epoch_s <= max(EPOCH_CHECK_LIMIT_S, EPOCH_CHECK_SHARE * budget_s):
+        if whole_epoch and epoch_s <= max(EPOCH_CHECK_LIMIT_S, EPOCH_CHECK_SHARE * budget_s):
             epochs = math.ceil(MIN_BLOCK_S / epoch_s)
             self.training.advance(record.lead_in_steps)
             piece = self._timer.time(lambda: self.training.advance(epochs * self._point.steps_per_epoch))

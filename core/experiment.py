@@ -43,6 +43,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "seed": (0, 2**31 - 1),
     "threads": (0, 1_024),
     "budget_s": (1, 86_400),
+    "pairs": (0, 100),
 }
 """Lowest and highest value of each number that can be asked for; samples and depth are narrower for some."""
 
@@ -50,6 +51,9 @@ DOUBLING_DEPTH = (2, 14)
 """The doubling MLP starts at two layers (2 → 4 → 2) and passes 10⁸ parameters at 14."""
 
 MAX_CONTENDERS = 8
+
+EVERY_EPOCH = 0
+"""`pairs` of an experiment that trains every epoch."""
 
 BEST_THREADS = 0
 """`threads` of a contender that tries several thread counts first and trains with the best."""
@@ -195,11 +199,14 @@ class Experiment:
         point: the training.
         contenders: distinct; the first is the baseline that speedups are relative to.
         budget_s: seconds after which training is cut short; what was measured by then is kept.
+        pairs: pairs of blocks after which it is done even if epochs are left, for who wants the times alone; or
+            `EVERY_EPOCH`.
     """
 
     point: Point
     contenders: tuple[Contender, ...] = field(default_factory=lambda: (Contender(),))
     budget_s: float = 60.0
+    pairs: int = EVERY_EPOCH
 
     def __post_init__(self) -> None:
         _settle(self, "contenders", tuple(self.contenders))
@@ -211,12 +218,14 @@ class Experiment:
         if not low <= budget_s <= high:
             raise InvalidValue("budget_s", self.budget_s, f"between {low:,} and {high:,} seconds")
         _settle(self, "budget_s", budget_s)
+        _whole("pairs", self.pairs, *map(int, RANGES["pairs"]))
 
     @property
     def id(self) -> str:
         """Name of the question, 16 hexadecimal digits: the training, who contends, and the protocol.
 
-        The budget is not part of it: a training that was completed answers for every budget.
+        Budget and pairs are not part of it: a training that was completed answers for every budget, and for who wants
+        its times alone.
         """
         question = {
             "point": dataclasses.asdict(self.point),
@@ -232,6 +241,7 @@ class Experiment:
             "point": dataclasses.asdict(self.point),
             "contenders": [str(contender) for contender in self.contenders],
             "budget_s": self.budget_s,
+            "pairs": self.pairs,
         }
 
     @classmethod
@@ -242,9 +252,10 @@ class Experiment:
             InvalidValue: the data are not those of an experiment.
         """
         match data:
-            case {"point": dict(point), "contenders": list(contenders), "budget_s": int() | float() as budget_s}:
+            case {"point": dict(point), "contenders": list(contenders), "budget_s": int() | float() as budget, **rest}:
                 parsed = tuple(Contender.parse(str(text)) for text in contenders)
-                return cls(point=Point.parse(point), contenders=parsed, budget_s=float(budget_s))
+                pairs: Any = rest.get("pairs", EVERY_EPOCH)  # jobs of earlier versions do not say
+                return cls(point=Point.parse(point), contenders=parsed, budget_s=float(budget), pairs=pairs)
         raise InvalidValue("experiment", data, "an object with point, contenders and budget_s")
 
 

@@ -33,6 +33,25 @@ class ContenderProgress:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SweepProgress:
+    """How far a sweep is, of which one point is being measured.
+
+    Attributes:
+        done: points that are settled: measured, found in the store, or skipped.
+        total: points of a grid; of an adaptive sweep the most that may be.
+        size_label: where the point that is being measured lies, for people; empty between points.
+        remaining_s: seconds that the rest may take, None while that is not known.
+        notes: a sentence for each point that has no times, and why the sweep ended early.
+    """
+
+    done: int
+    total: int
+    size_label: str = ""
+    remaining_s: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Progress:
     """How far a measurement is.
 
@@ -42,6 +61,7 @@ class Progress:
         budget_s: seconds it may take.
         pairs: rounds of blocks done, one block of every contender each.
         contenders: in the order of the experiment.
+        sweep: the sweep that the measurement is part of, if it is.
     """
 
     phase: str
@@ -49,6 +69,7 @@ class Progress:
     budget_s: float = 0.0
     pairs: int = 0
     contenders: tuple[ContenderProgress, ...] = ()
+    sweep: SweepProgress | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a status file."""
@@ -58,7 +79,9 @@ class Progress:
     def from_json(cls, data: dict[str, Any]) -> Self:
         """Read `to_json`'s data back."""
         contenders = tuple(ContenderProgress(**_with_tuples(entry)) for entry in data.get("contenders", ()))
-        return cls(**{**data, "contenders": contenders})
+        told = data.get("sweep")
+        sweep = SweepProgress(**_with_tuples(told)) if told else None
+        return cls(**{**data, "contenders": contenders, "sweep": sweep})
 
 
 def _with_tuples(entry: dict[str, Any]) -> dict[str, Any]:

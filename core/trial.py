@@ -18,7 +18,7 @@ from typing import Any
 from core import datasets, devices
 from core.entrant import Entrant
 from core.errors import InvalidValue, OutOfMemory
-from core.experiment import BEST_THREADS, PROTOCOL_VERSION, Experiment
+from core.experiment import BEST_THREADS, EVERY_EPOCH, PROTOCOL_VERSION, Experiment
 from core.progress import Progress
 from core.results import environment
 from core.results.schema import Outcome, Trial
@@ -74,6 +74,10 @@ class _Stopped(Exception):
     """Someone wants the measurement to end now."""
 
 
+class _BudgetSpent(Exception):
+    """The budget was over before the first pair could be timed."""
+
+
 def measure(experiment: Experiment, *, hooks: Hooks) -> list[Trial]:
     """Measure one experiment on this machine.
 
@@ -113,6 +117,8 @@ class _Measurement:
             self._prepare()
             self._train()
             self._conclude()
+        except _BudgetSpent:
+            pass  # there is nothing to conclude; what ran out of memory still has its row
         except _Stopped:
             for entrant in self._alive():
                 entrant.end("stopped", "It was stopped before it was done.")
@@ -153,6 +159,7 @@ class _Measurement:
             with self._surviving(entrant):
                 entrant.require_memory()
                 entrant.start()
+                self._require_time()
                 self._choose_threads(entrant)
         allowance_s = WARM_UP_SHARE * self.experiment.budget_s / len(self.entrants)
         for entrant in self._alive():
@@ -171,10 +178,10 @@ class _Measurement:
         self._drive(entrant.try_threads(candidates, rounds=THREAD_ROUNDS, block_s=THREAD_BLOCK_S))
 
     def _train(self) -> None:
-        """Rounds of blocks until every contender has trained its epochs and enough pairs were timed."""
+        """Rounds of blocks until every contender has what was asked for."""
         turns = random.Random(self.run_id)
         while self._elapsed() < self.experiment.budget_s:
-            due = [e for e in self._alive() if self.pairs < TARGET_PAIRS or not e.trained]
+            due = self._due()
             if not due:
                 return
             for entrant in turns.sample(due, len(due)):
@@ -184,20 +191,36 @@ class _Measurement:
             self.pairs += 1
             self._save_if_due()
 
+    def _due(self) -> list[Entrant]:
+        """Who has another block to come: until enough pairs are timed, and all epochs trained unless times suffice."""
+        wanted = self.experiment.pairs
+        if wanted != EVERY_EPOCH:
+            return self._alive() if self.pairs < wanted else []
+        return [entrant for entrant in self._alive() if self.pairs < TARGET_PAIRS or not entrant.trained]
+
     def _conclude(self) -> None:
-        budget = self.experiment.budget_s
+        times_suffice = self.experiment.pairs != EVERY_EPOCH
         for entrant in self._alive():
             with self._surviving(entrant):
-                entrant.close()
+                entrant.close(examined=not times_suffice)
                 self._tell(f"taking {entrant.contender}'s step apart")
                 if entrant.record.block_steps:
-                    entrant.take_apart(budget)
+                    entrant.take_apart(self.experiment.budget_s, whole_epoch=not times_suffice)
                 if entrant.curve.diverged:
                     entrant.end("diverged", "The loss became NaN or infinite; a smaller learning rate may help.")
-                    continue
-                self._tell(f"testing what {entrant.contender} learned")
-                entrant.examine()
-                self._end_training(entrant)
+                elif times_suffice:
+                    self._end_timing(entrant)
+                else:
+                    self._tell(f"testing what {entrant.contender} learned")
+                    entrant.examine()
+                    self._end_training(entrant)
+
+    def _end_timing(self, entrant: Entrant) -> None:
+        wanted, budget = self.experiment.pairs, self.experiment.budget_s
+        if self.pairs >= wanted:
+            entrant.end("timed")
+            return
+        entrant.end("budget_spent", f"The budget of {budget:g} s ended after {self.pairs} of {wanted} pairs of blocks.")
 
     def _end_training(self, entrant: Entrant) -> None:
         if entrant.trained:
@@ -223,8 +246,15 @@ class _Measurement:
         return [entrant for entrant in self.entrants if entrant.outcome is None]
 
     def _drive(self, work: Iterator[None]) -> None:
+        """Do a part of the preparation, as far as the budget reaches."""
         for _ in work:
             self._heed()
+            self._require_time()
+
+    def _require_time(self) -> None:
+        """End a preparation after which no pair could be timed; one that goes on from earlier pairs has its rows."""
+        if self.pairs == 0 and self._elapsed() >= self.experiment.budget_s:
+            raise _BudgetSpent
 
     def _heed(self) -> None:
         if self.hooks.should_stop():

@@ -19,8 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import ForeignFile, StoreError
+from core.results.reading import MAX_FILE_BYTES, read_file
 from core.results.schema import SCHEMA, SCHEMA_VERSION, Trial, from_table
-from core.results.store import MAX_FILE_BYTES, Skipped, Store, completeness, each_once, read_file
+from core.results.store import Skipped, Store, completeness, each_once
 
 Format = Literal["parquet", "csv"]
 

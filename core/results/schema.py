@@ -11,17 +11,20 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 1
-"""Raised when a column is added, removed or changes its meaning."""
+SCHEMA_VERSION = 2
+"""Raised when a column is added, removed or changes its meaning.
+
+2: the outcome `timed`, which a reader of version 1 would refuse as a value that cannot be."""
 
 VERSION_KEY = b"crossover_schema_version"
 """Key of the version in a parquet file's metadata."""
 
-Outcome = Literal["completed", "budget_spent", "diverged", "out_of_memory", "stopped", "interrupted"]
+Outcome = Literal["completed", "timed", "budget_spent", "diverged", "out_of_memory", "stopped", "interrupted"]
 
 OUTCOMES: dict[Outcome, str] = {
     "completed": "every epoch was trained",
-    "budget_spent": "the time budget ended before the last epoch; times are valid",
+    "timed": "as many pairs as were asked for were timed; the training was not completed, nothing was tested",
+    "budget_spent": "the time budget ended before the last epoch or pair; times are valid",
     "diverged": "the loss became NaN or infinite; times are valid, there is no classification report",
     "out_of_memory": "the model and its batch did not fit; nothing was timed",
     "stopped": "stopped by the user; what was measured by then is kept",
@@ -59,7 +62,7 @@ class Trial:
     experiment_id: str = column(STRING, "name of the question: training, contenders and protocol")
     started_at: str = column(STRING, "when the run began", unit="ISO 8601, UTC")
     outcome: Outcome = column(STRING, "how it ended: " + "; ".join(f"`{k}`: {v}" for k, v in OUTCOMES.items()))
-    message: str = column(STRING, "the reason in one sentence where the outcome is not `completed`", default="")
+    message: str = column(STRING, "the reason in one sentence where it did not end as asked", default="")
     origin: str = column(STRING, "name of the file this row was imported from; empty if measured here", default="")
 
     # The training

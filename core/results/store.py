@@ -6,7 +6,7 @@ known. Nothing here rewrites or deletes a row, and nothing computes a statistic.
 """
 
 import contextlib
-import dataclasses
+import datetime
 import errno
 import os
 import re
@@ -14,7 +14,7 @@ import shutil
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -24,18 +24,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import ForeignFile, StoreError
-from core.experiment import Experiment
-from core.results.schema import (
-    COLUMNS,
-    DEVICE_KINDS,
-    OUTCOMES,
-    SCHEMA,
-    SCHEMA_VERSION,
-    VERSION_KEY,
-    Trial,
-    from_table,
-    to_table,
-)
+from core.experiment import EVERY_EPOCH, Experiment
+from core.results.reading import MAX_FILE_BYTES, read_file
+from core.results.schema import SCHEMA, SCHEMA_VERSION, Trial, from_table, to_table
 
 PROJECT = Path(__file__).parents[2]
 RESULTS = PROJECT / "data" / "results"
@@ -48,32 +39,14 @@ SUFFIX = ".parquet"
 FREE_BYTES = 50 * 2**20
 """Free space below which nothing is measured; a row takes some ten kilobytes, a checkpoint more."""
 
-MAX_FILE_BYTES = 64 * 2**20
-MAX_ROWS = 200_000
-MAX_COLUMNS = 500
-MAX_TABLE_BYTES = 512 * 2**20
-MAX_LIST = 1_000_000
-"""Bounds of a file that is read. Ours have one row, compacted ones some thousand; a compressed bomb has more."""
-
 CUT_OFF = ("stopped", "interrupted")
 """Outcomes of trials that can be continued under the same name."""
-
-BATCH_ROWS = 256
-"""Rows decoded at once, at most; what a file declares of its size need not be true, so the decoded size is watched."""
 
 NAME_LENGTH = 100
 """Characters of a file's name that a row may choose; file systems take 255 bytes, the rest of the name is ours."""
 
 CACHED_FILES = 20_000
 """Files never change, so what was read once need not be read again."""
-
-_BLOCK_LISTS = tuple(c.name for c in COLUMNS if c.name.startswith("block_") and c.name != "block_clock_mhz")
-_WARM_UP_LISTS = ("warmup_steps", "warmup_s")
-_LOSS_LISTS = ("loss_step", "loss")
-_EQUALLY_LONG = (_BLOCK_LISTS, _WARM_UP_LISTS, _LOSS_LISTS)
-_AT_LEAST_ONE = ("block_steps", "warmup_steps", "steps_per_epoch", "batch_size", "samples", "epochs", "parameters")
-_MAY_BE_ANY_NUMBER = ("loss",)
-"""Losses may be NaN or infinite; no other number may, and none but these may be negative."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,12 +156,15 @@ class Store:
                 newer.append(file.name)
         return Contents(table=each_once(pa.concat_tables(tables)), skipped=tuple(skipped), newer=tuple(newer))
 
-    def trials(self, *, run_id: str | None = None, experiment_id: str | None = None) -> list[Trial]:
-        """Rows of one run or of one experiment, in the order of run and contender."""
+    def trials(
+        self, *, run_id: str | Collection[str] | None = None, experiment_id: str | Collection[str] | None = None
+    ) -> list[Trial]:
+        """Rows of one or several runs or experiments, or all, in the order of run and contender."""
         table = self.read().table
-        for column, value in (("run_id", run_id), ("experiment_id", experiment_id)):
-            if value is not None:
-                table = table.filter(pc.equal(table[column], value))
+        for column, wanted in (("run_id", run_id), ("experiment_id", experiment_id)):
+            if wanted is not None:
+                names = [wanted] if isinstance(wanted, str) else list(wanted)
+                table = table.filter(pc.is_in(table[column], value_set=pa.array(names, pa.string())))
         return from_table(table.sort_by([("started_at", "ascending"), ("trial_id", "ascending")]))
 
     def find(
@@ -201,29 +177,19 @@ class Store:
     ) -> list[Trial]:
         """The newest run measured here, on this machine, that answers the experiment; empty if none does.
 
-        A run answers if every contender trained all epochs or diverged, or spent at least the budget that is offered.
-        Imported rows never answer: machines of the same name may still differ.
-
-        Args:
-            experiment: the question.
-            machine_id: of this machine.
-            torch_version: that would measure now.
-            device_names: device → its name now, as far as it is known; rows of a card that was replaced do not answer.
+        Which runs answer, and what the arguments mean, is said in `newest_answers`.
 
         Returns:
             One row a contender, in the experiment's order.
         """
-        runs: dict[str, dict[str, Trial]] = {}
-        for trial in self.trials(experiment_id=experiment.id):
-            known = (trial.origin, trial.machine_id, trial.torch_version) == ("", machine_id, torch_version)
-            known = known and trial.device_name == device_names.get(trial.device, trial.device_name)
-            if known and _answers(trial, experiment.budget_s):
-                runs.setdefault(trial.run_id, {})[trial.contender] = trial
-        wanted = [str(contender) for contender in experiment.contenders]
-        for found in reversed(runs.values()):
-            if all(name in found for name in wanted):
-                return [found[name] for name in wanted]
-        return []
+        found = newest_answers(
+            self.trials(experiment_id=experiment.id),
+            [experiment],
+            machine_id=machine_id,
+            torch_version=torch_version,
+            device_names=device_names,
+        )
+        return found.get(experiment.id, [])
 
     def _files(self) -> list[Path]:
         try:
@@ -234,137 +200,77 @@ class Store:
             raise StoreError(f"The store {self.folder} cannot be read: {error.strerror or error}.") from error
 
 
-def read_file(source: Path | pa.BufferReader) -> tuple[int, pa.Table]:
-    """One file, checked before and while it is decoded.
+def newest_answers(
+    trials: Iterable[Trial],
+    experiments: Iterable[Experiment],
+    *,
+    machine_id: str,
+    torch_version: str,
+    device_names: Mapping[str, str] = MappingProxyType({}),
+    since: str = "",
+) -> dict[str, list[Trial]]:
+    """For each experiment the newest run measured here, on this machine, that answers it.
+
+    A run answers a training that was asked for to its end if every contender trained all epochs, diverged, or spent
+    at least the budget that is offered. It answers a question for times alone if every contender has as many pairs as
+    are asked for, spent at least the budget that is offered, or did not fit into memory.
+    Imported rows never answer: machines of the same name may still differ.
 
     Args:
-        source: a file, or the bytes of one.
+        trials: rows of any experiments, in any order.
+        experiments: the questions.
+        machine_id: of this machine.
+        torch_version: that would measure now.
+        device_names: device → its name now, as far as it is known; rows of a card that was replaced do not answer.
+        since: only runs that began then or later, ISO 8601 with an offset; empty for all.
 
     Returns:
-        The version it was written with, and its rows, of `SCHEMA`.
-
-    Raises:
-        ForeignFile: it is torn, not ours, too large, or holds values that cannot be.
-        OSError: the system does not let it be read.
+        Experiment id → one row a contender, in the experiment's order. Questions without an answer are left out.
     """
-    try:
-        with pq.ParquetFile(source, page_checksum_verification=True) as file:
-            version, claimed_bytes = _check_outside(file)
-            table = _decode(file, claimed_bytes)
-    except (pa.ArrowException, ValueError, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # pyarrow raises OSError for broken bytes too
-            raise
-        raise ForeignFile("it is torn or not a parquet file") from error
-    table = _complete(table)
-    _check_values(table)
-    return version, table
+    asked = {experiment.id: experiment for experiment in experiments}
+    runs: dict[str, dict[str, dict[str, Trial]]] = {name: {} for name in asked}
+    for trial in sorted(trials, key=lambda trial: (trial.started_at, trial.trial_id)):
+        known = (trial.origin, trial.machine_id, trial.torch_version) == ("", machine_id, torch_version)
+        known = known and trial.device_name == device_names.get(trial.device, trial.device_name)
+        experiment = asked.get(trial.experiment_id)
+        if experiment and known and _began_since(trial, since) and _answers(trial, experiment):
+            runs[experiment.id].setdefault(trial.run_id, {})[trial.contender] = trial
+    found = {name: _newest_whole(runs[name].values(), of) for name, of in asked.items()}
+    return {name: rows for name, rows in found.items() if rows}
 
 
-def _check_outside(file: pq.ParquetFile) -> tuple[int, int]:
-    """Refuse by what the file says of itself; returns its version and its claimed bytes before compression."""
-    facts, schema = file.metadata, file.schema_arrow
-    text = (schema.metadata or {}).get(VERSION_KEY, b"")
-    if not re.fullmatch(rb"\d{1,6}", text):
-        raise ForeignFile("it was not written by Crossover")
-    if facts.num_rows > MAX_ROWS or facts.num_columns > MAX_COLUMNS:
-        raise ForeignFile(f"it claims {facts.num_rows:,} rows of {facts.num_columns:,} columns, more than are read")
-    # not from the columns' own metadata: on broken ones pyarrow ends the process instead of raising
-    claimed = sum(facts.row_group(index).total_byte_size for index in range(facts.num_row_groups))
-    if claimed > MAX_TABLE_BYTES:
-        raise ForeignFile(f"it claims {claimed:,} bytes, more than the {MAX_TABLE_BYTES:,} that are read")
-    _check_types(schema)
-    return int(text), claimed
+def _newest_whole(runs: Iterable[Mapping[str, Trial]], experiment: Experiment) -> list[Trial]:
+    """Of runs by age, contender → row, the last that has every contender; its rows in the experiment's order."""
+    wanted = [str(contender) for contender in experiment.contenders]
+    for found in reversed(list(runs)):
+        if all(name in found for name in wanted):
+            return [found[name] for name in wanted]
+    return []
 
 
-def _check_types(schema: pa.Schema) -> None:
-    for wanted in SCHEMA:
-        places = schema.get_all_field_indices(wanted.name)
-        if len(places) > 1:
-            raise ForeignFile(f"it has the column {wanted.name} {len(places)} times")
-        if places and schema.field(places[0]).type != wanted.type:
-            raise ForeignFile(f"its column {wanted.name} is {schema.field(places[0]).type}, not {wanted.type}")
+def _began_since(trial: Trial, since: str) -> bool:
+    if not since:
+        return True
+    with contextlib.suppress(ValueError, TypeError):  # a time by another hand may be anything
+        return datetime.datetime.fromisoformat(trial.started_at) >= datetime.datetime.fromisoformat(since)
+    return False
 
 
-def _decode(file: pq.ParquetFile, claimed_bytes: int) -> pa.Table:
-    """The known columns; so many rows at once that even if each held all the claimed bytes they would fit."""
-    present = set(file.schema_arrow.names)
-    columns = [name for name in SCHEMA.names if name in present]
-    rows = max(1, min(BATCH_ROWS, MAX_TABLE_BYTES // max(1, claimed_bytes)))
-    size, batches = 0, []
-    for batch in file.iter_batches(batch_size=rows, columns=columns, use_threads=False):
-        size += batch.nbytes
-        if size > MAX_TABLE_BYTES:
-            raise ForeignFile(f"it unpacks to more than the {MAX_TABLE_BYTES:,} bytes that are read")
-        batch.validate(full=True)  # text need not be UTF-8 otherwise
-        batches.append(batch)
-    schema = pa.schema([SCHEMA.field(name) for name in columns])
-    table = pa.Table.from_batches([batch.cast(schema) for batch in batches], schema=schema)
-    if table.num_rows != file.metadata.num_rows:  # pyarrow ends at a damaged page as if it were the last
-        raise ForeignFile(f"it claims {file.metadata.num_rows:,} rows and has {table.num_rows:,}")
-    return table
-
-
-def _complete(table: pa.Table) -> pa.Table:
-    """Columns that an older version did not have get their default; a value that nothing stands for is refused."""
-    present, columns = dict(zip(table.column_names, table.columns, strict=True)), []
-    for entry in COLUMNS:
-        kind, default = entry.metadata["type"], _default(entry)
-        column = present[entry.name] if entry.name in present else pa.nulls(table.num_rows, kind)
-        if column.null_count and default is dataclasses.MISSING:
-            raise ForeignFile(f"its column {entry.name} has no value")
-        if column.null_count and default is not None:
-            column = pc.coalesce(column, pa.scalar(list(default) if isinstance(default, tuple) else default, kind))
-        columns.append(column)
-    return pa.table(columns, schema=SCHEMA)
-
-
-def _default(entry: "dataclasses.Field[object]") -> object:
-    factory = entry.default_factory
-    return entry.default if factory is dataclasses.MISSING else factory()
-
-
-def _check_values(table: pa.Table) -> None:
-    """Refuse rows that no measurement can have written."""
-    for name, words in (("outcome", OUTCOMES), ("device_kind", DEVICE_KINDS)):
-        known = pc.is_in(table[name], value_set=pa.array(list(words)))
-        if not pc.all(known, min_count=0).as_py():
-            raise ForeignFile(f"its column {name} has a value that is none of {', '.join(words)}")
-    for names in _EQUALLY_LONG:
-        lengths = [pc.list_value_length(table[name]) for name in names]
-        if any(pc.any(pc.not_equal(lengths[0], other)).as_py() for other in lengths[1:]):
-            raise ForeignFile(f"its lists {', '.join(names)} are not equally long")
-    for field in SCHEMA:
-        _check_numbers(field, table[field.name])
-    for name in _AT_LEAST_ONE:
-        if pc.any(pc.less(_values(table[name]), 1), min_count=0).as_py():
-            raise ForeignFile(f"its column {name} has a value below 1")
-    if pc.any(pc.less_equal(_values(table["block_end_ns"]), _values(table["block_begin_ns"])), min_count=0).as_py():
-        raise ForeignFile("it has a block that does not end after it begins")
-
-
-def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.list_flatten(column) if pa.types.is_list(column.type) else column
-
-
-def _check_numbers(field: pa.Field, column: pa.ChunkedArray) -> None:
-    kind = field.type
-    if pa.types.is_list(kind):
-        if (pc.max(pc.list_value_length(column)).as_py() or 0) > MAX_LIST:
-            raise ForeignFile(f"its list {field.name} has more than {MAX_LIST:,} entries")
-        column, kind = pc.list_flatten(column), kind.value_type
-        if column.null_count:
-            raise ForeignFile(f"its list {field.name} has an entry without a value")
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)) or field.name in _MAY_BE_ANY_NUMBER:
-        return
-    if pa.types.is_floating(kind) and not pc.all(pc.is_finite(column), min_count=0).as_py():
-        raise ForeignFile(f"its column {field.name} has a value that is not a finite number")
-    if pc.any(pc.less(column, 0), min_count=0).as_py():
-        raise ForeignFile(f"its column {field.name} has a negative value")
-
-
-def _answers(trial: Trial, budget_s: float) -> bool:
-    done = trial.outcome in ("completed", "diverged")
-    return done or (trial.outcome == "budget_spent" and trial.budget_s >= budget_s)
+def _answers(trial: Trial, asked: Experiment) -> bool:
+    """Whether one row answers its part of a question; nobody knows better what was cut off."""
+    enough_time = trial.budget_s >= asked.budget_s
+    if asked.pairs == EVERY_EPOCH:
+        trained = trial.steps >= trial.epochs * trial.steps_per_epoch
+        tested = bool(trial.confusion)  # where only times were asked for, nothing was
+        return (
+            trial.outcome == "completed"
+            or (trial.outcome == "diverged" and (trained or enough_time))
+            or (trial.outcome == "budget_spent" and tested and enough_time)
+        )
+    if trial.outcome in CUT_OFF:
+        return False
+    by_the_budget = enough_time and trial.outcome in ("budget_spent", "diverged")
+    return trial.outcome == "out_of_memory" or len(trial.block_pair) >= asked.pairs or by_the_budget
 
 
 def completeness(outcome: str, steps: int) -> tuple[bool, int]:

@@ -36,8 +36,8 @@ def images(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets, "FOLDER", tmp_path)
 
 
-def run(point: Point, *contenders: Contender, budget_s: float = 60, **hooks: object) -> list[Trial]:
-    asked = Experiment(point=point, contenders=contenders or (ONE,), budget_s=budget_s)
+def run(point: Point, *contenders: Contender, budget_s: float = 60, pairs: int = 0, **hooks: object) -> list[Trial]:
+    asked = Experiment(point=point, contenders=contenders or (ONE,), budget_s=budget_s, pairs=pairs)
     return measure(asked, hooks=Hooks(**hooks))
 
 
@@ -144,7 +144,43 @@ def test_a_budget_cuts_the_training_short_and_says_where():
     assert sum(row.confusion) == row.test_samples
 
 
-def test_a_loss_that_becomes_nan_is_an_outcome_with_times_and_no_report():
+@pytest.mark.parametrize("epochs", [1, 10_000])
+def test_who_wants_times_alone_gets_just_so_many_pairs_and_no_test(epochs):
+    (row,) = run(small(epochs=epochs), pairs=2)
+    assert (row.outcome, row.message, row.block_pair) == ("timed", "", (0, 1))
+    assert row.breakdown_forward_s
+    assert row.epoch_check_s is None
+    assert (row.train_accuracy, row.validation_accuracy, row.confusion, row.predictions) == (None, None, (), b"")
+
+
+def test_a_budget_that_ends_before_the_pairs_says_how_many_there_are():
+    (row,) = run(small(), budget_s=2, pairs=100)
+    assert row.outcome == "budget_spent"
+    assert 0 < len(row.block_pair) < 100
+    assert row.message == f"The budget of 2 s ended after {len(row.block_pair)} of 100 pairs of blocks."
+
+
+def test_a_loss_that_becomes_nan_is_an_outcome_where_times_alone_were_wanted_too():
+    (row,) = run(small(learning_rate=10.0, hidden_size=300, depth=2, epochs=60), pairs=3)
+    assert (row.outcome, len(row.block_s)) == ("diverged", 3)
+
+
+def test_a_preparation_that_outlasts_the_budget_is_cut_short(monkeypatch):
+    started: list[str] = []
+    real, clock = entrant.Entrant.start, [0.0]
+
+    def start(self: entrant.Entrant) -> None:
+        started.append(str(self.contender))
+        real(self)
+        clock[0] += 100.0
+
+    monkeypatch.setattr(trial.time, "perf_counter", lambda: clock[0] + 1.0)
+    monkeypatch.setattr(entrant.Entrant, "start", start)
+    assert run(small(), ONE, BEST, budget_s=60, pairs=2) == []
+    assert started == ["cpu@1"]
+
+
+def test_a_loss_that_becomes_nan_is_is_an_outcome_with_times_and_no_report():
     (row,) = run(small(learning_rate=10.0, hidden_size=300, depth=2, epochs=60))
     assert row.outcome == "diverged"
     assert len(row.block_s) == 3
@@ -224,6 +260,16 @@ def test_a_killed_training_goes_on_as_if_it_had_not_been_killed(monkeypatch):
     assert resumed.resumed_at_block == (len(middle.trials[0].block_pair),)
     assert resumed.loss == whole.loss
     assert resumed.predictions == whole.predictions
+
+
+def test_a_killed_measurement_of_times_goes_on_to_the_pairs_that_were_wanted(monkeypatch):
+    monkeypatch.setattr(trial, "SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr(trial, "SAVE_SHARE", 1e9)
+    saved: list[Checkpoint] = []
+    (whole,) = run(small(), pairs=3, save=saved.append)
+    (resumed,) = run(small(), pairs=3, saved=saved[1])
+    assert (resumed.outcome, resumed.trial_id, resumed.block_pair) == ("timed", whole.trial_id, (0, 1, 2))
+    assert resumed.resumed_at_block == (2,)
 
 
 def test_a_checkpoint_survives_being_written_and_read_without_pickle(tmp_path, monkeypatch):

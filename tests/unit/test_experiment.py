@@ -38,10 +38,16 @@ contenders = st.builds(
 )
 
 
-@given(points(), st.lists(contenders, min_size=1, max_size=4, unique=True), st.floats(1, 3600))
-def test_an_experiment_survives_json(point, entered, budget_s):
-    asked = Experiment(point=point, contenders=tuple(entered), budget_s=budget_s)
+@given(points(), st.lists(contenders, min_size=1, max_size=4, unique=True), st.floats(1, 3600), st.integers(0, 100))
+def test_an_experiment_survives_json(point, entered, budget_s, pairs):
+    asked = Experiment(point=point, contenders=tuple(entered), budget_s=budget_s, pairs=pairs)
     assert Experiment.from_json(asked.to_json()) == asked
+
+
+def test_an_experiment_of_an_earlier_version_trains_every_epoch():
+    asked = Experiment(point=Point())
+    earlier = {name: value for name, value in asked.to_json().items() if name != "pairs"}
+    assert Experiment.from_json(earlier) == asked
 
 
 @given(points())
@@ -60,7 +66,7 @@ def test_the_name_of_a_question_does_not_depend_on_what_does_not_matter():
     linear = Point(model="linear", hidden_size=64, depth=3)
     assert linear == Point(model="linear", hidden_size=256, depth=5, loader_workers=4)
     asked = Experiment(point=linear, budget_s=10)
-    assert asked.id == Experiment(point=linear, budget_s=20).id
+    assert asked.id == Experiment(point=linear, budget_s=20).id == Experiment(point=linear, pairs=6).id
 
 
 @pytest.mark.parametrize(
@@ -131,6 +137,12 @@ def test_contenders_must_differ():
 def test_a_budget_out_of_range_is_refused(budget_s):
     with pytest.raises(InvalidValue, match="budget_s"):
         Experiment(point=Point(), budget_s=budget_s)
+
+
+@pytest.mark.parametrize("pairs", [-1, 101, 6.0, "6", True, None])
+def test_a_number_of_pairs_out_of_range_is_refused(pairs):
+    with pytest.raises(InvalidValue, match=r"pairs .*between 0 and 100"):
+        Experiment(point=Point(), pairs=pairs)
 
 
 json_values = st.recursive(

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 from core.errors import ForeignFile, StoreError
 from core.experiment import Contender, Experiment, Point
+from core.results import reading
 from core.results import store as store_module
 from core.results.schema import (
     COLUMNS,
@@ -36,7 +37,7 @@ from core.results.schema import (
     from_table,
     to_table,
 )
-from core.results.store import Store
+from core.results.store import GALLERY, Store, newest_answers
 from tests.rows import EXPERIMENT, MACHINE_ID, RUN_ID, TORCH_VERSION, run, trial
 
 OTHER_RUN = "ba9876543210"
@@ -113,7 +114,7 @@ def _any_value(column: "dataclasses.Field[Any]", length: int) -> st.SearchStrate
 
 @st.composite
 def _any_row(draw: st.DrawFn) -> Trial:
-    alike = {name: group[0] for group in store_module._EQUALLY_LONG for name in group}
+    alike = {name: group[0] for group in reading._EQUALLY_LONG for name in group}
     lengths = {name: draw(st.integers(0, 4)) for name in SCHEMA.names}
     values = {c.name: draw(_any_value(c, lengths[alike.get(c.name, c.name)])) for c in COLUMNS}
     begin, end = values["block_begin_ns"], values["block_end_ns"]
@@ -410,6 +411,14 @@ def test_a_list_of_the_blocks_that_an_older_version_did_not_have_is_not_made_up(
     assert "not equally long" in skipped.reason
 
 
+def test_the_gallerys_files_of_version_1_are_read(tmp_path):
+    contents = Store(GALLERY).read()
+    assert contents.table.num_rows > 0
+    assert (contents.skipped, contents.newer) == ((), ())
+    files = list(GALLERY.glob("*.parquet"))
+    assert b"1" in {pq.read_schema(file).metadata[VERSION_KEY] for file in files}
+
+
 def test_a_newer_file_is_not_overwritten_by_a_more_complete_row(store):
     table = _of_version(to_table([_interrupted(100)]), str(SCHEMA_VERSION + 1).encode())
     path = _put(store, table, store.add(_interrupted(50)).name)
@@ -490,7 +499,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes | pa.Table], str]] = {
         "block that does not end after",
     ),
     "a list without end": (
-        lambda: to_table([trial(busy_step_s=(1.0,) * (store_module.MAX_LIST + 1))]),
+        lambda: to_table([trial(busy_step_s=(1.0,) * (reading.MAX_LIST + 1))]),
         "more than 1,000,000 entries",
     ),
 }
@@ -545,13 +554,13 @@ def test_an_extension_type_that_nobody_here_knows_is_read_as_what_it_is_made_of_
 )
 def test_a_file_beyond_a_bound_is_refused(store, monkeypatch, bound, value, reason):
     _put(store, to_table(run()))
-    monkeypatch.setattr(store_module, bound, value)
+    monkeypatch.setattr(store_module if hasattr(store_module, bound) else reading, bound, value)
     (skipped,) = store.read().skipped
     assert reason in skipped.reason
 
 
 def test_a_small_file_that_unpacks_to_much_is_refused_before_it_is_large(store, monkeypatch):
-    monkeypatch.setattr(store_module, "MAX_TABLE_BYTES", 2 * 2**20)
+    monkeypatch.setattr(reading, "MAX_TABLE_BYTES", 2 * 2**20)
     path = _put(store, pa.concat_tables([to_table([trial(message="x" * 10_000)])] * 1_000).combine_chunks())
     assert path.stat().st_size < 2**20
     (skipped,) = store.read().skipped
@@ -559,7 +568,7 @@ def test_a_small_file_that_unpacks_to_much_is_refused_before_it_is_large(store, 
 
 
 def test_what_a_file_claims_is_looked_at_before_anything_is_decoded(store, monkeypatch):
-    monkeypatch.setattr(store_module, "MAX_TABLE_BYTES", 5_000_000)
+    monkeypatch.setattr(reading, "MAX_TABLE_BYTES", 5_000_000)
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: pytest.fail("decoded"))
     _put(store, to_table([trial()]).append_column("ballast", pa.array(["x" * 5_000_000])))
     (skipped,) = store.read().skipped
@@ -575,7 +584,7 @@ def test_a_file_of_too_many_bytes_is_not_opened(store, monkeypatch):
 
 def test_a_text_that_every_row_repeats_is_unpacked_for_few_rows_at_once(store, monkeypatch):
     bound, rows, length = 1_000_000, 250, 100_000
-    monkeypatch.setattr(store_module, "MAX_TABLE_BYTES", bound)
+    monkeypatch.setattr(reading, "MAX_TABLE_BYTES", bound)
     _put(store, pa.concat_tables([to_table([trial(pairs=0, message="x" * length)])] * rows).combine_chunks())
     before, most = pa.total_allocated_bytes(), [0]
     real = pq.ParquetFile.iter_batches
@@ -592,7 +601,7 @@ def test_a_text_that_every_row_repeats_is_unpacked_for_few_rows_at_once(store, m
 
 
 def test_a_list_that_one_row_repeats_is_refused(store, monkeypatch):
-    monkeypatch.setattr(store_module, "MAX_TABLE_BYTES", 1_000_000)
+    monkeypatch.setattr(reading, "MAX_TABLE_BYTES", 1_000_000)
     path = _put(store, to_table([trial(busy_step_s=(0.0,) * 900_000)]))
     assert path.stat().st_size < 100_000
     (skipped,) = store.read().skipped
@@ -655,7 +664,7 @@ def test_a_damaged_measurement_is_never_taken_for_a_sound_one(sound, place, bit)
 
 
 def _value_of(content: bytes) -> pa.Table:
-    return store_module.read_file(pa.BufferReader(content))[1]
+    return reading.read_file(pa.BufferReader(content))[1]
 
 
 def test_whatever_happens_to_a_file_it_is_read_or_refused_and_no_other_row_changes(store):
@@ -696,7 +705,7 @@ def read_broken_histograms() -> None:
         broken = bytearray(content)
         broken[draw.randrange(footer, len(content) - 8)] ^= 1 << draw.randrange(8)
         with contextlib.suppress(ForeignFile):
-            store_module.read_file(pa.BufferReader(bytes(broken)))
+            reading.read_file(pa.BufferReader(bytes(broken)))
 
 
 # The cache
@@ -853,6 +862,84 @@ def test_a_run_of_which_one_row_does_not_fit_does_not_answer(store, change):
     first, second = run()
     _fill(store, [first, dataclasses.replace(second, **change)])
     assert _found(store) == []
+
+
+# Finding the answer to a question for times alone
+
+TIMES = dataclasses.replace(EXPERIMENT, pairs=6, budget_s=20.0)
+UNTESTED = {"confusion": (), "predictions": b"", "train_accuracy": None, "validation_accuracy": None}
+SHORT = {"steps_per_block": 10, **UNTESTED}  # of 1,900 steps far from all are trained
+
+
+@pytest.mark.parametrize(
+    ("outcome", "pairs", "spent_s", "answers"),
+    [
+        ("timed", 6, 1.0, True),
+        ("timed", 7, 1.0, True),
+        ("timed", 5, 600.0, False),
+        ("completed", 20, 1.0, True),
+        ("completed", 5, 600.0, False),
+        ("budget_spent", 6, 1.0, True),
+        ("budget_spent", 1, 20.0, True),
+        ("budget_spent", 1, 19.0, False),
+        ("diverged", 6, 1.0, True),
+        ("diverged", 1, 20.0, True),
+        ("diverged", 1, 19.0, False),
+        ("out_of_memory", 0, 1.0, True),
+        ("stopped", 20, 600.0, False),
+        ("interrupted", 20, 600.0, False),
+    ],
+)
+def test_a_question_for_times_is_answered_by_pairs_enough_or_by_a_budget_that_was_spent(
+    store, outcome, pairs, spent_s, answers
+):
+    other = trial(contender="cuda:0", outcome="timed", **SHORT)
+    _fill(store, [trial(outcome=outcome, pairs=pairs, budget_s=spent_s, **SHORT), other])
+    assert bool(_found(store, TIMES)) is answers
+
+
+@pytest.mark.parametrize(
+    ("outcome", "steps", "spent_s", "answers"),
+    [
+        ("timed", 10_000, 600.0, False),
+        ("budget_spent", 100, 600.0, False),
+        ("diverged", 100, 1.0, False),
+        ("diverged", 1_900, 1.0, True),
+        ("diverged", 100, 60.0, True),
+    ],
+)
+def test_a_question_for_a_whole_training_is_not_answered_by_times_alone(store, outcome, steps, spent_s, answers):
+    _fill(store, run(outcome=outcome, steps=steps, budget_s=spent_s, **UNTESTED))
+    assert bool(_found(store, EXPERIMENT)) is answers
+
+
+def test_many_questions_are_answered_at_once_each_by_its_newest_run():
+    other = dataclasses.replace(EXPERIMENT, point=dataclasses.replace(EXPERIMENT.point, hidden_size=64))
+    unanswered = dataclasses.replace(EXPERIMENT, point=dataclasses.replace(EXPERIMENT.point, hidden_size=32))
+    newer = run(run_id=OTHER_RUN, started_at="2026-11-21T10:00:00+00:00")
+    elsewhere = run(run_id="c" * 12, point=other.point)
+    found = newest_answers([*newer, *reversed(elsewhere), *run()], [EXPERIMENT, other, unanswered], **HERE)
+    assert found == {EXPERIMENT.id: newer, other.id: elsewhere}
+
+
+@pytest.mark.parametrize(
+    ("since", "answers"),
+    [
+        ("", True),
+        ("2026-11-21T09:30:00+00:00", True),
+        ("2026-11-21T09:30:00.001+00:00", False),
+        ("2026-11-21T10:30:00+01:00", True),
+        ("2026-11-21T09:30:00-01:00", False),
+    ],
+)
+def test_only_runs_that_began_since_a_moment_answer_if_one_is_given(since, answers):
+    assert bool(newest_answers(run(), [EXPERIMENT], since=since, **HERE)) is answers
+
+
+def test_a_run_whose_time_cannot_be_read_did_not_begin_since():
+    rows = run(started_at="some day")
+    assert newest_answers(rows, [EXPERIMENT], **HERE)
+    assert not newest_answers(rows, [EXPERIMENT], since="2026-11-21T09:30:00+00:00", **HERE)
 
 
 def test_contenders_of_two_runs_do_not_answer_together(store):
