@@ -31,6 +31,9 @@ TIE = 1.10
 MAX_SPREAD = 1.5
 """Highest 90th percentile of block times over their median; above it something else used the machine."""
 
+SPREAD_BLOCKS = 10
+"""Fewest blocks that have a 90th percentile of their own; below, one slow block would pass for a busy machine."""
+
 OUTLIER = 14.83
 """Distance from the median, in median absolute deviations, of an outlier: ten standard deviations (hyperfine)."""
 
@@ -168,12 +171,14 @@ def speedup(baseline: Trial, challenger: Trial) -> Speedup:
         NotComparable: the rows differ in a column of `COMPARABLE`.
     """
     require_equal(baseline, challenger, COMPARABLE)
-    obstacle = _obstacle(baseline, challenger)
+    hindrance = obstacle(baseline, challenger)
     pairs = len(set(baseline.block_pair) & set(challenger.block_pair))
-    ratios = [] if obstacle else _log_ratios(baseline, challenger)
+    ratios = [] if hindrance else _log_ratios(baseline, challenger)
     interval = median_interval(ratios)
     if interval is None:
-        return _speedup(baseline, challenger, verdict="missing", pairs=pairs, reason=obstacle or _too_few(pairs))
+        return _speedup(
+            baseline, challenger, verdict="missing", pairs=pairs, reason=hindrance or _too_few(baseline, pairs)
+        )
     estimate = statistics.median(ratios)
     value, low, high = math.exp(estimate), math.exp(interval[0]), math.exp(interval[1])
     reason = _closeness(estimate, *interval)
@@ -314,7 +319,7 @@ def _outliers(times: Sequence[float]) -> int:
     return sum(distance > OUTLIER * deviation for distance in distances)
 
 
-def _obstacle(baseline: Trial, challenger: Trial) -> str:
+def obstacle(baseline: Trial, challenger: Trial) -> str:
     """Why no verdict can be given, in words that go on after a colon; empty if none stands in the way yet."""
     for trial in (baseline, challenger):
         times = trial.step_s
@@ -322,7 +327,7 @@ def _obstacle(baseline: Trial, challenger: Trial) -> str:
             return f"the model and its batch did not fit into the memory of {trial.contender}, so nothing was timed"
         if any(time <= 0 for time in times):
             return f"the clock readings of {trial.contender} hold a block that took no time"
-        if len(times) >= MIN_PAIRS and (spread := _spread(times)) > MAX_SPREAD:
+        if len(times) >= SPREAD_BLOCKS and (spread := _spread(times)) > MAX_SPREAD:
             return (
                 f"this machine was too busy: one block in ten of {trial.contender} took at least "
                 f"{units.ratio(spread)} its median ({units.ratio(MAX_SPREAD)} is accepted), so close other programs "
@@ -336,18 +341,25 @@ def _spread(times: Sequence[float]) -> float:
     return statistics.quantiles(times, n=10, method="inclusive")[8] / statistics.median(times)
 
 
-def _too_few(pairs: int) -> str:
+def _too_few(trial: Trial, pairs: int) -> str:
+    advice = "so ask for more pairs" if trial.outcome == "timed" else "so give it a larger time budget"
     return (
         f"{_counted(pairs, 'pair')} of blocks {'was' if pairs == 1 else 'were'} measured and {MIN_PAIRS} are needed, "
-        "so give it a larger time budget"
+        f"{advice}"
     )
+
+
+def paired_steps(baseline: Trial, challenger: Trial) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Seconds a step of both in each round in which both have a block, in the order of rounds."""
+    base = dict(zip(baseline.block_pair, baseline.step_s, strict=True))
+    other = dict(zip(challenger.block_pair, challenger.step_s, strict=True))
+    rounds = sorted(base.keys() & other.keys())
+    return tuple(base[each] for each in rounds), tuple(other[each] for each in rounds)
 
 
 def _log_ratios(baseline: Trial, challenger: Trial) -> list[float]:
     """ln(baseline time / challenger time) of each round in which both have a block, in the order of rounds."""
-    base = dict(zip(baseline.block_pair, baseline.step_s, strict=True))
-    other = dict(zip(challenger.block_pair, challenger.step_s, strict=True))
-    return [math.log(base[pair]) - math.log(other[pair]) for pair in sorted(base.keys() & other.keys())]
+    return [math.log(base) - math.log(other) for base, other in zip(*paired_steps(baseline, challenger), strict=True)]
 
 
 def _closeness(estimate: float, low: float, high: float) -> str:

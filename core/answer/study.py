@@ -1,0 +1,214 @@
+"""Studies: which rows of a store belong together, and what they say along one axis.
+
+A study is a set of runs that agree in everything but one size. Rows of another protocol, machine, version or setting
+form studies of their own: nothing is mixed, and whoever puts such rows together by hand is refused. What a study
+timed becomes evidence for `core.answer.crossover`; nothing here estimates, reads a file or draws.
+"""
+
+import dataclasses
+import hashlib
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from core import models
+from core.answer import summary
+from core.answer.crossover import locate
+from core.answer.outcome import Basis, Crossover, Evidence
+from core.errors import NotComparable
+from core.experiment import Point
+from core.results.schema import Trial
+from core.sweep import SIZE_AXES, size_of
+
+SETTINGS = (
+    "machine_id",
+    "torch_version",
+    "protocol_version",
+    "precision",
+    "execution",
+    "drained",
+    "dataset_hash",
+    *(entry.name for entry in dataclasses.fields(Point)),
+)
+"""Columns in which the runs of a study agree, but for its axis and what follows from it."""
+
+FOLLOWS: dict[str, frozenset[str]] = {
+    "parameters": frozenset(models.AXES),
+    "samples": frozenset({"dataset_hash"}),
+}
+"""Columns that differ along an axis because they follow from it."""
+
+DEVICE = ("contender", "device_name", "device_driver")
+"""Columns of each of the two devices in which the runs of a study agree."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Runs that differ in one size only, of two contenders measured together: what a crossover is computed from.
+
+    Attributes:
+        id: name, 12 hexadecimal digits: everything in which its runs agree.
+        axis: key of `core.sweep.SIZE_AXES`.
+        baseline: contender as asked for, e.g. `cpu`.
+        challenger: contender as asked for, e.g. `cuda:0`.
+        runs: (baseline row, challenger row) of the newest run of each size, ascending by size.
+    """
+
+    id: str
+    axis: str
+    baseline: str
+    challenger: str
+    runs: tuple[tuple[Trial, Trial], ...]
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """Places of its runs on the axis."""
+        return tuple(size_of(baseline, self.axis) for baseline, _ in self.runs)
+
+    @property
+    def newest(self) -> str:
+        """When its newest run began."""
+        return max(baseline.started_at for baseline, _ in self.runs)
+
+
+def studies(trials: Sequence[Trial], *, axis: str | None = None, least: int = 2) -> list[Study]:
+    """Every study that rows hold: at least `least` sizes that agree in all else. Most sizes first, then newest.
+
+    Rows of other protocols, machines, versions or settings form studies of their own and never mix. Of several runs of
+    one size the newest counts.
+
+    Args:
+        trials: rows of any store, in any order.
+        axis: only studies along this axis; without it, each study along the field of the training that varies
+            (`parameters` is only looked at when asked for).
+        least: fewest sizes.
+    """
+    axes = [axis] if axis else [name for name in SIZE_AXES if name != "parameters"]
+    pairs = list(_pairs(trials))
+    found = [study for name in axes for study in _along(pairs, name) if len(study.runs) >= least]
+    return sorted(found, key=lambda study: (len(study.runs), study.newest, study.id), reverse=True)
+
+
+def evidence(study: Study, basis: Basis) -> list[Evidence]:
+    """What a study timed at each size, on one cost basis: seconds a step, of pairs of blocks.
+
+    On `with_transfer` and `cold_start` each step carries its share of what is paid once: the steps that were asked for
+    divide it. What is paid once was measured once, so its own noise is not in the interval.
+    """
+    return [_evidence(baseline, challenger, study.axis, basis) for baseline, challenger in study.runs]
+
+
+def between(
+    trials: Sequence[Trial], axis: str, contenders: Sequence[str], *, others: Mapping[float, str] | None = None
+) -> list[Evidence]:
+    """Evidence of two contenders, whichever of them is the baseline, from rows that agree in everything but the axis.
+
+    Args:
+        trials: rows of one sweep.
+        axis: key of `core.sweep.SIZE_AXES`.
+        contenders: the two, as asked for.
+        others: sizes that were visited, with why they may have no comparable rows.
+    """
+    known: dict[float, Evidence] = {}
+    for found in studies(trials, axis=axis, least=1):
+        if {found.baseline, found.challenger} == set(contenders):
+            for entry in evidence(found, "steady"):
+                known.setdefault(entry.size, entry)
+    for size, reason in (others or {}).items():
+        known.setdefault(size, Evidence(size=size, obstacle=reason or "its rows cannot be compared"))
+    return list(known.values())
+
+
+def crossover(study: Study, basis: Basis = "steady") -> Crossover:
+    """The answer of a study.
+
+    Raises:
+        NotComparable: its runs differ in something else than its axis.
+    """
+    _require_one_study(study)
+    baseline, challenger = study.runs[-1]
+    return locate(
+        evidence(study, basis),
+        axis=study.axis,
+        basis=basis,
+        baseline=_name(study, baseline),
+        challenger=_name(study, challenger),
+    )
+
+
+def _pairs(trials: Sequence[Trial]) -> Iterable[tuple[Trial, Trial]]:
+    """Every two contenders of a run, the CPU or the one with fewer threads as baseline."""
+    ordered = sorted(trials, key=lambda trial: (trial.run_id, trial.trial_id))
+    for _, run in itertools.groupby(ordered, key=lambda trial: trial.run_id):
+        yield from itertools.combinations(sorted(run, key=lambda trial: not summary.is_host(trial)), 2)
+
+
+def _along(pairs: Iterable[tuple[Trial, Trial]], axis: str) -> Iterable[Study]:
+    groups: dict[str, dict[float, tuple[Trial, Trial]]] = {}
+    for pair in sorted(pairs, key=lambda pair: pair[0].started_at):
+        if getattr(pair[0], axis):
+            groups.setdefault(_id(pair, axis), {})[size_of(pair[0], axis)] = pair
+    for name, runs in groups.items():
+        ordered = tuple(runs[size] for size in sorted(runs))
+        baseline, challenger = ordered[0]
+        yield Study(id=name, axis=axis, baseline=baseline.contender, challenger=challenger.contender, runs=ordered)
+
+
+def _id(pair: tuple[Trial, Trial], axis: str) -> str:
+    return hashlib.sha256(repr((axis, _settings(pair, axis))).encode()).hexdigest()[:12]
+
+
+def _settings(pair: tuple[Trial, Trial], axis: str) -> tuple[object, ...]:
+    shared = [getattr(pair[0], name) for name in SETTINGS if name not in _varying(axis)]
+    return (*shared, *(getattr(trial, name) for trial in pair for name in DEVICE))
+
+
+def _require_one_study(study: Study) -> None:
+    first, *others = study.runs
+    for pair in others:
+        summary.require_equal(first[0], pair[0], (name for name in SETTINGS if name not in _varying(study.axis)))
+        for before, after in zip(first, pair, strict=True):
+            summary.require_equal(before, after, DEVICE)
+    for baseline, challenger in study.runs:
+        summary.require_equal(baseline, challenger, summary.COMPARABLE)
+    if len(set(study.sizes)) < len(study.runs):
+        raise NotComparable(
+            f"Two runs of the study have the same {SIZE_AXES[study.axis]}; one run of each size counts."
+        )
+
+
+def _varying(axis: str) -> frozenset[str]:
+    return FOLLOWS.get(axis, frozenset()) | {axis}
+
+
+def _evidence(baseline: Trial, challenger: Trial, axis: str, basis: Basis) -> Evidence:
+    size = size_of(baseline, axis)
+    obstacle = summary.obstacle(baseline, challenger)
+    carried = [_once_s(trial, basis) for trial in (baseline, challenger)]
+    if not obstacle and None in carried:
+        obstacle = "what is paid once was not measured"
+    base, other = summary.paired_steps(baseline, challenger)
+    if not obstacle and not base:
+        obstacle = "no pair of blocks was timed"
+    shares = [(once_s or 0.0) / (baseline.epochs * baseline.steps_per_epoch) for once_s in carried]
+    return Evidence(
+        size=size,
+        baseline_s=tuple(step_s + shares[0] for step_s in base),
+        challenger_s=tuple(step_s + shares[1] for step_s in other),
+        obstacle=obstacle,
+    )
+
+
+def _once_s(trial: Trial, basis: Basis) -> float | None:
+    """Seconds that a training pays once, on a cost basis; None if they were not measured."""
+    if basis == "steady":
+        return 0.0
+    if basis == "with_transfer":
+        return trial.startup_transfer_s if trial.data_path == "resident" else 0.0
+    return summary.startup_s(trial)
+
+
+def _name(study: Study, trial: Trial) -> str:
+    """The contender for people; with its threads only if they were the same at every size."""
+    threads = {row.threads for pair in study.runs for row in pair if row.contender == trial.contender}
+    return summary.label(trial) if len(threads) == 1 else f"{trial.contender} ({trial.device_name}, best threads)"
