@@ -14,13 +14,28 @@ from core.results.schema import Outcome, Trial
 from core.results.store import Store
 
 
-def complete(folder: JobFolder, job: Job, trials: Sequence[Trial]) -> Job:
+def complete(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> Job:
     """Bring the rows of a measurement that came to its end; the job as it is then.
 
-    Where the store refuses them, its message is the reason and it is marked as unsaved.
+    Where the store refuses them, its message is the reason and it is marked as unsaved. `again` is as in `deliver`.
     """
-    refusal = _store(folder, job, trials)
-    return dataclasses.replace(_with_rows(job, trials), state="finished", message=refusal, unsaved=bool(refusal))
+    delivered, refusal = deliver(folder, job, trials, again=again)
+    return dataclasses.replace(delivered, state="finished", message=refusal)
+
+
+def deliver(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> tuple[Job, str]:
+    """Bring rows of a job that goes on; the job as it is then, and why the store refused them (empty if it did not).
+
+    They stay beside the job until it is written down that they are among its rows.
+
+    Args:
+        folder: the job's files.
+        job: as it is.
+        trials: its new rows.
+        again: whether somebody who was killed may have brought some of them.
+    """
+    refusal = _store(folder, job, trials, again=again)
+    return dataclasses.replace(with_rows(job, trials), unsaved=bool(refusal)), refusal
 
 
 def rescue(folder: JobFolder, job: Job, *, state: State, event: str) -> Job:
@@ -32,23 +47,53 @@ def rescue(folder: JobFolder, job: Job, *, state: State, event: str) -> Job:
         state: what it is if its rows are not complete.
         event: what cut it off, the beginning of a sentence: "The measuring process was killed".
     """
-    if unsaved := folder.unsaved():
-        return complete(folder, job, unsaved)
     outcome: Outcome = "stopped" if state == "stopped" else "interrupted"
-    trials = [_cut_off(trial, outcome, event) for trial in folder.partial()]
-    blocks = max((len(trial.block_pair) for trial in trials), default=0)
+    whole, partial = folder.unsaved(), folder.partial()
+    cut_off = [_cut_off(trial, outcome, event) for trial in partial]
+    if job.sweep:
+        return _rescue_sweep(folder, job, whole, cut_off, state=state, event=event)
+    if whole:
+        return complete(folder, job, whole, again=True)
+    blocks = max((len(trial.block_pair) for trial in cut_off), default=0)
     if not blocks:
         return dataclasses.replace(job, state=state, message=f"{event} before anything was measured.")
-    unit = "pair" if len(trials) > 1 else "block"
+    unit = "pair" if len(cut_off) > 1 else "block"
     measured = f"{event} after {blocks} {unit}{'s' if blocks > 1 else ''}"
-    refusal = _store(folder, job, trials)
+    delivered, refusal = deliver(folder, job, cut_off, again=True)
     message = (
         f"{measured}. {refusal}" if refusal else f"{measured}; what was measured is saved, run it again to continue."
     )
-    return dataclasses.replace(_with_rows(job, trials), state=state, message=message, unsaved=bool(refusal))
+    return dataclasses.replace(delivered, state=state, message=message)
 
 
-def _store(folder: JobFolder, job: Job, trials: Sequence[Trial]) -> str:
+def saved(job: Job) -> str:
+    """How much of a sweep is saved, as a clause."""
+    runs = len(job.run_ids)
+    whole = f" of {len(job.sweep.points)}" if job.sweep and not job.sweep.adaptive else ""
+    return f"{runs}{whole} point{'' if (whole or runs) == 1 else 's'} {'is' if runs == 1 else 'are'} saved"
+
+
+def with_rows(job: Job, trials: Sequence[Trial]) -> Job:
+    """The job with rows added to those it has; a row that it has already stays where it is."""
+    run_ids = dict.fromkeys((*job.run_ids, *(trial.run_id for trial in trials)))
+    trial_ids = dict.fromkeys((*job.trial_ids, *(trial.trial_id for trial in trials)))
+    return dataclasses.replace(job, run_ids=tuple(run_ids), trial_ids=tuple(trial_ids))
+
+
+def _rescue_sweep(
+    folder: JobFolder, job: Job, whole: Sequence[Trial], cut_off: Sequence[Trial], *, state: State, event: str
+) -> Job:
+    """The same for a sweep: the rows of its last whole point, if they were on their way, and of the one cut off."""
+    settled = with_rows(job, whole)
+    message = f"{event}: {saved(settled)}; run it again to continue."
+    rest = [trial for trial in cut_off if trial.block_pair and trial.trial_id not in settled.trial_ids]
+    if not whole and not rest:
+        return dataclasses.replace(job, state=state, message=message)
+    delivered, refusal = deliver(folder, job, [*whole, *rest], again=True)
+    return dataclasses.replace(delivered, state=state, message=f"{event}. {refusal}" if refusal else message)
+
+
+def _store(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool) -> str:
     """Why the store refused the rows; empty if it has them."""
     kept = False
     with contextlib.suppress(OSError):  # no room beside the job does not mean that the store has none
@@ -56,8 +101,10 @@ def _store(folder: JobFolder, job: Job, trials: Sequence[Trial]) -> str:
         kept = True
     try:
         store = Store(job.store)
+        there = set(store.trials(run_id={trial.run_id for trial in trials})) if again else set()
         for trial in trials:
-            store.add(trial)
+            if trial not in there:
+                store.add(trial)
     except StoreError as error:
         fate = "are kept with the job" if kept else "could not be kept with the job either"
         return f"The store did not take the rows, they {fate}: {error}"
@@ -69,8 +116,3 @@ def _cut_off(trial: Trial, outcome: Outcome, event: str) -> Trial:
     if trial.outcome != "interrupted":
         return trial
     return dataclasses.replace(trial, outcome=outcome, message=f"{event}.")
-
-
-def _with_rows(job: Job, trials: Sequence[Trial]) -> Job:
-    run_id = trials[0].run_id if trials else ""
-    return dataclasses.replace(job, run_id=run_id, trial_ids=tuple(trial.trial_id for trial in trials))

@@ -6,6 +6,8 @@ A job is a folder, so that it outlives the browser, the page's server, the comma
 store, or refused by it). Which job is next, and who may change what, is decided in `core.jobs.queue`.
 """
 
+import functools
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ from core.jobs import files
 from core.jobs.process import Process
 from core.progress import Progress
 from core.results.schema import Trial
+from core.sweep import Sweep
 
 State = Literal["queued", "running", "finished", "failed", "stopped", "crashed"]
 
@@ -39,7 +42,7 @@ class Job:
 
     Attributes:
         id: its name, in the order of submission.
-        experiment: what is measured.
+        asked: what is measured: one experiment, or a sweep of many.
         store: folder that its rows go to.
         fresh: whether what an earlier, killed job left behind must not be continued.
         created_at: when it was submitted, ISO 8601, UTC.
@@ -47,14 +50,15 @@ class Job:
         place: 1 for the next in the queue; 0 when it no longer waits there.
         progress: how far the measurement is, or was; None before the first report.
         message: one sentence where there is something to say.
-        run_id: the run its rows belong to; empty before there are any.
-        trial_ids: its rows, in the order of the contenders.
-        unsaved: whether the store refused its rows, so that only the job has them.
+        run_ids: the runs its rows belong to: one for an experiment; for a sweep one a point, those found in the
+            store among them, more while it runs.
+        trial_ids: its rows, run by run in the order of the contenders.
+        unsaved: whether the store refused rows of it, so that only the job has them.
         worker: the process that measures or measured it.
     """
 
     id: str
-    experiment: Experiment
+    asked: Experiment | Sweep
     store: Path
     fresh: bool
     created_at: str
@@ -62,10 +66,25 @@ class Job:
     place: int = 0
     progress: Progress | None = None
     message: str = ""
-    run_id: str = ""
+    run_ids: tuple[str, ...] = ()
     trial_ids: tuple[str, ...] = ()
     unsaved: bool = False
     worker: Process | None = None
+
+    @property
+    def experiment(self) -> Experiment | None:
+        """The experiment that was asked for; None for a sweep."""
+        return self.asked if isinstance(self.asked, Experiment) else None
+
+    @property
+    def sweep(self) -> Sweep | None:
+        """The sweep that was asked for; None for an experiment."""
+        return self.asked if isinstance(self.asked, Sweep) else None
+
+    @property
+    def run_id(self) -> str:
+        """The run that its newest rows belong to; empty before there are any."""
+        return self.run_ids[-1] if self.run_ids else ""
 
     @property
     def active(self) -> bool:
@@ -103,7 +122,7 @@ class JobFolder:
         draft = cls(path.with_name(f".{path.name}.tmp"))
         draft.path.mkdir(parents=True)
         request = {
-            "experiment": job.experiment.to_json(),
+            "sweep" if job.sweep else "experiment": job.asked.to_json(),
             "store": str(job.store),
             "fresh": job.fresh,
             "created_at": job.created_at,
@@ -133,7 +152,7 @@ class JobFolder:
             "state": job.state,
             "progress": job.progress.to_json() if job.progress else None,
             "message": job.message,
-            "run_id": job.run_id,
+            "run_ids": list(job.run_ids),
             "trial_ids": list(job.trial_ids),
             "unsaved": job.unsaved,
             "worker": asdict(job.worker) if job.worker else None,
@@ -194,17 +213,30 @@ def _job(job_id: str, request: Mapping[str, Any], status: Mapping[str, Any]) -> 
     if status["state"] not in STATES:
         raise InvalidValue("state", status["state"], f"one of {', '.join(STATES)}")
     progress, worker = status.get("progress"), status.get("worker")
+    run_id = status.get("run_id")  # as earlier versions wrote it
     return Job(
         id=job_id,
-        experiment=Experiment.from_json(request["experiment"]),
+        asked=_asked(request),
         store=Path(request["store"]),
         fresh=bool(request["fresh"]),
         created_at=str(request["created_at"]),
         state=status["state"],
         progress=Progress.from_json(progress) if progress else None,
         message=str(status.get("message", "")),
-        run_id=str(status.get("run_id", "")),
+        run_ids=tuple(status.get("run_ids", (run_id,) if run_id else ())),
         trial_ids=tuple(status.get("trial_ids", ())),
         unsaved=bool(status.get("unsaved", False)),
         worker=Process(**worker) if worker else None,
     )
+
+
+def _asked(request: Mapping[str, Any]) -> Experiment | Sweep:
+    if "sweep" in request:
+        return _sweep(json.dumps(request["sweep"]))
+    return Experiment.from_json(request["experiment"])
+
+
+@functools.lru_cache(maxsize=64)
+def _sweep(text: str) -> Sweep:
+    """A sweep from its JSON; checking hundreds of points takes too long for who looks every tenth of a second."""
+    return Sweep.from_json(json.loads(text))

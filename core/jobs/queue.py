@@ -26,6 +26,7 @@ from core.jobs.job import Job, JobFolder
 from core.jobs.process import Process
 from core.jobs.seat import Seat
 from core.results.store import Store
+from core.sweep import Sweep
 
 JOBS = Path(__file__).parents[2] / "data" / "jobs"
 """Folder of jobs unless the environment names another."""
@@ -59,13 +60,14 @@ class Queue:
         self.seat = Seat(self.folder)
         self._ended: dict[str, Job] = {}
 
-    def submit(self, experiment: Experiment, store: Store, *, fresh: bool = False) -> Job:
-        """Queue a measurement, or join an active one of the same experiment, budget and store.
+    def submit(self, asked: Experiment | Sweep, store: Store, *, fresh: bool = False) -> Job:
+        """Queue a measurement, or join an active one of the same question, budget and store.
 
-        Whether the store already has the answer is for the asker to look up first.
+        Whether the store already answers an experiment is for the asker to look up first; of a sweep, points that it
+        has are not measured again.
 
         Args:
-            experiment: what to measure.
+            asked: what to measure.
             store: where its rows go.
             fresh: do not continue what an earlier, killed measurement left behind.
 
@@ -75,15 +77,16 @@ class Queue:
         """
         store.check_writable()
         with self.guard():
+            self._bury_lost()
             waiting = [job for job in self._active() if not self.files(job.id).asked_to_stop]
-            same = (experiment, store.folder.absolute())
+            same = (asked, store.folder.absolute())
             for job in waiting:
-                if (job.experiment, job.store) == same:
+                if (job.asked, job.store) == same:
                     return self._placed(job)
             if sum(job.state == "queued" for job in waiting) >= QUEUE_LIMIT:
                 raise JobError(f"The queue holds {QUEUE_LIMIT} waiting jobs, which is its limit; try again later.")
             self._prune()
-            job = Job(id=self._new_id(), experiment=experiment, store=same[1], fresh=fresh, created_at=_now())
+            job = Job(id=self._new_id(), asked=asked, store=same[1], fresh=fresh, created_at=_now())
             try:
                 JobFolder.create(self.folder / job.id, job)
             except OSError as error:
@@ -152,6 +155,7 @@ class Queue:
         if not self.waiting():
             return None
         with self.guard():
+            self._bury_lost()  # the next sweep must find in the store what the one before had measured
             for job in self._active():
                 if job.state == "queued":
                     return self._write(dataclasses.replace(job, state="running", worker=worker))
@@ -181,10 +185,17 @@ class Queue:
         """The files of a job."""
         return JobFolder(self.folder / job_id)
 
-    def checkpoint(self, job: Job) -> Path:
-        """File from which a measurement of this experiment into this store is continued."""
+    def checkpoint(self, job: Job, experiment: Experiment | None = None) -> Path:
+        """File from which a measurement of an experiment into the job's store is continued.
+
+        Args:
+            job: whose measurement it is.
+            experiment: a point of its sweep; what was asked for otherwise.
+        """
+        asked = experiment or job.asked
         store = hashlib.sha256(str(job.store).encode()).hexdigest()[:8]
-        return self.folder / "checkpoints" / f"{job.experiment.id}-{store}.pt"
+        kind = "-timed" if asked.pairs else ""  # who wants the times alone must not use up a training
+        return self.folder / "checkpoints" / f"{asked.id}-{store}{kind}.pt"
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
@@ -233,6 +244,12 @@ class Queue:
             job = self._read(job_id)
             return self._bury(job) if job and job.lost else job
 
+    def _bury_lost(self) -> None:
+        """Settle every job whose process is dead; under the guard."""
+        for job in self._active():
+            if job.lost:
+                self._bury(job)
+
     def _bury(self, job: Job) -> Job:
         """Settle a job whose process is dead; under the guard."""
         if job.worker:
@@ -277,4 +294,4 @@ class Queue:
 
 
 def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

@@ -21,6 +21,7 @@ from core.jobs.queue import Queue
 from core.jobs.seat import Occupant
 from core.results.schema import Trial
 from core.results.store import Store
+from core.sweep import Sweep, size_of
 
 PROJECT = Path(__file__).parents[2]
 
@@ -122,22 +123,31 @@ def stop(queue: Queue, job_id: str) -> Job:
 
 
 def rows(queue: Queue, job: Job) -> list[Trial]:
-    """The rows of a job, in the order of the contenders, whether the store took them or not.
+    """The rows of a job, whether the store took them or not: in the order of points, and of contenders at each.
+
+    Those of a sweep are also the ones that it found in the store; while it runs they become more.
 
     Raises:
         StoreError: the store cannot be read.
     """
-    if job.unsaved:
-        return queue.files(job.id).unsaved()
-    if not job.run_id:
-        return []
-    mine = {trial.trial_id: trial for trial in Store(job.store).trials(run_id=job.run_id)}
-    return [mine[trial_id] for trial_id in job.trial_ids if trial_id in mine]
+    kept = queue.files(job.id).unsaved() if job.unsaved else []
+    mine = {trial.trial_id: trial for trial in kept}
+    if set(job.trial_ids) - mine.keys():  # a store that refused rows may not be readable either
+        mine = {trial.trial_id: trial for trial in Store(job.store).trials(run_id=job.run_ids)} | mine
+    found = [mine[trial_id] for trial_id in job.trial_ids if trial_id in mine]
+    sweep = job.sweep
+    return sorted(found, key=lambda trial: _place(sweep, trial)) if sweep else found
 
 
 def machine(queue: Queue) -> Machine | None:
     """What a worker found on this machine, `live` if that worker still runs; None before the first one reported."""
     return queue.seat.machine
+
+
+def _place(sweep: Sweep, trial: Trial) -> tuple[float, ...]:
+    """What sorts the rows of a sweep as its points, and at each point as its contenders."""
+    contenders = [str(contender) for contender in sweep.contenders]
+    return (*(size_of(trial, axis.name) for axis in sweep.axes), contenders.index(trial.contender))
 
 
 def _start(queue: Queue) -> process.Process:

@@ -28,8 +28,10 @@ from core.jobs.machine import Machine, measurement_lock
 from core.jobs.queue import Queue
 from core.jobs.record import Record
 from core.jobs.seat import Occupant
+from core.jobs.tour import Arrival, Measure, Tour
 from core.progress import Progress
 from core.results.schema import Trial
+from core.sweep import Sweep
 
 IDLE_S = 15 * 60.0
 """How long a worker without work stays warm: a reader comes back within minutes, memory is wanted after that."""
@@ -87,7 +89,7 @@ class Bench:
         initialise: uses a device for the first time; seconds.
     """
 
-    measure: Callable[[Experiment, Record], list[Trial]]
+    measure: Measure
     survey: Callable[[], Machine]
     initialise: Callable[[str], float]
 
@@ -133,7 +135,7 @@ class Worker:
             record.forget()
         try:
             with self._alone(record):
-                trials = [] if record.should_stop() else self.bench.measure(job.experiment, record)
+                measured = self._measure(record)
         except CrossoverError as error:
             self._fail(record, str(error))
         except Exception as error:
@@ -141,8 +143,18 @@ class Worker:
             self._fail(record, f"Unexpected error in the measuring process: {_named(error)} ({self.queue.seat.log}).")
             return False
         else:
-            self._finish(record, trials)
+            if isinstance(measured, Arrival):
+                self._finish_sweep(record, measured)
+            else:
+                self._finish(record, measured)
         return True
+
+    def _measure(self, record: Record) -> list[Trial] | Arrival:
+        match record.job.asked:
+            case Sweep() as sweep:
+                return Tour(sweep, record, self.bench.measure, self.machine).run()
+            case experiment:
+                return [] if record.should_stop() else self.bench.measure(experiment, record)
 
     def _finish(self, record: Record, trials: Sequence[Trial]) -> None:
         """End a job that returned; one that was stopped can be continued later."""
@@ -154,6 +166,19 @@ class Worker:
             return record.forget()
         if trials:
             files.keep_partial(trials)
+        return self.queue.end(delivery.rescue(files, job, state="stopped", event="Stopped"))
+
+    def _finish_sweep(self, record: Record, arrival: Arrival) -> None:
+        """End a sweep; every point but one that was cut off has brought its rows already."""
+        files, job = self.queue.files(record.job.id), record.job
+        if arrival.refusal:
+            return self.queue.end(replace(job, state="failed", message=arrival.refusal))
+        if not arrival.stopped:
+            if not job.trial_ids:
+                return self._fail(record, arrival.summary or "Nothing was measured.")
+            return self.queue.end(replace(job, state="finished", message=arrival.summary))
+        if arrival.rows:
+            files.keep_partial(arrival.rows)
         return self.queue.end(delivery.rescue(files, job, state="stopped", event="Stopped"))
 
     def _fail(self, record: Record, reason: str) -> None:

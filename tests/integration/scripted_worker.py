@@ -10,7 +10,10 @@ import os
 import sys
 import time
 import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from core.errors import DeviceUnavailable
 from core.experiment import Contender, Experiment, Point
@@ -23,10 +26,15 @@ from core.progress import ContenderProgress, Progress
 from core.results import environment
 from core.results.environment import DeviceInfo
 from core.results.schema import Trial
+from core.sweep import Axis, Sweep
 from tests import rows
 
-QUICK, UNTIL_RELEASED, DEAF, REFUSED, BROKEN, EMPTY = range(6)
-"""Ends after two rounds; goes on until released or stopped; the same, but never asks; raises; has a bug; no rows."""
+QUICK, UNTIL_RELEASED, DEAF, REFUSED, BROKEN, EMPTY, CURVE = range(7)
+"""Ends after two rounds; goes on until released or stopped; the same, but never asks; raises; has a bug; no rows; ends
+after the pairs that are asked for, with step times that follow curves of the hidden size."""
+
+CROSSING = 100
+"""Hidden size at which the two curves cross: above it the second contender of `sweep` is the faster one."""
 
 COMMAND = (sys.executable, "-m", "tests.integration.scripted_worker")
 ROUND_S = 0.005
@@ -40,15 +48,28 @@ def experiment(script: int, *, width: int = 128, contenders: int = 2) -> Experim
     return Experiment(point=point, contenders=(Contender(), Contender(threads=1))[:contenders])
 
 
+def sweep(script: int = CURVE, sizes: Sequence[int] = (8, 16, 32, 64, 128, 256, 512, 1024), **changes: Any) -> Sweep:
+    """A sweep over hidden sizes, each of whose measurements follows `script`."""
+    contenders = (Contender(threads=1), Contender())
+    axis = Axis(name="hidden_size", values=tuple(sizes))
+    return Sweep(**{"point": Point(seed=script), "axes": (axis,), "contenders": contenders, **changes})
+
+
+def step_s(contender: str, size: int) -> float:
+    """Seconds a step of the script `CURVE`."""
+    return 1e-3 * (size / CROSSING) ** (0.3 if contender == "cpu" else 0.9)
+
+
 def bench(queue: Queue) -> Bench:
     """What stands for the measuring half."""
 
     def measure(experiment: Experiment, record: Record) -> list[Trial]:
-        _note(f"begin {record.job.id}")
+        where = f" {experiment.point.hidden_size}" if record.job.sweep else ""
+        _note(f"begin {record.job.id}{where}")
         try:
             return _measure(experiment, record, queue.folder / RELEASE)
         finally:
-            _note(f"end {record.job.id}")
+            _note(f"end {record.job.id}{where}")
 
     def survey() -> Machine:
         return Machine(environment=environment.read(), devices=DEVICES, hint="No accelerator in a test.")
@@ -67,6 +88,8 @@ def _measure(experiment: Experiment, record: Record, release: Path) -> list[Tria
         raise DeviceUnavailable("The device cuda:7 is not on this machine.")
     if script == EMPTY:
         return []
+    if script == CURVE:
+        return _curve(experiment, record)
     saved = record.saved() if script != QUICK else None
     run_id, pairs = (saved["run_id"], saved["pairs"]) if saved else (uuid.uuid4().hex[:12], 0)
     first = pairs
@@ -85,9 +108,42 @@ def _measure(experiment: Experiment, record: Record, release: Path) -> list[Tria
     return _rows(experiment, run_id, pairs, outcome="completed")
 
 
-def _rows(experiment: Experiment, run_id: str, pairs: int, **changes: str) -> list[Trial]:
-    names = [str(contender) for contender in experiment.contenders]
-    return [rows.trial(run_id=run_id, contender=name, experiment=experiment, pairs=pairs, **changes) for name in names]
+def _curve(experiment: Experiment, record: Record) -> list[Trial]:
+    run_id = uuid.uuid4().hex[:12]
+    for pairs in range(experiment.pairs):
+        if record.should_stop():
+            return _rows(experiment, run_id, pairs, outcome="stopped", message="It was stopped.") if pairs else []
+        time.sleep(ROUND_S)
+        record.progress(_progress(experiment, pairs + 1, resumed_from=0))
+    return timed(experiment, run_id)
+
+
+def timed(experiment: Experiment, run_id: str, **changes: Any) -> list[Trial]:
+    """Rows of a point of `sweep` with its times."""
+    size = experiment.point.hidden_size
+    own = {str(contender): {"step_s": step_s(str(contender), size)} for contender in experiment.contenders}
+    return _rows(experiment, run_id, experiment.pairs, own=own, **{"outcome": "timed", **_untested(), **changes})
+
+
+def _untested() -> dict[str, Any]:
+    return {"confusion": (), "predictions": b"", "train_accuracy": None, "validation_accuracy": None}
+
+
+def _rows(
+    experiment: Experiment, run_id: str, pairs: int, *, own: Mapping[str, dict[str, Any]] = {}, **changes: Any
+) -> list[Trial]:
+    """Rows as if measured here and now; `own` changes those of one contender."""
+    here = environment.read()
+    facts = {
+        "machine_id": here.machine_id,
+        "torch_version": here.torch_version,
+        "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        **changes,
+    }
+    return [
+        rows.trial(run_id=run_id, contender=name, experiment=experiment, pairs=pairs, **{**facts, **own.get(name, {})})
+        for name in map(str, experiment.contenders)
+    ]
 
 
 def _progress(experiment: Experiment, pairs: int, *, resumed_from: int) -> Progress:

@@ -86,5 +86,22 @@ def test_one_contender_alone_is_measured_in_blocks(queue, job):
     assert done.message.startswith("It was killed after 4 blocks;")
 
 
+def test_rows_that_reached_the_store_before_a_kill_are_not_written_again(queue, store, job):
+    trials = rows.run()
+    queue.files(job.id).keep_unsaved(trials)
+    store.add(trials[0])
+    done = delivery.rescue(queue.files(job.id), job, state="crashed", event="It was killed")
+    assert runner.rows(queue, done) == trials
+    assert len(list(store.folder.glob("*.parquet"))) == 2
+
+
+def test_rows_that_the_store_refused_are_shown_even_where_it_cannot_be_read(queue, store, job):
+    store.folder.rmdir()
+    store.folder.write_text("no folder")
+    done = delivery.complete(queue.files(job.id), job, rows.run())
+    assert done.unsaved
+    assert runner.rows(queue, done) == rows.run()
+
+
 def test_a_job_without_rows_has_none(queue, job):
     assert runner.rows(queue, job) == []

@@ -324,6 +324,14 @@ def test_a_checkpoint_belongs_to_an_experiment_and_a_store_whatever_the_budget(q
     assert queue.checkpoint(queue.submit(experiment(budget_s=5), store)) == name
     assert queue.checkpoint(queue.submit(experiment(1), store)) != name
     assert queue.checkpoint(queue.submit(experiment(), Store(tmp_path / "other"))) != name
+    assert queue.checkpoint(queue.submit(experiment(pairs=6), store)) != name, "times alone must not use it up"
+
+
+def test_a_status_of_an_earlier_version_still_names_its_run(queue, store):
+    job = queue.submit(experiment(), store)
+    status = {"state": "finished", "run_id": rows.RUN_ID, "trial_ids": [f"{rows.RUN_ID}-0"]}
+    (queue.folder / job.id / "status.json").write_text(json.dumps(status))
+    assert (queue.job(job.id).run_id, queue.job(job.id).run_ids) == (rows.RUN_ID, (rows.RUN_ID,))
 
 
 def test_a_process_of_somebody_else_cannot_be_killed(queue, store, monkeypatch):

@@ -1,0 +1,133 @@
+"""Sweeps with real processes: killed at random moments, stopped, and one that really trains."""
+
+import itertools
+import random
+from pathlib import Path
+
+import pytest
+
+from core.experiment import Contender, Point
+from core.jobs import runner
+from core.jobs.job import Job
+from core.jobs.machine import LOCK_VARIABLE
+from core.jobs.queue import Queue
+from core.results import environment
+from core.results.store import Store
+from core.sweep import Axis, Sweep
+from tests.integration import scripted_worker
+from tests.integration.scripted_worker import COMMAND, RELEASE, UNTIL_RELEASED, sweep
+from tests.integration.test_jobs_processes import ended, kill, measuring, until, watched
+
+SIZES = (8, 16, 32, 64, 128, 256)
+
+
+@pytest.fixture
+def queue(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "machine.lock"))
+    queue = Queue(tmp_path / "jobs")
+    yield queue
+    if queue.seat.occupant:
+        queue.seat.occupant.process.kill()
+
+
+@pytest.fixture
+def scripted(monkeypatch) -> None:
+    monkeypatch.setattr(runner, "COMMAND", COMMAND)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "results")
+
+
+def submit(queue: Queue, store: Store, asked: Sweep) -> Job:
+    job = queue.submit(asked, store)
+    runner.ensure_worker(queue)
+    return job
+
+
+def begun(job: Job) -> list[int]:
+    """Hidden sizes that the job began to measure, in order."""
+    notes = [note.split() for note in scripted_worker.journal().read_text().splitlines()]
+    return [int(size) for _, what, job_id, *sizes in notes if (what, job_id) == ("begin", job.id) for size in sizes]
+
+
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_sweep_that_is_killed_again_and_again_ends_with_the_rows_of_an_undisturbed_one(queue, store, seed):
+    asked, moments = sweep(sizes=SIZES), random.Random(seed)
+    for _ in range(3):
+        before = {row.hidden_size for row in store.trials()}
+        job = submit(queue, store, asked)
+        enough = min(len(SIZES), len(before) + moments.randint(0, 2))
+        wanted = moments.randint(1, asked.pairs)
+        running = until(
+            lambda job=job: queue.job(job.id),
+            lambda job, enough=enough, wanted=wanted: (
+                not job.active
+                or (
+                    job.progress
+                    and job.progress.sweep
+                    and (job.progress.sweep.done >= enough and job.progress.pairs >= wanted)
+                )
+            ),
+        )
+        if running.active:
+            kill(running.worker_pid)
+        over = watched(queue, job, ended)
+        assert over.state in ("crashed", "finished")
+        assert not before & set(begun(job)), "what was saved is not measured again"
+    done = watched(queue, submit(queue, store, asked), ended)
+    assert (done.state, done.message) == ("finished", "")
+    rows = runner.rows(queue, done)
+    assert [(row.hidden_size, row.contender) for row in rows] == list(itertools.product(SIZES, ("cpu@1", "cpu")))
+    assert {row.outcome for row in store.trials()} == {"timed"}
+    assert sorted(store.trials(), key=lambda row: row.trial_id) == sorted(rows, key=lambda row: row.trial_id)
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_sweep_that_was_killed_within_a_point_goes_on_from_there(queue, store):
+    asked = sweep(UNTIL_RELEASED, sizes=(8, 16))
+    job = submit(queue, store, asked)
+    kill(watched(queue, job, measuring).worker_pid)
+    crashed = watched(queue, job, ended)
+    assert crashed.message == "The measuring process was killed: 0 of 2 points are saved; run it again to continue."
+    assert {row.outcome for row in store.trials()} == {"interrupted"}
+
+    again = submit(queue, store, asked)
+    assert watched(queue, again, measuring).progress.phase == "resumed from 4"
+    (queue.folder / RELEASE).touch()
+    done = watched(queue, again, ended)
+    assert done.state == "finished"
+    assert done.run_ids[0] == crashed.run_id
+    assert {row.outcome for row in store.trials()} == {"completed"}
+    assert list((queue.folder / "checkpoints").iterdir()) == []
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_running_sweep_is_joined_and_stopped_and_says_what_is_saved(queue, store):
+    asked = sweep(UNTIL_RELEASED, sizes=(8, 16))
+    job = submit(queue, store, asked)
+    watched(queue, job, measuring)
+    assert submit(queue, store, asked).id == job.id
+    stopped = runner.stop(queue, job.id)
+    assert (stopped.state, stopped.message[:32]) == ("stopped", "Stopped: 0 of 2 points are saved")
+    assert {row.outcome for row in runner.rows(queue, stopped)} == {"stopped"}
+
+
+def test_a_sweep_really_trains_each_point_for_its_times_and_then_answers_from_the_store(queue, store):
+    contenders = (Contender(threads=1), Contender())[: environment.usable_cores()]
+    point = Point(dataset="digits", samples=300, depth=1, batch_size=50, epochs=3)
+    axis = Axis(name="hidden_size", values=(8, 64))
+    asked = Sweep(point=point, axes=(axis,), contenders=contenders, pairs=2, point_budget_s=60)
+    done = runner.follow(queue, submit(queue, store, asked).id, lambda _: None)
+    assert (done.state, done.message) == ("finished", "")
+    rows = runner.rows(queue, done)
+    assert [row.hidden_size for row in rows[:: len(contenders)]] == [8, 64]
+    assert {(row.outcome, len(row.block_pair), row.epoch_check_s, row.predictions) for row in rows} == {
+        ("timed", 2, None, b"")
+    }
+    assert all(row.breakdown_forward_s for row in rows)
+    again = runner.follow(queue, submit(queue, store, asked).id, lambda _: None)
+    assert again.trial_ids == done.trial_ids
+    assert runner.rows(queue, again) == rows
