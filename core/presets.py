@@ -1,4 +1,4 @@
-"""The four tutorials that Crossover grew from, as experiments with their exact settings.
+"""The four tutorials that Crossover grew from, as experiments with their exact settings, and what each varies.
 
 Facts only: no published number and no measurement lives here. Where text and code of a tutorial disagree, the
 code is followed, and the note says so.
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from core.errors import InvalidValue
 from core.experiment import Point
+from core.sweep import Axis
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +21,7 @@ class Preset:
         source: who published it, where and when.
         point: its settings.
         note: what differs from the tutorial, or which of its own contradictions is resolved how.
+        axes: what the tutorial itself varies; empty where it trains one model only.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Preset:
     source: str
     point: Point
     note: str
+    axes: tuple[Axis, ...] = ()
 
 
 PRESETS: dict[str, Preset] = {
@@ -47,6 +50,7 @@ PRESETS: dict[str, Preset] = {
                 shuffle=False,
             ),
             note="The prose says learning rate 0.01 and points of [-1, 1]; the code's 0.1 and [0, 1] are followed.",
+            axes=(Axis(name="depth", values=tuple(range(2, 13))),),
         ),
         Preset(
             name="signal",
@@ -64,6 +68,7 @@ PRESETS: dict[str, Preset] = {
                 data_path="loader",
             ),
             note="The tutorial's table is not public; a synthetic one of 20 features stands for it.",
+            axes=(Axis(name="hidden_size", values=(5, 10, 100, 1_000, 2_000)),),
         ),
         Preset(
             name="mnist-linear",
@@ -95,6 +100,10 @@ PRESETS: dict[str, Preset] = {
                 data_path="tutorial",
             ),
             note="One cell of the grid (batch size 1,000, no workers); all 60,000 images are trained on, by plain SGD.",
+            axes=(
+                Axis(name="batch_size", values=(1_000, 10_000, 20_000)),
+                Axis(name="loader_workers", values=(0, 1)),
+            ),
         ),
     )
 }

@@ -3,12 +3,14 @@
 import itertools
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from core.answer.outcome import OUTCOMES
 from core.experiment import Contender, Experiment, Point
 from core.jobs import runner
 from core.jobs.queue import Queue
@@ -85,6 +87,50 @@ def test_a_run_for_people_names_device_time_and_report(command, store):
     assert "a step" in done.stdout
     assert "macro avg" in done.stdout
     assert "Use --fresh to measure again" in done.stderr
+
+
+def test_a_sweep_is_measured_stored_and_then_answered_from_the_store_with_its_crossover(command, tmp_path):
+    point = ("--samples", "300", "--depth", "1", "--epochs", "2", "--axis", "hidden_size", "--values", "4,8,16")
+    arguments = ("sweep", *point, "--pairs", "2", "--devices", "cpu@1,cpu@2", "--store", str(tmp_path), "--json")
+    first = command(*arguments)
+    assert first.returncode == 0, first.stderr
+    document = json.loads(first.stdout)
+    assert [place["hidden_size"] for place in document["points"]] == [4, 8, 16]
+    assert {len(place["trials"]) for place in document["points"]} == {2}
+    assert "of 3 points, hidden size" in first.stderr
+    (answer,) = document["crossovers"]
+    assert answer["outcome"] in OUTCOMES
+    assert (answer["estimate"] is None) == (answer["outcome"] != "crossing")
+    assert len(Store(tmp_path).trials()) == 6
+
+    again = json.loads(command(*arguments).stdout)
+    assert (document["from_store"], again["from_store"]) == (False, True)
+    assert (again["points"], again["crossovers"]) == (document["points"], document["crossovers"])
+
+    alone = json.loads(command("crossover", "--store", str(tmp_path), "--json").stdout)
+    assert alone | {"held": {}} == answer
+
+
+def test_a_sweep_of_a_device_that_is_not_there_fails(command, tmp_path):
+    done = command("sweep", "--axis", "hidden_size=4,8", "--devices", "cpu,xpu:9", "--store", str(tmp_path))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "xpu:9 is not on this machine" in done.stderr
+
+
+def test_two_hundred_thousand_timings_of_ones_own_are_answered(command, tmp_path):
+    draw = random.Random(1)
+    file = tmp_path / "mine.csv"
+    lines = ["size,device,seconds"]
+    for _ in range(100_000):
+        size, noise = 2 ** draw.randrange(3, 13), draw.lognormvariate(0, 0.05)
+        lines += [f"{size},cpu,{size * 1e-6 * noise:.9g}", f"{size},gpu,{300e-6 / noise:.9g}"]
+    file.write_text("\n".join(lines))
+    done = command("crossover", "--csv", str(file), "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["outcome"] == "crossing"
+    assert document["low"] <= 300 <= document["high"]
+    assert sum(size["readings"] for size in document["sizes"]) == 100_000
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,65 @@
+"""Options that several commands share, and what they stand for."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+from core import catalog, experiment, models, presets
+from core.errors import InvalidValue
+from core.experiment import Point
+from core.results.store import PROJECT, RESULTS
+
+POINT_FIELDS = {field.name: field for field in dataclasses.fields(Point)}
+
+
+def add_point(parser: argparse.ArgumentParser) -> None:
+    """One option for each field of a point; left out, the preset's or the default value holds."""
+    parser.add_argument("--preset", choices=sorted(presets.PRESETS), help="settings of one of the four tutorials")
+    choices = {
+        "dataset": tuple(catalog.DATASETS),
+        "model": tuple(models.FAMILIES),
+        "data_path": tuple(experiment.DATA_PATHS),
+        "shuffle": ("true", "false"),
+    }
+    for name, field in POINT_FIELDS.items():
+        low_high = experiment.RANGES.get(name)
+        span = f"{low_high[0]:g} to {low_high[1]:g}" if low_high else ""
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", choices=choices.get(name), help=f"{span} (default {field.default})".strip()
+        )
+
+
+def add_devices(parser: argparse.ArgumentParser) -> None:
+    """The contenders, as text."""
+    parser.add_argument("--devices", help="comma-separated, the baseline first: cpu,cuda:0; cpu@1 is one thread")
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """The folder of results."""
+    default = f"folder of results (default {_shown(RESULTS)})"
+    parser.add_argument("--store", type=Path, default=RESULTS, help=default)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Whether the result is for scripts."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def point(options: argparse.Namespace) -> Point:
+    """The training that the options of `add_point` describe.
+
+    Raises:
+        InvalidValue: a field is out of range, or contradicts the preset.
+    """
+    given = {name: value for name in POINT_FIELDS if (value := getattr(options, name)) is not None}
+    if options.preset is None:
+        return Point.parse(given)
+    base = dataclasses.asdict(presets.preset(options.preset).point)
+    if {"dataset", "model"} & given.keys():
+        raise InvalidValue("preset", options.preset, "given without --dataset and --model, which it sets itself")
+    return Point.parse({name: value for name, value in {**base, **given}.items() if name not in models.AXES or value})
+
+
+def _shown(folder: Path) -> Path:
+    """A folder of the project as its user would type it."""
+    return folder.relative_to(PROJECT) if folder.is_relative_to(PROJECT) else folder

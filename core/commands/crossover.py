@@ -1,0 +1,149 @@
+"""`crossover`: from which size on the challenger is faster, from a folder of results or one's own timings."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from core import catalog, models
+from core.answer import crossover as estimator
+from core.answer import report, study, timings
+from core.answer.outcome import BASES
+from core.answer.study import Study
+from core.commands import FAILED, OK, USAGE, arguments, output
+from core.errors import InvalidValue, StoreError
+from core.experiment import Contender
+from core.results.schema import Trial
+from core.results.store import Store
+from core.sweep import SIZE_AXES
+
+NARROWED_BY = ("dataset", "model", "machine", "study")
+"""Options that choose among the studies of a store."""
+
+SHOWN = 20
+"""Studies that are listed where several remain."""
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser's commands."""
+    parser = commands.add_parser("crossover", help="from which size on the GPU wins, in a store or one's own timings")
+    source = parser.add_mutually_exclusive_group()
+    arguments.add_store(source)
+    source.add_argument("--csv", type=Path, help="file of timings with the columns size, device, seconds")
+    parser.add_argument("--axis", help=f"what is varied: {', '.join(SIZE_AXES)}; with --csv any name")
+    parser.add_argument("--devices", help="the two to compare, comma-separated; a CPU is the baseline")
+    add_basis(parser)
+    parser.add_argument("--dataset", choices=tuple(catalog.DATASETS))
+    parser.add_argument("--model", choices=tuple(models.FAMILIES))
+    parser.add_argument("--machine", help="first characters of a machine's id")
+    parser.add_argument("--study", help="first characters of a study's id, as they are listed where several are found")
+    arguments.add_json(parser)
+    parser.set_defaults(command=crossover)
+
+
+def add_basis(parser: argparse.ArgumentParser) -> None:
+    """The cost basis."""
+    parser.add_argument("--basis", choices=tuple(BASES), help="what counts as the cost (default steady)")
+
+
+def crossover(options: argparse.Namespace) -> int:
+    """Print the answer of a file or of the one study that the options leave."""
+    devices = _two(options.devices)
+    if options.csv is not None:
+        return _of_file(options, devices)
+    axis = _size_axis(options.axis)
+    store = Store(options.store)
+    contents = store.read()
+    for entry in contents.skipped:
+        output.say(f"{entry.name} was skipped: {entry.reason}.")
+    found = _found(_filtered(store.trials(), options), axis, devices, options.study)
+    if not found:
+        output.say(f"{options.store} holds no two sizes that differ in nothing else{_asked(options)}.")
+        return FAILED
+    if len(found) > 1:
+        return _several(found)
+    answer = study.crossover(found[0], options.basis or "steady")
+    if options.json:
+        output.show_json(report.document(answer) | {"study": found[0].id})
+    else:
+        output.show(report.text(answer))
+    return OK
+
+
+def _of_file(options: argparse.Namespace, devices: tuple[str, str] | None) -> int:
+    if given := [name for name in NARROWED_BY if getattr(options, name) is not None]:
+        raise InvalidValue("csv", str(options.csv), f"given without --{given[0]}, which chooses among rows of a store")
+    try:
+        with options.csv.open("rb") as file:
+            data = file.read(timings.MAX_BYTES + 1)
+    except OSError as error:
+        raise StoreError(f"{options.csv} cannot be read: {error.strerror or error}.") from error
+    read = timings.read(data, options.csv.name, devices=devices)
+    answer = estimator.locate(
+        read.evidence,
+        axis=options.axis or "size",
+        basis=options.basis or "as_given",
+        baseline=read.baseline,
+        challenger=read.challenger,
+    )
+    if options.json:
+        facts = {"file": options.csv.name, "notes": list(read.notes)}
+        output.show_json(report.document(answer) | facts)
+    else:
+        output.show(report.text(answer, notes=read.notes))
+    return OK
+
+
+def _two(text: str | None) -> tuple[str, str] | None:
+    """Baseline and challenger."""
+    if text is None:
+        return None
+    names = [part.strip() for part in text.split(",")]
+    if len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise InvalidValue("devices", text, "two different devices with a comma, the baseline first: cpu,cuda:0")
+    return names[0], names[1]
+
+
+def _size_axis(name: str | None) -> str | None:
+    axis = name.replace("-", "_") if name else None
+    if axis is not None and axis not in SIZE_AXES:
+        raise InvalidValue("axis", name, f"one of {', '.join(SIZE_AXES)}")
+    return axis
+
+
+def _filtered(trials: Sequence[Trial], options: argparse.Namespace) -> list[Trial]:
+    return [
+        trial
+        for trial in trials
+        if options.dataset in (None, trial.dataset)
+        and options.model in (None, trial.model)
+        and trial.machine_id.startswith(options.machine or "")
+    ]
+
+
+def _found(
+    trials: Sequence[Trial], axis: str | None, devices: tuple[str, str] | None, study_id: str | None
+) -> list[Study]:
+    """The studies that are asked for."""
+    found = [entry for entry in study.studies(trials, axis=axis) if entry.id.startswith(study_id or "")]
+    if devices is None:
+        return found
+    wanted = {str(Contender.parse(name)) for name in devices}
+    return [entry for entry in found if {entry.baseline, entry.challenger} == wanted]
+
+
+def _several(found: Sequence[Study]) -> int:
+    narrow = "--study, --axis, --devices, --dataset, --model or --machine"
+    output.say(f"{len(found)} studies are stored; choose one of them with {narrow}:")
+    for entry in found[:SHOWN]:
+        output.say(report.study_line(entry))
+    if len(found) > SHOWN:
+        output.say(f"and {len(found) - SHOWN} more")
+    return USAGE
+
+
+def _asked(options: argparse.Namespace) -> str:
+    """The options that narrowed the store to nothing, in words."""
+    names = ("axis", "devices", *NARROWED_BY)
+    given = [f"--{name} {value}" for name in names if (value := getattr(options, name)) is not None]
+    return f" with {' '.join(given)}" if given else ""

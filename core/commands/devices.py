@@ -1,0 +1,31 @@
+"""`devices`: what this machine can train on."""
+
+import argparse
+from typing import Any
+
+from core.commands import OK, arguments, measuring, output
+from core.jobs.queue import Queue
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser's commands."""
+    parser = commands.add_parser("devices", help="what this machine can train on")
+    arguments.add_json(parser)
+    parser.set_defaults(command=devices)
+
+
+def devices(options: argparse.Namespace) -> int:
+    """Print the machine, its devices, and what to do where one is missing."""
+    machine = measuring.machine(Queue())
+    if options.json:
+        output.show_json(machine.to_json())
+        return OK
+    about = machine.environment
+    lines = [
+        f"{about.cpu_name}, {about.cores_usable} of {about.cores} threads usable, {about.system}",
+        f"Python {about.python_version}, torch {about.torch_version}",
+        *(f"{i.device:8} {i.kind:5} {i.name}{', ' + i.driver if i.driver else ''}" for i in machine.devices),
+        machine.hint,
+    ]
+    output.show("\n".join(lines))
+    return OK

@@ -1,0 +1,106 @@
+"""What `run` and `sweep` share: who contends if nothing is said, what this machine is, and following a job."""
+
+import sys
+import time
+
+from tqdm import tqdm
+
+from core import units
+from core.commands import output
+from core.errors import JobError
+from core.experiment import Contender
+from core.jobs import runner
+from core.jobs.job import Job
+from core.jobs.machine import Machine
+from core.jobs.queue import Queue
+
+MACHINE_TIMEOUT_S = 180
+"""A cold start of PyTorch from a slow disk takes a minute; after three something is wrong."""
+
+
+def machine(queue: Queue) -> Machine:
+    """What the measuring process sees; starts it if need be.
+
+    Raises:
+        JobError: it does not start.
+    """
+    deadline = time.monotonic() + MACHINE_TIMEOUT_S
+    while time.monotonic() < deadline:
+        found = runner.machine(queue)
+        if found and found.live:
+            return found
+        runner.ensure_worker(queue)
+        time.sleep(0.1)
+    raise JobError(f"The measuring process did not start within {MACHINE_TIMEOUT_S} s; {queue.seat.log} says more.")
+
+
+def contenders(text: str | None, queue: Queue, *, without: tuple[str, ...]) -> tuple[Contender, ...]:
+    """As asked for; otherwise the CPU against the first accelerator.
+
+    Args:
+        text: what was asked for, comma-separated.
+        queue: whose measuring process says which accelerators there are.
+        without: who contends where there is no accelerator.
+
+    Raises:
+        InvalidValue: a device is misspelt.
+        JobError: the measuring process does not start.
+    """
+    if text is not None:
+        return tuple(Contender.parse(part) for part in text.split(","))
+    accelerators = [info.device for info in machine(queue).devices if info.kind != "cpu"]
+    return tuple(map(Contender.parse, ("cpu", accelerators[0]) if accelerators else without))
+
+
+def follow(queue: Queue, job: Job) -> Job:
+    """Show progress on stderr until the job has ended; an interrupt from the keyboard stops it."""
+    noted = 0
+    with tqdm(total=1.0, file=sys.stderr, bar_format="{desc} {percentage:3.0f}% |{bar}| {elapsed}") as bar:
+
+        def show(now: Job) -> None:
+            nonlocal noted
+            for note in _notes(now)[noted:]:
+                bar.write(note, file=sys.stderr)
+                noted += 1
+            bar.set_description_str(_phase(now), refresh=False)
+            bar.n = _done(now)
+            bar.refresh()
+
+        try:
+            ended = runner.follow(queue, job.id, show)
+        except KeyboardInterrupt:
+            ended = runner.stop(queue, job.id)
+    if ended.message:
+        output.say(ended.message)
+    return ended
+
+
+def _phase(job: Job) -> str:
+    """What is being done, in words."""
+    if job.state == "queued":
+        return job.message or f"waiting, place {job.place} in the queue"
+    progress = job.progress
+    if progress is None or progress.sweep is None or not job.active:
+        return progress.phase if progress and job.active else job.state
+    sweep = progress.sweep
+    left = "" if sweep.remaining_s is None else f", about {units.duration(max(1.0, sweep.remaining_s))} left"
+    size = f", {sweep.size_label}" if sweep.size_label else ""
+    return f"{sweep.done} of {sweep.total} points{size}: {progress.phase}{left}"
+
+
+def _done(job: Job) -> float:
+    """Share of the work that is done, 0 to 1."""
+    if not job.active:
+        return 1.0
+    if job.progress is None:
+        return 0.0
+    shares = [entry.steps / entry.total_steps for entry in job.progress.contenders if entry.total_steps]
+    point = min(1.0, sum(shares) / len(shares)) if shares else 0.0
+    sweep = job.progress.sweep
+    if sweep is None:
+        return point
+    return min(1.0, sweep.done / sweep.total) if sweep.total else 0.0
+
+
+def _notes(job: Job) -> tuple[str, ...]:
+    return job.progress.sweep.notes if job.progress and job.progress.sweep else ()

@@ -1,0 +1,59 @@
+"""`run`: one training on several devices, measured or answered from the store."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from core.answer import digest
+from core.commands import FAILED, OK, arguments, measuring, output
+from core.experiment import Experiment
+from core.jobs import runner
+from core.jobs.queue import Queue
+from core.results import environment
+from core.results.schema import Trial
+from core.results.store import Store
+
+ALONE = ("cpu@1", "cpu")
+"""Who contends on a machine without an accelerator: one thread against the best number of threads."""
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser's commands."""
+    parser = commands.add_parser("run", help="train one model on several devices and compare")
+    arguments.add_point(parser)
+    arguments.add_devices(parser)
+    parser.add_argument("--budget", dest="budget_s", type=float, default=60.0, help="seconds of training (default 60)")
+    arguments.add_store(parser)
+    parser.add_argument("--fresh", action="store_true", help="measure again even if the store knows the answer")
+    arguments.add_json(parser)
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what the devices took and learned; measure it first unless the store knows it."""
+    point, queue, store = arguments.point(options), Queue(), Store(options.store)
+    contenders = measuring.contenders(options.devices, queue, without=ALONE)
+    asked = Experiment(point=point, contenders=contenders, budget_s=options.budget_s)
+    known, last = environment.read(), runner.machine(queue)
+    stored = store.find(
+        asked,
+        machine_id=known.machine_id,
+        torch_version=known.torch_version,
+        device_names=last.device_names if last else {},
+    )
+    if stored and not options.fresh:
+        output.say(f"Answered from {options.store}: measured {stored[0].started_at}. Use --fresh to measure again.")
+        _show(stored, options, from_store=True)
+        return OK
+    job = measuring.follow(queue, queue.submit(asked, store, fresh=options.fresh))
+    trials = runner.rows(queue, job)
+    if trials:
+        _show(trials, options, from_store=False)
+    return OK if trials and job.state == "finished" else FAILED
+
+
+def _show(trials: Sequence[Trial], options: argparse.Namespace, *, from_store: bool) -> None:
+    if options.json:
+        output.show_json(digest.document(trials, from_store=from_store))
+    else:
+        output.show(digest.text(trials))

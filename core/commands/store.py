@@ -1,0 +1,71 @@
+"""`store`: check, import or export a folder of results."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from core.commands import FAILED, OK, arguments, output
+from core.errors import InvalidValue, StoreError
+from core.results import exchange
+from core.results.store import Store
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser's commands."""
+    parser = commands.add_parser("store", help="check, import or export a folder of results")
+    actions = parser.add_subparsers(required=True, metavar="action")
+    for name, command, what in (
+        ("check", check, "read every file and name those that are skipped"),
+        ("import", import_file, "add the rows of a parquet file from another machine"),
+        ("export", export, "write all rows into one .parquet or .csv file"),
+    ):
+        action = actions.add_parser(name, help=what)
+        if name != "check":
+            action.add_argument("file", type=Path)
+        arguments.add_store(action)
+        arguments.add_json(action)
+        action.set_defaults(command=command)
+
+
+def check(options: argparse.Namespace) -> int:
+    """Print how many rows can be read, and the name of every file that cannot."""
+    contents = Store(options.store).read()
+    skipped = [dataclasses.asdict(entry) for entry in contents.skipped]
+    if options.json:
+        output.show_json({"rows": contents.table.num_rows, "skipped": skipped, "newer": list(contents.newer)})
+    else:
+        newer = "was written by a newer version; the columns known here were read"
+        lines = [f"{contents.table.num_rows} rows in {options.store}"]
+        lines += [f"skipped {entry.name}: {entry.reason}" for entry in contents.skipped]
+        output.show("\n".join([*lines, *(f"{name} {newer}" for name in contents.newer)]))
+    return FAILED if skipped else OK
+
+
+def import_file(options: argparse.Namespace) -> int:
+    """Add the rows of a file, or say why not."""
+    report = exchange.import_file(options.file, options.file.name, Store(options.store))
+    if options.json:
+        output.show_json(dataclasses.asdict(report))
+    else:
+        output.show(f"{report.added} rows added, {report.duplicates} were there already")
+    for entry in report.refused:
+        output.say(f"{entry.name}: {entry.reason}")
+    return FAILED if report.refused else OK
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write all rows into one file."""
+    kind = options.file.suffix.lstrip(".").lower()
+    if kind not in ("parquet", "csv"):
+        raise InvalidValue("file", options.file.name, "a name that ends in .parquet or .csv")
+    table = Store(options.store).read().table
+    try:
+        options.file.write_bytes(exchange.export(table, kind))
+    except OSError as error:
+        raise StoreError(f"{options.file} cannot be written: {error.strerror}.") from error
+    if options.json:
+        output.show_json({"rows": table.num_rows, "file": str(options.file)})
+    else:
+        output.show(f"{table.num_rows} rows written to {options.file}")
+    return OK

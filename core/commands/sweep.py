@@ -1,0 +1,195 @@
+"""`sweep`: one training varied along one or several axes, and the crossover along it."""
+
+import argparse
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core import presets
+from core.answer import report, search, study
+from core.answer.outcome import Basis, Crossover
+from core.answer.study import Study
+from core.commands import FAILED, OK, arguments, crossover, measuring, output
+from core.errors import CrossoverError, InvalidValue
+from core.experiment import Contender, Point
+from core.jobs import runner
+from core.jobs.queue import Queue
+from core.results import environment
+from core.results.schema import Trial
+from core.results.store import Store, newest_answers
+from core.sweep import ADAPTIVE_PAIRS, AXES, GRID_PAIRS, SIZE_AXES, Axis, Sweep
+
+LIMITS = ("budget_s", "point_budget_s", "pairs")
+"""Fields of a sweep that are options; left out, its defaults hold."""
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser's commands."""
+    parser = commands.add_parser("sweep", help="vary one training along an axis and find where the GPU starts to win")
+    arguments.add_point(parser)
+    parser.add_argument(
+        "--axis",
+        action="append",
+        metavar="NAME[=VALUES]",
+        help=f"what is varied: {', '.join(AXES)}; several with values each (batch_size=8,16 or hidden_size=8:4096) "
+        "make a grid; left out, what the preset's tutorial varies",
+    )
+    values = parser.add_mutually_exclusive_group()
+    values.add_argument("--values", help="values of the axis: 8,16,32")
+    values.add_argument("--range", help="lowest and highest value of the axis: 8:8192")
+    parser.add_argument("--adaptive", action="store_true", help="measure only the sizes that narrow the interval")
+    arguments.add_devices(parser)
+    _add_limits(parser)
+    crossover.add_basis(parser)
+    arguments.add_store(parser)
+    parser.add_argument("--fresh", action="store_true", help="measure again even what the store knows")
+    arguments.add_json(parser)
+    parser.set_defaults(command=sweep)
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    budget = f"seconds after which no further point is begun (default {Sweep.budget_s:g})"
+    parser.add_argument("--budget", dest="budget_s", type=float, default=Sweep.budget_s, help=budget)
+    point = f"seconds that one point may take; one that needs more is skipped (default {Sweep.point_budget_s:g})"
+    parser.add_argument("--point-budget", dest="point_budget_s", type=float, default=Sweep.point_budget_s, help=point)
+    pairs = f"pairs of blocks timed at each point (default {GRID_PAIRS}, adaptive {ADAPTIVE_PAIRS})"
+    parser.add_argument("--pairs", type=int, default=Sweep.pairs, help=pairs)
+
+
+def sweep(options: argparse.Namespace) -> int:
+    """Print the points and the crossover; measure those first that the store does not know."""
+    queue, store = Queue(), Store(options.store)
+    asked = asked_for(options)
+    alone = tuple(f"cpu@{threads}" for threads in sorted({1, environment.read().cores_usable}))
+    contenders = measuring.contenders(options.devices, queue, without=alone)
+    asked = dataclasses.replace(asked, contenders=contenders)
+    stored = [] if options.fresh else _stored(asked, store, queue)
+    if stored:
+        output.say(f"Answered from {options.store}: every point is stored. Use --fresh to measure again.")
+        _show(asked, stored, options, from_store=True)
+        return OK
+    job = measuring.follow(queue, queue.submit(asked, store, fresh=options.fresh))
+    rows = runner.rows(queue, job)
+    notes = job.progress.sweep.notes if job.progress and job.progress.sweep else ()
+    if rows:
+        _show(asked, rows, options, notes=notes, state=job.state)
+    return OK if rows and job.state == "finished" else FAILED
+
+
+def asked_for(options: argparse.Namespace) -> Sweep:
+    """The sweep that the options describe, its contenders left open.
+
+    Raises:
+        InvalidValue: a value is out of range, or options contradict each other.
+    """
+    limits = {name: getattr(options, name) for name in LIMITS}
+    anyone = (Contender(), Contender(threads=1))
+    axes = _axes(options)
+    return Sweep(point=arguments.point(options), axes=axes, contenders=anyone, adaptive=options.adaptive, **limits)
+
+
+def _axes(options: argparse.Namespace) -> tuple[Axis, ...]:
+    given, values = options.axis or [], options.values or options.range
+    if not given and values is not None:
+        raise InvalidValue("axis", "", f"one of {', '.join(AXES)}, of which --values or --range give the values")
+    if not given:
+        return _axes_of_preset(options)
+    if len(given) == 1 and "=" not in given[0]:
+        if values is None:
+            raise InvalidValue("axis", given[0], "given with its values, in --values 8,16,32 or --range 8:8192")
+        if (":" in values) != (options.range is not None):
+            name, right = ("range", "8:8192") if options.range is not None else ("values", "8,16,32")
+            raise InvalidValue(name, values, f"written like {right}")
+        return (Axis.parse(_name(given[0]), values, adaptive=options.adaptive),)
+    if values is not None or not all("=" in text for text in given):
+        raise InvalidValue("axis", " ".join(given), "given with the values of each: --axis NAME=8,16 --axis NAME=1:64")
+    parts = [text.partition("=") for text in given]
+    return tuple(Axis.parse(_name(name), text, adaptive=options.adaptive) for name, _, text in parts)
+
+
+def _name(text: str) -> str:
+    """An axis may be written like the option of the same name."""
+    return text.strip().replace("-", "_")
+
+
+def _axes_of_preset(options: argparse.Namespace) -> tuple[Axis, ...]:
+    """What the tutorial varies; an adaptive sweep may choose any size between its ends."""
+    if options.preset is None:
+        raise InvalidValue("axis", "", f"one of {', '.join(AXES)}, unless a preset is given that varies one")
+    axes = presets.preset(options.preset).axes
+    if not axes:
+        raise InvalidValue("preset", options.preset, "given with an --axis, because its tutorial varies nothing")
+    if options.adaptive and len(axes) == 1:
+        values = axes[0].values
+        return (Axis.between(axes[0].name, values[0], values[-1], adaptive=True),)
+    return axes
+
+
+def _stored(asked: Sweep, store: Store, queue: Queue) -> list[Trial]:
+    """Rows of every point that is needed, in the order of points; none if one must be measured."""
+    experiments = {point: asked.experiment(point) for point in asked.points}
+    known, last = environment.read(), runner.machine(queue)
+    answers = newest_answers(
+        store.trials(experiment_id=[experiment.id for experiment in experiments.values()]),
+        experiments.values(),
+        machine_id=known.machine_id,
+        torch_version=known.torch_version,
+        device_names=last.device_names if last else {},
+    )
+    found = {point: answers[experiment.id] for point, experiment in experiments.items() if experiment.id in answers}
+    complete = _search_is_over(asked, found) if asked.adaptive else len(found) == len(experiments)
+    return [row for rows in found.values() for row in rows] if complete else []
+
+
+def _search_is_over(asked: Sweep, found: Mapping[Point, Sequence[Trial]]) -> bool:
+    """Whether an adaptive sweep that knows these points would measure no other."""
+    pair = (str(asked.contenders[0]), str(asked.contenders[-1]))
+    rows = [row for answer in found.values() for row in answer]
+    known = study.between(rows, asked.axes[0].name, pair, others=dict.fromkeys(map(asked.size, found), ""))
+    return search.next_step([asked.size(point) for point in asked.points], known).size is None
+
+
+def _answers(asked: Sweep, rows: Sequence[Trial], basis: Basis) -> list[tuple[Study, Crossover]]:
+    """Every contender against the first, along every size axis.
+
+    If this cannot be had, the measured times are shown all the same.
+    """
+    found: list[tuple[Study, Crossover]] = []
+    baseline = str(asked.contenders[0])
+    for axis in (axis.name for axis in asked.axes if axis.name in SIZE_AXES):
+        try:
+            entries = [
+                entry for entry in study.studies(rows, axis=axis) if baseline in (entry.baseline, entry.challenger)
+            ]
+            entries.sort(key=lambda entry: tuple(report.held(asked, entry).values()))
+            found += [(entry, study.crossover(entry, basis)) for entry in entries]
+        except CrossoverError as error:
+            output.say(str(error))
+    return found
+
+
+def _show(
+    asked: Sweep,
+    rows: Sequence[Trial],
+    options: argparse.Namespace,
+    *,
+    notes: Sequence[str] = (),
+    state: str = "finished",
+    from_store: bool = False,
+) -> None:
+    answers = _answers(asked, rows, options.basis or "steady")
+    if options.json:
+        facts = {"sweep_id": asked.id, **asked.to_json(), "state": state, "from_store": from_store}
+        crossovers = [
+            report.document(answer) | {"study": entry.id, "held": report.held(asked, entry)}
+            for entry, answer in answers
+        ]
+        points = report.points(asked, rows)
+        output.show_json(facts | {"points": points, "notes": list(notes), "crossovers": crossovers})
+    elif len(asked.axes) == 1 and answers:
+        output.show("\n".join(report.text(answer) for _, answer in answers))
+    else:
+        output.show(report.grid_text(asked, rows))
+        for entry, answer in answers:
+            if entry.axis == answers[0][0].axis:  # along the others too it would be a sentence for each value of each
+                output.show(f"\nWith {report.held_text(asked, entry)}: {answer.sentence}")

@@ -1,0 +1,109 @@
+"""`crossover` of a folder of results: the one study that the options leave, or the list of those that remain."""
+
+import pytest
+
+from core.experiment import Point
+from core.results.store import Store
+from tests.unit.commands.stored import CROSSING, fill, measured, sweep
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "store"
+
+
+def test_the_only_study_is_answered(command, folder):
+    fill(Store(folder), measured(sweep()))
+    done = command("crossover", "--store", folder, "--json")
+    assert (done.status, done.err) == (0, "")
+    document = done.json
+    assert (document["outcome"], document["axis"], document["basis"]) == ("crossing", "hidden_size", "steady")
+    assert document["low"] <= CROSSING <= document["high"]
+    assert len(document["study"]) == 12
+    assert len(document["sizes"]) == 7
+
+
+def test_the_text_names_both_devices_every_size_and_the_basis(command, folder):
+    fill(Store(folder), measured(sweep()))
+    lines = command("crossover", "--store", folder, "--basis", "cold_start").out.splitlines()
+    assert "Test GPU" in lines[0]
+    assert lines[2].startswith("hidden size  cpu")
+    assert len([line for line in lines if line[:1].isdigit()]) == 7
+    assert any(line.startswith("Cost basis cold_start: ") for line in lines)
+
+
+def test_several_studies_are_listed_and_each_can_be_chosen(command, folder):
+    narrow, deep = measured(sweep()), measured(sweep("depth", (1, 2, 3), point=Point(hidden_size=64)), prefix="d")
+    fill(Store(folder), narrow, deep)
+    done = command("crossover", "--store", folder)
+    assert (done.status, done.out) == (2, "")
+    first, *listed = done.err.splitlines()
+    assert first.startswith("2 studies are stored; choose one of them with --study")
+    assert ["hidden size 16 to 1,024 (7 sizes)" in line for line in listed] == [True, False]
+    assert "depth 1 to 3 (3 sizes)" in listed[1]
+    for line in listed:
+        chosen = line.split()[0]
+        assert command("crossover", "--store", folder, "--study", chosen[:10], "--json").json["study"] == chosen
+    assert command("crossover", "--store", folder, "--axis", "depth", "--json").json["axis"] == "depth"
+
+
+@pytest.mark.parametrize(
+    ("option", "left"), [(("--model", "mlp"), True), (("--dataset", "disc"), True), (("--machine", "feed"), True)]
+)
+def test_filters_leave_one_of_several(command, folder, option, left):
+    disc = sweep("depth", (2, 4, 6, 8), point=Point(dataset="disc", model="doubling-mlp", batch_size=100, depth=2))
+    elsewhere = measured(sweep(values=(16, 64, 256)), prefix="e", machine_id="feedfacecafe")
+    sweeps = {
+        "--model": [measured(disc, prefix="d"), measured(sweep())],
+        "--dataset": [measured(disc, prefix="d"), measured(sweep())],
+        "--machine": [measured(sweep()), elsewhere],
+    }[option[0]]
+    fill(Store(folder), *sweeps)
+    assert command("crossover", "--store", folder).status == 2
+    done = command("crossover", "--store", folder, *option, "--json")
+    assert done.status == 0
+    assert len(done.json["sizes"]) == {"--model": 7, "--dataset": 4, "--machine": 3}[option[0]]
+
+
+def test_devices_choose_among_the_challengers(command, folder):
+    fill(Store(folder), measured(sweep(contenders=("cpu", "cuda:0", "cuda:1"))))
+    assert command("crossover", "--store", folder).status == 2
+    done = command("crossover", "--store", folder, "--devices", "cpu,cuda:1", "--json")
+    assert done.status == 0
+    assert done.json["challenger"].startswith("cuda:1")
+    assert command("crossover", "--store", folder, "--devices", "cpu,cuda", "--json").status == 0
+    assert command("crossover", "--store", folder, "--devices", "cpu,mps").status == 1
+
+
+def test_a_store_without_two_comparable_sizes_is_said_to_have_none(command, folder):
+    empty = command("crossover", "--store", folder)
+    assert (empty.status, empty.out) == (1, "")
+    assert empty.err == f"{folder} holds no two sizes that differ in nothing else.\n"
+    fill(Store(folder), measured(sweep(values=(16,))))
+    assert command("crossover", "--store", folder, "--model", "mlp").err.endswith(" with --model mlp.\n")
+
+
+def test_parameters_are_looked_at_when_asked_for(command, folder):
+    fill(Store(folder), measured(sweep()))
+    document = command("crossover", "--store", folder, "--axis", "parameters", "--json").json
+    assert document["axis"] == "parameters"
+    assert document["sizes"][0]["size"] == Point(hidden_size=16).network.parameters
+
+
+def test_a_file_that_is_skipped_is_named(command, folder):
+    fill(Store(folder), measured(sweep()))
+    (folder / "torn.parquet").write_bytes(b"PAR1 and no more")
+    done = command("crossover", "--store", folder)
+    assert done.status == 0
+    assert "torn.parquet was skipped" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(("--axis", "neurons"), "axis is 'neurons'"), (("--devices", "cpu,gpu"), "device is 'gpu'")],
+)
+def test_words_that_it_does_not_know_are_a_usage_error(command, folder, arguments, words):
+    fill(Store(folder), measured(sweep(values=(16, 32))))
+    done = command("crossover", "--store", folder, *arguments)
+    assert done.status == 2
+    assert words in done.err

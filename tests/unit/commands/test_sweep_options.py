@@ -1,0 +1,89 @@
+"""What the options of `sweep` ask for."""
+
+import pytest
+
+from core import __main__ as command_line
+from core.commands import sweep
+from core.errors import InvalidValue
+from core.presets import preset
+
+
+def asked(*words: str):
+    return sweep.asked_for(command_line.parser().parse_args(["sweep", *words]))
+
+
+def axes(*words: str) -> dict[str, tuple[float, ...]]:
+    return {axis.name: axis.values for axis in asked(*words).axes}
+
+
+def test_values_and_ranges_give_the_same_axis_in_both_ways_of_writing():
+    assert axes("--axis", "hidden_size", "--values", "32,8,16") == {"hidden_size": (8, 16, 32)}
+    assert axes("--axis", "hidden_size=32,8,16") == {"hidden_size": (8, 16, 32)}
+    assert axes("--axis", "hidden-size", "--range", "8:64") == {"hidden_size": (8, 16, 32, 64)}
+    assert axes("--axis", "hidden_size=8:64") == {"hidden_size": (8, 16, 32, 64)}
+
+
+def test_several_axes_make_a_grid():
+    grid = asked("--axis", "hidden_size=8,16", "--axis", "batch_size=32:128", "--axis", "learning_rate=0.01")
+    assert len(grid.points) == 6
+    assert {point.learning_rate for point in grid.points} == {0.01}
+
+
+@pytest.mark.parametrize("name", ["disc", "signal", "fashion-cnn"])
+def test_a_preset_alone_asks_for_its_tutorials_own_sweep(name):
+    found = asked("--preset", name)
+    assert (found.point, found.axes) == (preset(name).point, preset(name).axes)
+    assert not found.adaptive
+
+
+def test_an_axis_replaces_the_presets_and_an_option_its_setting():
+    found = asked("--preset", "signal", "--axis", "batch_size=16,32", "--epochs", "1")
+    assert [axis.name for axis in found.axes] == ["batch_size"]
+    assert (found.point.dataset, found.point.hidden_size, found.point.epochs) == ("signal", 1_000, 1)
+
+
+def test_an_adaptive_sweep_may_choose_between_the_values_of_the_preset():
+    found = asked("--preset", "signal", "--adaptive")
+    (axis,) = found.axes
+    assert found.adaptive
+    assert (axis.values[0], axis.values[-1]) == (5, 2_000)
+    assert len(axis.values) > 20
+
+
+def test_limits_and_settings_reach_the_sweep():
+    words = ("--axis", "depth=1,2", "--pairs", "8", "--budget", "30", "--point-budget", "5", "--batch-size", "32")
+    found = asked(*words)
+    assert (found.pairs, found.budget_s, found.point_budget_s) == (8, 30.0, 5.0)
+    assert found.point.batch_size == 32
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "axis is '', which is not allowed: it must be one of hidden_size"),
+        (("--preset", "mnist-linear"), "its tutorial varies nothing"),
+        (("--values", "8,16"), "of which --values or --range give the values"),
+        (("--axis", "hidden_size"), "--values 8,16,32 or --range 8:8192"),
+        (("--axis", "hidden_size", "--values", "8:16"), "values is '8:16'"),
+        (("--axis", "hidden_size", "--range", "8,16"), "range is '8,16'"),
+        (("--axis", "hidden_size=8,16", "--values", "8"), "given with the values of each"),
+        (("--axis", "hidden_size=8,16", "--axis", "depth"), "given with the values of each"),
+        (("--axis", "hidden_size=8,16", "--axis", "hidden_size=32"), "different axes"),
+        (("--axis", "neurons=8,16"), "axis is 'neurons'"),
+        (("--axis", "hidden_size=8,many"), "hidden_size is 'many'"),
+        (("--axis", "hidden_size=0,8"), "hidden_size is 0"),
+        (("--axis", "width=1,2"), "axis is 'width'"),
+        (("--axis", "hidden_size=8,16", "--axis", "depth=1,2", "--adaptive"), "adaptive is"),
+        (("--axis", "hidden_size=8,16", "--pairs", "1"), "pairs is 1"),
+        (("--axis", "hidden_size=8,16", "--budget", "nan"), "budget_s is nan"),
+        (("--axis", "hidden_size=8,16", "--batch-size", "9999"), "batch_size is 9999"),
+        (("--preset", "disc", "--model", "cnn"), "preset is 'disc'"),
+    ],
+)
+def test_what_contradicts_itself_is_a_usage_error_before_anything_starts(command, words, sentence):
+    with pytest.raises(InvalidValue):
+        asked(*words)
+    done = command("sweep", *words)
+    assert (done.status, done.out) == (2, "")
+    assert sentence in done.err
+    assert done.err.count("\n") == 1
