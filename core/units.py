@@ -6,6 +6,9 @@ Pure text; nothing here measures or computes a statistic.
 import math
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+JUST_BELOW = 0.9995
+"""Share of a unit from which three digits round to it: 999.6 µs are 1.00 ms and not 1,000 µs."""
+
 _DECIMAL = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
@@ -25,9 +28,11 @@ def duration(seconds: float) -> str:
     if seconds >= 60:
         minutes, rest = divmod(round(seconds), 60)
         hours, minutes = divmod(minutes, 60)
-        return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+        if hours:
+            return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     for size, unit in _TIMES:
-        if seconds >= size:
+        if seconds >= size * JUST_BELOW:
             return f"{significant(seconds / size)} {unit}"
     return f"{significant(seconds / 1e-9)} ns" if seconds > 0 else "0 s"
 

@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core import units
 from core.answer.crossover import locate
 from core.answer.outcome import Crossover, Evidence, Size
 
@@ -36,8 +37,8 @@ TWICE = 3
 ENOUGH_NEAR = 4
 """Sizes measured near an end of the range that stays undecided before the search gives up."""
 
-MOST_SIZES = 40
-"""Sizes after which a search that is not content gives up."""
+MOST_UNDECIDED, MOST_SIZES = 16, 40
+"""Sizes after which a search gives up that has not found a winner on either side; and one that is not content."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +95,9 @@ class _Search:
             return self._confirm()
         if self.known.outcome == "crossing":
             return self._close_in(self.known)
+        if len(self.sizes) >= MOST_UNDECIDED:
+            noise = units.share(self.known.noise or 0.0)
+            return Step(size=None, reason=f"{len(self.sizes)} sizes decide nothing at a noise of {noise} a reading")
         return self._find_sides()
 
     def _close_in(self, known: Crossover) -> Step:

@@ -87,9 +87,16 @@ def test_where_one_device_always_wins_it_looks_at_both_ends(speedup, outcome):
 
 
 def test_equal_devices_end_the_search_without_an_answer():
-    known, _ = searched(Machine(lambda _: 1.0, noise=0.05))
-    assert answer(known).outcome in ("undecided", "crossing", "several")
-    assert len(known) <= search.MOST_SIZES
+    known, reason = searched(Machine(lambda _: 1.0, noise=0.05))
+    assert answer(known).outcome == "undecided"
+    assert len(known) <= search.MOST_UNDECIDED
+    assert "noise" in reason or "ends of the range" in reason
+
+
+def test_a_machine_that_is_too_noisy_ends_the_search_and_the_noise_is_named():
+    known, reason = searched(Machine(crossing_at(181, slope=0.2), noise=1.0))
+    assert len(known) <= search.MOST_UNDECIDED
+    assert "noise" in reason
 
 
 def test_pairs_that_were_disturbed_at_one_size_do_not_pass_for_crossings():
