@@ -17,7 +17,8 @@ def significant(value: float, digits: int = 3) -> str:
     """`value` to `digits` significant digits, without an exponent: 0.01234 → "0.0123"."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
-    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # of the rounded value: 0.9996 is 1.00
+    places = max(0, digits - 1 - exponent)
     return f"{value:,.{places}f}"
 
 
