@@ -5,31 +5,24 @@ import streamlit as st
 from core.errors import CrossoverError
 from core.jobs import runner
 from core.jobs.machine import Machine
-from pages.shared import asking, live, loaders, result, settings, state, welcome
+from pages.shared import asking, live, loaders, navigation, result, settings, state, welcome
 from pages.shared.text import plain
 
 
 def page() -> None:
     """The settings on top, what they led to below."""
+    state.enter("compare")
     st.title("Compare")
     st.caption("Train one model on several devices, side by side, and read which is faster, by how much and why.")
-    machine = _machine()
+    machine = asking.machine()
     with st.container(border=True):
         settings.panel(machine, lambda question: asking.run_button(question, machine))
     _view(machine)
 
 
-def _machine() -> Machine | None:
-    try:
-        return loaders.machine()
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return None
-
-
 def _view(machine: Machine | None) -> None:
     """The job or the run that the link names; without one, the measurement that is under way; else what to expect."""
-    match state.view() or _under_way():
+    match state.view() or asking.under_way(sweeps=False):
         case ("job", job_id):
             _job(job_id, machine)
         case ("run", run_id):
@@ -38,17 +31,13 @@ def _view(machine: Machine | None) -> None:
             welcome.draw(machine)
 
 
-def _under_way() -> tuple[str, str] | None:
-    active = [job for job in loaders.queue().jobs() if job.active]
-    if not active:
-        return None
-    state.show("job", active[0].id)
-    return "job", active[0].id
-
-
 def _job(job_id: str, machine: Machine | None) -> None:
     try:
         job = loaders.queue().job(job_id)
+        if job.experiment is None:
+            st.info("This link is to a sweep, not to a comparison.")
+            st.page_link(navigation.CROSSOVER, label="Show it in Crossover", query_params={"job": job_id})
+            return
         if job.active:
             live.draw(job)
             return

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.answer import charts
+from core.answer.charts import gallery
 from pages.shared import listing, loaders, navigation, result, state
 from pages.shared.text import plain
 
@@ -21,7 +21,7 @@ def page() -> None:
     st.caption(f"{len(shown):,} of {len(shelf.entries):,} trials")
     if shown:
         trials = [entry.trial for entry in shown]
-        spec = loaders.chart(charts.gallery, trials)
+        spec = loaders.chart(gallery.step_times, trials)
         st.vega_lite_chart(spec, width="stretch", height=result.CURVE_HEIGHT, alt="Time per step by parameters")
         listing.table(shown)
         result.downloads(trials, name="crossover-gallery")

@@ -12,6 +12,24 @@ from pages.shared import loaders, result, settings, state
 from pages.shared.text import plain
 
 
+def machine() -> Machine | None:
+    """This machine, or the sentence why it cannot be told."""
+    try:
+        return loaders.machine()
+    except CrossoverError as error:
+        st.error(plain(str(error)))
+        return None
+
+
+def under_way(*, sweeps: bool) -> tuple[state.Kind, str] | None:
+    """The oldest job that waits or runs, of sweeps or of comparisons: what a page shows that was asked nothing."""
+    active = [job for job in loaders.queue().jobs() if job.active and (job.sweep is not None) == sweeps]
+    if not active:
+        return None
+    state.show("job", active[0].id)
+    return "job", active[0].id
+
+
 def run_button(question: settings.Question, machine: Machine | None) -> None:
     """Draw what the question costs, why it cannot be asked if so, and the button that asks it."""
     if question.point:

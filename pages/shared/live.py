@@ -32,13 +32,13 @@ def draw_end(job: Job, again: Callable[[], None]) -> None:
 
     Args:
         job: ended.
-        again: called when the user wants it run again.
+        again: called when the user wants it run again; a sweep then goes on behind the points that are stored.
     """
     if job.state == "finished" and not job.message:
         return
     box = st.error if job.state in ("failed", "crashed") else st.warning
     box(plain(job.message or f"This measurement has {job.state}."))
-    continues = loaders.queue().checkpoint(job).exists()
+    continues = bool(job.trial_ids) if job.sweep else loaders.queue().checkpoint(job).exists()
     if job.state != "finished" and st.button("Run again (continues)" if continues else "Run again"):
         again()
 
@@ -49,20 +49,26 @@ def _panel(job_id: str) -> None:
     except CrossoverError as error:
         st.error(plain(str(error)))
         return
-    if not job.active:
+    if not job.active or job.experiment is None:
         st.rerun()
     st.subheader("Waiting" if job.state == "queued" else "Measuring")
-    contenders = ", ".join(map(str, job.experiment.contenders))
-    st.caption(plain(f"{settings.sentence(job.experiment.point)} · {contenders}"))
+    contenders = ", ".join(map(str, job.asked.contenders))
+    st.caption(plain(f"{settings.sentence(job.asked.point)} · {contenders}"))
     if job.state == "queued":
-        _place(job)
+        place(job)
     else:
         _progress(job.id, job.progress or Progress(phase="starting"))
+    stop_button(job)
+
+
+def stop_button(job: Job) -> None:
+    """Draw the button that ends a job."""
     st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop, args=(job.id,))
     st.caption("It goes on when this page is closed; open the page again to see it.")
 
 
-def _place(job: Job) -> None:
+def place(job: Job) -> None:
+    """Draw a waiting job's place in the queue."""
     others = [other for other in loaders.queue().jobs() if other.active and other.id < job.id]
     if others:
         st.info(f"Place {job.place} in the queue. One measurement at a time keeps the times honest; this one follows.")

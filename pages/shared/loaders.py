@@ -5,6 +5,7 @@ has to be invalidated by hand, and nothing is lost when a visitor clears the cac
 """
 
 import functools
+import hashlib
 import os
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -14,15 +15,24 @@ from typing import Any
 
 import streamlit as st
 
-from core.answer import charts, parity
+from core.answer import crossover, parity, study, timings
+from core.answer.charts import grids, runs
+from core.answer.charts import studies as study_charts
+from core.answer.charts.grids import Cell
+from core.answer.outcome import Basis, Crossover, Evidence
+from core.answer.study import Study
+from core.answer.timings import Timings
+from core.experiment import Contender, Point
 from core.jobs import runner
+from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.progress import Progress
 from core.results import exchange
 from core.results.exchange import Format
 from core.results.schema import Trial, from_table, to_table
-from core.results.store import GALLERY, RESULTS, Skipped, Store
+from core.results.store import GALLERY, RESULTS, Skipped, Store, newest_answers
+from core.sweep import Axis, Sweep
 
 RESULTS_VARIABLE = "CROSSOVER_RESULTS"
 """Environment variable that names another folder of results."""
@@ -62,6 +72,49 @@ class Shelf:
         return [entry.trial for entry in self.entries if entry.trial.run_id == run_id]
 
 
+@dataclass(frozen=True, kw_only=True)
+class SweepCost:
+    """What a sweep asks for, known before anything runs.
+
+    Attributes:
+        points: number of points, or of sizes to choose from.
+        parameters: fewest and most of a point.
+    """
+
+    points: int
+    parameters: tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What the store knows of a sweep.
+
+    Attributes:
+        rows: in the order of points, and of contenders at each.
+        complete: whether every point has its rows.
+    """
+
+    rows: tuple[Trial, ...]
+    complete: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """A crossover with what it rests on and its charts.
+
+    Attributes:
+        answer: the crossover.
+        evidence: what was timed at each size.
+        chart: finished, time against size.
+        speedup: finished, speedup against size.
+    """
+
+    answer: Crossover
+    evidence: tuple[Evidence, ...]
+    chart: dict[str, Any]
+    speedup: dict[str, Any]
+
+
 def queue() -> Queue:
     """The queue of this machine's measurements."""
     return _queue(os.environ.get(JOBS_VARIABLE, ""))
@@ -86,18 +139,89 @@ def shelf() -> Shelf:
 
 def chart(draw: Callable[[Sequence[Trial]], dict[str, Any]], trials: Sequence[Trial]) -> dict[str, Any]:
     """The finished chart that `draw`, a function of `core.answer.charts`, makes of rows."""
-    return _chart(draw.__name__, hash(tuple(trials)), draw, trials)
+    return _chart(_name(draw), hash(tuple(trials)), draw, trials)
 
 
 def confusion(trial: Trial) -> dict[str, Any]:
     """The finished confusion matrix of a trial that was tested."""
-    return _chart(charts.confusion.__name__, hash(trial), charts.confusion, trial)
+    return _chart(_name(runs.confusion), hash(trial), runs.confusion, trial)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def live_chart(job_id: str, elapsed_s: float, _progress: Progress) -> dict[str, Any]:
     """The loss curve of a running measurement; one for all who watch it."""
-    return charts.live_loss(_progress, by="seconds", kinds=_kinds())
+    return runs.live_loss(_progress, by="seconds", kinds=_kinds())
+
+
+def sweep(
+    fields: Mapping[str, Any],
+    axes: tuple[Axis, ...],
+    contenders: tuple[str, ...],
+    adaptive: bool,
+    limits: Mapping[str, float],
+) -> Sweep:
+    """The sweep that settings ask for; checking hundreds of points takes too long for every move of a slider.
+
+    Raises:
+        InvalidValue: a point of it cannot be tried.
+    """
+    return _sweep(tuple(fields.items()), axes, contenders, adaptive, tuple(limits.items()), hash(axes))
+
+
+def sweep_cost(asked: Sweep) -> SweepCost:
+    """How large a sweep is."""
+    return _sweep_cost(hash(asked), asked)
+
+
+def answers(asked: Sweep, known: Machine) -> Answers:
+    """What this machine measured of a sweep itself, with the devices and the torch that it has now."""
+    devices = tuple(sorted(known.device_names.items()))
+    this = (known.environment.machine_id, known.environment.torch_version, devices)
+    return _answers(hash(asked), _signature(results().folder), this, asked, known)
+
+
+def job_rows(job: Job) -> list[Trial]:
+    """The rows that a job has by now.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    return _job_rows(job.id, job.trial_ids, job.unsaved, job)
+
+
+def studies(trials: Sequence[Trial], axis: str) -> list[Study]:
+    """The studies along an axis that rows hold, down to a single size."""
+    return _studies(_content(trials), axis, trials)
+
+
+def recorded() -> list[Study]:
+    """Every study that the shelf holds, those with the most sizes first."""
+    shelved = shelf()
+    return _recorded(hash(tuple(entry.trial.trial_id for entry in shelved.entries)), shelved)
+
+
+def located(of: Study, basis: Basis) -> Located:
+    """The answer of a study on a cost basis, with what it rests on and its charts.
+
+    Raises:
+        CrossoverError: its rows cannot be compared.
+    """
+    return _located(of.id, of.axis, _content([row for run in of.runs for row in run]), basis, of)
+
+
+def located_timings(data: bytes, name: str) -> tuple[Timings, Located]:
+    """Somebody's own timings, the answer that they give, and its charts.
+
+    Raises:
+        CrossoverError: the file is not of the kind that is read, or a value in it is none that can be.
+    """
+    return _located_timings(hashlib.sha256(data).hexdigest(), name, data)
+
+
+def winners(cells: Sequence[Cell], axes: tuple[str, str], of: Study) -> dict[str, Any]:
+    """The finished map of a grid."""
+    kinds = (of.runs[0][0].device_kind, of.runs[0][1].device_kind)
+    return _winners(hash((tuple(cells), axes)), (of.baseline, of.challenger), kinds, cells, axes)
 
 
 def report(trial: Trial) -> dict[str, Any] | None:
@@ -148,6 +272,93 @@ def _chart(name: str, key: int, _draw: Callable[[Any], dict[str, Any]], _rows: A
     return _draw(_rows)
 
 
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _sweep(
+    fields: tuple[tuple[str, Any], ...],
+    _axes: tuple[Axis, ...],
+    contenders: tuple[str, ...],
+    adaptive: bool,
+    limits: tuple[tuple[str, float], ...],
+    axes_key: int,
+) -> Sweep:
+    first = {_axes[0].name: _axes[0].values[0]} if _axes[0].name != "parameters" else {}
+    return Sweep(
+        point=Point(**{**dict(fields), **first}),
+        axes=_axes,
+        contenders=tuple(Contender.parse(text) for text in contenders) or (Contender(),),
+        adaptive=adaptive,
+        pairs=int(dict(limits)["pairs"]),
+        budget_s=dict(limits)["budget_s"],
+        point_budget_s=dict(limits)["point_budget_s"],
+    )
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _sweep_cost(key: int, _asked: Sweep) -> SweepCost:
+    counts = [point.network.parameters for point in _asked.points]
+    return SweepCost(points=len(counts), parameters=(min(counts), max(counts)))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _answers(key: int, signature: int, this: tuple[Any, ...], _asked: Sweep, _known: Machine) -> Answers:
+    asked = [_asked.experiment(point) for point in _asked.points]
+    found = newest_answers(
+        [entry.trial for entry in shelf().entries],
+        asked,
+        machine_id=_known.environment.machine_id,
+        torch_version=_known.environment.torch_version,
+        device_names=_known.device_names,
+    )
+    rows = tuple(row for experiment in asked for row in found.get(experiment.id, ()))
+    return Answers(rows=rows, complete=all(experiment.id in found for experiment in asked))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _job_rows(job_id: str, trial_ids: tuple[str, ...], unsaved: bool, _job: Job) -> list[Trial]:
+    return runner.rows(queue(), _job)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _studies(key: int, axis: str, _trials: Sequence[Trial]) -> list[Study]:
+    return study.studies(_trials, axis=axis, least=1)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _recorded(key: int, _shelf: Shelf) -> list[Study]:
+    return study.studies([entry.trial for entry in _shelf.entries])
+
+
+@st.cache_resource(max_entries=512, show_spinner=False)
+def _located(study_id: str, axis: str, key: int, basis: Basis, _of: Study) -> Located:
+    kinds = (_of.runs[0][0].device_kind, _of.runs[0][1].device_kind)
+    return _drawn(study.crossover(_of, basis), study.evidence(_of, basis), kinds)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _located_timings(key: str, name: str, _data: bytes) -> tuple[Timings, Located]:
+    read = timings.read(_data, name)
+    found = crossover.locate(
+        read.evidence, axis="size", basis="as_given", baseline=read.baseline, challenger=read.challenger
+    )
+    return read, _drawn(found, read.evidence, None)
+
+
+def _drawn(answer: Crossover, evidence: Sequence[Evidence], kinds: tuple[str, str] | None) -> Located:
+    return Located(
+        answer=answer,
+        evidence=tuple(evidence),
+        chart=study_charts.crossover(answer, evidence, kinds=kinds),
+        speedup=study_charts.speedup(answer, kinds=kinds),
+    )
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _winners(
+    key: int, devices: tuple[str, str], kinds: tuple[str, str], _cells: Sequence[Cell], _axes: tuple[str, str]
+) -> dict[str, Any]:
+    return grids.winners(_cells, axes=_axes, devices=devices, kinds=kinds)
+
+
 @st.cache_data(max_entries=256, show_spinner=False)
 def _report(key: int, _trial: Trial) -> dict[str, Any] | None:
     return parity.classification(_trial)
@@ -156,6 +367,11 @@ def _report(key: int, _trial: Trial) -> dict[str, Any] | None:
 @st.cache_data(max_entries=16, show_spinner=False)
 def _download(key: int, kind: Format, _trials: Sequence[Trial]) -> bytes:
     return exchange.export(to_table(list(_trials)), kind)
+
+
+def _content(trials: Sequence[Trial]) -> int:
+    """Changes whenever the rows do; a row of one name changes only while it is measured."""
+    return hash(tuple((trial.trial_id, trial.outcome, len(trial.block_steps)) for trial in trials))
 
 
 def _kinds() -> dict[str, str]:
@@ -172,3 +388,8 @@ def _signature(folder: Path) -> int:
             return hash(tuple(sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)))
     except OSError:
         return 0
+
+
+def _name(draw: Callable[..., Any]) -> str:
+    """Name of a chart among all."""
+    return f"{draw.__module__}.{draw.__qualname__}"

@@ -3,6 +3,7 @@
 import streamlit as st
 
 COMPARE = "pages/lab/compare.py"
+CROSSOVER = "pages/lab/crossover.py"
 DEVICES = "pages/lab/devices.py"
 GALLERY = "pages/results/gallery.py"
 
@@ -12,6 +13,7 @@ def menu() -> dict[str, list[st.Page]]:
     return {
         "Lab": [
             st.Page(COMPARE, title="Compare", icon=":material/balance:", default=True),
+            st.Page(CROSSOVER, title="Crossover", icon=":material/timeline:", url_path="crossover"),
             st.Page(DEVICES, title="Devices", icon=":material/memory:", url_path="devices"),
         ],
         "Results": [st.Page(GALLERY, title="Gallery", icon=":material/grid_view:", url_path="gallery")],

@@ -10,7 +10,8 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer import breakdown, charts, parity, summary
+from core.answer import breakdown, parity, summary
+from core.answer.charts import runs
 from core.errors import CrossoverError, InvalidValue
 from core.experiment import Contender, Experiment, Point
 from core.results.exchange import Format
@@ -121,25 +122,25 @@ def _training(trials: Sequence[Trial]) -> None:
         return
     st.subheader("Training")
     left, right = st.columns(2, gap="medium")
-    _chart(left, charts.loss_over_time, trials, "Loss over time", "Training loss against time of training")
+    _chart(left, runs.loss_over_time, trials, "Loss over time", "Training loss against time of training")
     if any(summary.epoch_times(trial) for trial in trials if trial.block_steps):
-        _chart(right, charts.epoch_times, trials, "Time of each epoch", "Time of each epoch by device")
+        _chart(right, runs.epoch_times, trials, "Time of each epoch", "Time of each epoch by device")
     else:
         right.caption("No epoch was trained to its end.")
     with st.expander("Loss over epochs"):
         st.caption("Same weights, same batches: over epochs the curves should lie on each other.")
-        _chart(None, charts.loss_over_epochs, trials, "", "Training loss against epochs")
+        _chart(None, runs.loss_over_epochs, trials, "", "Training loss against epochs")
 
 
 def _where_the_time_goes(trials: Sequence[Trial]) -> None:
     st.subheader("Where the time goes")
     left, right = st.columns(2, gap="medium")
     if any(breakdown.parts(trial) for trial in trials):
-        _chart(left, charts.breakdown, trials, "One step", "Time per step by part")
+        _chart(left, runs.breakdown, trials, "One step", "Time per step by part")
     else:
         left.caption("No breakdown was measured.")
     if any(trial.startup_build_s is not None for trial in trials):
-        _chart(right, charts.startup, trials, "Start-up, once", "Start-up by part")
+        _chart(right, runs.startup, trials, "Start-up, once", "Start-up by part")
     for challenger in _challengers(trials):
         _say(lambda a, b: summary.break_even(a, b).sentence, trials[0], challenger)
 
@@ -191,7 +192,7 @@ def _raw(trials: Sequence[Trial]) -> None:
     if not any(trial.block_steps for trial in trials):
         return
     with st.expander("How it was measured"):
-        _chart(None, charts.blocks, trials, "Every timed block", "Time per step of every timed block")
+        _chart(None, runs.blocks, trials, "Every timed block", "Time per step of every timed block")
         for trial in trials:
             st.caption(plain(summary.epoch_check(trial)))
             parts = breakdown.parts(trial)
@@ -259,7 +260,7 @@ def _chart(
     target = place if place is not None else st
     if title:
         target.markdown(f"**{title}**")
-    height: Any = "content" if make in (charts.breakdown, charts.startup) else CURVE_HEIGHT
+    height: Any = "content" if make in (runs.breakdown, runs.startup) else CURVE_HEIGHT
     target.vega_lite_chart(loaders.chart(make, trials), width="stretch", height=height, alt=alt)
 
 

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
-CHART_MODULES = ("core.answer.charts", "core.results.exchange", "core.jobs.runner")
+CHART_MODULES = ("core.answer.charts.runs", "core.answer.charts.studies", "core.results.exchange", "core.jobs.runner")
 """What the first page imports: a second of work that is best begun before its visitor comes."""
 
 REPORT_MODULES = ("sklearn.metrics",)

@@ -19,6 +19,7 @@ from core.progress import Progress
 from core.results.environment import DeviceInfo, Environment
 from core.results.schema import Trial
 from core.results.store import Store
+from core.sweep import Sweep
 from pages.shared import loaders
 from tests import rows
 
@@ -53,10 +54,10 @@ class World:
             self.store.add(trial)
         return trials
 
-    def submit(self, experiment: Experiment = rows.EXPERIMENT) -> Job:
+    def submit(self, experiment: Experiment | Sweep = rows.EXPERIMENT) -> Job:
         return self.queue.submit(experiment, self.store)
 
-    def run(self, experiment: Experiment = rows.EXPERIMENT, progress: Progress | None = None) -> Job:
+    def run(self, experiment: Experiment | Sweep = rows.EXPERIMENT, progress: Progress | None = None) -> Job:
         """A job that is being measured, by this process."""
         self.submit(experiment)
         claimed = self.queue.claim(process.this())

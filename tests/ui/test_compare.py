@@ -7,7 +7,7 @@ import pytest
 from core.experiment import Contender, Experiment, Point
 from core.progress import ContenderProgress, Progress
 from core.results.schema import COLUMNS
-from pages.shared import settings
+from pages.shared import controls
 from tests import rows
 from tests.ui.conftest import CPU, GPU, HINT, checked, words
 
@@ -183,7 +183,7 @@ def test_the_order_of_clicking_devices_does_not_make_another_question(world, ope
 
 def stored_run(world, **changes):
     """What the store knows about the settings that a fresh page shows on a machine with a GPU."""
-    experiment = Experiment(point=settings.DEFAULTS, contenders=(Contender(), Contender(device="cuda:0")))
+    experiment = Experiment(point=controls.DEFAULTS, contenders=(Contender(), Contender(device="cuda:0")))
     return world.keep(rows.run(point=experiment.point, **changes))
 
 
@@ -340,7 +340,7 @@ def test_what_was_measured_before_a_crash_is_shown(world, open_page):
     world.has(CPU, GPU)
     trials = world.keep(rows.run(outcome="interrupted", message="Killed."))
     ids = tuple(trial.trial_id for trial in trials)
-    job = world.end(world.run(), state="crashed", message="Killed.", run_id=rows.RUN_ID, trial_ids=ids)
+    job = world.end(world.run(), state="crashed", message="Killed.", run_ids=(rows.RUN_ID,), trial_ids=ids)
     app = open_page(job=job.id)
     assert "cuda:0 (NVIDIA Test GPU) trains" in words(app)
 
@@ -352,7 +352,7 @@ def test_rows_that_the_store_refused_are_shown_with_the_reason_and_can_be_downlo
     world.queue.files(job.id).keep_unsaved(trials)
     ids = tuple(trial.trial_id for trial in trials)
     refused = {"message": "The store did not take the rows.", "unsaved": True}
-    world.end(job, state="finished", run_id=rows.RUN_ID, trial_ids=ids, **refused)
+    world.end(job, state="finished", run_ids=(rows.RUN_ID,), trial_ids=ids, **refused)
     app = open_page(job=job.id)
     assert "The store did not take the rows." in words(app)
     assert "cuda:0 (NVIDIA Test GPU) trains" in words(app)
@@ -363,7 +363,7 @@ def test_a_job_that_finished_becomes_a_link_to_its_run(world, open_page):
     world.has(CPU, GPU)
     trials = world.keep(rows.run())
     ids = tuple(trial.trial_id for trial in trials)
-    job = world.end(world.run(), state="finished", run_id=rows.RUN_ID, trial_ids=ids)
+    job = world.end(world.run(), state="finished", run_ids=(rows.RUN_ID,), trial_ids=ids)
     app = open_page(job=job.id)
     assert app.query_params["run"] in (rows.RUN_ID, [rows.RUN_ID])
     assert "job" not in app.query_params

@@ -12,6 +12,7 @@ from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
 from core import __main__ as command_line
+from core.commands import arguments
 from core.experiment import Contender, Experiment, Point
 from pages.shared import result, text
 from tests.ui.conftest import PROJECT
@@ -63,9 +64,9 @@ EXPERIMENTS = some.builds(
 def test_the_command_that_is_shown_asks_the_same_question(asked):
     words = shlex.split(result.command(asked))
     assert words[:3] == ["python", "-m", "core"]
-    options = command_line._parser().parse_args(words[3:])
+    options = command_line.parser().parse_args(words[3:])
     contenders = tuple(Contender.parse(part) for part in options.devices.split(","))
-    again = Experiment(point=command_line._point(options), contenders=contenders, budget_s=options.budget_s)
+    again = Experiment(point=arguments.point(options), contenders=contenders, budget_s=options.budget_s)
     assert again == asked
 
 

@@ -1,70 +1,25 @@
-"""Rows as charts: Vega-Lite specifications built with Altair, to be drawn by a page or written to a file.
+"""One run as charts: losses, epoch times, timed blocks, where the time goes, start-up, what was learned.
 
-One palette and one look. A device kind has one colour everywhere and never colour alone: contenders also differ in
-dash and point shape. Text takes the colours of the page's theme, the background is transparent, the width is the
-container's. Only the columns named here reach a chart. Nothing is drawn to a screen and no number is invented.
+Vega-Lite specifications built with Altair, to be drawn by a page or written to a file. Only the columns named here
+reach a chart. Nothing is drawn to a screen and no number is invented.
 """
 
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import altair as alt
-import pyarrow as pa
 
 from core.answer import summary
 from core.answer.breakdown import PARTS, parts
+from core.answer.charts import look
+from core.answer.charts.look import Row, Spec
 from core.answer.parity import confusion_rows
 from core.catalog import dataset
 from core.progress import Progress
-from core.results.schema import Trial, to_table
-
-Spec = dict[str, Any]
-Row = dict[str, Any]
-
-DEVICE_COLOURS: dict[str, str] = {
-    "cpu": "#0072B2",
-    "cuda": "#D55E00",
-    "rocm": "#CC79A7",
-    "mps": "#009E73",
-    "xpu": "#E69F00",
-}
-"""One colour a device kind, told apart with every common colour blindness (Okabe & Ito 2008)."""
-
-PART_COLOURS: dict[str, str] = {
-    "loader": "#EEDD88",
-    "transfer": "#EE8866",
-    "forward": "#77AADD",
-    "backward": "#44BB99",
-    "optimizer": "#AAAA00",
-}
-START_UP_COLOURS: dict[str, str] = {
-    "device": "#99DDFF",
-    "model": "#BBCC33",
-    "data": PART_COLOURS["transfer"],
-    "first step": "#FFAABB",
-}
-"""Parts of a whole are filled in light colours (Paul Tol's "light" scheme), so that no part looks like a device."""
-
-NEUTRAL = "#808080"
-"""Middle grey: the one colour with the same contrast to a light and a dark page."""
-
-PALEST, TINT = "#F5F5F5", 0.6
-"""A heat map goes from `PALEST` to this share of the device's colour, light enough for black figures in any theme."""
-
-DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 6], [10, 4], [1, 4], [12, 3, 3, 3])
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
-"""By the place of the contender in its experiment; as many as an experiment can have."""
-
-HEIGHT = 260
-BAR_HEIGHT = 44
-CELL = 28
-EDGE = 8
-SHORT_NAME = 3
-"""Pixels: height of a chart with axes, of a bar, of a cell; room between the outermost points and the edge.
-Class names up to `SHORT_NAME` characters fit below a cell without a slant."""
+from core.results.schema import Trial
 
 MOST_EPOCHS = 200
 MOST_BLOCKS = 1_000
@@ -81,7 +36,11 @@ def loss_over_epochs(trials: Sequence[Trial]) -> Spec:
         for trial in trials
         for step, loss in zip(trial.loss_step, trial.loss, strict=True)
     ]
-    tooltip = [_tooltip("step", "steps", ",d"), _tooltip("x", "epochs", ".2f"), _tooltip("y", "loss (nats)", ".4g")]
+    tooltip = [
+        look.tooltip("step", "steps", ",d"),
+        look.tooltip("x", "epochs", ".2f"),
+        look.tooltip("y", "loss (nats)", ".4g"),
+    ]
     return _curves(rows, _series(trials), x="epochs trained", y="training loss (nats, log scale)", tooltip=tooltip)
 
 
@@ -94,7 +53,11 @@ def loss_over_time(trials: Sequence[Trial]) -> Spec:
             summary.seconds_at(trial, trial.loss_step), trial.loss_step, trial.loss, strict=False
         )
     ]
-    tooltip = [_tooltip("step", "steps", ",d"), _tooltip("x", "seconds", ".4g"), _tooltip("y", "loss (nats)", ".4g")]
+    tooltip = [
+        look.tooltip("step", "steps", ",d"),
+        look.tooltip("x", "seconds", ".4g"),
+        look.tooltip("y", "loss (nats)", ".4g"),
+    ]
     return _curves(
         rows,
         _series(trials),
@@ -126,7 +89,7 @@ def live_loss(
         )
     ]
     title = "steps" if by == "steps" else "time of training, start-up apart (s)"
-    tooltip = [_tooltip("step", "steps", ",d"), _tooltip("y", "loss (nats)", ".4g")]
+    tooltip = [look.tooltip("step", "steps", ",d"), look.tooltip("y", "loss (nats)", ".4g")]
     return _curves(rows, series, x=title, y="training loss (nats, log scale)", tooltip=tooltip)
 
 
@@ -134,14 +97,14 @@ def epoch_times(trials: Sequence[Trial]) -> Spec:
     """Time of each epoch, one curve a trial; above `MOST_EPOCHS` epochs the median of neighbours with their range."""
     times = {trial.trial_id: summary.epoch_times(trial) for trial in trials}
     size = _group_size(max(map(len, times.values()), default=0), MOST_EPOCHS)
-    unit, scale = _unit(itertools.chain.from_iterable(times.values()))
+    unit, scale = look.unit_of(itertools.chain.from_iterable(times.values()))
     rows = [
         _grouped(trial, list(enumerate(times[trial.trial_id], 1))[at : at + size], scale)
         for trial in trials
         for at in range(0, len(times[trial.trial_id]), size)
     ]
     of = "time per epoch" if size == 1 else f"median time per epoch of every {size}"
-    tooltip = [_tooltip("x", "epoch", ",d"), _tooltip("y", f"time ({unit})", ".4g")]
+    tooltip = [look.tooltip("x", "epoch", ",d"), look.tooltip("y", f"time ({unit})", ".4g")]
     y = f"{of} ({unit}, log scale)"
     return _curves(rows, _series(trials), x="epoch", y=y, tooltip=tooltip, grouped=size > 1, whole=True)
 
@@ -152,14 +115,14 @@ def blocks(trials: Sequence[Trial]) -> Spec:
     Above `MOST_BLOCKS` points the median of neighbouring blocks with their range.
     """
     size = _group_size(sum(len(trial.block_steps) for trial in trials), MOST_BLOCKS)
-    unit, scale = _unit(time for trial in trials for time in trial.step_s)
+    unit, scale = look.unit_of(time for trial in trials for time in trial.step_s)
     rows = [
         _grouped(trial, list(zip(trial.block_pair, trial.step_s, strict=True))[at : at + size], scale)
         for trial in trials
         for at in range(0, len(trial.block_steps), size)
     ]
     of = "time per step" if size == 1 else f"median time per step of every {size} blocks"
-    tooltip = [_tooltip("x", "pair", ",d"), _tooltip("y", f"time per step ({unit})", ".4g")]
+    tooltip = [look.tooltip("x", "pair", ",d"), look.tooltip("y", f"time per step ({unit})", ".4g")]
     return _curves(
         rows,
         _series(trials),
@@ -174,7 +137,7 @@ def blocks(trials: Sequence[Trial]) -> Spec:
 def breakdown(trials: Sequence[Trial]) -> Spec:
     """Where the time of a step goes: stacked bars of the parts timed apart, a tick at the undisturbed step."""
     known = [found for found in map(parts, trials) if found is not None]
-    unit, scale = _unit(itertools.chain.from_iterable((of.sum_s, of.step_s) for of in known))
+    unit, scale = look.unit_of(itertools.chain.from_iterable((of.sum_s, of.step_s) for of in known))
     rows = [
         {
             "contender": of.contender,
@@ -191,16 +154,16 @@ def breakdown(trials: Sequence[Trial]) -> Spec:
     tick = (
         alt.Chart()
         .transform_filter("datum.rank == 0")
-        .mark_tick(color=NEUTRAL, thickness=4, size=BAR_HEIGHT)
+        .mark_tick(color=look.NEUTRAL, thickness=4, size=look.BAR_HEIGHT)
         .encode(
             x=alt.X("step:Q"),
             y=contenders,
-            tooltip=[_tooltip("contender", "device"), _tooltip("step", f"undisturbed step ({unit})", ".4g")],
+            tooltip=[look.tooltip("contender", "device"), look.tooltip("step", f"undisturbed step ({unit})", ".4g")],
         )
     )
     title = [f"time per step ({unit})", "grey tick: the undisturbed step"]
-    bars = _bars(title=title, colours=PART_COLOURS, unit=unit, y=contenders)
-    return _finished(alt.layer(bars, tick), rows, height=alt.Step(BAR_HEIGHT))
+    bars = _bars(title=title, colours=look.PART_COLOURS, unit=unit, y=contenders)
+    return look.finished(alt.layer(bars, tick), rows, height=alt.Step(look.BAR_HEIGHT))
 
 
 def startup(trials: Sequence[Trial]) -> Spec:
@@ -208,7 +171,7 @@ def startup(trials: Sequence[Trial]) -> Spec:
     times = {
         trial.contender: dict(
             zip(
-                START_UP_COLOURS,
+                look.START_UP_COLOURS,
                 (
                     trial.startup_device_s,
                     trial.startup_build_s,
@@ -220,7 +183,7 @@ def startup(trials: Sequence[Trial]) -> Spec:
         )
         for trial in trials
     }
-    unit, scale = _unit(s for of in times.values() for s in of.values() if s is not None)
+    unit, scale = look.unit_of(s for of in times.values() for s in of.values() if s is not None)
     rows = [
         {
             "contender": contender,
@@ -234,8 +197,8 @@ def startup(trials: Sequence[Trial]) -> Spec:
         if seconds is not None
     ]
     contenders = alt.Y("contender:N", sort=None, title=None)
-    bars = _bars(title=f"start-up ({unit})", colours=START_UP_COLOURS, unit=unit, y=contenders)
-    return _finished(bars, rows, height=alt.Step(BAR_HEIGHT))
+    bars = _bars(title=f"start-up ({unit})", colours=look.START_UP_COLOURS, unit=unit, y=contenders)
+    return look.finished(bars, rows, height=alt.Step(look.BAR_HEIGHT))
 
 
 def confusion(trial: Trial) -> Spec:
@@ -246,12 +209,16 @@ def confusion(trial: Trial) -> Spec:
         for label, row in enumerate(confusion_rows(trial))
         for answer, items in enumerate(row)
     ]
-    colours = [PALEST, _mixed(PALEST, DEVICE_COLOURS[trial.device_kind], TINT)]
-    slant = 0 if max(map(len, names)) <= SHORT_NAME else -45
+    colours = [look.PALEST, look.mixed(look.PALEST, look.DEVICE_COLOURS[trial.device_kind], look.TINT)]
+    slant = 0 if max(map(len, names)) <= look.SHORT_NAME else -45
     base = alt.Chart().encode(
         x=alt.X("predicted:N", sort=names, title="predicted class", axis=alt.Axis(labelAngle=slant)),
         y=alt.Y("true:N", sort=names, title="true class"),
-        tooltip=[_tooltip("true", "true class"), _tooltip("predicted", "predicted"), _tooltip("items", "items", ",d")],
+        tooltip=[
+            look.tooltip("true", "true class"),
+            look.tooltip("predicted", "predicted"),
+            look.tooltip("items", "items", ",d"),
+        ],
     )
     # Errors are few beside right answers: a square root lets them show.
     scale = alt.Scale(type="sqrt", range=colours, domainMin=0)
@@ -260,66 +227,7 @@ def confusion(trial: Trial) -> Spec:
     faint = alt.condition("datum.items == 0", alt.value(0.3), alt.value(1.0))
     text = alt.Text("items:Q", format=",d")
     figures = base.mark_text(color="black", fontSize=11).encode(text=text, opacity=faint)
-    return _finished(alt.layer(cells, figures), rows, height=alt.Step(CELL))
-
-
-GALLERY_COLUMNS = (
-    "trial_id",
-    "started_at",
-    "contender",
-    "device_kind",
-    "device_name",
-    "dataset",
-    "model",
-    "parameters",
-    "batch_size",
-    "block_steps",
-    "block_begin_ns",
-    "block_end_ns",
-)
-
-
-def gallery(trials: pa.Table | Sequence[Trial]) -> Spec:
-    """Median time per step against parameters, one point a trial; trials without timed blocks have no point.
-
-    Args:
-        trials: rows, or a table that has `GALLERY_COLUMNS`.
-    """
-    table = trials if isinstance(trials, pa.Table) else to_table(list(trials))
-    timed = [row | {"step": _median_step_s(row)} for row in table.select(GALLERY_COLUMNS).to_pylist()]
-    unit, scale = _unit(row["step"] for row in timed)
-    shown = [name for name in GALLERY_COLUMNS if not name.startswith("block_")]
-    rows = [{**{name: row[name] for name in shown}, "step": row["step"] * scale} for row in timed if row["step"] > 0]
-    kinds = [kind for kind in DEVICE_COLOURS if any(row["device_kind"] == kind for row in rows)]
-    places = [list(DEVICE_COLOURS).index(kind) for kind in kinds]
-    legend = alt.Legend(orient="top", title="device kind")
-    chart = (
-        alt.Chart()
-        .mark_point(filled=True, size=60, opacity=0.8)
-        .encode(
-            x=alt.X("parameters:Q", title="parameters (log scale)", scale=_log(), axis=alt.Axis(format="~s")),
-            y=alt.Y("step:Q", title=f"time per step ({unit}, log scale)", scale=_log()),
-            color=alt.Color(
-                "device_kind:N",
-                scale=alt.Scale(domain=kinds, range=[DEVICE_COLOURS[kind] for kind in kinds]),
-                legend=legend,
-            ),
-            shape=alt.Shape(
-                "device_kind:N", scale=alt.Scale(domain=kinds, range=[SHAPES[place] for place in places]), legend=legend
-            ),
-            tooltip=[
-                _tooltip("device_name", "device"),
-                _tooltip("contender", "contender"),
-                _tooltip("dataset", "dataset"),
-                _tooltip("model", "model"),
-                _tooltip("parameters", "parameters", ",d"),
-                _tooltip("batch_size", "batch size", ",d"),
-                _tooltip("step", f"time per step ({unit})", ".4g"),
-                _tooltip("started_at", "measured"),
-            ],
-        )
-    )
-    return _finished(chart, rows, height=HEIGHT)
+    return look.finished(alt.layer(cells, figures), rows, height=alt.Step(look.CELL))
 
 
 def _curves(
@@ -339,21 +247,21 @@ def _curves(
     key = alt.Legend(orient="top", title=None, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0 if pointed else 2)
     ticks = alt.Axis(tickMinStep=1, format=",d") if whole else alt.Axis()
     base = alt.Chart().encode(
-        x=alt.X("x:Q", title=x, axis=ticks, scale=alt.Scale(zero=False, nice=False, padding=EDGE)),
-        y=alt.Y("y:Q", title=_counting_left_out(y, len(rows) - len(drawn)), scale=_log()),
-        color=_by_contender(alt.Color, series, [DEVICE_COLOURS[kind] for kind in series.values()], key),
-        tooltip=[_tooltip("contender", "device"), *tooltip],
+        x=alt.X("x:Q", title=x, axis=ticks, scale=alt.Scale(zero=False, nice=False, padding=look.EDGE)),
+        y=alt.Y("y:Q", title=look.counting_left_out(y, len(rows) - len(drawn)), scale=look.log()),
+        color=_by_contender(alt.Color, series, [look.DEVICE_COLOURS[kind] for kind in series.values()], key),
+        tooltip=[look.tooltip("contender", "device"), *tooltip],
     )
     layers = []
     if grouped:
         layers.append(base.mark_rule(opacity=0.4).encode(y="low:Q", y2="high:Q"))
     if line:
-        dash = _by_contender(alt.StrokeDash, series, DASHES, None if pointed else key)
+        dash = _by_contender(alt.StrokeDash, series, look.DASHES, None if pointed else key)
         layers.append(base.mark_line(strokeWidth=2).encode(strokeDash=dash))
     if pointed:
         points = base.mark_point(filled=True, size=40, opacity=0.9)
-        layers.append(points.encode(shape=_by_contender(alt.Shape, series, SHAPES, key)))
-    return _finished(alt.layer(*layers), drawn, height=HEIGHT)
+        layers.append(points.encode(shape=_by_contender(alt.Shape, series, look.SHAPES, key)))
+    return look.finished(alt.layer(*layers), drawn, height=look.HEIGHT)
 
 
 def _by_contender(
@@ -369,35 +277,21 @@ def _bars(*, title: str | list[str], colours: Mapping[str, str], unit: str, y: a
     scale = alt.Scale(domain=list(colours), range=list(colours.values()))
     chart: alt.Chart = (
         alt.Chart()
-        .mark_bar(size=BAR_HEIGHT // 2)
+        .mark_bar(size=look.BAR_HEIGHT // 2)
         .encode(
             x=alt.X("time:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5)),
             y=y,
             color=alt.Color("part:N", scale=scale, legend=alt.Legend(orient="top", title=None, columns=3)),
             order=alt.Order("rank:Q"),
             tooltip=[
-                _tooltip("contender", "device"),
-                _tooltip("part", "part"),
-                _tooltip("time", f"time ({unit})", ".4g"),
-                _tooltip("share", "share", ".1%"),
+                look.tooltip("contender", "device"),
+                look.tooltip("part", "part"),
+                look.tooltip("time", f"time ({unit})", ".4g"),
+                look.tooltip("share", "share", ".1%"),
             ],
         )
     )
     return chart
-
-
-def _finished(chart: alt.Chart | alt.LayerChart | alt.FacetChart, rows: list[Row], *, height: int | alt.Step) -> Spec:
-    """The specification in the common look, with its rows inline.
-
-    Altair is not given the rows: it would want a data frame, and refuse more than 5,000. It puts a placeholder where
-    data are missing, which is taken out again.
-    """
-    framed = chart.properties(width="container", height=height, background="transparent")
-    spec: Spec = framed.configure_view(stroke=None).to_dict()
-    for part in (spec, *spec.get("layer", ())):
-        part.pop("data", None)
-        part.pop("datasets", None)
-    return {**spec, "data": {"values": rows}}
 
 
 def _series(trials: Sequence[Trial]) -> dict[str, str]:
@@ -417,37 +311,3 @@ def _grouped(trial: Trial, group: Sequence[tuple[int, float]], scale: float) -> 
 
 def _group_size(count: int, most: int) -> int:
     return max(1, math.ceil(count / most))
-
-
-def _tooltip(field: str, title: str, number: str = "") -> alt.Tooltip:
-    return alt.Tooltip(f"{field}:Q", title=title, format=number) if number else alt.Tooltip(f"{field}:N", title=title)
-
-
-def _log() -> alt.Scale:
-    return alt.Scale(type="log", nice=False, padding=EDGE)
-
-
-def _counting_left_out(title: str, number: int) -> str | list[str]:
-    """An axis title that also says how many values a log scale could not show."""
-    return [title, f"{number} not above 0 or not finite: not drawn"] if number else title
-
-
-def _unit(seconds: Iterable[float]) -> tuple[str, float]:
-    """The unit in which the largest of these times reads well, and how many of it a second has."""
-    largest = max((s for s in seconds if math.isfinite(s)), default=1.0)
-    if largest >= 1:
-        return "s", 1.0
-    return ("ms", 1e3) if largest >= 1e-3 else ("µs", 1e6)
-
-
-def _median_step_s(row: Mapping[str, Any]) -> float:
-    """Median seconds a step of a table's row, 0 if no block was timed."""
-    readings = zip(row["block_begin_ns"], row["block_end_ns"], row["block_steps"], strict=True)
-    times: list[float] = [(end - begin) / 1e9 / steps for begin, end, steps in readings]
-    return statistics.median(times or [0.0])
-
-
-def _mixed(first: str, second: str, share: float) -> str:
-    """`share` of the second colour in the first, both as #RRGGBB."""
-    pairs = ((int(first[at : at + 2], 16), int(second[at : at + 2], 16)) for at in (1, 3, 5))
-    return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in pairs)

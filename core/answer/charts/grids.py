@@ -1,0 +1,124 @@
+"""A grid of two axes as a map, each cell in the colour of the device that is faster there.
+
+Colour is never all: a cell that is too close is hatched, and where there is room each has its speedup in figures.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from core import units
+from core.answer.charts import look
+from core.answer.charts.look import Row, Spec
+from core.answer.summary import Verdict
+from core.sweep import AXES
+
+MOST_FIGURES = 8
+CELL_HEIGHT, FIGURE_WIDTH = 36, 40
+"""Columns of a map that have room for a figure at any width; beyond, the cell must be `FIGURE_WIDTH` pixels wide."""
+
+GREY = "#BBBBBB"
+"""Of a cell without a figure."""
+
+HATCH = ((0.0, 0.5, 0.5, 0.0), (0.0, 1.0, 1.0, 0.0), (0.5, 1.0, 1.0, 0.5))
+"""Lines across a cell (x, y, x2, y2 as shares of it) that mark it as too close."""
+
+HATCHED, MISSING = "too close (hatched)", "not measured"
+"""What stands in place of a winner."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One point of a grid of two axes.
+
+    Attributes:
+        x: value on the first axis.
+        y: value on the second.
+        verdict: as in `core.answer.summary`.
+        speedup: baseline over challenger; None if not known.
+        reason: why there is no winner; empty where there is one.
+    """
+
+    x: float
+    y: float
+    verdict: Verdict
+    speedup: float | None = None
+    reason: str = ""
+
+
+def winners(
+    cells: Sequence[Cell], *, axes: tuple[str, str], devices: tuple[str, str], kinds: tuple[str, str] | None = None
+) -> Spec:
+    """Map of two axes, each cell in the colour of the faster device, hatched where the two are too close.
+
+    Args:
+        cells: one for each point of the grid.
+        axes: what is varied from left to right, and upwards.
+        devices: baseline and challenger, for people.
+        kinds: their device kinds; without them a device is taken for what its name says.
+    """
+    rows = [_cell_row(cell, devices) for cell in cells]
+    fills = {
+        **dict(zip(devices, _tints(look.kinds_of(devices, kinds)), strict=True)),
+        HATCHED: look.PALEST,
+        MISSING: GREY,
+    }
+    present = [name for name in fills if any(row["winner"] == name for row in rows)]
+    x = alt.X(
+        "x:O", title=AXES.get(axes[0], axes[0]), axis=alt.Axis(labelExpr=look.COMPACT, labelAngle=0, labelOverlap=True)
+    )
+    y = alt.Y("y:O", title=AXES.get(axes[1], axes[1]), sort="descending", axis=alt.Axis(labelExpr=look.COMPACT))
+    legend = look.legend(present, symbolType="square", symbolStrokeColor=look.NEUTRAL, symbolStrokeWidth=1)
+    tooltip = [
+        look.tooltip("x", AXES.get(axes[0], axes[0])),
+        look.tooltip("y", AXES.get(axes[1], axes[1])),
+        look.tooltip("winner", "faster"),
+        look.tooltip("figure", f"speedup of {look.short(devices[1])}"),
+        look.tooltip("reason", "reason"),
+    ]
+    base = alt.Chart().encode(x=x, y=y, tooltip=tooltip)
+    scale = alt.Scale(domain=present, range=[fills[name] for name in present])
+    rects = base.mark_rect(stroke="white", strokeWidth=1).encode(
+        color=alt.Color("winner:N", scale=scale, legend=legend)
+    )
+    close = [_hatch(base.transform_filter(f"datum.winner == '{HATCHED}'"), line) for line in HATCH]
+    # Black is right in every theme, since the cell below it is always light.
+    columns = len({cell.x for cell in cells})
+    room = 1.0 if columns <= MOST_FIGURES else {"expr": f"width > {columns * FIGURE_WIDTH} ? 1 : 0"}
+    figures = base.mark_text(color="black", fontSize=11, opacity=room).encode(text=alt.Text("text:N"))
+    return look.finished(alt.layer(rects, *close, figures), rows, height=alt.Step(CELL_HEIGHT))
+
+
+def _tints(kinds: tuple[str, str]) -> list[str]:
+    """The devices' colours, light enough for black figures; further apart where both are of one kind."""
+    second = look.TINT if kinds[0] != kinds[1] else look.TINT / 3
+    shares = zip(kinds, (look.TINT, second), strict=True)
+    return [look.mixed(look.PALEST, look.DEVICE_COLOURS.get(kind, look.NEUTRAL), share) for kind, share in shares]
+
+
+def _cell_row(cell: Cell, devices: tuple[str, str]) -> Row:
+    speedup = cell.speedup
+    if speedup is None:
+        return {"x": cell.x, "y": cell.y, "winner": MISSING, "figure": "—", "text": "✕", "reason": cell.reason}
+    decided = cell.verdict in ("gpu_faster", "cpu_faster")
+    return {
+        "x": cell.x,
+        "y": cell.y,
+        "winner": devices[speedup > 1] if decided else HATCHED if cell.verdict == "too_close" else MISSING,
+        "figure": units.ratio(speedup),
+        "text": f"{speedup:.2f}×" if speedup < 10 else f"{speedup:.0f}×",
+        "reason": cell.reason or "—",
+    }
+
+
+def _hatch(cells: alt.Chart, line: tuple[float, float, float, float]) -> alt.Chart:
+    """A line across each cell; shares of the cell, since its width is the window's."""
+    x, y, x2, y2 = line
+    hatched: alt.Chart = cells.mark_rule(color=look.NEUTRAL, strokeWidth=1).encode(
+        x=alt.X("x:O", bandPosition=x),
+        y=alt.Y("y:O", bandPosition=y, sort="descending"),
+        x2=alt.X2("x", bandPosition=x2),
+        y2=alt.Y2("y", bandPosition=y2),
+    )
+    return hatched

@@ -1,0 +1,196 @@
+"""The one look of every chart: palette, scales, tooltips, and the frame in which it fits any page and theme.
+
+A device kind has one colour everywhere and never colour alone: contenders also differ in dash and point shape. Text
+takes the colours of the page's theme, the background is transparent, the width is the container's. Knows no row.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import altair as alt
+
+from core import units
+
+Spec = dict[str, Any]
+Row = dict[str, Any]
+
+DEVICE_COLOURS: dict[str, str] = {
+    "cpu": "#0072B2",
+    "cuda": "#D55E00",
+    "rocm": "#CC79A7",
+    "mps": "#009E73",
+    "xpu": "#E69F00",
+}
+"""One colour a device kind, told apart with every common colour blindness (Okabe & Ito 2008)."""
+
+PART_COLOURS: dict[str, str] = {
+    "loader": "#EEDD88",
+    "transfer": "#EE8866",
+    "forward": "#77AADD",
+    "backward": "#44BB99",
+    "optimizer": "#AAAA00",
+}
+START_UP_COLOURS: dict[str, str] = {
+    "device": "#99DDFF",
+    "model": "#BBCC33",
+    "data": PART_COLOURS["transfer"],
+    "first step": "#FFAABB",
+}
+"""Parts of a whole are filled in light colours (Paul Tol's "light" scheme), so that no part looks like a device."""
+
+NEUTRAL = "#808080"
+"""Middle grey: the one colour with the same contrast to a light and a dark page."""
+
+PALEST, TINT = "#F5F5F5", 0.6
+"""A heat map goes from `PALEST` to this share of the device's colour, light enough for black figures in any theme."""
+
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 6], [10, 4], [1, 4], [12, 3, 3, 3])
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
+"""By the place of the contender in its experiment; as many as an experiment can have."""
+
+HEIGHT = 260
+BAR_HEIGHT = 44
+CELL = 28
+EDGE = 8
+SHORT_NAME = 3
+"""Pixels: height of a chart with axes, of a bar, of a cell; room between the outermost points and the edge.
+Class names up to `SHORT_NAME` characters fit below a cell without a slant."""
+
+ROOM, SMALLEST_ROOM = 0.04, 1.15
+"""Room between the outermost values of a log scale and its ends, as a share of its length, and at least this factor."""
+
+COMPACT = "datum.value >= 1e4 && datum.value % 1000 == 0 ? format(datum.value, '.3~s') : format(datum.value, ',~r')"
+"""Expression that writes a size in as few characters as there is room for."""
+
+MOST_DECADES, FEWEST_TICKS = 3, 3
+"""Powers of ten up to which a log scale has ticks between them too, and ticks below which it finds its own."""
+
+SHADE = 0.3
+"""White in the colour of a second device of one kind; with it both have enough contrast on a light and a dark page."""
+
+LEGEND_LETTERS, SYMBOL_LETTERS, LEGEND_LIMIT = 48, 4, 330
+"""Letters in one row of a legend at the narrowest width, those that a symbol takes, and pixels of the longest name."""
+
+
+def finished(chart: alt.Chart | alt.LayerChart | alt.FacetChart, rows: list[Row], *, height: int | alt.Step) -> Spec:
+    """The specification in the common look, with its rows inline.
+
+    Altair is not given the rows: it would want a data frame, and refuse more than 5,000. It puts a placeholder where
+    data are missing, which is taken out again.
+    """
+    framed = chart.properties(width="container", height=height, background="transparent")
+    spec: Spec = framed.configure_view(stroke=None).to_dict()
+    for part in (spec, *spec.get("layer", ())):
+        part.pop("data", None)
+        part.pop("datasets", None)
+    return {**spec, "data": {"values": rows}}
+
+
+def tooltip(field: str, title: str, number: str = "") -> alt.Tooltip:
+    """One line of a tooltip; with a number's format the field is a number, else a name."""
+    return alt.Tooltip(f"{field}:Q", title=title, format=number) if number else alt.Tooltip(f"{field}:N", title=title)
+
+
+def log(values: Iterable[float] = ()) -> alt.Scale:
+    """A log scale; over all of `values`, with room at both ends, also where they are one and the same."""
+    known = [value for value in values if 0 < value < math.inf]
+    if not known:
+        return alt.Scale(type="log", nice=False, padding=EDGE)
+    low, high = min(known), max(known)
+    room = max((high / low) ** ROOM, SMALLEST_ROOM)
+    return alt.Scale(type="log", nice=False, domain=[low / room, high * room])
+
+
+def ticks(values: Iterable[float]) -> Any:
+    """Round values for a log scale over `values`, as many as can be read; `Undefined` where Vega chooses better."""
+    known = [value for value in values if 0 < value < math.inf]
+    low, high = (min(known), max(known)) if known else (1.0, 1.0)
+    if low == high and known:
+        return [low]
+    decades = math.log10(high / low)
+    steps = (1, 2, 3, 5, 7) if decades < 1 else (1, 2, 5) if decades <= MOST_DECADES else (1,)
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+    found = [step * 10.0**power for power in powers for step in steps]
+    room = max((high / low) ** ROOM, SMALLEST_ROOM)
+    within = [round(value, 12) for value in found if low / room <= value <= high * room]
+    return within if len(within) >= FEWEST_TICKS else alt.Undefined
+
+
+def compact(value: float, *, shorten_from: float = 10_000) -> str:
+    """A size in as few characters as an axis has room for: 410,337 → "410k", 1,234 → "1,234"."""
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= max(shorten_from, size * 0.9995):
+            return _trimmed(value / size) + letter
+    return _trimmed(value)
+
+
+def span(low: float, high: float) -> str:
+    """Two sizes as an interval, both in the same way: "8k–13k", "190–240"."""
+    shorten_from = 1_000 if high >= 10_000 else 10_000
+    return f"{compact(low, shorten_from=shorten_from)}–{compact(high, shorten_from=shorten_from)}"
+
+
+def kinds_of(devices: tuple[str, str], kinds: tuple[str, str] | None) -> tuple[str, str]:
+    """Device kinds of two devices; where they are not known, what the names tell, or else a CPU and a GPU."""
+    if kinds is not None:
+        return kinds
+    first, second = (_kind(name) for name in devices)
+    return first or "cpu", second or "cuda"
+
+
+def _kind(name: str) -> str:
+    """Device kind that a name tells of, empty if none."""
+    start = name.lower()
+    found = next((kind for kind in DEVICE_COLOURS if start.startswith(kind)), "")
+    return found or ("cuda" if "gpu" in start else "")
+
+
+def short(name: str) -> str:
+    """The contender without what is known of it: `cuda:0 (NVIDIA H200)` → `cuda:0`."""
+    return name.partition(" (")[0]
+
+
+def colours(kinds: Sequence[str]) -> list[str]:
+    """A colour for each of several devices by their kinds; the second of one kind has a lighter shade of it."""
+    found = []
+    for place, kind in enumerate(kinds):
+        colour = DEVICE_COLOURS.get(kind, NEUTRAL)
+        found.append(mixed(colour, "#FFFFFF", min(0.6, SHADE * kinds[:place].count(kind))))
+    return found
+
+
+def legend(names: Sequence[str], *, orient: Literal["top", "bottom"] = "top", **options: Any) -> alt.Legend:
+    """A legend that stays within a narrow window: as many names beside each other as fit there."""
+    widths = [len(name) + SYMBOL_LETTERS for name in names]
+    fits = (
+        count
+        for count in range(len(names), 1, -1)
+        if sum(max(widths[place::count]) for place in range(count)) <= LEGEND_LETTERS
+    )
+    return alt.Legend(orient=orient, title=None, columns=next(fits, 1), labelLimit=LEGEND_LIMIT, **options)
+
+
+def counting_left_out(title: str, number: int) -> str | list[str]:
+    """An axis title that also says how many values a log scale could not show."""
+    return [title, f"{number} not above 0 or not finite: not drawn"] if number else title
+
+
+def unit_of(seconds: Iterable[float]) -> tuple[str, float]:
+    """The unit in which the largest of these times reads well, and how many of it a second has."""
+    largest = max((s for s in seconds if math.isfinite(s)), default=1.0)
+    if largest >= 1:
+        return "s", 1.0
+    return ("ms", 1e3) if largest >= 1e-3 else ("µs", 1e6)
+
+
+def mixed(first: str, second: str, share: float) -> str:
+    """`share` of the second colour in the first, both as #RRGGBB."""
+    pairs = ((int(first[at : at + 2], 16), int(second[at : at + 2], 16)) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in pairs)
+
+
+def _trimmed(value: float) -> str:
+    """To three significant digits, without zeros at the end of a fraction."""
+    shown = units.significant(value)
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown

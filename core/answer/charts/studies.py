@@ -1,0 +1,407 @@
+"""A study as charts: time against size with its crossover, and the speedup at each size.
+
+Draws what `core.answer.crossover` found and the readings that it rests on; computes medians and ranges of readings for
+the eye alone, never a verdict. Devices differ in colour, dash and shape; what is shaded has its name in the legend.
+"""
+
+import json
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import altair as alt
+
+from core import units
+from core.answer.charts import look
+from core.answer.charts.look import Row, Spec
+from core.answer.outcome import Basis, Crossing, Crossover, Evidence, Size
+from core.answer.summary import TIE
+from core.sweep import AXES
+
+TIMED: dict[Basis, str] = {
+    "steady": "time per step",
+    "with_transfer": "time per step, copying the data included",
+    "cold_start": "time per step, start-up included",
+    "as_given": "time",
+}
+"""What a reading is, by cost basis."""
+
+MOST_READINGS = 1_000
+"""Raw readings on one chart; beyond, browsers draw slowly. Those that are left out are counted at the axis."""
+
+MOST_MARKED = 60
+"""Sizes of one curve before its points are left out and the line stands alone."""
+
+HEIGHT, SPEEDUP_HEIGHT = 460, 380
+"""Pixels of a chart, with its axes and legends: what is given to a page is the height of the whole."""
+
+INTERVAL, TIED = "95 % interval of the crossover", "difference within ±10 %"
+"""What is shaded, with its name in the legend."""
+
+ZONE_FILLS = {INTERVAL: "rgba(128, 128, 128, 0.4)", TIED: "rgba(128, 128, 128, 0.16)"}
+BAND_OPACITY = 0.2
+
+CROSS = "M-1,-1L1,1M-1,1L1,-1"
+"""The mark at a size that could not be timed, as a path."""
+
+EDGE_SHARE = 0.2
+"""Share of the width at either end in which a label is aligned inwards, so that it is not cut."""
+
+SECONDS = (
+    "datum.value >= 1 ? format(datum.value, ',~r') + ' s' : "
+    "replace(format(datum.value, '~s'), regexp('([a-zµ]*)$'), ' $1s')"
+)
+"""Expression that writes a tick in the unit that suits it."""
+
+CLOSE, UNDECIDED = "too close", "not decided"
+"""What stands in place of a winner."""
+
+
+def crossover(answer: Crossover, pairs: Sequence[Evidence], *, kinds: tuple[str, str] | None = None) -> Spec:
+    """Time against size of both devices: every reading, medians, their noise, and where the faster one changes.
+
+    Args:
+        answer: what was found.
+        pairs: the readings behind it.
+        kinds: device kinds of baseline and challenger; without them a device is taken for what its name says.
+    """
+    shown = [entry for entry in pairs if 0 < entry.size < math.inf]
+    readings, of = _readings(answer, shown)
+    medians = [row for entry in shown for row in _medians(answer, entry)]
+    obstacles = [_obstacle(entry.size, entry.obstacle) for entry in shown if entry.obstacle]
+    zones, crossings = _zones(answer), [_crossing(at) for at in answer.crossings]
+    sizes = [entry.size for entry in shown] + [row[end] for row in zones for end in ("from", "to")]
+    times = [row["time"] for row in (*readings, *medians)]
+    y_title = f"{TIMED[answer.basis]} (log scale)"
+    title = [y_title, f"{len(readings):,} of {of:,} readings drawn"] if len(readings) < of else y_title
+    x = _size(answer.axis, sizes)
+    y: dict[str, Any] = {
+        "title": title,
+        "scale": look.log(times),
+        "axis": alt.Axis(labelExpr=SECONDS, values=look.ticks(times)),
+    }
+    layers = [
+        *_zone_layers(x, zones),
+        *_curve_layers(answer, kinds, x, y, bottom=_bottom(sizes), pointed=len(shown) <= MOST_MARKED),
+    ]
+    layers += _crossing_layers(x, crossings, sizes) + _obstacle_layers(x, obstacles)
+    chart = alt.layer(*layers).resolve_axis(x="independent")
+    return look.finished(chart, [*zones, *medians, *readings, *crossings, *obstacles], height=HEIGHT)
+
+
+def speedup(answer: Crossover, *, kinds: tuple[str, str] | None = None) -> Spec:
+    """Speedup of the challenger at each size with its interval, the line at 1, and what lies between the sizes.
+
+    Args:
+        answer: what was found.
+        kinds: device kinds of baseline and challenger; without them a device is taken for what its name says.
+    """
+    points = [_speedup_row(answer, of, of.speedup) for of in answer.sizes if of.speedup and 0 < of.size < math.inf]
+    band = answer.band
+    between = [
+        {"layer": "band", "size": size, "speedup": middle, "low": low, "high": high}
+        for size, middle, low, high in zip(band.sizes, band.speedup, band.low, band.high, strict=True)
+    ]
+    tie: list[Row] = [{"layer": "tie", "zone": TIED, "low": 1 / TIE, "high": TIE}]
+    sizes = [row["size"] for row in (*points, *between)]
+    values = [row[end] for row in points for end in ("speedup", "low", "high") if row[end] is not None]
+    x = _size(answer.axis, sizes)(axis=_bottom(sizes))
+    y = {
+        "title": f"speedup of {look.short(answer.challenger)} (log scale)",
+        "scale": look.log([*values, 1 / TIE**2, TIE**2]),
+        "axis": alt.Axis(labelExpr="format(datum.value, '~r') + '×'", values=look.ticks([*values, 1 / TIE**2, TIE**2])),
+    }
+    layers = [*_tie_layers(y), *_band_layers(x, y, between), *_verdict_layers(answer, kinds, x, y, points)]
+    return look.finished(alt.layer(*layers), [*tie, *between, *points], height=SPEEDUP_HEIGHT)
+
+
+def _faster(name: str) -> str:
+    return f"{look.short(name)} faster"
+
+
+def _size(axis: str, sizes: Sequence[float]) -> Any:
+    """Makes the horizontal channel, the same for every layer but for its axis."""
+    title, scale = f"{AXES.get(axis, axis)} (log scale)", look.log(sizes)
+
+    def channel(field: str = "size", *, axis: alt.Axis | None = None) -> alt.X:
+        return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
+
+    return channel
+
+
+def _bottom(sizes: Sequence[float]) -> alt.Axis:
+    """The axis of sizes; labels that would touch each other are left out."""
+    return alt.Axis(labelExpr=look.COMPACT, values=look.ticks(sizes), labelOverlap="greedy", grid=False)
+
+
+def _readings(answer: Crossover, pairs: Sequence[Evidence]) -> tuple[list[Row], int]:
+    """Raw readings, thinned evenly from the fastest to the slowest of each size, and how many there are in all."""
+    known = [
+        (device, entry.size, times)
+        for entry in pairs
+        for device, times in ((answer.baseline, entry.baseline_s), (answer.challenger, entry.challenger_s))
+        if times
+    ]
+    each = max(2, MOST_READINGS // max(1, len(known)))
+    rows = [
+        {"layer": "reading", "device": device, "size": size, "time": time, "shown": units.duration(time)}
+        for device, size, times in known
+        for time in _thinned([time for time in times if 0 < time < math.inf], each)
+    ]
+    return rows[: 2 * MOST_READINGS], sum(len(times) for _, _, times in known)
+
+
+def _thinned(times: Sequence[float], most: int) -> list[float]:
+    if len(times) <= most:
+        return list(times)
+    ordered = sorted(times)
+    return [ordered[round(place * (len(ordered) - 1) / (most - 1))] for place in range(most)]
+
+
+def _medians(answer: Crossover, entry: Evidence) -> list[Row]:
+    rows: list[Row] = []
+    for device, times in ((answer.baseline, entry.baseline_s), (answer.challenger, entry.challenger_s)):
+        valid = [time for time in times if 0 < time < math.inf]
+        if valid:
+            middle, low, high = statistics.median(valid), *_middle_half(valid)
+            rows.append(
+                {
+                    "layer": "median",
+                    "device": device,
+                    "size": entry.size,
+                    "time": middle,
+                    "low": low,
+                    "high": high,
+                    "shown": units.duration(middle),
+                    "noise": f"{units.duration(low)} to {units.duration(high)}",
+                    "readings": len(times),
+                }
+            )
+    return rows
+
+
+def _middle_half(times: Sequence[float]) -> tuple[float, float]:
+    """Between these lies the middle half of the readings."""
+    if len(times) < 2:
+        return times[0], times[0]
+    low, _, high = statistics.quantiles(times, n=4, method="inclusive")
+    return low, high
+
+
+def _zones(answer: Crossover) -> list[Row]:
+    """What is shaded, the wider zone first so that it lies below."""
+    rows = [_zone(TIED, *answer.tie)] if answer.tie else []
+    return rows + [_zone(INTERVAL, crossing.low, crossing.high) for crossing in answer.crossings]
+
+
+def _zone(name: str, low: float, high: float) -> Row:
+    return {"layer": name, "zone": name, "from": low, "to": high, "shown": look.span(low, high)}
+
+
+def _crossing(at: Crossing) -> Row:
+    shown, label = look.compact(at.estimate), look.span(at.low, at.high)
+    return {"layer": "crossing", "size": at.estimate, "shown": shown, "label": label}
+
+
+def _obstacle(size: float, reason: str) -> Row:
+    return {"layer": "obstacle", "size": size, "reason": reason}
+
+
+def _zone_layers(x: Any, zones: Sequence[Row]) -> list[alt.Chart]:
+    names = list(dict.fromkeys(row["zone"] for row in zones))
+    return [
+        alt.Chart()
+        .transform_filter(f"datum.layer == {json.dumps(name)}")
+        .mark_rect()
+        .encode(
+            x=x("from"),
+            x2="to",
+            fill=_zone_fill(names),
+            tooltip=[look.tooltip("zone", "shaded"), look.tooltip("shown", "sizes")],
+        )
+        for name in names
+    ]
+
+
+def _zone_fill(names: Sequence[str]) -> alt.Fill:
+    legend = look.legend(names, orient="bottom", symbolType="square", symbolStrokeWidth=0)
+    return alt.Fill("zone:N", scale=alt.Scale(domain=names, range=[ZONE_FILLS[name] for name in names]), legend=legend)
+
+
+def _curve_layers(
+    answer: Crossover, kinds: tuple[str, str] | None, x: Any, y: dict[str, Any], *, bottom: alt.Axis, pointed: bool
+) -> list[alt.Chart]:
+    """Noise, readings, median lines and median points; the first has the axis that all stand on."""
+    names = [answer.baseline, answer.challenger]
+    legend = look.legend(names, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0 if pointed else 2)
+    colour = alt.Color(
+        "device:N",
+        legend=legend,
+        scale=alt.Scale(domain=names, range=look.colours(look.kinds_of((names[0], names[1]), kinds))),
+    )
+    shape = alt.Shape("device:N", scale=alt.Scale(domain=names, range=list(look.SHAPES[:2])), legend=legend)
+    dash = alt.StrokeDash(
+        "device:N",
+        scale=alt.Scale(domain=names, range=list(look.DASHES[:2])),
+        legend=None if pointed else legend,
+    )
+    device, size, time = (
+        look.tooltip("device", "device"),
+        look.tooltip("size", AXES.get(answer.axis, answer.axis), "~r"),
+        "shown",
+    )
+    summary = [
+        device,
+        size,
+        look.tooltip(time, "median"),
+        look.tooltip("noise", "middle half of the readings"),
+        look.tooltip("readings", "readings", ",d"),
+    ]
+    base = alt.Chart().encode(color=colour, tooltip=summary)
+    medians = base.transform_filter("datum.layer == 'median'")
+    readings = base.transform_filter("datum.layer == 'reading'")
+    at = {"x": x(), "y": alt.Y("time:Q", **y)}
+    layers = [
+        medians.mark_area(opacity=BAND_OPACITY).encode(x=x(axis=bottom), y=alt.Y("low:Q", **y), y2="high:Q"),
+        readings.mark_point(filled=True, size=14, opacity=0.45).encode(
+            **at, shape=shape, tooltip=[device, size, look.tooltip(time, "one reading")]
+        ),
+        medians.mark_line(strokeWidth=2).encode(**at, strokeDash=dash),
+    ]
+    return (
+        [*layers, medians.mark_point(filled=True, size=55, opacity=1).encode(**at, shape=shape)] if pointed else layers
+    )
+
+
+def _crossing_layers(x: Any, crossings: Sequence[Row], sizes: Sequence[float]) -> list[alt.Chart]:
+    """A thin rule at each estimate, and its interval in figures above the chart, in the theme's colour."""
+    if not crossings:
+        return []
+    labels = [
+        f"abs(datum.value / {row['size']!r} - 1) < 1e-9 ? {json.dumps(row['label'], ensure_ascii=False)} : "
+        for row in crossings
+    ]
+    axis = alt.Axis(
+        orient="top",
+        values=[row["size"] for row in crossings],
+        labelExpr="".join([*labels, "''"]),
+        labelAlign=_alignment(crossings, sizes),
+        labelFontWeight="bold",
+        labelFontSize=13,
+        labelOverlap="greedy",
+        title=None,
+        grid=False,
+        ticks=False,
+        domain=False,
+    )
+    rules = alt.Chart().transform_filter("datum.layer == 'crossing'").mark_rule(color=look.NEUTRAL, strokeWidth=1)
+    tooltip = [look.tooltip("shown", "crossover"), look.tooltip("label", "95 % interval")]
+    return [rules.encode(x=x(axis=axis), tooltip=tooltip)]
+
+
+def _alignment(crossings: Sequence[Row], sizes: Sequence[float]) -> Literal["left", "center", "right"]:
+    """Of a single label that would be cut at an end of the axis, inwards."""
+    low, high = math.log(min(sizes)), math.log(max(sizes))
+    if len(crossings) > 1 or high == low:
+        return "center"
+    share = (math.log(crossings[0]["size"]) - low) / (high - low)
+    return "left" if share < EDGE_SHARE else "right" if share > 1 - EDGE_SHARE else "center"
+
+
+def _obstacle_layers(x: Any, obstacles: Sequence[Row]) -> list[alt.Chart]:
+    if not obstacles:
+        return []
+    chart = (
+        alt.Chart()
+        .transform_filter("datum.layer == 'obstacle'")
+        .mark_point(shape=CROSS, size=90, stroke=look.NEUTRAL, strokeWidth=2, filled=False, opacity=1, yOffset=-8)
+        .encode(
+            x=x(),
+            y=alt.value("height"),
+            tooltip=[look.tooltip("size", "size", "~r"), look.tooltip("reason", "not timed")],
+        )
+    )
+    return [chart]
+
+
+def _speedup_row(answer: Crossover, size: Size, speedup: float) -> Row:
+    decided = size.verdict in ("gpu_faster", "cpu_faster")
+    winner = _faster(answer.challenger if speedup > 1 else answer.baseline)
+    known = size.low is not None and size.high is not None
+    return {
+        "layer": "size",
+        "size": size.size,
+        "speedup": speedup,
+        "low": size.low,
+        "high": size.high,
+        "verdict": winner if decided else CLOSE if size.verdict == "too_close" else UNDECIDED,
+        "figure": units.ratio(speedup),
+        "interval": f"{units.ratio(size.low or 0)} to {units.ratio(size.high or 0)}" if known else "not known",
+        "readings": size.readings,
+    }
+
+
+def _tie_layers(y: dict[str, Any]) -> list[alt.Chart]:
+    tie = alt.Chart().transform_filter("datum.layer == 'tie'")
+    shaded = look.tooltip("zone", "shaded")
+    return [
+        tie.mark_rect().encode(y=alt.Y("low:Q", **y), y2="high:Q", fill=_zone_fill([TIED]), tooltip=[shaded]),
+        tie.mark_rule(color=look.NEUTRAL, strokeWidth=1.5).encode(y=alt.YDatum(1), tooltip=[shaded]),
+    ]
+
+
+def _band_layers(x: alt.X, y: dict[str, Any], between: Sequence[Row]) -> list[alt.Chart]:
+    if not between:
+        return []
+    band = alt.Chart().transform_filter("datum.layer == 'band'").encode(x=x)
+    figures = [
+        look.tooltip("size", "size", ",.3~r"),
+        look.tooltip("low", "between sizes, from", ".3~r"),
+        look.tooltip("high", "to", ".3~r"),
+    ]
+    return [
+        band.mark_area(color=look.NEUTRAL, opacity=BAND_OPACITY, clip=True).encode(
+            y=alt.Y("low:Q", **y), y2="high:Q", tooltip=figures
+        ),
+        band.mark_line(color=look.NEUTRAL, strokeWidth=1, strokeDash=[2, 2], clip=True).encode(
+            y=alt.Y("speedup:Q", **y), tooltip=figures
+        ),
+    ]
+
+
+def _verdict_layers(
+    answer: Crossover, kinds: tuple[str, str] | None, x: alt.X, y: dict[str, Any], rows: Sequence[Row]
+) -> list[alt.Chart]:
+    base, other = look.colours(look.kinds_of((answer.baseline, answer.challenger), kinds))
+    looks = {
+        _faster(answer.challenger): (other, look.SHAPES[1]),
+        _faster(answer.baseline): (base, look.SHAPES[0]),
+        CLOSE: (look.NEUTRAL, look.SHAPES[3]),
+        UNDECIDED: (look.NEUTRAL, CROSS),
+    }
+    names = [name for name in looks if any(row["verdict"] == name for row in rows)]
+    legend = look.legend(names, symbolSize=120, symbolOpacity=1)
+    scale = alt.Scale(domain=names, range=[looks[name][0] for name in names])
+    shapes = alt.Scale(domain=names, range=[looks[name][1] for name in names])
+    points = (
+        alt.Chart()
+        .transform_filter("datum.layer == 'size'")
+        .encode(
+            x=x,
+            color=alt.Color("verdict:N", scale=scale, legend=legend),
+            tooltip=[
+                look.tooltip("size", AXES.get(answer.axis, answer.axis), "~r"),
+                look.tooltip("figure", "speedup"),
+                look.tooltip("interval", f"{units.share(answer.level)} interval"),
+                look.tooltip("readings", "pairs", ",d"),
+                look.tooltip("verdict", "verdict"),
+            ],
+        )
+    )
+    return [
+        points.mark_rule(strokeWidth=2, clip=True).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
+        points.mark_point(filled=True, size=70, opacity=1).encode(
+            y=alt.Y("speedup:Q", **y), shape=alt.Shape("verdict:N", scale=shapes, legend=legend)
+        ),
+    ]

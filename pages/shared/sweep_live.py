@@ -1,0 +1,88 @@
+"""A sweep as it is now: its place in the queue, the points done, the time left, and the answer as it grows.
+
+Asks once a second while the job is alive and not at all afterwards. The end of a job is one full run of the page.
+"""
+
+import streamlit as st
+
+from core import units
+from core.errors import CrossoverError
+from core.jobs import runner
+from core.jobs.job import Job
+from core.progress import Progress
+from core.sweep import Sweep
+from pages.shared import live, loaders, study_view, sweep_settings
+from pages.shared.text import plain
+
+SHOWN_NOTES = 5
+"""Notes shown while it runs, the newest; all of them are kept for the end."""
+
+
+def draw(job: Job) -> None:
+    """Draw a sweep that waits or runs, and keep it up to date until it ends."""
+    st.fragment(_panel, run_every=live.REFRESH_S)(job.id)
+
+
+def notes(job: Job) -> None:
+    """Draw what a sweep said of points without times, and why it ended."""
+    said = job.progress.sweep.notes if job.progress and job.progress.sweep else ()
+    if len(said) == 1:
+        st.caption(plain(said[0]))
+    elif said:
+        with st.expander(f"{len(said)} notes of the search"):
+            for note in said:
+                st.caption(plain(note))
+
+
+def _panel(job_id: str) -> None:
+    try:
+        job = runner.watch(loaders.queue(), job_id)
+    except CrossoverError as error:
+        st.error(plain(str(error)))
+        return
+    if not job.active or job.sweep is None:
+        st.rerun()
+    st.subheader("Waiting" if job.state == "queued" else "Measuring")
+    st.caption(plain(f"{sweep_settings.sentence(job.sweep)} · {', '.join(map(str, job.sweep.contenders))}"))
+    if job.state == "queued":
+        live.place(job)
+    else:
+        _progress(job.sweep, job.progress or Progress(phase="starting"))
+    live.stop_button(job)
+    _so_far(job, job.sweep)
+
+
+def _progress(asked: Sweep, progress: Progress) -> None:
+    of = progress.sweep
+    if of is None:
+        st.progress(0.0, text="The measuring process starts.")
+        return
+    counted = f"**{of.done}** of {'at most ' if asked.adaptive else ''}{of.total} points done"
+    now = f"now {plain(of.size_label)}, {plain(progress.phase)}" if of.size_label else plain(progress.phase)
+    most = "at most " if asked.adaptive else "about "
+    left = f" · {most}{units.duration(of.remaining_s)} left" if of.remaining_s is not None else ""
+    st.progress(min(1.0, of.done / of.total) if of.total else 0.0, text=f"{counted} · {now}{left}")
+    steps = [
+        f"{plain(contender.contender)} {units.duration(contender.step_s)} a step"
+        for contender in progress.contenders
+        if contender.step_s is not None
+    ]
+    if steps:
+        st.caption(" · ".join(steps))
+    for note in of.notes[-SHOWN_NOTES:]:
+        st.caption(plain(note))
+
+
+def _so_far(job: Job, asked: Sweep) -> None:
+    """The answer that the rows give by now."""
+    try:
+        found = study_view.main(loaders.studies(loaders.job_rows(job), asked.axes[0].name), asked)
+        if found is None:
+            return
+        located = loaders.located(found, "steady")
+    except CrossoverError as error:
+        st.caption(plain(str(error)))
+        return
+    if len(found.runs) > 1:
+        st.markdown(f"**So far:** {plain(located.answer.sentence)}")
+    study_view.chart(located)

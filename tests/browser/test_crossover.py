@@ -1,0 +1,142 @@
+"""The Crossover page in a real browser: from the button to the answer, links, a phone, day and night."""
+
+import itertools
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from core.answer import study
+from core.experiment import Point
+from tests import rows
+from tests.browser.conftest import settled
+from tests.browser.test_app import stop_button
+
+pytestmark = pytest.mark.browser
+
+TINY = "/crossover?axis=hidden_size&hidden_size_range=16&hidden_size_range=64&adaptive=false&pairs=6&point_budget_s=10"
+LONG = "/crossover?axis=hidden_size&hidden_size_range=16&hidden_size_range=2048&adaptive=false&pairs=100&fair=false"
+LINK = (
+    "/crossover?dataset=signal&samples=12345&axis=batch_size&batch_size_range=10&batch_size_range=1000&adaptive=false"
+    "&hidden_size=100&depth=3&epochs=7&learning_rate=0.03&sweep_budget_s=90&point_budget_s=7&pairs=5"
+)
+
+
+def link(page):
+    return parse_qs(urlsplit(page.url).query)
+
+
+def find(page):
+    """Press the button as soon as the machine's devices are known."""
+    button = page.get_by_role("button", name="Find the crossover", exact=True)
+    expect(button).to_be_enabled()
+    button.click()
+    return page
+
+
+def stored(server):
+    """A study in the store; its id."""
+    for place, (size, cpu, gpu) in enumerate(
+        ((16, 1e-4, 4e-4), (64, 1.2e-4, 4e-4), (256, 3e-4, 4.2e-4), (1024, 1e-3, 5e-4), (4096, 8e-3, 1e-3))
+    ):
+        steps = {"cpu": cpu, "cpu@1": 1.5 * cpu, "cuda:0": gpu}
+        for trial in rows.run(steps, run_id=f"{place:012x}", point=Point(hidden_size=size), pairs=6):
+            server.store.add(trial)
+    found = study.studies(server.store.trials())
+    return next(entry.id for entry in found if (entry.baseline, entry.challenger) == ("cpu", "cuda:0"))
+
+
+def test_the_button_leads_to_the_answer_and_the_second_time_at_once(visit, server):
+    page = find(visit(TINY))
+    expect(page.get_by_role("heading", name="Take it along")).to_be_visible()
+    expect(page.get_by_test_id("stAlert").first).to_contain_text(re.compile("cpu@"))
+    (job,) = server.queue.jobs()
+    assert job.state == "finished"
+    assert link(page)["job"] == [job.id]
+    assert {trial.hidden_size for trial in server.store.trials()} == {16, 32, 64}
+
+    again = find(visit(TINY))
+    expect(again.get_by_text(re.compile("Measured before, on"))).to_be_visible()
+    assert link(again)["sweep"] == [job.sweep.id]
+    assert len(server.queue.jobs()) == 1
+
+
+def test_a_running_sweep_is_followed_and_stopped_and_keeps_what_it_has(visit, server):
+    page = find(visit(LONG))
+    expect(page.get_by_text(re.compile("of [0-9]+ points done"))).to_be_visible()
+    expect(page.get_by_text(re.compile("[1-9] of [0-9]+ points done"))).to_be_visible()
+    stop_button(page).click()
+    expect(page.get_by_role("button", name=re.compile("^Run again"))).to_be_visible()
+    assert server.queue.jobs()[0].state == "stopped"
+    assert server.store.trials()
+
+
+def test_a_link_restores_every_control_in_a_fresh_browser(visit):
+    page = settled(visit(LINK))
+    expect(page.get_by_role("button", name="Find the crossover", exact=True)).to_be_enabled()
+    page.get_by_text("More settings").click()
+    asked = link(page)
+    for key in (
+        "samples",
+        "hidden_size",
+        "depth",
+        "epochs",
+        "learning_rate",
+        "sweep_budget_s",
+        "point_budget_s",
+        "pairs",
+    ):
+        slider = page.locator(f".st-key-{key}").get_by_role("slider")
+        shown = slider.get_attribute("aria-valuetext") or slider.get_attribute("aria-valuenow")
+        assert [shown] == asked[key], key
+    ends = page.locator(".st-key-batch_size_range").get_by_role("slider")
+    assert [ends.nth(place).get_attribute("aria-valuetext") for place in (0, 1)] == asked["batch_size_range"]
+    expect(page.get_by_role("combobox", name="Along")).to_have_value("batch_size")
+    expect(page.locator(".st-key-adaptive").get_by_role("switch")).not_to_be_checked()
+    expect(page.locator(".st-key-batch_size")).to_have_count(0)
+
+
+def test_the_first_visitor_of_a_fresh_server_can_come_by_a_link_to_a_study(visit, server):
+    page = settled(visit(f"/crossover?study={stored(server)}"))
+    expect(page.get_by_test_id("stAlert").first).to_contain_text("is faster than")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_selecting_a_recorded_study_opens_it(visit, server):
+    stored(server)
+    page = settled(visit("/crossover"))
+    table = page.locator(".st-key-studies").get_by_test_id("stDataFrame")
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
+    page.mouse.click(box["x"] + 15, box["y"] + 52)
+    expect(page.get_by_role("heading", name="Take it along")).to_be_visible()
+    assert "study" in link(page)
+
+
+def test_the_cost_basis_is_in_the_link(visit, server):
+    page = settled(visit(f"/crossover?study={stored(server)}"))
+    page.locator(".st-key-basis").get_by_text("cold_start").click()
+    expect(page.get_by_text(re.compile("^Cost basis cold_start"))).to_be_visible()
+    expect(page).to_have_url(re.compile("basis=cold_start"))
+
+
+def test_the_settings_of_compare_and_crossover_leave_each_other_alone(visit, server):
+    page = settled(visit("/crossover?pairs=5&contenders=cpu%401&contenders=cpu%402"))
+    expect(page.get_by_role("button", name="Find the crossover", exact=True)).to_be_enabled()
+    page.get_by_test_id("stTopNav").get_by_text("Lab").click()
+    page.locator("a", has_text="Compare").click()
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+    expect(page.locator(".st-key-devices")).to_contain_text("cpu@1")
+    assert "contenders" not in link(page)
+
+
+@pytest.mark.parametrize("shown", ["nothing", "study"])
+def test_it_is_no_wider_than_its_window_on_a_phone_or_a_desk_by_day_or_night(visit, server, tmp_path, shown):
+    path = f"/crossover?study={stored(server)}" if shown == "study" else "/crossover"
+    for width, theme in itertools.product((360, 400, 1280), ("light", "dark")):
+        page = settled(visit(path, width=width, height=4500, theme=theme))
+        expect(page.get_by_role("button", name="Find the crossover", exact=True)).to_be_enabled()
+        settled(page).screenshot(path=tmp_path / f"{width}-{theme}.png", animations="disabled")
+        needed, given = page.get_by_test_id("stMain").evaluate("main => [main.scrollWidth, main.clientWidth]")
+        assert needed <= given, (width, theme)
