@@ -1,4 +1,4 @@
-"""How the rows of a job reach the store, whoever is left to bring them: the worker, or those who find it dead.
+"""How what a job brought reaches the store, whoever is left to take it there: the worker, or who finds it dead.
 
 Rows are written beside the job first and stay there until its end is written down, so that a kill at any moment,
 or a store that refuses, loses nothing. Which state a job may enter is decided in `core.jobs.queue`.
@@ -9,7 +9,9 @@ import dataclasses
 from collections.abc import Sequence
 
 from core.errors import StoreError
+from core.exhibits import Exhibit
 from core.jobs.job import Job, JobFolder, State
+from core.results import exhibits
 from core.results.schema import Outcome, Trial
 from core.results.store import Store
 
@@ -21,6 +23,29 @@ def complete(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: boo
     """
     delivered, refusal = deliver(folder, job, trials, again=again)
     return dataclasses.replace(delivered, state="finished", message=refusal)
+
+
+def complete_exhibit(folder: JobFolder, job: Job, exhibit: Exhibit) -> Job:
+    """Bring what a lesson showed to the store, beside its rows; the job as it is then.
+
+    It stays beside the job as well. Bringing it twice is bringing it once.
+    """
+    refusal, kept = "", False
+    with contextlib.suppress(OSError):
+        folder.keep_exhibit(exhibit)
+        kept = True
+    try:
+        exhibits.add(job.store, exhibit)
+    except StoreError as error:
+        fate = "is kept with the job" if kept else "could not be kept with the job either"
+        refusal = f"The store did not take what was shown, it {fate}: {error}"
+    return dataclasses.replace(
+        job,
+        state="finished",
+        message=refusal,
+        unsaved=bool(refusal),
+        exhibit_id=exhibit.id if kept or not refusal else "",
+    )
 
 
 def deliver(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> tuple[Job, str]:
@@ -47,6 +72,13 @@ def rescue(folder: JobFolder, job: Job, *, state: State, event: str) -> Job:
         state: what it is if its rows are not complete.
         event: what cut it off, the beginning of a sentence: "The measuring process was killed".
     """
+    if job.demonstration:
+        shown = folder.exhibit()
+        return (
+            complete_exhibit(folder, job, shown)
+            if shown
+            else dataclasses.replace(job, state=state, message=f"{event} before it was done.")
+        )
     outcome: Outcome = "stopped" if state == "stopped" else "interrupted"
     whole, partial = folder.unsaved(), folder.partial()
     cut_off = [_cut_off(trial, outcome, event) for trial in partial]

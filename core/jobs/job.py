@@ -2,8 +2,9 @@
 
 A job is a folder, so that it outlives the browser, the page's server, the command line and the worker:
 `request.json` (written once), `status.json` (replaced whole), `cancel` (a mark that it shall stop),
-`partial.parquet` (rows as they would be if it ended now) and `unsaved.parquet` (rows on their way into the
-store, or refused by it). Which job is next, and who may change what, is decided in `core.jobs.queue`.
+`partial.parquet` (rows as they would be if it ended now), `unsaved.parquet` (rows on their way into the store, or
+refused by it) and `exhibit.json` (what a lesson showed). Which job is next, and who may change what, is decided in
+`core.jobs.queue`.
 """
 
 import functools
@@ -13,13 +14,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from core.demonstration import Demonstration
 from core.errors import InvalidValue
+from core.exhibits import Exhibit
 from core.experiment import Experiment
 from core.jobs import files
 from core.jobs.process import Process
 from core.progress import Progress
 from core.results.schema import Trial
 from core.sweep import Sweep
+
+Asked = Experiment | Sweep | Demonstration
+"""What can be asked of the measuring process."""
 
 State = Literal["queued", "running", "finished", "failed", "stopped", "crashed"]
 
@@ -42,7 +48,7 @@ class Job:
 
     Attributes:
         id: its name, in the order of submission.
-        asked: what is measured: one experiment, or a sweep of many.
+        asked: what is measured or shown: one experiment, a sweep of many, or a lesson's demonstration.
         store: folder that its rows go to.
         fresh: whether what an earlier, killed job left behind must not be continued.
         created_at: when it was submitted, ISO 8601, UTC.
@@ -53,12 +59,13 @@ class Job:
         run_ids: the runs its rows belong to: one for an experiment; for a sweep one a point, those found in the
             store among them, more while it runs.
         trial_ids: its rows, run by run in the order of the contenders.
-        unsaved: whether the store refused rows of it, so that only the job has them.
+        exhibit_id: name of what a lesson showed; empty before its end, and for all other jobs.
+        unsaved: whether the store refused rows or the exhibit of it, so that only the job has them.
         worker: the process that measures or measured it.
     """
 
     id: str
-    asked: Experiment | Sweep
+    asked: Asked
     store: Path
     fresh: bool
     created_at: str
@@ -68,18 +75,24 @@ class Job:
     message: str = ""
     run_ids: tuple[str, ...] = ()
     trial_ids: tuple[str, ...] = ()
+    exhibit_id: str = ""
     unsaved: bool = False
     worker: Process | None = None
 
     @property
     def experiment(self) -> Experiment | None:
-        """The experiment that was asked for; None for a sweep."""
+        """The experiment that was asked for; None for anything else."""
         return self.asked if isinstance(self.asked, Experiment) else None
 
     @property
     def sweep(self) -> Sweep | None:
-        """The sweep that was asked for; None for an experiment."""
+        """The sweep that was asked for; None for anything else."""
         return self.asked if isinstance(self.asked, Sweep) else None
+
+    @property
+    def demonstration(self) -> Demonstration | None:
+        """What a lesson asked for; None for anything else."""
+        return self.asked if isinstance(self.asked, Demonstration) else None
 
     @property
     def run_id(self) -> str:
@@ -122,7 +135,7 @@ class JobFolder:
         draft = cls(path.with_name(f".{path.name}.tmp"))
         draft.path.mkdir(parents=True)
         request = {
-            "sweep" if job.sweep else "experiment": job.asked.to_json(),
+            _kind(job.asked): job.asked.to_json(),
             "store": str(job.store),
             "fresh": job.fresh,
             "created_at": job.created_at,
@@ -154,6 +167,7 @@ class JobFolder:
             "message": job.message,
             "run_ids": list(job.run_ids),
             "trial_ids": list(job.trial_ids),
+            "exhibit_id": job.exhibit_id,
             "unsaved": job.unsaved,
             "worker": asdict(job.worker) if job.worker else None,
         }
@@ -183,6 +197,18 @@ class JobFolder:
         """Rows by the last `keep_unsaved`; none once the store has them for certain."""
         return files.read_rows(self._unsaved)
 
+    def keep_exhibit(self, exhibit: Exhibit) -> None:
+        """Keep what a lesson showed; it stays for as long as the job."""
+        files.write_json(self._exhibit, exhibit.to_json())
+
+    def exhibit(self) -> Exhibit | None:
+        """What a lesson showed; None before its end."""
+        data = files.read_json(self._exhibit)
+        try:
+            return Exhibit.from_json(data) if data is not None else None
+        except InvalidValue:  # of another version, or by another hand
+            return None
+
     def drop_rows(self) -> None:
         """Drop what was kept of rows that the store has."""
         self._partial.unlink(missing_ok=True)
@@ -208,6 +234,10 @@ class JobFolder:
     def _unsaved(self) -> Path:
         return self.path / "unsaved.parquet"
 
+    @property
+    def _exhibit(self) -> Path:
+        return self.path / "exhibit.json"
+
 
 def _job(job_id: str, request: Mapping[str, Any], status: Mapping[str, Any]) -> Job:
     if status["state"] not in STATES:
@@ -225,14 +255,27 @@ def _job(job_id: str, request: Mapping[str, Any], status: Mapping[str, Any]) -> 
         message=str(status.get("message", "")),
         run_ids=tuple(status.get("run_ids", (run_id,) if run_id else ())),
         trial_ids=tuple(status.get("trial_ids", ())),
+        exhibit_id=str(status.get("exhibit_id", "")),
         unsaved=bool(status.get("unsaved", False)),
         worker=Process(**worker) if worker else None,
     )
 
 
-def _asked(request: Mapping[str, Any]) -> Experiment | Sweep:
+def _kind(asked: Asked) -> str:
+    """The word under which a request is written down."""
+    match asked:
+        case Sweep():
+            return "sweep"
+        case Demonstration():
+            return "demonstration"
+    return "experiment"
+
+
+def _asked(request: Mapping[str, Any]) -> Asked:
     if "sweep" in request:
         return _sweep(json.dumps(request["sweep"]))
+    if "demonstration" in request:
+        return Demonstration.from_json(request["demonstration"])
     return Experiment.from_json(request["experiment"])
 
 

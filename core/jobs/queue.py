@@ -20,13 +20,12 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from core.errors import JobError
-from core.experiment import Experiment
+from core.experiment import EVERY_EPOCH, Experiment
 from core.jobs import delivery
-from core.jobs.job import Job, JobFolder
+from core.jobs.job import Asked, Job, JobFolder
 from core.jobs.process import Process
 from core.jobs.seat import Seat
 from core.results.store import Store
-from core.sweep import Sweep
 
 JOBS = Path(__file__).parents[2] / "data" / "jobs"
 """Folder of jobs unless the environment names another."""
@@ -60,15 +59,15 @@ class Queue:
         self.seat = Seat(self.folder)
         self._ended: dict[str, Job] = {}
 
-    def submit(self, asked: Experiment | Sweep, store: Store, *, fresh: bool = False) -> Job:
+    def submit(self, asked: Asked, store: Store, *, fresh: bool = False) -> Job:
         """Queue a measurement, or join an active one of the same question, budget and store.
 
         Whether the store already answers an experiment is for the asker to look up first; of a sweep, points that it
         has are not measured again.
 
         Args:
-            asked: what to measure.
-            store: where its rows go.
+            asked: what to measure or to show.
+            store: where its rows go, or its exhibit.
             fresh: do not continue what an earlier, killed measurement left behind.
 
         Raises:
@@ -194,7 +193,8 @@ class Queue:
         """
         asked = experiment or job.asked
         store = hashlib.sha256(str(job.store).encode()).hexdigest()[:8]
-        kind = "-timed" if asked.pairs else ""  # who wants the times alone must not use up a training
+        pairs = getattr(asked, "pairs", EVERY_EPOCH)  # a demonstration has none, and nothing to go on from
+        kind = "-timed" if pairs else ""  # who wants the times alone must not use up a training
         return self.folder / "checkpoints" / f"{asked.id}-{store}{kind}.pt"
 
     @contextlib.contextmanager

@@ -14,11 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from core.errors import JobError
+from core.exhibits import Exhibit
 from core.jobs import process
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
 from core.jobs.seat import Occupant
+from core.results import exhibits
 from core.results.schema import Trial
 from core.results.store import Store
 from core.sweep import Sweep, size_of
@@ -137,6 +139,21 @@ def rows(queue: Queue, job: Job) -> list[Trial]:
     found = [mine[trial_id] for trial_id in job.trial_ids if trial_id in mine]
     sweep = job.sweep
     return sorted(found, key=lambda trial: _place(sweep, trial)) if sweep else found
+
+
+def exhibit(queue: Queue, job: Job) -> Exhibit | None:
+    """What a lesson's job showed, whether the store took it or not; None before its end, and for all other jobs.
+
+    Raises:
+        StoreError: the store cannot be read, and the job itself has not kept it.
+    """
+    if not job.exhibit_id:
+        return None
+    kept = queue.files(job.id).exhibit()
+    if kept:
+        return kept
+    found, _ = exhibits.read(job.store)
+    return next((entry for entry in found if entry.id == job.exhibit_id), None)
 
 
 def machine(queue: Queue) -> Machine | None:

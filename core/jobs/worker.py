@@ -20,7 +20,9 @@ from typing import Literal, Self
 
 from filelock import BaseFileLock, Timeout
 
+from core.demonstration import Demonstration
 from core.errors import CrossoverError, JobError
+from core.exhibits import Exhibit
 from core.experiment import Experiment
 from core.jobs import delivery, process, runner
 from core.jobs.job import Job
@@ -85,11 +87,13 @@ class Bench:
 
     Attributes:
         measure: makes a measurement; returns its rows, whatever their outcome, or raises CrossoverError.
+        demonstrate: gives a demonstration; returns its exhibit, None if it was stopped, or raises CrossoverError.
         survey: what this machine is, without using any device yet.
         initialise: uses a device for the first time; seconds.
     """
 
     measure: Measure
+    demonstrate: Callable[[Demonstration, Record], Exhibit | None]
     survey: Callable[[], Machine]
     initialise: Callable[[str], float]
 
@@ -143,18 +147,29 @@ class Worker:
             self._fail(record, f"Unexpected error in the measuring process: {_named(error)} ({self.queue.seat.log}).")
             return False
         else:
-            if isinstance(measured, Arrival):
-                self._finish_sweep(record, measured)
-            else:
-                self._finish(record, measured)
+            self._end(record, measured)
         return True
 
-    def _measure(self, record: Record) -> list[Trial] | Arrival:
+    def _measure(self, record: Record) -> list[Trial] | Arrival | Exhibit | None:
         match record.job.asked:
             case Sweep() as sweep:
                 return Tour(sweep, record, self.bench.measure, self.machine).run()
+            case Demonstration() as demonstration:
+                return None if record.should_stop() else self.bench.demonstrate(demonstration, record)
             case experiment:
                 return [] if record.should_stop() else self.bench.measure(experiment, record)
+
+    def _end(self, record: Record, measured: list[Trial] | Arrival | Exhibit | None) -> None:
+        files, job = self.queue.files(record.job.id), record.job
+        match measured:
+            case Arrival():
+                self._finish_sweep(record, measured)
+            case Exhibit():
+                self.queue.end(delivery.complete_exhibit(files, job, measured))
+            case None:
+                self.queue.end(delivery.rescue(files, job, state="stopped", event="Stopped"))
+            case _:
+                self._finish(record, measured)
 
     def _finish(self, record: Record, trials: Sequence[Trial]) -> None:
         """End a job that returned; one that was stopped can be continued later."""
@@ -280,6 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def load() -> Bench:
     """The measuring half of this project; imports torch."""
     from core import devices, trial
+    from core.lessons import show
     from core.results import environment
 
     def measure(experiment: Experiment, record: Record) -> list[Trial]:
@@ -292,10 +308,14 @@ def load() -> Bench:
         )
         return trial.measure(experiment, hooks=hooks)
 
+    def demonstrate(demonstration: Demonstration, record: Record) -> Exhibit | None:
+        hooks = trial.Hooks(progress=record.progress, should_stop=record.should_stop)
+        return show.show(demonstration, hooks=hooks)
+
     def survey() -> Machine:
         return Machine(environment=environment.read(), devices=devices.discover(), hint=devices.hint())
 
-    return Bench(measure=measure, survey=survey, initialise=devices.initialise)
+    return Bench(measure=measure, demonstrate=demonstrate, survey=survey, initialise=devices.initialise)
 
 
 def _sit_down(queue: Queue, load: Callable[[], Bench], code: Code, idle_s: float) -> Worker:

@@ -7,8 +7,11 @@ import pytest
 import torch
 
 from core import batches, datasets, devices, networks, phases
-from core.answer import breakdown, parity, summary
+from core.answer import breakdown, exhibition, parity, summary
+from core.demonstration import Demonstration
+from core.exhibits import Clock, FirstStep, Moving
 from core.experiment import Contender, Experiment, Point
+from core.lessons.show import show
 from core.timer import MIN_BLOCK_S, Timer
 from core.training import Training
 from core.trial import Hooks, measure
@@ -144,3 +147,44 @@ def test_too_large_a_model_is_out_of_memory_and_nothing_worse(device, monkeypatc
         Experiment(point=point, contenders=(Contender(device=str(device.torch), threads=1),)), hooks=Hooks()
     )
     assert row.outcome == "out_of_memory"
+
+
+def test_the_clock_lesson_without_a_drain_falls_far_short_of_ours(device):
+    """A step of large products keeps the device busy for far longer than the host takes to queue it."""
+    shape = {"hidden_size": 4_096, "depth": 2, "batch_size": 4_096, "epochs": 1}
+    point = Point(dataset="disc", samples=500_000, model="mlp", **shape)  # copying an epoch's order waits: few do
+    name = str(device.torch)
+    asked = Demonstration(
+        kind="clock", point=point, contenders=(Contender(device=name),), budget_s=90, recipes=("no_drain", "disc")
+    )
+    shown = show(asked, hooks=Hooks())
+    assert shown is not None
+    assert isinstance(shown.content, Clock)
+    compared = {entry.variant.name: entry for entry in exhibition.comparisons(shown.content, name)}
+    assert compared["no_drain"].against_ours < 0.5
+    assert compared["disc"].against_ours > 0.5, "printing the errors waits for the device"
+
+
+def test_the_moving_lesson_names_the_device_in_both_orders(device):
+    name = str(device.torch)
+    shown = show(Demonstration(kind="moving", contenders=(Contender(), Contender(device=name))), hooks=Hooks())
+    assert shown is not None
+    assert isinstance(shown.content, Moving)
+    snippets = {snippet.title: snippet for snippet in shown.content.snippets}
+    one, other = snippets["A tensor here plus a tensor there"], snippets["A tensor there plus a tensor here"]
+    assert one.device == other.device == name
+    assert shown.content.notes == ()
+    assert all(device.torch.type in snippet.error for snippet in (one, other))
+    assert snippets["Does .to() move a module?"].output.endswith(f"its weight lives on: {name}")
+
+
+def test_the_first_step_of_an_accelerator_differs_by_rounding_alone(device):
+    asked = Demonstration(
+        kind="first_step",
+        point=Point(dataset="digits", hidden_size=256, batch_size=64),
+        contenders=(Contender(), Contender(device=str(device.torch))),
+    )
+    shown = show(asked, hooks=Hooks())
+    assert shown is not None
+    assert isinstance(shown.content, FirstStep)
+    assert shown.content.largest < exhibition.SUSPICIOUS

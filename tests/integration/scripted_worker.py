@@ -15,7 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from core.demonstration import Demonstration
 from core.errors import DeviceUnavailable
+from core.exhibits import Exhibit
 from core.experiment import Contender, Experiment, Point
 from core.jobs import runner
 from core.jobs.machine import LOCK_VARIABLE, Machine
@@ -27,7 +29,7 @@ from core.results import environment
 from core.results.environment import DeviceInfo
 from core.results.schema import Trial
 from core.sweep import Axis, Sweep
-from tests import rows
+from tests import exhibited, rows
 
 QUICK, UNTIL_RELEASED, DEAF, REFUSED, BROKEN, EMPTY, CURVE = range(7)
 """Ends after two rounds; goes on until released or stopped; the same, but never asks; raises; has a bug; no rows; ends
@@ -71,10 +73,13 @@ def bench(queue: Queue) -> Bench:
         finally:
             _note(f"end {record.job.id}{where}")
 
+    def demonstrate(demonstration: Demonstration, record: Record) -> Exhibit | None:
+        return _demonstrate(demonstration, record, queue.folder / RELEASE)
+
     def survey() -> Machine:
         return Machine(environment=environment.read(), devices=DEVICES, hint="No accelerator in a test.")
 
-    return Bench(measure=measure, survey=survey, initialise=lambda _: 0.25)
+    return Bench(measure=measure, demonstrate=demonstrate, survey=survey, initialise=lambda _: 0.25)
 
 
 def journal() -> Path:
@@ -106,6 +111,26 @@ def _measure(experiment: Experiment, record: Record, release: Path) -> list[Tria
         if release.exists():
             break
     return _rows(experiment, run_id, pairs, outcome="completed")
+
+
+def demonstration(script: int) -> Demonstration:
+    """A lesson about the clock that follows `script`."""
+    return Demonstration(kind="clock", point=Point(seed=script), contenders=(Contender(threads=1),))
+
+
+def _demonstrate(demonstration: Demonstration, record: Record, release: Path) -> Exhibit | None:
+    script = demonstration.point.seed
+    if script == REFUSED:
+        raise DeviceUnavailable("The device cuda:7 is not on this machine.")
+    if script == BROKEN:
+        raise ZeroDivisionError("a bug")
+    while script != QUICK and not release.exists():
+        if script != DEAF and record.should_stop():
+            return None
+        record.progress(Progress(phase="showing"))
+        time.sleep(ROUND_S)
+    here = environment.read()
+    return exhibited.exhibit(demonstration, machine_id=here.machine_id, torch_version=here.torch_version)
 
 
 def _curve(experiment: Experiment, record: Record) -> list[Trial]:

@@ -1,0 +1,83 @@
+"""`lesson`: a demonstration, given or taken from the store."""
+
+import argparse
+from typing import Any
+
+from core.answer import exhibition
+from core.commands import FAILED, OK, arguments, measuring, output
+from core.demonstration import KINDS, RECIPES, Demonstration
+from core.exhibits import Exhibit
+from core.experiment import Contender
+from core.jobs import runner
+from core.jobs.queue import Queue
+from core.results import environment, exhibits
+from core.results.store import Store
+
+ALONE = {"clock": ("cpu",), "moving": ("cpu",), "first_step": ("cpu@1", "cpu")}
+"""Who takes part on a machine without an accelerator."""
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser's commands."""
+    parser = commands.add_parser("lesson", help="show what the clock, moving data, or the first step is about")
+    parser.add_argument("lesson", choices=tuple(KINDS), help="; ".join(f"{kind}: {KINDS[kind]}" for kind in KINDS))
+    arguments.add_point(parser)
+    arguments.add_devices(parser)
+    budget = f"seconds that it may take (default {Demonstration.budget_s:g})"
+    parser.add_argument("--budget", dest="budget_s", type=float, default=Demonstration.budget_s, help=budget)
+    parser.add_argument("--clocks", help=f"of the lesson clock, comma-separated: {', '.join(RECIPES)} (default all)")
+    arguments.add_store(parser)
+    parser.add_argument("--fresh", action="store_true", help="show it again even if the store has it")
+    arguments.add_json(parser)
+    parser.set_defaults(command=lesson)
+
+
+def lesson(options: argparse.Namespace) -> int:
+    """Print what the lesson shows; give it first unless the store has it."""
+    asked, queue, store = asked_for(options), Queue(), Store(options.store)
+    contenders = measuring.contenders(options.devices, queue, without=ALONE[options.lesson])
+    asked = _among(asked, contenders)
+    stored = None if options.fresh else _stored(asked, store)
+    if stored:
+        output.say(f"Answered from {options.store}: shown {stored.measured_at}. Use --fresh to show it again.")
+        _show(stored, options, from_store=True)
+        return OK
+    job = measuring.follow(queue, queue.submit(asked, store, fresh=options.fresh))
+    shown = runner.exhibit(queue, job)
+    if shown:
+        _show(shown, options, from_store=False)
+    return OK if shown and job.state == "finished" else FAILED
+
+
+def asked_for(options: argparse.Namespace) -> Demonstration:
+    """The demonstration that the options describe, who takes part left open.
+
+    Raises:
+        InvalidValue: a value is out of range.
+    """
+    return Demonstration(
+        kind=options.lesson,
+        point=arguments.point(options),
+        contenders=(Contender(), Contender(threads=1)),
+        budget_s=options.budget_s,
+        recipes=tuple(name.strip() for name in options.clocks.split(",")) if options.clocks else (),
+    )
+
+
+def _among(asked: Demonstration, contenders: tuple[Contender, ...]) -> Demonstration:
+    return Demonstration.from_json(asked.to_json() | {"contenders": [str(entry) for entry in contenders]})
+
+
+def _stored(asked: Demonstration, store: Store) -> Exhibit | None:
+    known = environment.read()
+    found, skipped = exhibits.read(store.folder)
+    for entry in skipped:
+        output.say(f"{entry.name} was skipped: {entry.reason}")
+    return exhibits.newest(found, asked, machine_id=known.machine_id, torch_version=known.torch_version)
+
+
+def _show(exhibit: Exhibit, options: argparse.Namespace, *, from_store: bool) -> None:
+    if options.json:
+        output.show_json({**exhibit.to_json(), "from_store": from_store})
+    else:
+        output.show(exhibition.text(exhibit))

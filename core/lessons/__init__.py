@@ -1,0 +1,1 @@
+"""What is shown instead of measured: demonstrations, made by the measuring process with the machine to itself."""

@@ -1,0 +1,81 @@
+"""Exhibits as lessons make them, without giving one."""
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from core.demonstration import RECIPES, Demonstration
+from core.exhibits import Clock, Content, Exhibit, FirstStep, Moving, Participant, Snippet, Variant
+from core.experiment import Contender, Point
+
+CLOCK = Demonstration(kind="clock", contenders=(Contender(threads=1),))
+MOVING = Demonstration(kind="moving")
+FIRST_STEP = Demonstration(kind="first_step", contenders=(Contender(), Contender(device="cuda:0")))
+
+
+def variant(name: str = "ours", epoch_s: tuple[float, ...] = (0.5, 0.25, 0.75), **changes: Any) -> Variant:
+    recipe = RECIPES[name]
+    facts = {"title": recipe.title, "explains": recipe.explains, "switched": recipe.switched, "steps": 10}
+    return Variant(**{"name": name, "epoch_s": epoch_s, "contender": "cpu@1", **facts, **changes})
+
+
+def clock(readings: Mapping[str, Mapping[str, tuple[float, ...]]] | None = None) -> Clock:
+    """Contender → recipe → seconds an epoch."""
+    told = readings or {"cpu@1": {"ours": (0.5, 0.25, 0.75), "no_drain": (0.25,), "disc": (1.0,)}}
+    return Clock(
+        variants=tuple(
+            variant(name, epoch_s, contender=contender)
+            for contender, by_name in told.items()
+            for name, epoch_s in by_name.items()
+        )
+    )
+
+
+def content(demonstration: Demonstration) -> Content:
+    names = tuple(map(str, demonstration.contenders))
+    if demonstration.kind == "clock":
+        return clock({name: {"ours": (0.5, 0.25, 0.75), "no_drain": (0.25,), "disc": (1.0,)} for name in names})
+    if demonstration.kind == "moving":
+        refused = Snippet(
+            title="A tensor here plus a tensor there",
+            code="print(here + there)",
+            output="",
+            error="RuntimeError: no",
+            device="cuda:0",
+        )
+        return Moving(snippets=(refused,))
+    return FirstStep(
+        parameters=(("layer 1 weight", 2e-7), ("layer 1 bias", 1e-8)), loss_difference=0.0, contenders=names
+    )
+
+
+def exhibit(demonstration: Demonstration = CLOCK, **changes: Any) -> Exhibit:
+    """What a demonstration might have shown on a machine that does not exist."""
+    facts = {
+        "id": uuid.uuid4().hex[:12],
+        "demonstration": demonstration,
+        "measured_at": "2026-01-02T03:04:05.678+00:00",
+        "cpu_name": "Test CPU",
+        "machine_id": "0123456789ab",
+        "torch_version": "2.9.0",
+        "app_commit": "0123456789ab",
+        "participants": tuple(_participant(contender) for contender in demonstration.contenders),
+        "content": content(demonstration),
+    }
+    return Exhibit(**{**facts, **changes})
+
+
+def _participant(contender: Contender) -> Participant:
+    kind = contender.device.partition(":")[0]
+    return Participant(
+        contender=str(contender),
+        device=contender.device,
+        kind=kind,
+        device_name=f"Test {kind.upper()}",
+        threads=contender.threads or 2,
+        startup_s=0.5,
+    )
+
+
+DIGITS = Point(dataset="digits", samples=300, model="mlp", hidden_size=8, depth=1, batch_size=50, epochs=2)
+"""A training of milliseconds."""
