@@ -1,11 +1,13 @@
 """Does the interval of a crossover hold the truth as often as it says? Simulated sweeps with a known crossing.
 
-    python -m tests.benchmarks.crossover_coverage [--sweeps 1000] [--processes 2]
+    python -m tests.benchmarks.crossover_coverage [--sweeps 1000] [--processes 2] [--scatter 0.15]
 
 Ten pairs of curves, two levels of noise, each sweep with its own place of the crossing between the measured sizes,
 its own caches and tiles. Times carry log-normal noise, 3 % of them are 1.3 to 3 times as long, and a slow drift of
 15 % is common to both devices. A grid of ten sizes with five pairs each is held against the adaptive search with
-three pairs a size. Nothing is measured: this tests the statistics, not a machine.
+three pairs a size. Nothing is measured: this tests the statistics, not a machine. With `--scatter` one device is
+slower or faster for all readings of a size, by a log-normal factor of that standard deviation: what no repetition at the
+same size shows.
 """
 
 import argparse
@@ -119,10 +121,10 @@ SCENARIOS: dict[str, Callable[[np.random.Generator], Curves]] = {
 class Machine:
     """One simulated machine and what was spent on it."""
 
-    def __init__(self, scenario: str, noise: float, seed: int) -> None:
+    def __init__(self, scenario: str, noise: float, seed: int, scatter: float) -> None:
         self.draw = np.random.default_rng([seed, round(noise * 1000), sorted(SCENARIOS).index(scenario)])
         self.curves = SCENARIOS[scenario](self.draw)
-        self.noise = noise
+        self.noise, self.scatter = noise, scatter
         self.shift = self.draw.uniform(-0.5, 0.5)
         self.begin = self.draw.uniform(0, DRIFT_PAIRS)
         self.pairs, self.seconds = 0, 0.0
@@ -140,6 +142,7 @@ class Machine:
     def measure(self, size: float, pairs: int) -> Evidence:
         cpu, gpu = self.curves(np.array(size * 2.0**self.shift))
         cpu_s, gpu_s = (float(step_s) * self._disturbed(pairs, late) for step_s, late in ((cpu, 0.0), (gpu, 0.5)))
+        gpu_s = gpu_s * math.exp(self.draw.normal(0, self.scatter))
         self.begin += pairs
         self.pairs += pairs
         self.seconds += float(cpu_s.sum() + gpu_s.sum())
@@ -182,9 +185,9 @@ def answer(evidence: list[Evidence]) -> Crossover:
     return locate(evidence, axis="hidden_size", baseline="cpu", challenger="gpu")
 
 
-def simulate(task: tuple[str, str, float, int]) -> Result:
-    method, scenario, noise, seed = task
-    machine = Machine(scenario, noise, seed)
+def simulate(task: tuple[str, str, float, int, float]) -> Result:
+    method, scenario, noise, seed, scatter = task
+    machine = Machine(scenario, noise, seed, scatter)
     found, truth = METHODS[method](machine), machine.truth
     if found.estimate is None or found.low is None or found.high is None or len(truth) != 1:
         return Result(found.outcome, None, None, None, machine.pairs, machine.seconds)
@@ -215,6 +218,7 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, default=1000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", default="", help="part of a scenario's name")
+    parser.add_argument("--scatter", type=float, default=0.0, help="standard deviation from size to size")
     options = parser.parse_args()
     print("| curves | noise | method | outcomes | coverage | width | bias | rms error | pairs | device time (ms) |")
     print("|---|---|---|---|---|---|---|---|---|---|")
@@ -222,7 +226,7 @@ def main() -> None:
         for scenario in (name for name in SCENARIOS if options.only in name):
             for noise in NOISES:
                 for method in METHODS:
-                    tasks = [(method, scenario, noise, seed) for seed in range(options.sweeps)]
+                    tasks = [(method, scenario, noise, seed, options.scatter) for seed in range(options.sweeps)]
                     print(row(method, scenario, noise, pool.map(simulate, tasks, chunksize=20)), flush=True)
 
 
