@@ -6,8 +6,8 @@ Ten pairs of curves, two levels of noise, each sweep with its own place of the c
 its own caches and tiles. Times carry log-normal noise, 3 % of them are 1.3 to 3 times as long, and a slow drift of
 15 % is common to both devices. A grid of ten sizes with five pairs each is held against the adaptive search with
 three pairs a size. Nothing is measured: this tests the statistics, not a machine. With `--scatter` one device is
-slower or faster for all readings of a size, by a log-normal factor of that standard deviation: what no repetition at the
-same size shows.
+slower or faster for all readings of a size, by a log-normal factor of that standard deviation: what no repetition at
+the same size shows.
 """
 
 import argparse
