@@ -15,6 +15,8 @@ POINT_FIELDS = {field.name: field for field in dataclasses.fields(Point)}
 def add_point(parser: argparse.ArgumentParser) -> None:
     """One option for each field of a point; left out, the preset's or the default value holds."""
     parser.add_argument("--preset", choices=sorted(presets.PRESETS), help="settings of one of the four tutorials")
+    scales = "; ".join(f"{name}: {what}" for name, what in presets.SCALES.items())
+    parser.add_argument("--scale", choices=tuple(presets.SCALES), help=f"of the preset (default full); {scales}")
     choices = {
         "dataset": tuple(catalog.DATASETS),
         "model": tuple(models.FAMILIES),
@@ -51,13 +53,30 @@ def point(options: argparse.Namespace) -> Point:
     Raises:
         InvalidValue: a field is out of range, or contradicts the preset.
     """
+    size = scale(options)
     given = {name: value for name in POINT_FIELDS if (value := getattr(options, name)) is not None}
     if options.preset is None:
         return Point.parse(given)
-    base = dataclasses.asdict(presets.preset(options.preset).point)
+    base = dataclasses.asdict(presets.preset(options.preset).at(size))
     if {"dataset", "model"} & given.keys():
         raise InvalidValue("preset", options.preset, "given without --dataset and --model, which it sets itself")
     return Point.parse({name: value for name, value in {**base, **given}.items() if name not in models.AXES or value})
+
+
+def scale(options: argparse.Namespace) -> presets.Scale:
+    """The scale of the preset, the full one unless asked otherwise.
+
+    Raises:
+        InvalidValue: a scale is given without the preset that it is of.
+    """
+    if options.scale is not None and options.preset is None:
+        raise InvalidValue("scale", options.scale, "given with the --preset that it is of")
+    return presets.checked_scale(options.scale or "full")
+
+
+def limits(options: argparse.Namespace) -> presets.Limits | None:
+    """How long the preset may take at its scale; None without a preset."""
+    return presets.LIMITS[scale(options)] if options.preset else None
 
 
 def _shown(folder: Path) -> Path:

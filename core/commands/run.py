@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.answer import digest
-from core.commands import FAILED, OK, arguments, measuring, output
+from core.commands import FAILED, OK, arguments, measuring, output, recorder
 from core.experiment import Experiment
 from core.jobs import runner
 from core.jobs.queue import Queue
@@ -22,9 +22,11 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("run", help="train one model on several devices and compare")
     arguments.add_point(parser)
     arguments.add_devices(parser)
-    parser.add_argument("--budget", dest="budget_s", type=float, default=60.0, help="seconds of training (default 60)")
+    budget = f"seconds of training (default {Experiment.budget_s:g}, of a preset as its scale needs)"
+    parser.add_argument("--budget", dest="budget_s", type=float, help=budget)
     arguments.add_store(parser)
     parser.add_argument("--fresh", action="store_true", help="measure again even if the store knows the answer")
+    recorder.add(parser)
     arguments.add_json(parser)
     parser.set_defaults(command=run)
 
@@ -32,8 +34,9 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print what the devices took and learned; measure it first unless the store knows it."""
     point, queue, store = arguments.point(options), Queue(), Store(options.store)
+    recorder.require(options)
     contenders = measuring.contenders(options.devices, queue, without=ALONE)
-    asked = Experiment(point=point, contenders=contenders, budget_s=options.budget_s)
+    asked = Experiment(point=point, contenders=contenders, budget_s=_budget_s(options))
     known, last = environment.read(), runner.machine(queue)
     stored = store.find(
         asked,
@@ -52,8 +55,17 @@ def run(options: argparse.Namespace) -> int:
     return OK if trials and job.state == "finished" else FAILED
 
 
+def _budget_s(options: argparse.Namespace) -> float:
+    """As asked for; otherwise the preset's at its scale, or the usual one."""
+    if options.budget_s is not None:
+        return float(options.budget_s)
+    limits = arguments.limits(options)
+    return limits.budget_s if limits else Experiment.budget_s
+
+
 def _show(trials: Sequence[Trial], options: argparse.Namespace, *, from_store: bool) -> None:
     if options.json:
         output.show_json(digest.document(trials, from_store=from_store))
     else:
         output.show(digest.text(trials))
+    recorder.record(options, trials)

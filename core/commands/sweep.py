@@ -9,7 +9,7 @@ from core import presets
 from core.answer import report, search, study
 from core.answer.outcome import Basis, Crossover
 from core.answer.study import Study
-from core.commands import FAILED, OK, arguments, crossover, measuring, output
+from core.commands import FAILED, OK, arguments, crossover, measuring, output, recorder
 from core.errors import CrossoverError, InvalidValue
 from core.experiment import Contender, Point
 from core.jobs import runner
@@ -43,15 +43,17 @@ def add(commands: Any) -> None:
     crossover.add_basis(parser)
     arguments.add_store(parser)
     parser.add_argument("--fresh", action="store_true", help="measure again even what the store knows")
+    recorder.add(parser)
     arguments.add_json(parser)
     parser.set_defaults(command=sweep)
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
-    budget = f"seconds after which no further point is begun (default {Sweep.budget_s:g})"
-    parser.add_argument("--budget", dest="budget_s", type=float, default=Sweep.budget_s, help=budget)
-    point = f"seconds that one point may take; one that needs more is skipped (default {Sweep.point_budget_s:g})"
-    parser.add_argument("--point-budget", dest="point_budget_s", type=float, default=Sweep.point_budget_s, help=point)
+    of_preset = "of a preset as its scale needs"
+    budget = f"seconds after which no further point is begun (default {Sweep.budget_s:g}, {of_preset})"
+    parser.add_argument("--budget", dest="budget_s", type=float, help=budget)
+    point = f"seconds that one point may take (default {Sweep.point_budget_s:g}, {of_preset}); longer ones are skipped"
+    parser.add_argument("--point-budget", dest="point_budget_s", type=float, help=point)
     pairs = f"pairs of blocks timed at each point (default {GRID_PAIRS}, adaptive {ADAPTIVE_PAIRS})"
     parser.add_argument("--pairs", type=int, default=Sweep.pairs, help=pairs)
 
@@ -60,6 +62,7 @@ def sweep(options: argparse.Namespace) -> int:
     """Print the points and the crossover; measure those first that the store does not know."""
     queue, store = Queue(), Store(options.store)
     asked = asked_for(options)
+    recorder.require(options)
     alone = tuple(f"cpu@{threads}" for threads in sorted({1, environment.read().cores_usable}))
     contenders = measuring.contenders(options.devices, queue, without=alone)
     asked = dataclasses.replace(asked, contenders=contenders)
@@ -67,12 +70,14 @@ def sweep(options: argparse.Namespace) -> int:
     if stored:
         output.say(f"Answered from {options.store}: every point is stored. Use --fresh to measure again.")
         _show(asked, stored, options, from_store=True)
+        recorder.record(options, stored)
         return OK
     job = measuring.follow(queue, queue.submit(asked, store, fresh=options.fresh))
     rows = runner.rows(queue, job)
     notes = job.progress.sweep.notes if job.progress and job.progress.sweep else ()
     if rows:
         _show(asked, rows, options, notes=notes, state=job.state)
+        recorder.record(options, rows)
     return OK if rows and job.state == "finished" else FAILED
 
 
@@ -82,10 +87,17 @@ def asked_for(options: argparse.Namespace) -> Sweep:
     Raises:
         InvalidValue: a value is out of range, or options contradict each other.
     """
-    limits = {name: getattr(options, name) for name in LIMITS}
+    limits = _limits_of_preset(options) | {
+        name: given for name in LIMITS if (given := getattr(options, name)) is not None
+    }
     anyone = (Contender(), Contender(threads=1))
     axes = _axes(options)
     return Sweep(point=arguments.point(options), axes=axes, contenders=anyone, adaptive=options.adaptive, **limits)
+
+
+def _limits_of_preset(options: argparse.Namespace) -> dict[str, float]:
+    limits = arguments.limits(options)
+    return {"budget_s": limits.sweep_budget_s, "point_budget_s": limits.point_budget_s} if limits else {}
 
 
 def _axes(options: argparse.Namespace) -> tuple[Axis, ...]:
@@ -116,7 +128,7 @@ def _axes_of_preset(options: argparse.Namespace) -> tuple[Axis, ...]:
     """What the tutorial varies; an adaptive sweep may choose any size between its ends."""
     if options.preset is None:
         raise InvalidValue("axis", "", f"one of {', '.join(AXES)}, unless a preset is given that varies one")
-    axes = presets.preset(options.preset).axes
+    axes = presets.preset(options.preset).axes_at(arguments.scale(options))
     if not axes:
         raise InvalidValue("preset", options.preset, "given with an --axis, because its tutorial varies nothing")
     if options.adaptive and len(axes) == 1:

@@ -1,0 +1,91 @@
+"""A row as a recording that a run recorder shows: settings, loss curve, epoch times and accuracies.
+
+Every value is a raw one of the row or follows from it as elsewhere in `core.answer`; nothing here writes a file.
+"""
+
+import dataclasses
+import itertools
+from datetime import datetime
+
+from core import units
+from core.answer import parity, summary
+from core.experiment import Point
+from core.results.schema import Trial
+from core.results.tensorboard import Recording, Scalar
+
+ABOUT = ("contender", "device_name", "threads", "outcome", "cpu_name", "torch_version", "machine_id", "started_at")
+"""Columns that the text names beside the training's settings."""
+
+
+def recording(trial: Trial) -> Recording:
+    """What a run recorder keeps of one row.
+
+    Its clock is that of the training, start-up apart: the time between two values is the time that training took
+    between them, not that in which other contenders had their turns.
+    """
+    settings = {entry.name: getattr(trial, entry.name) for entry in dataclasses.fields(Point)}
+    return Recording(
+        name=_name(trial),
+        id=trial.trial_id,
+        began=datetime.fromisoformat(trial.started_at).timestamp(),
+        settings={**settings, "contender": trial.contender, "device_name": trial.device_name},
+        text=_text(trial, settings),
+        scalars={tag: values for tag, values in _scalars(trial).items() if values},
+    )
+
+
+def _name(trial: Trial) -> str:
+    sizes = [f"{name}={value}" for name in ("hidden_size", "depth", "width") if (value := getattr(trial, name))]
+    sizes += [f"batch={trial.batch_size}", f"workers={trial.loader_workers}"]
+    return "-".join([trial.dataset, trial.model, *sizes, trial.contender, trial.run_id])
+
+
+def _text(trial: Trial, settings: dict[str, object]) -> str:
+    rows = [*settings.items(), *((name, getattr(trial, name)) for name in ABOUT)]
+    rows += [("parameters", trial.parameters), ("message", trial.message)]
+    step_s = summary.step_time(trial).median_s
+    rows.append(("median step", units.duration(step_s) if step_s else "not timed"))
+    lines = [f"| {name.replace('_', ' ')} | {_cell(value)} |" for name, value in rows]
+    return "\n".join(["| setting | value |", "|---|---|", *lines])
+
+
+def _cell(value: object) -> str:
+    """A value within a Markdown table; names of devices are foreign text."""
+    text = str(value)
+    for sign in "\\`*_<>[]|":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())
+
+
+def _scalars(trial: Trial) -> dict[str, tuple[Scalar, ...]]:
+    epochs = summary.epoch_times(trial)
+    ends = [epoch * trial.steps_per_epoch for epoch in range(1, len(epochs) + 1)]
+    last = parity.trained_steps(trial)
+    step_s = summary.step_time(trial).median_s
+    shares = {
+        "accuracy/train": trial.train_accuracy,
+        "accuracy/validation": trial.validation_accuracy,
+        "accuracy/test": parity.accuracy(trial),
+        "epoch_s/median": step_s and step_s * trial.steps_per_epoch,
+    }
+    return {
+        "loss/train": _timed(trial, trial.loss_step, trial.loss),
+        "epoch_s/each": tuple(
+            (number, seconds, after)
+            for number, (seconds, after) in enumerate(
+                zip(epochs, summary.seconds_at(trial, ends), strict=True), start=1
+            )
+        ),
+        "step_s/block": _timed(trial, _block_ends(trial), trial.step_s),
+        **{tag: _timed(trial, (last,), (share,)) for tag, share in shares.items() if share is not None},
+    }
+
+
+def _block_ends(trial: Trial) -> tuple[int, ...]:
+    return tuple(map(sum, zip(trial.block_first_step, trial.block_steps, strict=True)))
+
+
+def _timed(trial: Trial, steps: tuple[int, ...], values: tuple[float, ...]) -> tuple[Scalar, ...]:
+    """Values with their step and training time; 0 where no block was timed."""
+    seconds = summary.seconds_at(trial, steps) if trial.block_first_step else itertools.repeat(0.0)
+    return tuple(zip(steps, values, seconds, strict=False))

@@ -1,0 +1,37 @@
+"""`--tensorboard`: what `run` and `sweep` have in hand, written as TensorBoard runs as well."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.answer.recording import recording
+from core.commands import output
+from core.results import tensorboard
+from core.results.schema import Trial
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The folder of event files."""
+    text = "also write every row as a TensorBoard run into this folder (needs: pip install tensorboard)"
+    parser.add_argument("--tensorboard", type=Path, metavar="DIR", help=text)
+
+
+def require(options: argparse.Namespace) -> None:
+    """Refuse before anything is measured.
+
+    Raises:
+        StoreError: event files were asked for and cannot be written.
+    """
+    if options.tensorboard is not None:
+        tensorboard.require(options.tensorboard)
+
+
+def record(options: argparse.Namespace, trials: Sequence[Trial]) -> None:
+    """Write the rows, if that was asked for; they have been shown before, so that no failure here hides them.
+
+    Raises:
+        StoreError: they cannot be written.
+    """
+    if options.tensorboard is not None:
+        files = tensorboard.write(options.tensorboard, map(recording, trials))
+        output.say(f"{len(files)} TensorBoard run{'' if len(files) == 1 else 's'} written to {options.tensorboard}.")
