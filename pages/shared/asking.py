@@ -23,7 +23,7 @@ def machine() -> Machine | None:
 
 def under_way(*, sweeps: bool) -> tuple[state.Kind, str] | None:
     """The oldest job that waits or runs, of sweeps or of comparisons: what a page shows that was asked nothing."""
-    active = [job for job in loaders.queue().jobs() if job.active and (job.sweep is not None) == sweeps]
+    active = [job for job in loaders.queue().jobs() if job.active and (job.sweep if sweeps else job.experiment)]
     if not active:
         return None
     state.show("job", active[0].id)

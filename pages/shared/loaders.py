@@ -22,6 +22,7 @@ from core.answer.charts.grids import Cell
 from core.answer.outcome import Basis, Crossover, Evidence
 from core.answer.study import Study
 from core.answer.timings import Timings
+from core.exhibits import Exhibit
 from core.experiment import Contender, Point
 from core.jobs import runner
 from core.jobs.job import Job
@@ -29,6 +30,7 @@ from core.jobs.machine import Machine
 from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.progress import Progress
 from core.results import exchange
+from core.results import exhibits as exhibit_files
 from core.results.exchange import Format
 from core.results.schema import Trial, from_table, to_table
 from core.results.store import GALLERY, RESULTS, Skipped, Store, newest_answers
@@ -224,6 +226,12 @@ def winners(cells: Sequence[Cell], axes: tuple[str, str], of: Study) -> dict[str
     return _winners(hash((tuple(cells), axes)), (of.baseline, of.challenger), kinds, cells, axes)
 
 
+def exhibits() -> list[Exhibit]:
+    """Every exhibit of this machine's store and of the gallery that ships with the app, the gallery's first."""
+    folders = (GALLERY, results().folder)
+    return _exhibits(folders, tuple(_signature(folder / exhibit_files.FOLDER) for folder in folders))
+
+
 def report(trial: Trial) -> dict[str, Any] | None:
     """The classification report of a trial by class name; None if it was not tested."""
     return _report(hash(trial), trial)
@@ -265,6 +273,11 @@ def _entry(trial: Trial, source: str) -> Entry:
         "in_source": source,
     }
     return Entry(trial=trial, facets=facets, step_s=statistics.median(trial.step_s) if trial.block_steps else None)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _exhibits(folders: tuple[Path, ...], signatures: tuple[int, ...]) -> list[Exhibit]:
+    return [shown for folder in folders for shown in exhibit_files.read(folder)[0]]
 
 
 @st.cache_data(max_entries=256, show_spinner=False)

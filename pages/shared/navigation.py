@@ -5,6 +5,8 @@ import streamlit as st
 COMPARE = "pages/lab/compare.py"
 CROSSOVER = "pages/lab/crossover.py"
 DEVICES = "pages/lab/devices.py"
+TUTORIALS = "pages/learn/tutorials.py"
+LESSONS = "pages/learn/lessons.py"
 GALLERY = "pages/results/gallery.py"
 
 
@@ -15,6 +17,10 @@ def menu() -> dict[str, list[st.Page]]:
             st.Page(COMPARE, title="Compare", icon=":material/balance:", default=True),
             st.Page(CROSSOVER, title="Crossover", icon=":material/timeline:", url_path="crossover"),
             st.Page(DEVICES, title="Devices", icon=":material/memory:", url_path="devices"),
+        ],
+        "Learn": [
+            st.Page(TUTORIALS, title="Tutorials", icon=":material/school:", url_path="tutorials"),
+            st.Page(LESSONS, title="Lessons", icon=":material/lightbulb:", url_path="lessons"),
         ],
         "Results": [st.Page(GALLERY, title="Gallery", icon=":material/grid_view:", url_path="gallery")],
     }

@@ -43,11 +43,30 @@ SWEEP_SETTINGS = (
 )
 """Every setting of the Crossover page."""
 
-PageName = Literal["compare", "crossover"]
+TUTORIAL_SETTINGS = ("tutorial", "scale", "devices")
+"""Every setting of the Tutorials page."""
+
+LESSON_SETTINGS = ("lesson", "data", "seeds", "margin", "devices")
+"""Every setting of the Lessons page."""
+
+PREDICTION = "predict_{name}"
+"""Parameter of the link with what was expected of a tutorial or a lesson."""
+
+PageName = Literal["compare", "crossover", "tutorials", "lessons"]
 Kind = Literal["job", "run", "study", "sweep"]
 
-_SETTINGS: dict[PageName, tuple[str, ...]] = {"compare": SETTINGS, "crossover": SWEEP_SETTINGS}
-_KINDS: dict[PageName, tuple[Kind, ...]] = {"compare": ("job", "run"), "crossover": ("job", "study", "sweep")}
+_SETTINGS: dict[PageName, tuple[str, ...]] = {
+    "compare": SETTINGS,
+    "crossover": SWEEP_SETTINGS,
+    "tutorials": TUTORIAL_SETTINGS,
+    "lessons": LESSON_SETTINGS,
+}
+_KINDS: dict[PageName, tuple[Kind, ...]] = {
+    "compare": ("job", "run"),
+    "crossover": ("job", "study", "sweep"),
+    "tutorials": (),
+    "lessons": (),
+}
 _PATTERNS: dict[Kind, re.Pattern[str]] = {
     "job": re.compile(r"\d{20}-[0-9a-f]{6}"),
     "run": re.compile(r"[0-9a-f]{12}"),
@@ -55,6 +74,7 @@ _PATTERNS: dict[Kind, re.Pattern[str]] = {
     "sweep": re.compile(r"[0-9a-f]{16}"),
 }
 _PAGE, _ARRIVED, _TOUCHED, _VIEW, _RECALLED, _SWEEPS = "_page", "_arrived", "_touched", "_view", "_recalled", "_sweeps"
+_PREDICTIONS, _OPENED = "_predictions", "_opened"
 
 
 def enter(page: PageName) -> None:
@@ -140,6 +160,28 @@ def remembered(sweep_id: str) -> Sweep | None:
     """A sweep that was asked for in this session."""
     found: Sweep | None = st.session_state.get(_SWEEPS, {}).get(sweep_id)
     return found
+
+
+def expect(name: str, expected: str | None) -> None:
+    """Keep what was expected of a tutorial or a lesson, also while its page is left."""
+    if expected is not None:
+        st.session_state.setdefault(_PREDICTIONS, {})[name] = expected
+
+
+def expected(name: str) -> str | None:
+    """What was expected of a tutorial or a lesson; None if nothing was."""
+    found: str | None = st.session_state.get(_PREDICTIONS, {}).get(name)
+    return found
+
+
+def open_unexpected(name: str) -> None:
+    """Note that what a tutorial or a lesson shows is wanted without expecting anything."""
+    st.session_state.setdefault(_OPENED, set()).add(name)
+
+
+def opened_unexpected(name: str) -> bool:
+    """Whether it is."""
+    return name in st.session_state.get(_OPENED, ())
 
 
 def opened_run() -> str | None:

@@ -1,0 +1,278 @@
+"""A lesson on paper: what a page shows and what a student hands in, as plain pieces; as Markdown and as one HTML file.
+
+A piece holds finished sentences, tables and charts, so that page and paper cannot differ. Names that a file or a
+student wrote are escaped where they are put into Markdown or HTML. Charts go into the HTML as inline SVG; Markdown,
+which has no charts of its own, carries the tables that they are drawn from. Nothing here measures or computes.
+"""
+
+import copy
+import html as markup
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core import units
+from core.results.schema import Trial
+
+_MEANS_SOMETHING = re.compile(r"([\\`*_{}\[\]<>#!|~$&^@=]|(?<=:)/|^[-+]|^\d+(?=[.)](?:\s|$)))")
+"""What Markdown would not show as it is, wherever it stands or at the beginning of a line."""
+
+_ADDRESS = re.compile(r"https?://[^\s<>]+")
+_FENCE = re.compile(r"`{3,}")
+
+CHART_WIDTH = 640
+"""Pixels of a chart on paper; on a page it has the width of its container."""
+
+NO_NETWORK: list[str] = []
+"""Addresses that the drawing of a chart may read from: none."""
+
+STYLE = """
+body { font-family: system-ui, sans-serif; color: #1F2933; background: #FFFFFF; max-width: 46rem; margin: 2rem auto;
+  padding: 0 1rem; line-height: 1.45; }
+h1 { font-size: 1.7rem; } h2 { font-size: 1.3rem; margin-top: 2rem; }
+table { border-collapse: collapse; margin: 0.8rem 0; font-size: 0.9rem; }
+caption { text-align: left; font-weight: 600; padding-bottom: 0.3rem; }
+th, td { border: 1px solid #DDE3E9; padding: 0.25rem 0.5rem; text-align: left; vertical-align: top; }
+th { background: #F4F6F8; } pre { background: #F4F6F8; padding: 0.6rem; white-space: pre-wrap; }
+svg { max-width: 100%; height: auto; } figure { margin: 1rem 0; } figcaption { font-weight: 600; }
+blockquote { border-left: 4px solid #DDE3E9; margin-left: 0; padding-left: 1rem; white-space: pre-wrap; }
+@media print { h2 { break-after: avoid; } figure, table { break-inside: avoid; } }
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows of text below a header.
+
+    Attributes:
+        title: what it shows.
+        header: names of the columns.
+        rows: as many cells each.
+        prose: whether its cells are sentences, which a page shows as a list.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    prose: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A chart.
+
+    Attributes:
+        title: what it shows; also its name for who does not see it.
+        spec: finished Vega-Lite specification of `core.answer.charts`, its rows inline.
+    """
+
+    title: str
+    spec: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """Lines of code with what they said, shown as they are.
+
+    Attributes:
+        title: what they are about.
+        code: the lines.
+        output: what they said.
+    """
+
+    title: str
+    code: str
+    output: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One thing that is shown.
+
+    Attributes:
+        title: heading.
+        sentences: paragraphs.
+        figures: charts.
+        tables: what the charts are drawn from, and what has no chart.
+        listings: code and output.
+        notes: what has to be known beside it, in small print.
+    """
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    listings: tuple[Listing, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """A question with what the student said to it.
+
+    Attributes:
+        question: as it was asked.
+        text: the reply; empty if there is none.
+    """
+
+    question: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Handout:
+    """What a student hands in.
+
+    Attributes:
+        title: of the lesson.
+        student: name, as written.
+        date: when it was put together, for people.
+        link: address of the page that shows it.
+        predictions: made before anything was shown.
+        sections: what was shown.
+        answers: written after it.
+        machine: facts on where it was measured, name and value.
+    """
+
+    title: str
+    student: str
+    date: str
+    link: str
+    predictions: tuple[Reply, ...]
+    sections: tuple[Section, ...]
+    answers: tuple[Reply, ...]
+    machine: tuple[tuple[str, str], ...]
+
+
+def fingerprint(trials: Sequence[Trial]) -> tuple[tuple[str, str], ...]:
+    """Where rows were measured: a line for each fact in which they agree, all values where they do not."""
+    columns: dict[str, list[str]] = {
+        "Processor": [trial.cpu_name for trial in trials],
+        "Threads usable": [f"{trial.cores_usable} of {trial.cores}" for trial in trials],
+        "Memory": [units.memory(trial.memory_bytes) for trial in trials],
+        "System": [trial.system for trial in trials],
+        "Devices": [f"{trial.contender}: {trial.device_name}" for trial in trials],
+        "torch": [trial.torch_version for trial in trials],
+        "Crossover": [f"{trial.app_version} {trial.app_commit}".strip() for trial in trials],
+        "Machine id": [trial.machine_id for trial in trials],
+        "Measured": [min(t.started_at for t in trials), max(t.started_at for t in trials)] if trials else [],
+        "Runs": [trial.run_id for trial in trials],
+    }
+    return tuple((name, ", ".join(dict.fromkeys(values))) for name, values in columns.items() if any(values))
+
+
+def markdown(handout: Handout) -> str:
+    """The handout as Markdown."""
+    parts = [f"# {_plain(handout.title)}", _plain(_byline(handout)), _link(handout.link)]
+    parts += _replies("Expected beforehand", handout.predictions)
+    for section in handout.sections:
+        parts += [f"## {_plain(section.title)}", *map(_plain, section.sentences)]
+        parts += [f"Chart: {_plain(figure.title)} (drawn in the HTML version)." for figure in section.figures]
+        for table in section.tables:
+            parts += [f"**{_plain(table.title)}**", _table(table.header, table.rows)]
+        for listing in section.listings:
+            parts += [f"**{_plain(listing.title)}**", _fenced(listing.code, "python"), _fenced(listing.output, "text")]
+        parts += [f"*{_plain(note)}*" for note in section.notes]
+    parts += _replies("Answers", handout.answers)
+    parts += ["## Measured on", _table(("Fact", "Value"), handout.machine)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def html(handout: Handout) -> str:
+    """The handout as one HTML file that loads nothing from elsewhere and runs no script."""
+    body = [f"<h1>{_safe(handout.title)}</h1>", f"<p>{_safe(_byline(handout))}</p>", f"<p>{_safe(handout.link)}</p>"]
+    body += _html_replies("Expected beforehand", handout.predictions)
+    for section in handout.sections:
+        body += _html_section(section)
+    body += _html_replies("Answers", handout.answers)
+    body += ["<h2>Measured on</h2>", _html_table("", ("Fact", "Value"), handout.machine)]
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f"<title>{_safe(handout.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        + "\n".join(body)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def svg(spec: dict[str, Any]) -> str:
+    """A chart as SVG, with the width of a page of paper on a white ground."""
+    import vl_convert  # only here: a second of start-up, and of use to who hands in alone
+
+    drawn = copy.deepcopy(spec) | {"background": "white"}
+    if drawn.get("width") == "container":
+        drawn["width"] = CHART_WIDTH
+    text: str = vl_convert.vegalite_to_svg(drawn, allowed_base_urls=NO_NETWORK)
+    return text
+
+
+def _byline(handout: Handout) -> str:
+    return f"{handout.student.strip() or 'No name given'}, {handout.date}"
+
+
+def _html_section(section: Section) -> list[str]:
+    found = [f"<h2>{_safe(section.title)}</h2>", *(f"<p>{_safe(text)}</p>" for text in section.sentences)]
+    for figure in section.figures:
+        found.append(f"<figure><figcaption>{_safe(figure.title)}</figcaption>\n{svg(figure.spec)}</figure>")
+    found += [_html_table(table.title, table.header, table.rows) for table in section.tables]
+    for listing in section.listings:
+        found.append(f"<p><b>{_safe(listing.title)}</b></p>")
+        found += [f"<pre>{_safe(text)}</pre>" for text in (listing.code, listing.output)]
+    return [*found, *(f"<p><small>{_safe(note)}</small></p>" for note in section.notes)]
+
+
+def _html_replies(title: str, replies: Iterable[Reply]) -> list[str]:
+    found = [
+        f"<p><b>{_safe(reply.question)}</b></p>\n<blockquote>{_safe(reply.text.strip() or 'No reply.')}</blockquote>"
+        for reply in replies
+    ]
+    return [f"<h2>{title}</h2>", *found] if found else []
+
+
+def _html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"<caption>{_safe(title)}</caption>"] if title else []
+    lines.append("<tr>" + "".join(f"<th>{_safe(cell)}</th>" for cell in header) + "</tr>")
+    lines += ["<tr>" + "".join(f"<td>{_safe(cell)}</td>" for cell in row) + "</tr>" for row in rows]
+    return "<table>\n" + "\n".join(lines) + "\n</table>"
+
+
+def _replies(title: str, replies: Iterable[Reply]) -> list[str]:
+    found = []
+    for reply in replies:
+        lines = [line for line in reply.text.splitlines() if line.strip()] or ["No reply."]
+        found += [f"**{_plain(reply.question)}**", "\n>\n".join(f"> {_plain(line)}" for line in lines)]
+    return [f"## {title}", *found] if found else []
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head, *body = [f"| {' | '.join(map(_plain, line))} |" for line in (header, *rows)]
+    return "\n".join([head, f"|{'---|' * len(header)}", *body])
+
+
+def _fenced(text: str, language: str) -> str:
+    """Lines between fences that are longer than any in them."""
+    fence = "`" * max([3, *(len(found) + 1 for found in _FENCE.findall(text))])
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _plain(text: str) -> str:
+    """`text` so that Markdown shows it as it is, in one line."""
+    return _MEANS_SOMETHING.sub(_escaped, " ".join(text.split()))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """A mark with a backslash before it; a number that would begin a list, with one behind it."""
+    mark = found[1]
+    return f"{mark}\\" if mark.isdigit() else f"\\{mark}"
+
+
+def _link(address: str) -> str:
+    """An address to be followed; anything else as it is."""
+    return f"Link: <{address}>" if _ADDRESS.fullmatch(address) else _plain(f"Link: {address}")
+
+
+def _safe(text: str) -> str:
+    """`text` so that HTML shows it as it is."""
+    return markup.escape("".join(letter for letter in text if letter in "\n\t" or letter.isprintable()))

@@ -1,0 +1,20 @@
+"""Lessons: five short ones on why timings of a GPU mislead, each with a question first and something to run."""
+
+import streamlit as st
+
+from pages.shared import asking, controls, learning_lessons, state
+from pages.shared.learning_lessons import LESSONS
+
+
+def page() -> None:
+    """The choice of a lesson on top, the lesson below."""
+    state.enter("lessons")
+    st.title("Lessons")
+    st.caption("Five short lessons. Each asks first, then runs something here, then shows what it means.")
+    chosen = st.segmented_control(
+        "Lesson", list(LESSONS), default=next(iter(LESSONS)), key="lesson", required=True, **controls.BOUND
+    )
+    learning_lessons.page_of(chosen or next(iter(LESSONS)), asking.machine())
+
+
+page()

@@ -1,0 +1,28 @@
+"""Tutorials: four that compare CPU and GPU, each to be expected, run and read beside what was published."""
+
+import streamlit as st
+
+from pages.shared import asking, controls, learning_tutorials, state
+from pages.shared.learning_tutorials import TUTORIALS
+
+
+def page() -> None:
+    """The choice of a tutorial on top, the tutorial below."""
+    state.enter("tutorials")
+    st.title("Tutorials")
+    st.caption(
+        "Four tutorials train a network on the CPU and on a GPU. Expect something, run it here, and set your numbers "
+        "beside the published ones."
+    )
+    chosen = st.segmented_control(
+        "Tutorial",
+        list(TUTORIALS),
+        default=next(iter(TUTORIALS)),
+        key="tutorial",
+        required=True,
+        **controls.BOUND,
+    )
+    learning_tutorials.page_of(TUTORIALS[chosen or next(iter(TUTORIALS))], asking.machine())
+
+
+page()

@@ -1,0 +1,276 @@
+"""What a tutorial or a lesson asks of the measuring process: several questions at once, and what is known of each.
+
+Answers come from the store, so the settings in the link are enough to find them again: no job has to be named. A
+question that waits or runs is found in the queue, whoever asked it; two who ask the same join one job.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from core.demonstration import Demonstration
+from core.errors import CrossoverError
+from core.exhibits import Exhibit
+from core.experiment import Experiment, Point
+from core.jobs import runner
+from core.jobs.job import Job
+from core.jobs.machine import Machine
+from core.progress import Progress
+from core.results import exhibits
+from core.results.schema import Trial
+from core.results.store import newest_answers
+from core.sweep import Sweep
+from pages.shared import live, loaders, state
+from pages.shared.text import plain
+
+Asked = Experiment | Sweep | Demonstration
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Several questions.
+
+    Attributes:
+        asked: in the order in which they are measured.
+    """
+
+    asked: tuple[Asked, ...]
+
+    @property
+    def key(self) -> str:
+        """The same for the same questions."""
+        return hashlib.sha256(" ".join(asked.id for asked in self.asked).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What this machine has measured of a task itself.
+
+    Attributes:
+        rows: id of an experiment or a sweep → its rows, in the order of points and contenders.
+        exhibits: id of a demonstration → what it showed.
+        missing: questions without an answer, or a sweep without all of its points.
+    """
+
+    rows: dict[str, tuple[Trial, ...]]
+    exhibits: dict[str, Exhibit]
+    missing: tuple[Asked, ...]
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All rows."""
+        return tuple(row for rows in self.rows.values() for row in rows)
+
+    @property
+    def key(self) -> str:
+        """Changes whenever the answers do."""
+        return content_key(self.trials, tuple(self.exhibits.values()))
+
+
+def content_key(trials: Sequence[Trial], shown: Sequence[Exhibit]) -> str:
+    """The same for the same rows and exhibits."""
+    parts = [f"{row.trial_id} {row.outcome} {len(row.block_steps)}" for row in trials]
+    return hashlib.sha256("\n".join([*parts, *(entry.id for entry in shown)]).encode()).hexdigest()[:16]
+
+
+def known(task: Task, machine: Machine) -> Known:
+    """What the store answers."""
+    experiments = [asked for asked in task.asked if isinstance(asked, Experiment)]
+    rows = {name: tuple(found) for name, found in _newest(experiments, machine).items()}
+    found: dict[str, Exhibit] = {}
+    complete = set(rows)
+    for asked in task.asked:
+        if isinstance(asked, Sweep):
+            answers = loaders.answers(asked, machine)
+            rows |= {asked.id: answers.rows} if answers.rows else {}
+            complete |= {asked.id} if answers.complete else set()
+        elif isinstance(asked, Demonstration):
+            shown = _newest_exhibit(asked, machine)
+            found |= {asked.id: shown} if shown else {}
+            complete |= {asked.id} if shown else set()
+    return Known(rows=rows, exhibits=found, missing=tuple(asked for asked in task.asked if asked.id not in complete))
+
+
+def recorded_exhibit(kind: str, machine: Machine | None, recipe: str = "") -> Exhibit | None:
+    """The newest exhibit of a kind with an accelerator that this machine has not; None if none was recorded.
+
+    Args:
+        kind: of the demonstration.
+        machine: this machine.
+        recipe: that it must show, if any.
+    """
+    here = machine.environment.machine_id if machine else ""
+    found = [
+        shown
+        for shown in loaders.exhibits()
+        if shown.kind == kind
+        and shown.machine_id != here
+        and any(entry.kind != "cpu" for entry in shown.participants)
+        and (not recipe or recipe in shown.demonstration.recipes)
+    ]
+    return max(found, key=lambda shown: shown.measured_at, default=None)
+
+
+def recorded_rows(points: Sequence[Point], machine: Machine | None) -> tuple[Trial, ...]:
+    """Rows of these trainings from the machine with an accelerator that has most of them, the newest run of each.
+
+    Rows that were measured here are left out.
+    """
+    here = machine.environment.machine_id if machine else ""
+    wanted = {_of(point): number for number, point in enumerate(points)}
+    runs: dict[str, dict[int, dict[str, list[Trial]]]] = {}
+    for entry in reversed(loaders.shelf().entries):  # the newest last
+        row, number = entry.trial, wanted.get(_of(entry.trial))
+        if number is not None and row.machine_id != here and row.block_steps:
+            runs.setdefault(row.machine_id, {}).setdefault(number, {}).setdefault(row.run_id, []).append(row)
+    whole = [
+        {number: found[-1] for number, of in machine_runs.items() if (found := _on_accelerators(of))}
+        for machine_runs in runs.values()
+    ]
+    best = max(whole, key=len, default={})
+    return tuple(row for number in sorted(best) for row in sorted(best[number], key=lambda row: row.trial_id))
+
+
+def _on_accelerators(runs: Mapping[str, list[Trial]]) -> list[list[Trial]]:
+    """Those of the runs that compare an accelerator with something."""
+    return [run for run in runs.values() if len(run) > 1 and any(row.device_kind != "cpu" for row in run)]
+
+
+def jobs(task: Task) -> list[Job]:
+    """The newest job of each question, in the order of the task; those never asked are left out."""
+    store = loaders.results().folder.absolute()
+    newest: dict[str, Job] = {}
+    for job in loaders.queue().jobs():
+        if job.store == store:
+            newest[_key(job.asked)] = job
+    return [newest[_key(asked)] for asked in task.asked if _key(asked) in newest]
+
+
+def submit(task: Task, wanted: Sequence[Asked], *, fresh: bool) -> None:
+    """Queue the wanted questions of a task, and show the page anew."""
+    try:
+        for asked in task.asked:
+            if asked in wanted:
+                loaders.queue().submit(asked, loaders.results(), fresh=fresh)
+        loaders.machine()
+    except CrossoverError as error:
+        st.error(plain(str(error)))
+        return
+    st.rerun()
+
+
+def run_button(task: Task, found: Known) -> None:
+    """The button that asks, or asks again; while something runs, how far it is."""
+    active = [job for job in jobs(task) if job.active]
+    if active:
+        st.fragment(_panel, run_every=live.REFRESH_S)(task, len(active))
+        return
+    _complain(task, found)
+    again = bool(found.rows or found.exhibits)
+    words = "Run again" if not found.missing else "Run the rest" if again else "Run"
+    icon = ":material/replay:" if not found.missing else ":material/play_arrow:"
+    kind: Any = "secondary" if not found.missing else "primary"
+    if st.button(words, key="learn_run", type=kind, icon=icon):
+        submit(task, found.missing or task.asked, fresh=not found.missing)
+
+
+def _complain(task: Task, found: Known) -> None:
+    """Say what went wrong with questions that have no answer yet; the same sentence once."""
+    missing = {_key(asked) for asked in found.missing}
+    ended = [job for job in jobs(task) if not job.active and _key(job.asked) in missing]
+    for message in dict.fromkeys(job.message for job in ended if job.message):
+        st.warning(plain(message))
+
+
+def _panel(task: Task, active_before: int) -> None:
+    """The part of a task that is measured now, once a second while there is one."""
+    mine = jobs(task)
+    active = [job for job in mine if job.active]
+    if len(active) != active_before:
+        st.rerun()
+    try:
+        runner.watch(loaders.queue(), active[0].id)
+    except CrossoverError as error:
+        st.error(plain(str(error)))
+        return
+    now = next((job for job in active if job.state == "running"), None)
+    done = len(task.asked) - len(active)
+    if now is None:
+        live.place(active[0])
+    else:
+        st.progress(_share(now.progress), text=f"Part {done + 1} of {len(task.asked)} · {_phase(now.progress)}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        ids = tuple(job.id for job in active)
+        st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop, args=(ids,))
+        st.caption("It goes on when this page is closed; open the page again to see it.")
+
+
+def _phase(progress: Progress | None) -> str:
+    if progress is None:
+        return "the measuring process starts"
+    of = progress.sweep
+    if of is None:
+        return plain(progress.phase)
+    now = f", now {plain(of.size_label)}" if of.size_label else ""
+    return f"{of.done} of {of.total} points done{now}, {plain(progress.phase)}"
+
+
+def _share(progress: Progress | None) -> float:
+    """How far a job is, from 0 to 1."""
+    if progress is None:
+        return 0.0
+    if progress.sweep:
+        return min(1.0, progress.sweep.done / progress.sweep.total) if progress.sweep.total else 0.0
+    shares = [entry.steps / entry.total_steps for entry in progress.contenders if entry.total_steps]
+    return min(1.0, sum(shares) / len(shares)) if shares else 0.0
+
+
+def _stop(ids: Sequence[str]) -> None:
+    """End the waiting ones first, so that none of them begins meanwhile."""
+    try:
+        for job_id in reversed(ids):
+            runner.stop(loaders.queue(), job_id)
+    except CrossoverError as error:
+        st.error(plain(str(error)))
+
+
+def _key(asked: Asked) -> str:
+    return f"{type(asked).__name__} {asked.id}"
+
+
+def _of(of: object) -> tuple[Any, ...]:
+    """The training of a point or a row."""
+    return tuple(getattr(of, name) for name in state.POINT_FIELDS)
+
+
+def _newest(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
+    entries = loaders.shelf().entries
+    key = (tuple((asked.id, asked.budget_s, asked.pairs) for asked in experiments), machine.environment.machine_id)
+    devices = tuple(sorted(machine.device_names.items()))
+    versions = (machine.environment.torch_version, devices, hash(tuple(entry.trial.trial_id for entry in entries)))
+    return _newest_of(key, versions, experiments, machine)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _newest_of(
+    key: tuple[Any, ...], versions: tuple[Any, ...], _experiments: Sequence[Experiment], _machine: Machine
+) -> dict[str, list[Trial]]:
+    return newest_answers(
+        [entry.trial for entry in loaders.shelf().entries],
+        _experiments,
+        machine_id=_machine.environment.machine_id,
+        torch_version=_machine.environment.torch_version,
+        device_names=_machine.device_names,
+    )
+
+
+def _newest_exhibit(asked: Demonstration, machine: Machine) -> Exhibit | None:
+    facts = machine.environment
+    found = exhibits.newest(loaders.exhibits(), asked, machine_id=facts.machine_id, torch_version=facts.torch_version)
+    names = machine.device_names
+    if found and any(names.get(entry.device, entry.device_name) != entry.device_name for entry in found.participants):
+        return None  # of a card that was replaced
+    return found

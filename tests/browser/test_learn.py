@@ -1,0 +1,100 @@
+"""Tutorials and lessons in a real browser: expect, run, see, come back by link, and take the report along."""
+
+import itertools
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from core.results import exhibits as exhibit_files
+from tests import exhibits
+from tests.browser.conftest import settled
+from tests.unit.answer.test_tutorial import measured
+
+pytestmark = pytest.mark.browser
+
+MOVING = "/lessons?lesson=moving"
+ELSEWHERE = "beefbeefbeef"
+
+
+def link(page):
+    return parse_qs(urlsplit(page.url).query)
+
+
+def choose(page, option):
+    page.get_by_role("radio", name=option, exact=True).locator("xpath=ancestor::label").click()
+
+
+def test_a_lesson_from_the_question_to_the_report_and_back_by_its_link(visit, server, tmp_path):
+    page = visit(MOVING)
+    run = page.locator(".st-key-learn_run").get_by_role("button")
+    expect(run).to_be_enabled()
+    choose(page, "neither")
+    expect(page).to_have_url(re.compile("predict_moving=neither"))
+    run.click()
+    expect(page.get_by_role("heading", name="What PyTorch does and says")).to_be_visible()
+    expect(page.get_by_text("You expected: neither")).to_be_visible()
+    assert server.queue.jobs()[0].demonstration.kind == "moving"
+
+    page.get_by_label("Your name, for the report").fill("Ada <b>Lovelace</b>")
+    page.get_by_label("Your name, for the report").press("Tab")
+    settled(page)
+    with page.expect_download() as taken:
+        page.get_by_role("button", name="Report as HTML").click()
+    taken.value.save_as(tmp_path / "report.html")
+    text = Path(tmp_path / "report.html").read_text()
+    assert "Ada &lt;b&gt;Lovelace&lt;/b&gt;" in text
+    assert "neither" in text
+    assert "Lovelace" not in page.url
+
+    again = visit(page.url.removeprefix(server.url))
+    expect(again.get_by_text("You expected: neither")).to_be_visible()
+    expect(again.get_by_role("heading", name="What PyTorch does and says")).to_be_visible()
+    assert len(server.queue.jobs()) == 1
+
+
+def test_expectations_survive_a_look_at_another_tutorial_and_a_reload(visit):
+    page = settled(visit("/tutorials?tutorial=disc"))
+    choose(page, "at no depth")
+    expect(page.get_by_text("You expected: at no depth")).to_be_visible()
+    page.get_by_role("radio", name="signal", exact=True).click()
+    expect(page.get_by_role("heading", name="Signal and background")).to_be_visible()
+    page.get_by_role("radio", name="disc", exact=True).click()
+    expect(page.get_by_text("You expected: at no depth")).to_be_visible()
+    assert link(settled(page))["predict_disc"] == ["at no depth"]
+    page.reload()
+    expect(page.get_by_text("You expected: at no depth")).to_be_visible()
+
+
+def test_the_report_of_a_tutorial_has_its_charts_inside(visit, server, tmp_path):
+    for row in measured("signal", machine_id=ELSEWHERE):
+        server.store.add(row)
+    page = visit("/tutorials?tutorial=signal&predict_signal=at+no+hidden+size")
+    expect(page.get_by_role("heading", name="Published and recorded")).to_be_visible()
+    with page.expect_download() as taken:
+        page.get_by_role("button", name="Report as HTML").click()
+    taken.value.save_as(tmp_path / "report.html")
+    text = Path(tmp_path / "report.html").read_text()
+    assert text.count("<svg") == 2
+    assert "Recorded on another machine" in text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/tutorials?tutorial=signal&predict_signal=at+no+hidden+size",
+        "/lessons?lesson=clock&predict_clock=too+little",
+    ],
+)
+def test_no_page_is_wider_than_its_window_on_a_phone_or_a_desk_by_day_or_night(visit, server, tmp_path, path):
+    for row in measured("signal", machine_id=ELSEWHERE):
+        server.store.add(row)
+    exhibit_files.add(server.store.folder, exhibits.clock({"ours": 1.0, "no_drain": 0.2}, machine_id=ELSEWHERE))
+    for width, theme in itertools.product((360, 1280), ("light", "dark")):
+        page = settled(visit(path, width=width, height=3000, theme=theme))
+        expect(page.get_by_text("Recorded on another machine").first).to_be_visible()
+        settled(page).screenshot(path=tmp_path / f"{width}-{theme}.png", animations="disabled")
+        needed, given = page.get_by_test_id("stMain").evaluate("main => [main.scrollWidth, main.clientWidth]")
+        assert needed <= given, (width, theme)

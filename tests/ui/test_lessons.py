@@ -1,0 +1,225 @@
+"""The Lessons page against real folders: the question first, what is asked, what is shown, and what was recorded."""
+
+import dataclasses
+
+import pytest
+
+from core.experiment import Contender
+from core.results import exhibits as exhibit_files
+from pages.shared import learning_frame, learning_lessons
+from pages.shared.learning_frame import Question
+from pages.shared.learning_lessons import LESSONS
+from tests import exhibits, rows
+from tests.ui.conftest import CPU, GPU, checked, words
+from tests.ui.test_compare import button
+
+PAGE = "pages/learn/lessons.py"
+
+
+def expected(app, name):
+    """The page after the first thing was expected."""
+    radio = app.radio(key=f"predict_{name}")
+    return checked(radio.set_value(radio.options[0]).run())
+
+
+def alts(app):
+    return [chart.proto.alt for chart in app.get("vega_lite_chart")]
+
+
+def as_asked(world, shown):
+    """The exhibit of what the newest job asks for."""
+    asked = next(job.demonstration for job in world.queue.jobs() if job.demonstration)
+    return dataclasses.replace(shown, demonstration=asked)
+
+
+def run(world, open_page, name, **link):
+    """The page after Run was pressed, and the jobs that came of it, ended."""
+    app = checked(button(open_page(PAGE, lesson=name, **link), "Run").click().run())
+    jobs = world.queue.jobs()
+    for job in jobs:
+        world.end(job, state="finished")
+    return app, jobs
+
+
+def kept(world, jobs, steps_s, **changes):
+    """Stored rows that answer the experiments of jobs, each a run."""
+    for number, job in enumerate(jobs):
+        if job.experiment:
+            run_id = f"{number:012x}"
+            times = {str(contender): steps_s[place] for place, contender in enumerate(job.experiment.contenders)}
+            world.keep(rows.run(times, point=job.experiment.point, run_id=run_id, budget_s=20.0, **changes))
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_asks_first_and_can_be_run(world, open_page, name):
+    world.has(CPU, GPU)
+    app = open_page(PAGE, lesson=name)
+    assert LESSONS[name].question.text in [radio.label for radio in app.radio]
+    assert "What it shows will be here" not in words(app)
+    assert "What it shows will be here" in words(expected(app, name))
+    assert not button(app, "Run").disabled
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_before_the_machine_is_known_nothing_can_be_run(world, open_page, name):
+    assert "Run" not in [found.label for found in open_page(PAGE, lesson=name).button]
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_running_a_lesson_asks_for_what_it_says(world, open_page, name):
+    world.has(CPU, GPU)
+    _, jobs = run(world, open_page, name)
+    kinds = [job.demonstration.kind if job.demonstration else "training" for job in jobs]
+    assert (
+        kinds
+        == {
+            "clock": ["clock"],
+            "moving": ["moving"],
+            "loader": ["training"] * 7,
+            "learning": ["first_step", *["training"] * 5],
+            "small": ["training"] * 2,
+        }[name]
+    )
+    assert {"cuda:0"} <= {str(contender) for job in jobs for contender in job.asked.contenders}
+
+
+def test_the_clock_shows_the_wrong_number_beside_the_right_one(world, open_page):
+    world.has(CPU, GPU)
+    app, _ = run(world, open_page, "clock")
+    shown = exhibits.clock({"ours": 1.0, "no_drain": 0.2})
+    exhibit_files.add(world.store.folder, as_asked(world, shown))
+    app = expected(checked(app.run()), "clock")
+    assert alts(app) == ["An epoch by each clock"]
+    assert "On cuda:0: No drain says 200 µs, 20 % of what our clock says." in words(app)
+    assert "You expected: too little" in words(app)
+    assert LESSONS["clock"].without not in words(app)
+
+
+def test_without_an_accelerator_a_recorded_clock_is_replayed_and_marked(world, open_page):
+    world.has(CPU)
+    shown = exhibits.clock({"ours": 1.0, "no_drain": 0.2}, machine_id="beefbeefbeef")
+    exhibit_files.add(world.gallery.folder, shown)
+    app = words(expected(open_page(PAGE, lesson="clock"), "clock"))
+    assert "Recorded: The wrong number beside the right one" in app
+    assert "Recorded on another machine (cpu: Test CPU, cuda:0: NVIDIA Test GPU" in app
+    assert "21 November 2026" in app
+    assert LESSONS["clock"].without in app
+
+
+def test_a_recorded_clock_of_a_cpu_shows_nothing_that_this_machine_lacks(world, open_page):
+    world.has(CPU)
+    shown = exhibits.clock({"ours": 1.0}, contenders=("cpu", "cpu@1"), machine_id="beefbeefbeef")
+    exhibit_files.add(world.gallery.folder, shown)
+    assert "Recorded" not in words(expected(open_page(PAGE, lesson="clock"), "clock"))
+
+
+def test_with_an_accelerator_nothing_recorded_is_replayed(world, open_page):
+    world.has(CPU, GPU)
+    exhibit_files.add(world.gallery.folder, exhibits.clock({"ours": 1.0, "no_drain": 0.2}, machine_id="beefbeefbeef"))
+    assert "Recorded" not in words(expected(open_page(PAGE, lesson="clock"), "clock"))
+
+
+def test_a_torn_exhibit_is_passed_over(world, open_page):
+    world.has(CPU)
+    folder = world.gallery.folder / exhibit_files.FOLDER
+    folder.mkdir(parents=True)
+    (folder / "20261121T093000-clock-0.json").write_text('{"id": ')
+    open_page(PAGE, lesson="clock")
+
+
+def test_moving_shows_code_and_error_word_for_word(world, open_page):
+    world.has(CPU, GPU)
+    app, _ = run(world, open_page, "moving")
+    exhibit_files.add(world.store.folder, as_asked(world, exhibits.moving(contenders=("cuda:0",))))
+    app = expected(checked(app.run()), "moving")
+    assert [code.value for code in app.code] == ["print(here + there)", "RuntimeError: no"]
+
+
+def test_the_loader_is_split_into_its_parts_on_every_way(world, open_page):
+    world.has(CPU, GPU)
+    app, jobs = run(world, open_page, "loader")
+    assert {job.experiment.point.dataset for job in jobs} == {"digits"}
+    kept(world, jobs, (2e-3, 1e-3))
+    app = expected(checked(app.run()), "loader")
+    assert alts(app) == ["An epoch on cpu in its parts", "An epoch on cuda:0 in its parts"]
+    assert "An epoch by the number of loader workers, on cpu: 0: " in words(app)
+
+
+def test_the_loader_takes_the_data_set_of_the_link(world, open_page):
+    world.has(CPU, GPU)
+    _, jobs = run(world, open_page, "loader", data="mnist")
+    assert {job.experiment.point.dataset for job in jobs} == {"mnist"}
+
+
+def test_learning_asks_for_as_many_seeds_as_the_link_says(world, open_page):
+    world.has(CPU, GPU)
+    _, jobs = run(world, open_page, "learning", seeds="2")
+    assert [job.experiment.point.seed for job in jobs if job.experiment] == [0, 1]
+
+
+def test_without_an_accelerator_two_numbers_of_threads_stand_for_two_devices(world, open_page):
+    world.has(CPU)
+    _, jobs = run(world, open_page, "learning")
+    assert {str(contender) for job in jobs for contender in job.asked.contenders} == {"cpu@1", "cpu@4"}
+
+
+def test_learning_climbs_the_ladder_to_a_verdict_and_locks_the_margin(world, open_page):
+    world.has(CPU, GPU)
+    app, jobs = run(world, open_page, "learning")
+    margin = next(found for found in app.get("button_group") if found.key == "margin")
+    assert not margin.disabled
+    kept(world, jobs, (1e-3, 5e-4))
+    exhibit_files.add(world.store.folder, as_asked(world, exhibits.first_step()))
+    app = expected(checked(app.run()), "learning")
+    shown = words(app)
+    for step in ("1. One step", "2. Loss curves", "3. Single answers", "4. The verdict"):
+        assert step in shown
+    assert "that is rounding" in shown
+    assert "Equivalent within ±0.50 percentage points" in shown
+    assert next(found for found in app.get("button_group") if found.key == "margin").disabled
+
+
+def test_small_models_are_shown_at_both_batches(world, open_page):
+    world.has(CPU, GPU)
+    app, jobs = run(world, open_page, "small")
+    assert [job.experiment.point.batch_size for job in jobs] == list(learning_lessons.BATCHES)
+    kept(world, jobs, (1e-3, 5e-4), jitter=0.0)
+    app = expected(checked(app.run()), "small")
+    assert alts(app) == ["What a step consists of", "For how much of a step the device computes"]
+    assert "At a batch of 32, cuda:0 is 2.00× as fast as cpu." in words(app)
+
+
+def test_a_lesson_of_a_link_comes_up_with_what_was_expected(world, open_page):
+    world.has(CPU, GPU)
+    app = open_page(PAGE, lesson="small", predict_small="about as long")
+    assert app.radio(key="predict_small").value == "about as long"
+    assert "What it shows will be here" in words(app)
+
+
+@pytest.mark.parametrize("link", [{"lesson": "alchemy"}, {"lesson": "learning", "seeds": "7"}, {"margin": "x"}])
+def test_a_link_to_what_is_not_there_opens_the_page_all_the_same(world, open_page, link):
+    world.has(CPU, GPU)
+    assert "Lessons" in words(open_page(PAGE, **link))
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_question_can_be_answered_by_one_of_its_options(name):
+    question = LESSONS[name].question
+    assert isinstance(question, Question)
+    assert question.name == name
+    assert len(set(question.options)) == len(question.options) >= 3
+
+
+def test_the_loader_lesson_differs_in_nothing_but_the_way_of_the_data():
+    points = learning_lessons.loader_points("digits")
+    same = {dataclasses.replace(point, data_path="resident", loader_workers=0) for point in points}
+    assert len(same) == 1
+    assert len(set(points)) == len(points) == 7
+
+
+def test_where_an_exhibit_is_from_is_said_whole():
+    shown = exhibits.clock({"ours": 1.0})
+    said = learning_frame.recorded_note(shown)
+    assert all(part in said for part in ("NVIDIA Test GPU", "Test CPU", rows.TORCH_VERSION, "21 November 2026"))
+    assert learning_frame.recorded_note(None) == ""
+    assert str(Contender()) in learning_frame.recorded_note(None, rows.run())

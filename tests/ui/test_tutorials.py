@@ -1,0 +1,233 @@
+"""The Tutorials page against real folders: before anything, while it runs, with rows, and rows from elsewhere."""
+
+import dataclasses
+
+import pytest
+
+from core.experiment import Point
+from core.jobs import process
+from core.presets import PRESETS
+from core.progress import Progress, SweepProgress
+from core.results import exhibits as exhibit_files
+from pages.shared import learning_tutorials
+from tests import exhibits
+from tests.ui.conftest import CPU, GPU, checked, words
+from tests.ui.test_compare import button
+from tests.unit.answer.test_tutorial import measured
+
+PAGE = "pages/learn/tutorials.py"
+PAIR = ("cpu", "cuda:0")
+
+
+def kept(world, name="signal", **changes):
+    """Rows of a tutorial's sweep, stored."""
+    return world.keep(measured(name, **changes))
+
+
+def clock_of(name, scale="class", **changes):
+    """The exhibit of the tutorial's own clock."""
+    shown = exhibits.clock({"ours": 1.0, name: 1.7}, point=PRESETS[name].at(scale), **changes)
+    budget_s = learning_tutorials.CLOCK_S[scale]
+    return dataclasses.replace(shown, demonstration=dataclasses.replace(shown.demonstration, budget_s=budget_s))
+
+
+def expected(app, name="signal"):
+    """The page after the second thing was expected."""
+    radio = app.radio(key=f"predict_{name}")
+    return checked(radio.set_value(radio.options[1]).run())
+
+
+def alts(app):
+    return [chart.proto.alt for chart in app.get("vega_lite_chart")]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_each_tutorial_says_its_claim_and_asks_before_it_shows(world, open_page, name):
+    world.has(CPU, GPU)
+    app = open_page(PAGE, tutorial=name)
+    assert learning_tutorials.claim(PRESETS[name]) in words(app)
+    assert not any("Published:" in str(part.value) for part in app.markdown)
+    assert not button(app, "Run").disabled
+    assert "Published:" in words(expected(app, name))
+
+
+def test_before_the_machine_is_known_it_can_be_read_and_not_run(world, open_page):
+    app = open_page(PAGE)
+    assert "Looking at this machine's devices" in app.selectbox[0].value
+    assert "Run" not in [found.label for found in app.button]
+
+
+def test_who_expects_nothing_can_see_it_all_the_same(world, open_page):
+    world.has(CPU, GPU)
+    app = checked(button(open_page(PAGE), "Show it without").click().run())
+    assert "Published:" in words(app)
+    assert "You expected" not in words(app)
+
+
+def test_run_asks_for_the_sweep_and_for_the_tutorials_own_clock(world, open_page):
+    world.has(CPU, GPU)
+    checked(button(open_page(PAGE, tutorial="signal", devices=list(PAIR)), "Run").click().run())
+    sweep, clock = world.queue.jobs()
+    assert sweep.sweep.axes == PRESETS["signal"].class_axes
+    assert sweep.sweep.point.samples == PRESETS["signal"].at("class").samples
+    assert clock.demonstration.recipes == ("ours", "signal")
+    assert [str(contender) for contender in clock.demonstration.contenders] == list(PAIR)
+
+
+def test_the_full_scale_asks_for_the_published_settings(world, open_page):
+    world.has(CPU, GPU)
+    checked(button(open_page(PAGE, tutorial="disc", scale="full"), "Run").click().run())
+    job = world.queue.jobs()[0]
+    assert job.sweep.axes == PRESETS["disc"].axes
+    assert job.sweep.budget_s > 600
+
+
+def test_a_tutorial_that_varies_nothing_is_one_training(world, open_page):
+    world.has(CPU, GPU)
+    checked(button(open_page(PAGE, tutorial="mnist-linear"), "Run").click().run())
+    assert world.queue.jobs()[0].experiment.point == PRESETS["mnist-linear"].at("class")
+
+
+def test_one_device_is_too_few(world, open_page):
+    world.has(CPU, GPU)
+    app = open_page(PAGE, devices=["cpu"])
+    assert "Two devices at least" in words(app)
+    assert "Run" not in [found.label for found in app.button]
+
+
+def test_stored_rows_are_set_beside_what_was_published(world, open_page):
+    world.has(CPU, GPU)
+    kept(world)
+    exhibit_files.add(world.store.folder, clock_of("signal"))
+    app = expected(open_page(PAGE, tutorial="signal"))
+    assert alts(app) == ["Time of one training", "Speedup", "An epoch by each clock"]
+    assert "Measured: cuda:0 (NVIDIA Test GPU) is faster than cpu" in words(app)
+    assert "As the signal tutorial says 1.70 ms, 1.70× what our clock says." in words(app)
+    assert "You expected: from hidden size 10 on" in words(app)
+    assert button(app, "Run again")
+
+
+def test_other_rows_give_another_sentence(world, open_page):
+    world.has(CPU, GPU)
+    kept(world, gpu_s=1e-6)
+    assert "at every size" in words(expected(open_page(PAGE, tutorial="signal")))
+
+
+def test_run_again_measures_anew(world, open_page):
+    world.has(CPU, GPU)
+    kept(world)
+    exhibit_files.add(world.store.folder, clock_of("signal"))
+    checked(button(open_page(PAGE, tutorial="signal"), "Run again").click().run())
+    assert [job.fresh for job in world.queue.jobs()] == [True, True]
+
+
+def test_what_is_stored_is_not_asked_for_again(world, open_page):
+    world.has(CPU, GPU)
+    kept(world)
+    checked(button(open_page(PAGE, tutorial="signal"), "Run the rest").click().run())
+    (job,) = world.queue.jobs()
+    assert job.demonstration is not None
+
+
+def test_while_it_runs_the_page_says_how_far_it_is(world, open_page):
+    world.has(CPU, GPU)
+    app = checked(button(open_page(PAGE, tutorial="signal"), "Run").click().run())
+    progress = Progress(phase="training", sweep=SweepProgress(done=2, total=5, size_label="hidden size 100"))
+    claimed = world.queue.claim(process.this())
+    world.queue.report(dataclasses.replace(claimed, progress=progress))
+    app = checked(app.run())
+    assert "Part 1 of 2 · 2 of 5 points done, now hidden size 100" in app.get("progress")[0].proto.text
+    assert "Run" not in [found.label for found in app.button]
+
+
+def test_stop_ends_every_part_of_the_task(world, open_page):
+    world.has(CPU, GPU)
+    app = checked(button(open_page(PAGE, tutorial="signal"), "Run").click().run())
+    assert "Place 1 in the queue" in words(app)
+    checked(button(app, "Stop").click().run())
+    assert [job.state for job in world.queue.jobs()] == ["stopped", "stopped"]
+
+
+def test_a_training_that_could_not_be_run_says_why(world, open_page):
+    world.has(CPU, GPU)
+    app = checked(button(open_page(PAGE, tutorial="mnist-linear"), "Run").click().run())
+    for job in world.queue.jobs():
+        world.end(job, state="failed", message="MNIST is not on this machine.")
+    shown = words(checked(app.run()))
+    assert shown.count("MNIST is not on this machine.") == 1
+    assert "can do with digits" in shown
+
+
+def test_without_an_accelerator_recorded_rows_and_clocks_of_one_are_shown_and_marked(world, open_page):
+    world.has(CPU)
+    for row in measured("signal", machine_id="beefbeefbeef"):
+        world.gallery.add(row)
+    exhibit_files.add(world.gallery.folder, clock_of("signal", machine_id="beefbeefbeef"))
+    app = expected(open_page(PAGE, tutorial="signal"))
+    shown = words(app)
+    assert "Recorded on another machine (cpu: Test CPU, cuda:0: NVIDIA Test GPU" in shown
+    assert "Published and recorded" in shown
+    assert "Recorded: Its own clock beside ours" in shown
+    assert "Measured:" not in shown
+
+
+def test_with_an_accelerator_nothing_recorded_is_needed(world, open_page):
+    world.has(CPU, GPU)
+    for row in measured("signal", machine_id="beefbeefbeef"):
+        world.gallery.add(row)
+    assert "Recorded" not in words(expected(open_page(PAGE, tutorial="signal")))
+
+
+def test_the_link_brings_tutorial_scale_devices_and_what_was_expected(world, open_page):
+    world.has(CPU, GPU)
+    link = {"tutorial": "disc", "scale": "full", "devices": ["cpu", "cpu@1"], "predict_disc": "from depth 8 on"}
+    app = open_page(PAGE, **link)
+    assert "You expected: from depth 8 on" in words(app)
+    assert "10 parameters" not in words(app)
+    assert PRESETS["disc"].title in words(app)
+
+
+def test_an_expectation_stays_when_another_tutorial_is_looked_at(world, open_page):
+    world.has(CPU, GPU)
+    app = expected(open_page(PAGE, tutorial="disc"), "disc")
+    chosen = app.session_state["predict_disc"]
+    control = next(found for found in app.get("button_group") if found.key == "tutorial")
+    app = checked(control.set_value("signal").run())
+    control = next(found for found in app.get("button_group") if found.key == "tutorial")
+    app = checked(control.set_value("disc").run())
+    assert f"You expected: {chosen}" in words(app)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_where_a_tutorial_disagrees_with_itself_is_said_with_what_we_follow(name):
+    said = " ".join(learning_tutorials.contradictions(learning_tutorials.TUTORIALS[name]))
+    assert PRESETS[name].note in said
+
+
+def test_the_contradiction_of_text_and_figure_is_computed_from_the_published_times():
+    said = learning_tutorials.contradictions(learning_tutorials.TUTORIALS["signal"])[0]
+    assert "wins from 1,000 neurons" in said
+    assert "between 100 and 1,000" in said
+
+
+def test_the_claim_of_the_disc_has_the_parameters_of_its_own_model():
+    parameters = Point(dataset="disc", samples=1_000, model="doubling-mlp", depth=10, batch_size=100).network.parameters
+    assert f"{parameters:,} parameters" in learning_tutorials.claim(PRESETS["disc"])
+
+
+def test_rows_of_a_file_cannot_write_markdown(world, open_page):
+    world.has(CPU)
+    for row in measured(
+        "signal", machine_id="beefbeefbeef", device_name="[x](http://evil)", cpu_name="![i](http://evil)"
+    ):
+        world.gallery.add(row)
+    app = expected(open_page(PAGE, tutorial="signal"))
+    assert not any("](http" in str(part.value) for kind in ("markdown", "caption") for part in getattr(app, kind))
+
+
+def test_the_report_can_be_taken_in_both_forms(world, open_page):
+    world.has(CPU, GPU)
+    kept(world)
+    app = expected(open_page(PAGE, tutorial="signal"))
+    labels = [found.proto.label for found in app.get("download_button")]
+    assert labels == ["Report as HTML", "Report as Markdown"]
