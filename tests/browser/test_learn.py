@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from core.results import exhibits as exhibit_files
-from tests import exhibits
+from tests import exhibited
 from tests.browser.conftest import settled
 from tests.unit.answer.test_tutorial import measured
 
@@ -91,7 +91,7 @@ def test_the_report_of_a_tutorial_has_its_charts_inside(visit, server, tmp_path)
 def test_no_page_is_wider_than_its_window_on_a_phone_or_a_desk_by_day_or_night(visit, server, tmp_path, path):
     for row in measured("signal", machine_id=ELSEWHERE):
         server.store.add(row)
-    exhibit_files.add(server.store.folder, exhibits.clock({"ours": 1.0, "no_drain": 0.2}, machine_id=ELSEWHERE))
+    exhibit_files.add(server.store.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id=ELSEWHERE))
     for width, theme in itertools.product((360, 1280), ("light", "dark")):
         page = settled(visit(path, width=width, height=3000, theme=theme))
         expect(page.get_by_text("Recorded on another machine").first).to_be_visible()

@@ -9,7 +9,7 @@ from core.results import exhibits as exhibit_files
 from pages.shared import learning_frame, learning_lessons
 from pages.shared.learning_frame import Question
 from pages.shared.learning_lessons import LESSONS
-from tests import exhibits, rows
+from tests import exhibited, rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.test_compare import button
 
@@ -86,7 +86,7 @@ def test_running_a_lesson_asks_for_what_it_says(world, open_page, name):
 def test_the_clock_shows_the_wrong_number_beside_the_right_one(world, open_page):
     world.has(CPU, GPU)
     app, _ = run(world, open_page, "clock")
-    shown = exhibits.clock({"ours": 1.0, "no_drain": 0.2})
+    shown = exhibited.clock({"ours": 1.0, "no_drain": 0.2})
     exhibit_files.add(world.store.folder, as_asked(world, shown))
     app = expected(checked(app.run()), "clock")
     assert alts(app) == ["An epoch by each clock"]
@@ -97,7 +97,7 @@ def test_the_clock_shows_the_wrong_number_beside_the_right_one(world, open_page)
 
 def test_without_an_accelerator_a_recorded_clock_is_replayed_and_marked(world, open_page):
     world.has(CPU)
-    shown = exhibits.clock({"ours": 1.0, "no_drain": 0.2}, machine_id="beefbeefbeef")
+    shown = exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id="beefbeefbeef")
     exhibit_files.add(world.gallery.folder, shown)
     app = words(expected(open_page(PAGE, lesson="clock"), "clock"))
     assert "Recorded: The wrong number beside the right one" in app
@@ -108,14 +108,14 @@ def test_without_an_accelerator_a_recorded_clock_is_replayed_and_marked(world, o
 
 def test_a_recorded_clock_of_a_cpu_shows_nothing_that_this_machine_lacks(world, open_page):
     world.has(CPU)
-    shown = exhibits.clock({"ours": 1.0}, contenders=("cpu", "cpu@1"), machine_id="beefbeefbeef")
+    shown = exhibited.clock({"ours": 1.0}, contenders=("cpu", "cpu@1"), machine_id="beefbeefbeef")
     exhibit_files.add(world.gallery.folder, shown)
     assert "Recorded" not in words(expected(open_page(PAGE, lesson="clock"), "clock"))
 
 
 def test_with_an_accelerator_nothing_recorded_is_replayed(world, open_page):
     world.has(CPU, GPU)
-    exhibit_files.add(world.gallery.folder, exhibits.clock({"ours": 1.0, "no_drain": 0.2}, machine_id="beefbeefbeef"))
+    exhibit_files.add(world.gallery.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id="beefbeefbeef"))
     assert "Recorded" not in words(expected(open_page(PAGE, lesson="clock"), "clock"))
 
 
@@ -130,7 +130,7 @@ def test_a_torn_exhibit_is_passed_over(world, open_page):
 def test_moving_shows_code_and_error_word_for_word(world, open_page):
     world.has(CPU, GPU)
     app, _ = run(world, open_page, "moving")
-    exhibit_files.add(world.store.folder, as_asked(world, exhibits.moving(contenders=("cuda:0",))))
+    exhibit_files.add(world.store.folder, as_asked(world, exhibited.moving(contenders=("cuda:0",))))
     app = expected(checked(app.run()), "moving")
     assert [code.value for code in app.code] == ["print(here + there)", "RuntimeError: no"]
 
@@ -169,7 +169,7 @@ def test_learning_climbs_the_ladder_to_a_verdict_and_locks_the_margin(world, ope
     margin = next(found for found in app.get("button_group") if found.key == "margin")
     assert not margin.disabled
     kept(world, jobs, (1e-3, 5e-4))
-    exhibit_files.add(world.store.folder, as_asked(world, exhibits.first_step()))
+    exhibit_files.add(world.store.folder, as_asked(world, exhibited.first_step()))
     app = expected(checked(app.run()), "learning")
     shown = words(app)
     for step in ("1. One step", "2. Loss curves", "3. Single answers", "4. The verdict"):
@@ -218,7 +218,7 @@ def test_the_loader_lesson_differs_in_nothing_but_the_way_of_the_data():
 
 
 def test_where_an_exhibit_is_from_is_said_whole():
-    shown = exhibits.clock({"ours": 1.0})
+    shown = exhibited.clock({"ours": 1.0})
     said = learning_frame.recorded_note(shown)
     assert all(part in said for part in ("NVIDIA Test GPU", "Test CPU", rows.TORCH_VERSION, "21 November 2026"))
     assert learning_frame.recorded_note(None) == ""

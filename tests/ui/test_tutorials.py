@@ -10,7 +10,7 @@ from core.presets import PRESETS
 from core.progress import Progress, SweepProgress
 from core.results import exhibits as exhibit_files
 from pages.shared import learning_tutorials
-from tests import exhibits
+from tests import exhibited
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.test_compare import button
 from tests.unit.answer.test_tutorial import measured
@@ -26,7 +26,7 @@ def kept(world, name="signal", **changes):
 
 def clock_of(name, scale="class", **changes):
     """The exhibit of the tutorial's own clock."""
-    shown = exhibits.clock({"ours": 1.0, name: 1.7}, point=PRESETS[name].at(scale), **changes)
+    shown = exhibited.clock({"ours": 1.0, name: 1.7}, point=PRESETS[name].at(scale), **changes)
     budget_s = learning_tutorials.CLOCK_S[scale]
     return dataclasses.replace(shown, demonstration=dataclasses.replace(shown.demonstration, budget_s=budget_s))
 

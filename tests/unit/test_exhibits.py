@@ -72,7 +72,7 @@ def test_data_that_no_lesson_can_have_written_are_refused(demonstration, path, v
 
 def test_content_of_another_kind_is_refused():
     with pytest.raises(InvalidValue, match="content"):
-        exhibited.exhibit(exhibited.MOVING, content=exhibited.clock())
+        exhibited.exhibit(exhibited.MOVING, content=exhibited.clocks())
 
 
 def test_the_variants_of_a_contender_begin_with_ours():
@@ -88,7 +88,7 @@ def test_each_contender_needs_our_clock_to_be_compared_with():
 
 def test_devices_are_named_by_contender():
     shown = exhibited.exhibit(exhibited.FIRST_STEP)
-    assert shown.device_names == {"cpu": "Test CPU", "cuda:0": "Test CUDA"}
+    assert shown.device_names == {"cpu": "Test CPU", "cuda:0": exhibited.NAMES["cuda"]}
 
 
 def test_the_largest_difference_is_that_of_any_parameter():

@@ -9,12 +9,12 @@ import pytest
 
 from core.answer import bottleneck, handout, launches, seed_band
 from core.answer.charts import look, tutorials
-from tests import exhibits
+from tests import exhibited
 from tests.unit.answer.test_sections import batches, seeds, ways
 from tests.unit.answer.test_tutorial import compared, measured
 
 SIGNAL, GRID = compared("signal", measured("signal")), compared("fashion-cnn", measured("fashion-cnn"))
-CLOCK = exhibits.clock({"ours": 1.0, "no_drain": 0.2, "fashion-cnn": 30.0})
+CLOCK = exhibited.clock({"ours": 1.0, "no_drain": 0.2, "fashion-cnn": 30.0})
 SEEDS = seeds(3)
 BAND = seed_band.seed_band(SEEDS, baseline="cpu", challenger="cuda:0")
 TWO = [

@@ -6,14 +6,14 @@ from core.answer import exhibition
 from core.demonstration import Demonstration
 from core.exhibits import Clock, FirstStep
 from core.experiment import Contender
-from tests import exhibited
+from tests import exhibited, rows
 
 CPU, GPU = "cpu", "cuda:0"
 
 
 @pytest.fixture
 def shown() -> Clock:
-    return exhibited.clock(
+    return exhibited.clocks(
         {
             CPU: {"no_drain": (2.0, 2.2, 1.8), "ours": (2.0, 1.0, 4.0), "disc": (3.0,)},
             GPU: {"ours": (0.5,), "no_drain": (0.005,)},
@@ -66,9 +66,9 @@ def test_a_difference_is_judged_by_its_size(difference, words):
 
 def test_the_text_of_a_clock_lesson_has_every_clock_and_note():
     asked = Demonstration(kind="clock", contenders=(Contender(threads=1),))
-    content = dataclasses.replace(exhibited.clock(), notes=("Something was left out.",))
+    content = dataclasses.replace(exhibited.clocks(), notes=("Something was left out.",))
     text = exhibition.text(exhibited.exhibit(asked, content=content))
-    assert text.startswith("cpu@1: Test CPU; torch 2.9.0, 2026-01-02")
+    assert text.startswith(f"cpu@1: Test CPU; torch {rows.TORCH_VERSION}, 2026-11-21")
     lines = [line.split() for line in text.splitlines() if "tutorial" in line]
     assert lines == [["As", "the", "disc", "tutorial", "1.00", "s", "2.00×", "1"]]
     assert "Something was left out." in text

@@ -94,6 +94,6 @@ def test_the_newest_exhibit_that_shows_what_is_asked_here_is_found():
         exhibited.exhibit(asked, id="00000000000d", measured_at="2026-01-09", torch_version="1.0"),
         exhibited.exhibit(other, id="00000000000e", measured_at="2026-01-09"),
     ]
-    here = {"machine_id": "0123456789ab", "torch_version": "2.9.0"}
+    here = {"machine_id": rows.MACHINE_ID, "torch_version": rows.TORCH_VERSION}
     assert exhibits.newest(shown, asked, **here).id == "00000000000a"
     assert exhibits.newest([], asked, **here) is None
