@@ -62,7 +62,7 @@ def test_a_sweep_that_is_killed_again_and_again_ends_with_the_rows_of_an_undistu
         enough = min(len(SIZES), len(before) + moments.randint(0, 2))
         wanted = moments.randint(1, asked.pairs)
         running = until(
-            lambda job=job: queue.job(job.id),
+            lambda job=job: runner.watch(queue, job.id),
             lambda job, enough=enough, wanted=wanted: (
                 not job.active
                 or (
