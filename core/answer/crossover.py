@@ -58,12 +58,35 @@ def locate(
         InvalidValue: a size or a time is not above 0 and finite, or a size is given twice.
         NotComparable: some readings are paired and some are not.
     """
-    ordered = sorted(evidence, key=lambda entry: entry.size)
+    found = decide(evidence, Crossover(axis=axis, basis=basis, baseline=baseline, challenger=challenger))
+    timed = [entry for entry in sorted(evidence, key=_place) if not entry.obstacle]
+    if found.noise is not None and len(timed) > 1:
+        band = _band(_readings(timed))
+        tie = _tie(band, found.crossings[0]) if found.outcome == "crossing" else None
+        found = replace(found, band=band, tie=tie)
+    return replace(found, sentence=wording.sentence(found))
+
+
+def decide(evidence: Sequence[Evidence], blank: Crossover) -> Crossover:
+    """The answer without what only people need: band, tie zone and sentence.
+
+    Args:
+        evidence: as in `locate`.
+        blank: names and basis.
+
+    Raises:
+        InvalidValue: as in `locate`.
+        NotComparable: as in `locate`.
+    """
+    ordered = sorted(evidence, key=_place)
     _check(ordered)
-    timed = [entry for entry in ordered if not entry.obstacle]
-    found = _answer(timed, Crossover(axis=axis, basis=basis, baseline=baseline, challenger=challenger))
+    found = _answer([entry for entry in ordered if not entry.obstacle], blank)
     sizes = sorted([*found.sizes, *(_without(entry) for entry in ordered if entry.obstacle)], key=lambda of: of.size)
-    return replace(found, sizes=tuple(sizes), sentence=wording.sentence(found))
+    return replace(found, sizes=tuple(sizes))
+
+
+def _place(entry: Evidence) -> float:
+    return entry.size
 
 
 def _check(ordered: Sequence[Evidence]) -> None:
@@ -102,7 +125,6 @@ def _answer(timed: Sequence[Evidence], blank: Crossover) -> Crossover:
         blank,
         sizes=sizes,
         crossings=tuple(_crossings(readings, signs)),
-        band=_band(readings),
         noise=readings.noise.sd,
         level=1 - risk,
     )
@@ -110,8 +132,7 @@ def _answer(timed: Sequence[Evidence], blank: Crossover) -> Crossover:
         return replace(known, outcome="several", reason=wording.several(known.axis, known.crossings))
     if known.crossings:
         (only,) = known.crossings
-        tie = _tie(known.band, only)
-        return replace(known, outcome="crossing", estimate=only.estimate, low=only.low, high=only.high, tie=tie)
+        return replace(known, outcome="crossing", estimate=only.estimate, low=only.low, high=only.high)
     if winner := _winner_throughout(readings, signs):
         return replace(known, outcome=winner)
     return replace(known, outcome="undecided", reason=wording.unclear(_undecided(known, signs), known.noise or 0.0))

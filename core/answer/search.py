@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core import units
-from core.answer.crossover import locate
+from core.answer.crossover import decide
 from core.answer.outcome import Crossover, Evidence, Size
 
 NARROW = 1.3
@@ -84,7 +84,7 @@ class _Search:
         self.free = [size for size in inside if size not in self.tried]
         self.low, self.high = math.log2(min(candidates)), math.log2(max(inside, default=min(candidates)))
         self.stride = max((self.high - self.low) / PARTS, 1e-9)
-        self.known = locate(evidence, axis="size", baseline="baseline", challenger="challenger")
+        self.known = decide(evidence, Crossover(axis="size", basis="as_given", baseline="", challenger=""))
         self.sizes = [size for size in self.known.sizes if size.speedup is not None]
         self.places = [math.log2(size.size) for size in self.sizes]
 
