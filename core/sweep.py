@@ -6,6 +6,7 @@ next is decided in `core.answer.search` and `core.jobs`; nothing here measures.
 """
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import json
@@ -147,6 +148,7 @@ class Sweep:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axes", tuple(self.axes))
+        object.__setattr__(self, "contenders", tuple(self.contenders))
         object.__setattr__(self, "pairs", self.pairs or (ADAPTIVE_PAIRS if self.adaptive else GRID_PAIRS))
         names = [axis.name for axis in self.axes]
         if not 1 <= len(names) <= MAX_AXES or len(set(names)) < len(names):
@@ -167,10 +169,10 @@ class Sweep:
             raise InvalidValue(
                 "values", f"{math.prod(len(a.values) for a in self.axes):,} points", f"at most {MAX_POINTS}"
             )
-        for experiment in map(self.experiment, self.points):  # each must be one that can be tried
-            object.__setattr__(self, "contenders", experiment.contenders)
+        for point in self.points:
+            self.experiment(point)  # each must be one that can be tried
 
-    @property
+    @functools.cached_property
     def points(self) -> tuple[Point, ...]:
         """Every point, each once, the first axis slowest."""
         values = itertools.product(*(axis.values for axis in self.axes))
