@@ -50,6 +50,11 @@ class SweepProgress:
     remaining_s: float | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def share(self) -> float:
+        """Share of the points that are settled, 0 to 1."""
+        return min(1.0, self.done / self.total) if self.total else 0.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
@@ -70,6 +75,14 @@ class Progress:
     pairs: int = 0
     contenders: tuple[ContenderProgress, ...] = ()
     sweep: SweepProgress | None = None
+
+    @property
+    def share(self) -> float:
+        """Share of the work that is done, 0 to 1: of the points of a sweep, of the steps otherwise."""
+        if self.sweep:
+            return self.sweep.share
+        shares = [entry.steps / entry.total_steps for entry in self.contenders if entry.total_steps]
+        return min(1.0, sum(shares) / len(shares)) if shares else 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a status file."""

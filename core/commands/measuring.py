@@ -92,14 +92,7 @@ def _done(job: Job) -> float:
     """Share of the work that is done, 0 to 1."""
     if not job.active:
         return 1.0
-    if job.progress is None:
-        return 0.0
-    shares = [entry.steps / entry.total_steps for entry in job.progress.contenders if entry.total_steps]
-    point = min(1.0, sum(shares) / len(shares)) if shares else 0.0
-    sweep = job.progress.sweep
-    if sweep is None:
-        return point
-    return min(1.0, sweep.done / sweep.total) if sweep.total else 0.0
+    return job.progress.share if job.progress else 0.0
 
 
 def _notes(job: Job) -> tuple[str, ...]:

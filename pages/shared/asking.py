@@ -34,15 +34,17 @@ def run_button(question: settings.Question, machine: Machine | None) -> None:
     """Draw what the question costs, why it cannot be asked if so, and the button that asks it."""
     if question.point:
         settings.facts(question.point)
-    if question.fault:
-        st.error(plain(question.fault))
-    if question.fault and not state.touched():
-        st.button("Use the settings shown", on_click=state.touch)
-    pressed = st.button(
-        "Run", type="primary", icon=":material/play_arrow:", width="stretch", disabled=question.experiment is None
-    )
-    if pressed and question.experiment and machine:
+    if pressed("Run", question.fault, ready=question.experiment is not None) and question.experiment and machine:
         ask(question.experiment, machine)
+
+
+def pressed(label: str, fault: str, *, ready: bool) -> bool:
+    """Draw why a question cannot be asked if so, and the button that asks it; whether it was pressed just now."""
+    if fault:
+        st.error(plain(fault))
+    if fault and not state.touched():
+        st.button("Use the settings shown", on_click=state.touch)
+    return st.button(label, type="primary", icon=":material/play_arrow:", width="stretch", disabled=not ready)
 
 
 def again(trials: Sequence[Trial], machine: Machine | None) -> None:

@@ -15,7 +15,6 @@ from core.demonstration import Demonstration
 from core.errors import CrossoverError
 from core.exhibits import Exhibit
 from core.experiment import Experiment, Point
-from core.jobs import runner
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.progress import Progress
@@ -191,21 +190,19 @@ def _panel(task: Task, active_before: int) -> None:
     active = [job for job in mine if job.active]
     if len(active) != active_before:
         st.rerun()
-    try:
-        runner.watch(loaders.queue(), active[0].id)
-    except CrossoverError as error:
-        st.error(plain(str(error)))
+    if live.watched(active[0].id) is None:
         return
     now = next((job for job in active if job.state == "running"), None)
     done = len(task.asked) - len(active)
     if now is None:
         live.place(active[0])
     else:
-        st.progress(_share(now.progress), text=f"Part {done + 1} of {len(task.asked)} · {_phase(now.progress)}")
+        st.progress(
+            now.progress.share if now.progress else 0.0,
+            text=f"Part {done + 1} of {len(task.asked)} · {_phase(now.progress)}",
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
-        ids = tuple(job.id for job in active)
-        st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop, args=(ids,))
-        st.caption("It goes on when this page is closed; open the page again to see it.")
+        live.stop_button(active)
 
 
 def _phase(progress: Progress | None) -> str:
@@ -216,25 +213,6 @@ def _phase(progress: Progress | None) -> str:
         return plain(progress.phase)
     now = f", now {plain(of.size_label)}" if of.size_label else ""
     return f"{of.done} of {of.total} points done{now}, {plain(progress.phase)}"
-
-
-def _share(progress: Progress | None) -> float:
-    """How far a job is, from 0 to 1."""
-    if progress is None:
-        return 0.0
-    if progress.sweep:
-        return min(1.0, progress.sweep.done / progress.sweep.total) if progress.sweep.total else 0.0
-    shares = [entry.steps / entry.total_steps for entry in progress.contenders if entry.total_steps]
-    return min(1.0, sum(shares) / len(shares)) if shares else 0.0
-
-
-def _stop(ids: Sequence[str]) -> None:
-    """End the waiting ones first, so that none of them begins meanwhile."""
-    try:
-        for job_id in reversed(ids):
-            runner.stop(loaders.queue(), job_id)
-    except CrossoverError as error:
-        st.error(plain(str(error)))
 
 
 def _key(asked: Asked) -> str:

@@ -3,7 +3,7 @@
 Asks once a second while the job is alive and not at all afterwards. The end of a job is one full run of the page.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -43,11 +43,18 @@ def draw_end(job: Job, again: Callable[[], None]) -> None:
         again()
 
 
-def _panel(job_id: str) -> None:
+def watched(job_id: str) -> Job | None:
+    """A job as it is now, its worker seen to; None, with the sentence why, where that cannot be told."""
     try:
-        job = runner.watch(loaders.queue(), job_id)
+        return runner.watch(loaders.queue(), job_id)
     except CrossoverError as error:
         st.error(plain(str(error)))
+        return None
+
+
+def _panel(job_id: str) -> None:
+    job = watched(job_id)
+    if job is None:
         return
     if not job.active or job.experiment is None:
         st.rerun()
@@ -58,12 +65,13 @@ def _panel(job_id: str) -> None:
         place(job)
     else:
         _progress(job.id, job.progress or Progress(phase="starting"))
-    stop_button(job)
+    stop_button([job])
 
 
-def stop_button(job: Job) -> None:
-    """Draw the button that ends a job."""
-    st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop, args=(job.id,))
+def stop_button(jobs: Sequence[Job]) -> None:
+    """Draw the button that ends jobs that belong together, in the order of the queue."""
+    ids = tuple(job.id for job in jobs)
+    st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop, args=(ids,))
     st.caption("It goes on when this page is closed; open the page again to see it.")
 
 
@@ -101,8 +109,10 @@ def _line(contender: ContenderProgress) -> str:
     return " · ".join(parts)
 
 
-def _stop(job_id: str) -> None:
+def _stop(job_ids: Sequence[str]) -> None:
+    """End the waiting ones first, so that none of them begins meanwhile."""
     try:
-        runner.stop(loaders.queue(), job_id)
+        for job_id in reversed(job_ids):
+            runner.stop(loaders.queue(), job_id)
     except CrossoverError as error:
         st.error(plain(str(error)))

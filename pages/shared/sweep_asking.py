@@ -5,7 +5,7 @@ import streamlit as st
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.sweep import Sweep
-from pages.shared import loaders, state, sweep_settings
+from pages.shared import asking, loaders, state, sweep_settings
 from pages.shared.text import plain
 
 
@@ -13,18 +13,8 @@ def run_button(question: sweep_settings.Question, machine: Machine | None) -> No
     """Draw what the question costs, why it cannot be asked if so, and the button that asks it."""
     if question.sweep:
         sweep_settings.facts(question.sweep)
-    if question.fault:
-        st.error(plain(question.fault))
-    if question.fault and not state.touched():
-        st.button("Use the settings shown", on_click=state.touch)
-    pressed = st.button(
-        "Find the crossover",
-        type="primary",
-        icon=":material/play_arrow:",
-        width="stretch",
-        disabled=question.sweep is None or machine is None,
-    )
-    if pressed and question.sweep and machine:
+    ready = question.sweep is not None and machine is not None
+    if asking.pressed("Find the crossover", question.fault, ready=ready) and question.sweep and machine:
         ask(question.sweep, machine)
 
 

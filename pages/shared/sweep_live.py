@@ -7,7 +7,6 @@ import streamlit as st
 
 from core import units
 from core.errors import CrossoverError
-from core.jobs import runner
 from core.jobs.job import Job
 from core.progress import Progress
 from core.sweep import Sweep
@@ -35,10 +34,8 @@ def notes(job: Job) -> None:
 
 
 def _panel(job_id: str) -> None:
-    try:
-        job = runner.watch(loaders.queue(), job_id)
-    except CrossoverError as error:
-        st.error(plain(str(error)))
+    job = live.watched(job_id)
+    if job is None:
         return
     if not job.active or job.sweep is None:
         st.rerun()
@@ -48,7 +45,7 @@ def _panel(job_id: str) -> None:
         live.place(job)
     else:
         _progress(job.sweep, job.progress or Progress(phase="starting"))
-    live.stop_button(job)
+    live.stop_button([job])
     _so_far(job, job.sweep)
 
 
@@ -61,7 +58,7 @@ def _progress(asked: Sweep, progress: Progress) -> None:
     now = f"now {plain(of.size_label)}, {plain(progress.phase)}" if of.size_label else plain(progress.phase)
     most = "at most " if asked.adaptive else "about "
     left = f" · {most}{units.duration(of.remaining_s)} left" if of.remaining_s is not None else ""
-    st.progress(min(1.0, of.done / of.total) if of.total else 0.0, text=f"{counted} · {now}{left}")
+    st.progress(of.share, text=f"{counted} · {now}{left}")
     steps = [
         f"{plain(contender.contender)} {units.duration(contender.step_s)} a step"
         for contender in progress.contenders
