@@ -1,0 +1,81 @@
+"""Each tutorial at class size, from its page: expect, press Run, and read, with a real measuring process.
+
+The image sets are made up, in MNIST's own format and full shape, and are read by torchvision's own loaders.
+"""
+
+import time
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.jobs.machine import LOCK_VARIABLE
+from core.jobs.queue import Queue
+from core.presets import PRESETS
+from core.results.store import Store
+from pages.shared import loaders
+from tests import idx
+from tests.ui.conftest import PROJECT, checked, words
+from tests.ui.test_compare import button
+
+PATIENCE_S = 300.0
+"""Far beyond what a class takes; a busy machine is no failure."""
+
+FOLDERS = {"mnist-linear": "MNIST", "fashion-cnn": "FashionMNIST"}
+
+
+@pytest.fixture(scope="module")
+def image_sets(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("datasets")
+    for loader in FOLDERS.values():
+        idx.write(folder, train=60_000, test=10_000, loader=loader)
+    return folder
+
+
+@pytest.fixture
+def queue(tmp_path, monkeypatch, image_sets):
+    folders = {"CROSSOVER_JOBS": "jobs", "CROSSOVER_RESULTS": "results", LOCK_VARIABLE: "machine.lock"}
+    for variable, name in folders.items():
+        monkeypatch.setenv(variable, str(tmp_path / name))
+    monkeypatch.setenv("CROSSOVER_DATASETS", str(image_sets))
+    monkeypatch.setattr(loaders, "GALLERY", tmp_path / "gallery")
+    monkeypatch.chdir(PROJECT)
+    used = Queue(tmp_path / "jobs")
+    yield used
+    if used.seat.occupant:
+        used.seat.occupant.process.kill()
+
+
+def until(app, condition):
+    """The page, looked at again and again until it shows what was waited for."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition(app):
+        assert time.monotonic() < deadline, words(app)
+        time.sleep(0.5)
+        checked(app.run())
+    return app
+
+
+def can_run(app):
+    return any(found.label == "Run" and not found.disabled for found in app.button)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_tutorial_is_expected_run_and_read_on_its_page(queue, tmp_path, name):
+    app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=PATIENCE_S)
+    app.query_params["tutorial"] = name
+    app.query_params["devices"] = ["cpu@1", "cpu@2"]
+    app.switch_page("pages/learn/tutorials.py")
+    until(checked(app.run()), can_run)
+    radio = app.radio(key=f"predict_{name}")
+    checked(radio.set_value(radio.options[1]).run())
+    checked(button(app, "Run").click().run())
+    until(app, lambda app: queue.jobs() and not any(job.active for job in queue.jobs()))
+    assert {job.state for job in queue.jobs()} == {"finished"}, [job.message for job in queue.jobs()]
+    rows = Store(tmp_path / "results").trials()
+    assert {row.contender for row in rows} == {"cpu@1", "cpu@2"}
+    assert {row.dataset for row in rows} == {PRESETS[name].point.dataset}
+    assert "You expected" in words(checked(app.run()))
+    assert "An epoch by each clock" in [chart.proto.alt for chart in app.get("vega_lite_chart")]
+    tables = " ".join(frame.value.to_string() for frame in app.dataframe)
+    assert "cpu@1" in tables
+    assert "cpu@2" in tables
