@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 
 from core.errors import InvalidValue
 from core.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
+from core.lanes import PLAIN
 
 Kind = Literal["clock", "moving", "first_step"]
 
@@ -185,6 +186,8 @@ class Demonstration:
         checked = Experiment(point=self.point, contenders=tuple(self.contenders), budget_s=self.budget_s)
         object.__setattr__(self, "contenders", checked.contenders)
         object.__setattr__(self, "budget_s", checked.budget_s)
+        if any(contender.lane != PLAIN for contender in self.contenders):
+            raise InvalidValue("devices", ", ".join(map(str, self.contenders)), "devices without a lane in a lesson")
         if self.kind == "first_step" and len(self.contenders) != 2:
             shown = ", ".join(map(str, self.contenders))
             raise InvalidValue("devices", shown, "two different devices, whose first steps are set side by side")

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from core import capabilities
 from core.errors import DeviceUnavailable
 from core.results import environment
 from core.results.environment import DeviceInfo
@@ -66,7 +67,7 @@ def discover() -> tuple[DeviceInfo, ...]:
         kind="cpu",
         name=environment.read().cpu_name,
         memory_bytes=int(psutil.virtual_memory().total),
-        driver="",
+        refusals=capabilities.refusals("cpu"),
     )
     return (cpu, *_accelerators())
 
@@ -119,8 +120,16 @@ def initialise(device: str) -> float:
 
 def use_strict_fp32() -> None:
     """Turn TF32 off for matrix products and convolutions, so that every device computes in fp32."""
-    torch.set_float32_matmul_precision("highest")
-    torch.backends.cudnn.allow_tf32 = False
+    use_tf32(False)
+
+
+def use_tf32(wanted: bool) -> None:
+    """Let matrix products and convolutions of NVIDIA GPUs round their inputs to TF32, or not."""
+    precision = "high" if wanted else "highest"
+    if torch.get_float32_matmul_precision() != precision:
+        torch.set_float32_matmul_precision(precision)
+    if torch.backends.cudnn.allow_tf32 != wanted:
+        torch.backends.cudnn.allow_tf32 = wanted
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -164,12 +173,15 @@ def _accelerators() -> tuple[DeviceInfo, ...]:
 
 def _numbered(kind: str, index: int) -> DeviceInfo:
     properties = torch.get_device_module(kind).get_device_properties(index)
+    capability = getattr(properties, "major", 0), getattr(properties, "minor", 0)
+    called = "rocm" if kind == "cuda" and torch.version.hip else kind
     return DeviceInfo(
         device=f"{kind}:{index}",
-        kind="rocm" if kind == "cuda" and torch.version.hip else kind,
+        kind=called,
         name=str(properties.name),
         memory_bytes=int(properties.total_memory),
         driver=_driver(kind),
+        refusals=capabilities.refusals(called, capability),
     )
 
 
@@ -199,4 +211,5 @@ def _mps() -> DeviceInfo:
         name=f"{environment.read().cpu_name} GPU",
         memory_bytes=int(torch.mps.recommended_max_memory()),
         driver=f"macOS {platform.mac_ver()[0]}",
+        refusals=capabilities.refusals("mps"),
     )

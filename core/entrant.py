@@ -7,13 +7,13 @@ decides nothing about the others, the budget or the end; `core.trial` does.
 import dataclasses
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from core import batches, devices, networks, phases, units
 from core.batches import Feed
@@ -21,6 +21,7 @@ from core.datasets import Data, Split
 from core.errors import OutOfMemory
 from core.experiment import BEST_THREADS, Contender, Point
 from core.progress import ContenderProgress
+from core.results import environment
 from core.results.environment import LoadMeter
 from core.results.schema import Outcome
 from core.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Reading, Timer, block_steps
@@ -43,6 +44,10 @@ LEAD_IN_STEPS = 2
 EPOCH_CHECK_LIMIT_S = 2.0
 EPOCH_CHECK_SHARE = 0.1
 """A whole epoch is run in one piece if it takes at most so long, or that share of the budget."""
+
+CHECKED_STEPS = 20
+"""First steps of a lane that are held against plain eager fp32: enough for a wrong update to show, few enough that
+rounding has not yet grown."""
 
 TRAIN_ACCURACY_SAMPLES = 10_000
 """Training samples that are classified at the end; enough for 1 % and quick on a slow device."""
@@ -71,7 +76,10 @@ class Record:
     startup_device_s: float | None = None
     startup_build_s: float | None = None
     startup_transfer_s: float | None = None
+    startup_compile_s: float | None = None
     startup_first_step_s: float | None = None
+    lane_loss: tuple[float, ...] = ()
+    reference_loss: tuple[float, ...] = ()
     epoch_check_s: float | None = None
     breakdown_loader_s: tuple[float, ...] = ()
     breakdown_transfer_s: tuple[float, ...] = ()
@@ -100,6 +108,7 @@ class Entrant:
         curve: losses so far.
         outcome: how it ended; None while it goes on.
         message: the reason where it did not end well.
+        compiling_s: seconds spent so far on compiling or recording, which no budget is charged with.
     """
 
     def __init__(self, contender: Contender, point: Point, data: Data) -> None:
@@ -118,6 +127,7 @@ class Entrant:
         self._final: list[Tensor] | None = None
         self._closed_at = 0
         self._saved: dict[str, Any] | None = None
+        self.compiling_s = 0.0
         self._block_steps = MIN_BLOCK_STEPS
 
     @property
@@ -164,36 +174,44 @@ class Entrant:
             raise OutOfMemory(message)
 
     def try_threads(self, candidates: tuple[int, ...], *, rounds: int, block_s: float) -> Iterator[None]:
-        """Choose the thread count that trains fastest, on a training that is thrown away.
+        """Choose the thread count that trains fastest, on steps that are taken back afterwards.
 
         Counts take turns, so that a disturbance meets all of them; the medians decide. Yields between timings.
         Comes after `start`, whose first step is therefore trained with torch's own choice of threads.
         """
-        trial = self._start(first_step=0)
+        training, weights, steps_before = self.training, self.training.weights(), self.training.steps
         times: dict[int, list[float]] = {threads: [] for threads in candidates}
-        step_s = self._timer.time(lambda: trial.advance(2)).seconds / 2
+        compile_s = yield from self._prepare_for(candidates)
+        self._use_settings()
+        few = self._whole(2)
+        step_s = self._timer.time(lambda: training.advance(few)).seconds / few
         for _ in range(rounds):
             for threads in candidates:
                 yield
                 torch.set_num_threads(threads)
-                trial.advance(1)
-                steps = max(1, math.ceil(block_s / step_s))
-                step_s = self._timer.time(partial(trial.advance, steps)).seconds / steps
+                training.advance(self._whole(1))
+                steps = self._whole(math.ceil(block_s / step_s))
+                step_s = self._timer.time(partial(training.advance, steps)).seconds / steps
                 times[threads].append(step_s)
-                trial.read_losses()
+                training.read_losses()
         medians = {threads: statistics.median(values) for threads, values in times.items()}
         self.record.threads = min(medians, key=medians.__getitem__)
         self.record.threads_tried = list(medians)
         self.record.threads_tried_step_s = list(medians.values())
+        self.record.startup_compile_s = compile_s[self.record.threads]
+        training.set_weights(weights)
+        training.rewind(self._feed(steps_before), steps_before)
 
     def start(self) -> None:
         """Put data and network on the device and train the first step: the start-up, timed part by part."""
         record = self.record
+        self._use_settings()
         record.startup_device_s = devices.initialise(self.contender.device)
         if self._point.data_path == "resident":
             record.startup_transfer_s = self._timer.time(self._move_data).seconds
         record.startup_build_s = self._timer.time(self._build).seconds
-        record.startup_first_step_s = self._timer.time(lambda: self.training.advance(1)).seconds
+        record.startup_compile_s = self._prepare()
+        record.startup_first_step_s = self._timer.time(lambda: self.training.advance(self._whole(1))).seconds
         self._settle()
 
     def warm_up(self, allowance_s: float) -> Iterator[None]:
@@ -204,10 +222,10 @@ class Entrant:
         """
         record, spent, steps = self.record, 0.0, 1
         while (steps <= WARM_UP_STEPS or spent < WARM_UP_S) and spent < allowance_s:  # 1 + 2 + 4 + … = steps - 1 so far
-            spent += self._warm_up_block(steps)
+            spent += self._warm_up_block(self._whole(steps))
             steps *= 2
             yield
-        self._block_steps = block_steps(record.warmup_s[-1] / record.warmup_steps[-1])
+        self._block_steps = self._sized(record.warmup_s[-1] / record.warmup_steps[-1])
         fitting = tries = 0
         while fitting < DISCARDED_BLOCKS and spent < allowance_s:
             seconds = self._warm_up_block(self._block_steps)
@@ -217,15 +235,15 @@ class Entrant:
                 fitting += 1
             else:
                 fitting, tries = 0, tries + 1
-                self._block_steps = max(self._block_steps + 1, block_steps(seconds / self._block_steps))
+                self._block_steps = max(self._whole(self._block_steps + 1), self._sized(seconds / self._block_steps))
         step_s = record.warmup_s[-1] / record.warmup_steps[-1]
-        record.lead_in_steps = max(LEAD_IN_STEPS, math.ceil(LEAD_IN_S / step_s)) + self._prefetched
+        record.lead_in_steps = self._whole(max(LEAD_IN_STEPS, math.ceil(LEAD_IN_S / step_s)) + self._prefetched)
 
     def block(self, pair: int) -> None:
         """Lead in, then time one block of training, as block of round `pair`."""
         record, training = self.record, self.training
         self._make_room(record.lead_in_steps + self._block_steps)
-        self._use_threads()
+        self._use_settings()
         self._meter.read()
         training.advance(record.lead_in_steps)
         first_step = training.steps
@@ -251,18 +269,30 @@ class Entrant:
             whole_epoch: whether to run one at all.
         """
         step_s, record = self.step_s or 0.0, self.record
-        epoch_s = self._point.steps_per_epoch * step_s
-        self._use_threads()
-        if whole_epoch and epoch_s <= max(EPOCH_CHECK_LIMIT_S, EPOCH_CHECK_SHARE * budget_s):
-            epochs = math.ceil(MIN_BLOCK_S / epoch_s)
-            self.training.advance(record.lead_in_steps)
-            piece = self._timer.time(lambda: self.training.advance(epochs * self._point.steps_per_epoch))
-            record.epoch_check_s = piece.seconds / epochs
+        self._use_settings()
+        if whole_epoch:
+            self._time_epochs(step_s, max(EPOCH_CHECK_LIMIT_S, EPOCH_CHECK_SHARE * budget_s))
         parts = phases.take_apart(self.training, self._timer, step_s=step_s)
-        for name, values in dataclasses.asdict(parts).items():
+        for name, values in (dataclasses.asdict(parts) if parts else {}).items():
             setattr(record, f"breakdown_{name}", values)
         record.busy_step_s = phases.busy_step_s(self.training, self._timer, self._device.torch, step_s=step_s)
         self.training.read_losses()
+
+    def check_lane(self) -> None:
+        """Train the first steps again, in this lane and plainly, from the same weights on the same batches.
+
+        Comes last, as it leaves the weights of those steps.
+        """
+        steps = min(CHECKED_STEPS, self._point.total_steps)
+        self.training.set_weights(list(self._network().parameters()))
+        self.training.rewind(self._feed(0), 0)
+        self._use_settings()
+        self.training.advance(self._whole(steps))
+        self.record.lane_loss = tuple(self.training.read_losses()[:steps])
+        devices.use_strict_fp32()
+        plain = Training(self._network(), self._feed(0), learning_rate=self._point.learning_rate)
+        plain.advance(steps)
+        self.record.reference_loss = tuple(plain.read_losses())
 
     def examine(self) -> None:
         """Classify with the weights that `close` kept."""
@@ -335,20 +365,77 @@ class Entrant:
 
     def _start(self, *, first_step: int) -> Training:
         """A fresh network in training, with a feed that begins at `first_step`."""
-        resident = self._data.train if self._resident is None else self._resident
-        network = networks.build(self._point.network, self._point.seed).to(self._device.torch)
-        feed: Feed = batches.feed(self._point, self._data, resident, self._device.torch, first_step=first_step)
-        self._prefetched = feed.prefetched
-        return Training(network, feed, learning_rate=self._point.learning_rate, steps=first_step)
+        rate, lane = self._point.learning_rate, self.contender.lane
+        return Training(self._network(), self._feed(first_step), learning_rate=rate, steps=first_step, lane=lane)
 
-    def _use_threads(self) -> None:
-        """Train with this contender's threads from here on; the others have theirs."""
-        if self.record.threads != BEST_THREADS and torch.get_num_threads() != self.record.threads:
-            torch.set_num_threads(self.record.threads)
+    def _network(self) -> nn.Module:
+        """A fresh network on the device."""
+        return networks.build(self._point.network, self._point.seed).to(self._device.torch)
+
+    def _feed(self, first_step: int) -> Feed:
+        """The batches from a step on."""
+        resident = self._data.train if self._resident is None else self._resident
+        feed = batches.feed(self._point, self._data, resident, self._device.torch, first_step=first_step)
+        self._prefetched = feed.prefetched
+        return feed
+
+    def _prepare(self) -> float:
+        """Compile or record what the lane needs; seconds."""
+        size, train = self._point.batch_size, self._data.train
+        samples, labels = (part[:size].to(self._device.torch) for part in (train.samples, train.labels))
+        single = bool(self._point.total_steps % self.contender.steps_per_call)
+        seconds = 0.0
+
+        def prepare() -> None:
+            nonlocal seconds
+            seconds = self.training.prepare((samples, labels), remainder=single)
+
+        self._timer.time(prepare)
+        self.compiling_s += seconds
+        return seconds
+
+    def _prepare_for(self, candidates: tuple[int, ...]) -> Generator[None, None, dict[int, float]]:
+        """Seconds that compiling for each thread count takes; what was compiled at the start is known."""
+        known = {environment.usable_cores(): self.record.startup_compile_s or 0.0}
+        for threads in candidates:
+            if threads not in known:
+                yield
+                torch.set_num_threads(threads)
+                known[threads] = self._prepare()
+        return known
+
+    def _whole(self, steps: int) -> int:
+        """At least so many steps, in whole calls of the lane."""
+        each = self.contender.steps_per_call
+        return math.ceil(steps / each) * each
+
+    def _sized(self, step_s: float) -> int:
+        return self._whole(block_steps(step_s))
+
+    def _time_epochs(self, step_s: float, limit_s: float) -> None:
+        """Time as many epochs in one piece as make whole calls of the lane, unless that would take too long."""
+        each = self.contender.steps_per_call
+        in_step = each // math.gcd(each, self._point.steps_per_epoch)
+        epoch_s = self._point.steps_per_epoch * step_s
+        epochs = math.ceil(MIN_BLOCK_S / epoch_s / in_step) * in_step
+        if max(1, in_step) * epoch_s > limit_s:
+            return
+        self.training.advance(self.record.lead_in_steps)
+        piece = self._timer.time(lambda: self.training.advance(epochs * self._point.steps_per_epoch))
+        self.record.epoch_check_s = piece.seconds / epochs
+
+    def _use_settings(self) -> None:
+        """Train with this contender's threads and arithmetic from here on; the others have theirs."""
+        threads = self.record.threads
+        if threads == BEST_THREADS and self.contender.execution == "compiled":
+            threads = environment.usable_cores()  # what is compiled at the start is one of those that are tried
+        if threads != BEST_THREADS and torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        devices.use_tf32(self.contender.precision == "tf32")
 
     def _warm_up_block(self, steps: int) -> float:
         self._make_room(steps)
-        self._use_threads()
+        self._use_settings()
         seconds = self._timer.time(lambda: self.training.advance(steps)).seconds
         self.record.warmup_steps.append(steps)
         self.record.warmup_s.append(seconds)
@@ -359,7 +446,7 @@ class Entrant:
         """Finish the last epoch untimed where it would end within the next `steps`, so that its weights can be kept."""
         left = self._point.total_steps - self.training.steps
         if 0 < left < steps:
-            self._use_threads()
+            self._use_settings()
             self.training.advance(left)
             self._settle()
 

@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from core import catalog, models
+from core import catalog, lanes, models
 from core.errors import InvalidValue
+from core.lanes import Lane
 
 PROTOCOL_VERSION = 1
 """Raised whenever the way of measuring changes so that older rows must not be put beside newer ones."""
@@ -59,7 +60,8 @@ BEST_THREADS = 0
 """`threads` of a contender that tries several thread counts first and trains with the best."""
 
 _DEVICE = re.compile(r"(cpu|mps)|(cuda|xpu)(?::(\d{1,2}))?")
-_CONTENDER = re.compile(r"(?P<device>[a-z]+(?::\d+)?)(?:@(?P<threads>\d+))?")
+_CONTENDER = re.compile(r"(?P<device>[a-z]+(?::\d+)?)(?:@(?P<threads>\d+))?(?P<lane>(?:[+ ]\w+)*)")
+"""A `+` of a link that was typed by hand arrives as a space."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,15 +153,29 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Contender:
-    """A device with the number of CPU threads that serve it; written `cpu`, `cuda:1` or `cpu@1`.
+    """A device, the number of CPU threads that serve it, and the lane that it runs in.
+
+    Written `cpu`, `cuda:1`, `cpu@1`, `cpu@2+compiled10` or `cuda:0+graph10+bf16`; what is default is left out.
 
     Attributes:
         device: `cpu`, `cuda:N` (NVIDIA, and AMD through ROCm), `xpu:N` or `mps`.
         threads: CPU threads, or `BEST_THREADS` to try several and take the best.
+        execution: key of `core.lanes.EXECUTIONS`; this and the fields below are those of `core.lanes.Lane`.
+        steps_per_call: whole steps of one compiled call or one replay of a graph.
+        optimizer: key of `core.lanes.OPTIMIZERS`.
+        precision: key of `core.lanes.PRECISIONS`.
+        memory_format: key of `core.lanes.MEMORY_FORMATS`.
+        micro_batch: samples of each piece of a batch; 0 for the batch as a whole.
     """
 
     device: str = "cpu"
     threads: int = BEST_THREADS
+    execution: str = "eager"
+    steps_per_call: int = 1
+    optimizer: str = "default"
+    precision: str = "fp32"
+    memory_format: str = "contiguous"
+    micro_batch: int = 0
 
     def __post_init__(self) -> None:
         match = _DEVICE.fullmatch(self.device) if isinstance(self.device, str) else None
@@ -169,9 +185,16 @@ class Contender:
             _settle(self, "device", f"{match[2]}:{int(match[3] or 0)}")
         low, high = RANGES["threads"]
         _whole("threads", self.threads, int(low), int(high))
+        Lane.of(self)  # checks its fields
 
     def __str__(self) -> str:
-        return self.device if self.threads == BEST_THREADS else f"{self.device}@{self.threads}"
+        served = self.device if self.threads == BEST_THREADS else f"{self.device}@{self.threads}"
+        return "+".join((served, *self.lane.words))
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs the training."""
+        return Lane.of(self)
 
     @property
     def on_host(self) -> bool:
@@ -188,7 +211,8 @@ class Contender:
         match = _CONTENDER.fullmatch(text.strip())
         if match is None:
             raise InvalidValue("devices", text, "a device such as cpu, cuda:0 or mps, or cpu@1 for one thread")
-        return cls(device=match["device"], threads=int(match["threads"] or BEST_THREADS))
+        lane = Lane.parse(re.findall(r"\w+", match["lane"]))
+        return cls(device=match["device"], threads=int(match["threads"] or BEST_THREADS), **lane.columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,6 +243,12 @@ class Experiment:
             raise InvalidValue("budget_s", self.budget_s, f"between {low:,} and {high:,} seconds")
         _settle(self, "budget_s", budget_s)
         _whole("pairs", self.pairs, *map(int, RANGES["pairs"]))
+        for contender in self.contenders:
+            obstacle = lanes.unfit(
+                contender.lane, batch_size=self.point.batch_size, convolutions=self.point.model == "cnn"
+            )
+            if obstacle:
+                raise InvalidValue(*obstacle)
 
     @property
     def id(self) -> str:

@@ -4,11 +4,11 @@ These passes drain the device between parts, so they disturb what they measure. 
 blocks, never instead of them, and their sum is held against the undisturbed step where it is shown.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch.nn import functional
 
 from core.timer import Timer
 from core.training import Training
@@ -48,14 +48,18 @@ class Phases:
     optimizer_s: tuple[float, ...]
 
 
-def take_apart(training: Training, timer: Timer, *, step_s: float) -> Phases:
-    """Train some steps with a drained clock reading after every part.
+def take_apart(training: Training, timer: Timer, *, step_s: float) -> Phases | None:
+    """Train some steps with a drained clock reading after every part; None where a step is one piece.
+
+    A compiled or recorded step has no parts that could be timed apart, and those of an eager twin are not its own.
 
     Args:
         training: goes on training; its weights change.
         timer: of the training's device.
         step_s: seconds of an undisturbed step, to choose how many steps.
     """
+    if training.lane.execution != "eager":
+        return None
     steps = _between(PASS_STEPS, PASS_S / step_s)
     rows = [_one_step(training, timer) for _ in range(steps + 1)][1:]  # the first warms up the drained way of going
     loader, transfer, forward, backward, optimizer = zip(*rows, strict=True)
@@ -74,14 +78,15 @@ def busy_step_s(training: Training, timer: Timer, device: torch.device, *, step_
     """
     if device.type == "cpu":
         return ()
-    batch = training.place(training.draw())
-    steps = _between(BUSY_STEPS, BUSY_WORK_S / step_s)
+    work, each = training.rehearsal(), training.lane.steps_per_call
+    calls = math.ceil(_between(BUSY_STEPS, BUSY_WORK_S / step_s) / each)
+    steps = calls * each
     fill = _filler(timer, device, seconds=max(FILLER_MIN_S, FILLER_LEAD * steps * step_s))
 
     def fill_and_step() -> None:
         fill()
-        for _ in range(steps):
-            training.step(batch)
+        for _ in range(calls):
+            work()
 
     fill_and_step()
     return tuple((timer.time(fill_and_step).seconds - timer.time(fill).seconds) / steps for _ in range(BUSY_REPEATS))
@@ -89,26 +94,25 @@ def busy_step_s(training: Training, timer: Timer, device: torch.device, *, step_
 
 def _one_step(training: Training, timer: Timer) -> tuple[float, ...]:
     """Seconds of the five parts of one step; clearing the gradients counts to the optimizer."""
-    network, optimizer, read = training.network, training.optimizer, timer.read
+    step, read = training.parts, timer.read
     begin = read()
     drawn = training.draw()
     made = read()
-    samples, labels = training.place(drawn)
+    batch = training.place(drawn)
     placed = read()
-    optimizer.zero_grad()
+    training.optimizer.zero_grad()
     cleared = read()
-    loss = functional.cross_entropy(network(samples), labels)
-    forwarded = read()
-    loss.backward()
+    forward_ns = backward_ns = 0
+    pieces = step.pieces(batch)
+    for piece in pieces:
+        before = read()
+        loss = step.loss(piece, len(pieces))
+        forwarded = read()
+        loss.backward()
+        forward_ns, backward_ns = forward_ns + forwarded - before, backward_ns + read() - forwarded
     backwarded = read()
-    optimizer.step()
-    parts_ns = (
-        made - begin,
-        placed - made,
-        forwarded - cleared,
-        backwarded - forwarded,
-        cleared - placed + read() - backwarded,
-    )
+    training.optimizer.step()
+    parts_ns = (made - begin, placed - made, forward_ns, backward_ns, cleared - placed + read() - backwarded)
     return tuple(part / 1e9 for part in parts_ns)
 
 

@@ -1,24 +1,39 @@
-"""The training loop: cross entropy, plain SGD, whole steps. It knows no clock, no file and no screen.
+"""The training loop: whole steps, in whatever lane they are run. It knows no file and no screen, and reads no clock.
 
 Losses stay on the device as the loop runs; reading them waits for the device, so that happens between blocks.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from core.batches import Batch, Feed
+from core.batches import Feed
 from core.datasets import Split
+from core.execution.compiled import Compiled
+from core.execution.graph import CudaRecorder, Graph, Recorder
+from core.execution.step import Batch, Step
+from core.lanes import PLAIN, Lane
 
 CURVE_SEGMENTS = 200
 """Points of a stored loss curve; the grid depends on the number of steps alone, so curves of devices line up."""
 
 EVALUATION_BATCH = 4096
 """Samples that are classified at once; bounds memory, changes no result."""
+
+
+class Engine(Protocol):
+    """Runs several whole steps as one thing."""
+
+    def prepare(self, example: Batch, counts: Sequence[int]) -> float:
+        """Make everything ready for calls of so many steps each; seconds. No weight changes."""
+
+    def run(self, what: Any, count: int) -> Tensor:
+        """Train so many steps; their losses, still on the device."""
 
 
 class Training:
@@ -28,31 +43,70 @@ class Training:
         network: on the device.
         optimizer: of its parameters.
         steps: steps done so far.
+        lane: how steps are run.
     """
 
-    def __init__(self, network: nn.Module, feed: Feed, *, learning_rate: float, steps: int = 0) -> None:
-        """Take over a network that has `steps` steps behind it, and a feed that begins with the next one."""
-        self.network = network
-        self.optimizer = torch.optim.SGD(network.parameters(), lr=learning_rate)
-        self.steps = steps
-        self._feed = feed
+    def __init__(
+        self,
+        network: nn.Module,
+        feed: Feed,
+        *,
+        learning_rate: float,
+        steps: int = 0,
+        lane: Lane = PLAIN,
+        recorder: Recorder | None = None,
+    ) -> None:
+        """Take over a network that has `steps` steps behind it, and a feed that begins with the next one.
+
+        Args:
+            network: on the device; its memory format becomes that of the lane.
+            feed: of its batches.
+            learning_rate: of plain SGD.
+            steps: steps that were trained before.
+            lane: how steps are run.
+            recorder: of CUDA graphs, where the lane is one of them; that of the network's device unless given.
+        """
+        self.parts = Step(network, learning_rate=learning_rate, lane=lane)
+        self.network, self.optimizer = network, self.parts.optimizer
+        self.lane = lane
+        self.step = self.parts.train
         self._losses: list[Tensor] = []
+        self._engine = _engine(self.parts, feed, recorder)
+        self.rewind(feed, steps)
+
+    def prepare(self, example: Batch, *, remainder: bool) -> float:
+        """Compile or record what the lane needs, before the first step.
+
+        Args:
+            example: a batch on the device, which is not trained on.
+            remainder: whether single steps will be trained as well, besides whole calls.
+
+        Returns:
+            Seconds; 0 in an eager lane.
+        """
+        if self._engine is None:
+            return 0.0
+        counts = {self.lane.steps_per_call, *((1,) if remainder else ())}
+        return self._engine.prepare(example, sorted(counts, reverse=True))
 
     def advance(self, steps: int) -> None:
-        """Train `steps` whole steps; on an accelerator this returns before they are done."""
-        place, keep = self._feed.place, self._losses.append
-        for batch in islice(self._feed.batches, steps):
-            keep(self.step(place(batch)))
+        """Train `steps` whole steps; on an accelerator this returns before they are done.
+
+        Steps that do not fill a call of the lane are trained one by one, in the same lane.
+        """
+        if self._engine is None:
+            self._advance_by_steps(steps)
+        else:
+            self._advance_by_calls(self._engine, steps)
         self.steps += steps
 
-    def step(self, batch: Batch) -> Tensor:
-        """One optimizer update on a batch that is on the device; returns the loss, still there."""
-        samples, labels = batch
-        self.optimizer.zero_grad()
-        loss = functional.cross_entropy(self.network(samples), labels)
-        loss.backward()
-        self.optimizer.step()
-        return loss.detach()
+    def rewind(self, feed: Feed, steps: int) -> None:
+        """Go on from another place in the order, after `set_weights`; losses that were not read are dropped."""
+        self._feed, self.steps = feed, steps
+        # a graph reads indices where samples are resident, and gathers them itself
+        by_index = self.lane.execution == "graph" and feed.indices is not None
+        self._draw: Callable[[int], Any] = feed.indices if by_index and feed.indices else feed.take
+        self._losses.clear()
 
     def draw(self) -> Batch:
         """The next batch as the loader makes it, not yet placed."""
@@ -62,13 +116,43 @@ class Training:
         """Put a drawn batch on the device."""
         return self._feed.place(batch)
 
+    def rehearsal(self) -> Callable[[], object]:
+        """Work that trains one call's steps on what is on the device already; weights change, no loss is kept."""
+        count = self.lane.steps_per_call
+        drawn = self._draw(count)
+        if isinstance(self._engine, Graph):
+            recording = self._engine.recording(count)
+            recording.load(drawn if isinstance(drawn, Tensor) else self.place(drawn))
+            return recording.replay
+        engine, placed = self._engine, self.place(drawn)
+        return partial(self.step, placed) if engine is None else partial(engine.run, placed, count)
+
     def read_losses(self) -> list[float]:
         """Losses of the steps since the last call, in order. Waits for the device."""
         if not self._losses:
             return []
-        losses: list[float] = torch.stack(self._losses).tolist()
+        losses: list[float] = torch.cat([loss.reshape(-1) for loss in self._losses]).tolist()
         self._losses.clear()
         return losses
+
+    def _advance_by_steps(self, steps: int) -> None:
+        feed, step, keep = self._feed, self.step, self._losses.append
+        while steps:
+            count = min(steps, feed.at_once)
+            samples, labels = feed.place(feed.take(count))
+            if count == 1:
+                keep(step((samples, labels)))
+            else:
+                size = feed.batch_size
+                for batch in zip(samples.split(size), labels.split(size), strict=True):
+                    keep(step(batch))
+            steps -= count
+
+    def _advance_by_calls(self, engine: Engine, steps: int) -> None:
+        size = self.lane.steps_per_call
+        for count in (size,) * (steps // size) + (1,) * (steps % size):
+            drawn = self._draw(count)
+            self._losses.append(engine.run(drawn if isinstance(drawn, Tensor) else self._feed.place(drawn), count))
 
     def weights(self) -> list[Tensor]:
         """Copies of all parameters, on the device."""
@@ -83,6 +167,16 @@ class Training:
         with torch.no_grad():
             for parameter, value in zip(self.network.parameters(), weights, strict=True):
                 parameter.copy_(value)
+
+
+def _engine(step: Step, feed: Feed, recorder: Recorder | None) -> Engine | None:
+    """What runs several steps as one thing; None in an eager lane."""
+    match step.lane.execution:
+        case "compiled":
+            return Compiled(step)
+        case "graph":
+            return Graph(step, recorder or CudaRecorder(step.parameters[0].device), feed.gather)
+    return None
 
 
 @dataclass(kw_only=True)

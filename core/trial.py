@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from core import datasets, devices
+from core import datasets, devices, lanes
 from core.entrant import Entrant
-from core.errors import InvalidValue, OutOfMemory
+from core.errors import InvalidValue, LaneUnavailable, OutOfMemory
 from core.experiment import BEST_THREADS, EVERY_EPOCH, PROTOCOL_VERSION, Experiment
+from core.lanes import PLAIN
 from core.progress import Progress
 from core.results import environment
 from core.results.schema import Outcome, Trial
@@ -90,6 +91,7 @@ def measure(experiment: Experiment, *, hooks: Hooks) -> list[Trial]:
 
     Raises:
         DeviceUnavailable: a contender's device is not on this machine; nothing was run.
+        LaneUnavailable: its device does not have the lane that was asked for; nothing was run.
         DatasetUnavailable: the files of the data set are missing.
         InvalidValue: more threads or samples were asked for than there are.
     """
@@ -131,7 +133,9 @@ class _Measurement:
     def _require_contenders(self) -> None:
         usable = environment.usable_cores()
         for contender in self.experiment.contenders:
-            devices.find(contender.device)
+            info = devices.find(contender.device)
+            if refusal := lanes.why_not(contender.lane, info.refusals, contender.device):
+                raise LaneUnavailable(refusal)
             if contender.threads > usable:
                 raise InvalidValue("threads", contender.threads, f"at most the {usable} this process may use")
 
@@ -206,14 +210,21 @@ class _Measurement:
                 self._tell(f"taking {entrant.contender}'s step apart")
                 if entrant.record.block_steps:
                     entrant.take_apart(self.experiment.budget_s, whole_epoch=not times_suffice)
-                if entrant.curve.diverged:
-                    entrant.end("diverged", "The loss became NaN or infinite; a smaller learning rate may help.")
-                elif times_suffice:
-                    self._end_timing(entrant)
-                else:
+                if not times_suffice and not entrant.curve.diverged:
                     self._tell(f"testing what {entrant.contender} learned")
                     entrant.examine()
-                    self._end_training(entrant)
+                if entrant.record.block_steps and entrant.contender.lane != PLAIN:
+                    self._tell(f"checking {entrant.contender} against plain steps")
+                    entrant.check_lane()
+                self._end(entrant)
+
+    def _end(self, entrant: Entrant) -> None:
+        if entrant.curve.diverged:
+            entrant.end("diverged", "The loss became NaN or infinite; a smaller learning rate may help.")
+        elif self.experiment.pairs != EVERY_EPOCH:
+            self._end_timing(entrant)
+        else:
+            self._end_training(entrant)
 
     def _end_timing(self, entrant: Entrant) -> None:
         wanted, budget = self.experiment.pairs, self.experiment.budget_s
@@ -273,8 +284,10 @@ class _Measurement:
         self._heed()
 
     def _elapsed(self) -> float:
-        """Seconds of the budget that are spent: from the start-up on."""
-        return time.perf_counter() - self._began if self._began else 0.0
+        """Seconds of the budget that are spent: from the start-up on, what was compiled or recorded left out."""
+        if not self._began:
+            return 0.0
+        return time.perf_counter() - self._began - sum(entrant.compiling_s for entrant in self.entrants)
 
     def _save_if_due(self) -> None:
         now = time.perf_counter()
@@ -316,8 +329,7 @@ class _Measurement:
             **_device_columns(entrant),
             **dataclasses.asdict(environment.read()),
             protocol_version=PROTOCOL_VERSION,
-            precision="fp32",
-            execution="eager",
+            **entrant.contender.lane.columns,
             drained=True,
             budget_s=self.experiment.budget_s,
             steps=entrant.steps,

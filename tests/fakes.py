@@ -55,6 +55,34 @@ class Undrained:
         self.device.log.append("no drain")
 
 
+@dataclass
+class FakeRecorder:
+    """Records work without doing it, and does it when it is replayed: what a CUDA graph is, without CUDA.
+
+    Attributes:
+        log: what happened, in order.
+        device: gets one launch a replay, if there is one.
+    """
+
+    log: list[str] = field(default_factory=list)
+    device: FakeDevice | None = None
+
+    def warm_up(self, work: Callable[[], object]) -> None:
+        self.log.append("warm up")
+        work()
+
+    def record(self, work: Callable[[], object]) -> Callable[[], None]:
+        self.log.append("record")
+
+        def replay() -> None:
+            self.log.append("replay")
+            if self.device:
+                self.device.launch(1e-3)
+            work()
+
+        return replay
+
+
 def queueing(device: FakeDevice, seconds: float, times: int) -> Callable[[], None]:
     """Work of `times` launches of `seconds` each."""
 

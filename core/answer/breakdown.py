@@ -89,13 +89,23 @@ def cause(baseline: Trial, challenger: Trial) -> str:
     base, other = parts(baseline), parts(challenger)
     if base is None or other is None:
         absent = [trial.contender for trial, known in ((baseline, base), (challenger, other)) if known is None]
+        whole = [trial.contender for trial in (baseline, challenger) if trial.execution != "eager"]
+        if whole:
+            return f"A compiled or recorded step has no parts that can be timed apart: that of {' and '.join(whole)}."
         return f"The cause is not known: no breakdown was measured on {' and '.join(absent)}."
     shared = _loader_bound(baseline, base, other)
     if shared:
         return shared
     if is_host(baseline) and is_host(challenger):
         return _threads(baseline, challenger)
-    return _accelerator(base if is_host(challenger) else other)
+    return accelerator(base if is_host(challenger) else other)
+
+
+def whole(trial: Trial) -> str:
+    """Why a step has no parts, in a sentence; empty if it has, or nothing was timed."""
+    if trial.execution == "eager" or not trial.block_steps or parts(trial):
+        return ""
+    return f"A compiled or recorded step has no parts that can be timed apart: that of {trial.contender}."
 
 
 def _idle_share(busy_step_s: tuple[float, ...], step_s: float) -> float | None:
@@ -135,7 +145,7 @@ def _threads(baseline: Trial, challenger: Trial) -> str:
     return f"{rate}: it is too small to be worth sharing."
 
 
-def _accelerator(of: Parts) -> str:
+def accelerator(of: Parts) -> str:
     """What an accelerator's step consists of."""
     name, largest = of.contender, of.largest
     if largest in ("loader", "transfer") and of.share(largest) > MAJORITY:

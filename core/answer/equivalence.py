@@ -40,8 +40,9 @@ SMALLEST_MARGIN = 0.005
 CONFIDENCE = 0.90
 """Two one-sided tests at 5 % ask whether the 90 % interval lies within the margin (Lakens 2017)."""
 
-SAME_SETTINGS = ("precision", "execution", *(entry.name for entry in dataclasses.fields(Point) if entry.name != "seed"))
-"""Columns in which all rows agree; those of one seed agree in data and seed as well."""
+SAME_SETTINGS = tuple(entry.name for entry in dataclasses.fields(Point) if entry.name != "seed")
+"""Columns in which all rows agree; those of one seed agree in data and seed as well. Lanes may differ, as devices may:
+whether another precision learns the same is asked here."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core import units
+from core.answer import agreement
 from core.errors import NotComparable
 from core.experiment import Point
 from core.results.schema import Trial
@@ -44,12 +45,10 @@ COMPARABLE = (
     "run_id",
     "protocol_version",
     "dataset_hash",
-    "precision",
-    "execution",
     "drained",
     *(entry.name for entry in dataclasses.fields(Point)),
 )
-"""Columns in which two rows must agree before one is divided by the other."""
+"""Columns in which two rows must agree before one is divided by the other; their lanes may differ, as devices may."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +88,7 @@ class Speedup:
         high: upper end of its 95 % interval.
         pairs: pairs of blocks that were measured.
         reason: why there is no winner or no verdict, in words; empty where there is a winner.
+        caution: what is to be said of lanes that compute other numbers than plain steps, in sentences; mostly empty.
     """
 
     baseline: str
@@ -101,6 +101,7 @@ class Speedup:
     high: float | None
     pairs: int
     reason: str
+    caution: str = ""
 
     @property
     def decided(self) -> bool:
@@ -122,9 +123,10 @@ class BreakEven:
 
 
 def label(trial: Trial) -> str:
-    """The contender with its device for people: `cpu (AMD EPYC, 2 threads)`, `cuda:0 (NVIDIA H200)`."""
+    """The contender with its device and lane for people: `cpu (AMD EPYC, 2 threads)`, `cuda:0+bf16 (H200, bf16)`."""
     threads = f", {_counted(trial.threads, 'thread')}" if is_host(trial) and trial.threads else ""
-    return f"{trial.contender} ({trial.device_name}{threads})"
+    lane = f", {title}" if (title := agreement.title(trial)) else ""
+    return f"{trial.contender} ({trial.device_name}{threads}{lane})"
 
 
 def is_host(trial: Trial) -> bool:
@@ -187,7 +189,11 @@ def speedup(baseline: Trial, challenger: Trial) -> Speedup:
 
 
 def verdict_sentence(speedup: Speedup) -> str:
-    """The verdict in one sentence, with the figures that it rests on."""
+    """The verdict in one sentence, with the figures that it rests on, and what has to be said of its lanes."""
+    return " ".join(filter(None, (_verdict(speedup), speedup.caution)))
+
+
+def _verdict(speedup: Speedup) -> str:
     value, low, high = speedup.value, speedup.low, speedup.high
     if value is None or low is None or high is None:
         return f"No verdict on {speedup.challenger_name} against {speedup.baseline_name}: {speedup.reason}."
@@ -249,13 +255,15 @@ def epoch_check(trial: Trial) -> str:
 
 
 def startup_s(trial: Trial) -> float | None:
-    """Seconds of start-up in a fresh process: device, model, resident data and first step; None if not measured.
+    """Seconds of start-up in a fresh process: device, model, resident data, compiling and first step.
 
-    Resident data that were never copied ahead (other data paths) cost nothing here.
+    Resident data that were never copied ahead (other data paths) cost nothing here, nor does compiling in an eager
+    lane. None if not measured.
     """
     needed = (trial.startup_device_s, trial.startup_build_s, trial.startup_first_step_s)
     known = [part for part in needed if part is not None]
-    return sum(known) + (trial.startup_transfer_s or 0.0) if len(known) == len(needed) else None
+    paid_once = (trial.startup_transfer_s or 0.0) + (trial.startup_compile_s or 0.0)
+    return sum(known) + paid_once if len(known) == len(needed) else None
 
 
 def break_even(baseline: Trial, challenger: Trial) -> BreakEven:
@@ -327,16 +335,16 @@ def obstacle(baseline: Trial, challenger: Trial) -> str:
             return f"the model and its batch did not fit into the memory of {trial.contender}, so nothing was timed"
         if any(time <= 0 for time in times):
             return f"the clock readings of {trial.contender} hold a block that took no time"
-        if len(times) >= SPREAD_BLOCKS and (spread := _spread(times)) > MAX_SPREAD:
+        if len(times) >= SPREAD_BLOCKS and (slowest := spread(times)) > MAX_SPREAD:
             return (
                 f"this machine was too busy: one block in ten of {trial.contender} took at least "
-                f"{units.ratio(spread)} its median ({units.ratio(MAX_SPREAD)} is accepted), so close other programs "
+                f"{units.ratio(slowest)} its median ({units.ratio(MAX_SPREAD)} is accepted), so close other programs "
                 "and measure again"
             )
     return ""
 
 
-def _spread(times: Sequence[float]) -> float:
+def spread(times: Sequence[float]) -> float:
     """90th percentile over the median; stolen processor time does not reveal a busy machine, this does."""
     return statistics.quantiles(times, n=10, method="inclusive")[8] / statistics.median(times)
 
@@ -400,6 +408,7 @@ def _speedup(
         high=high,
         pairs=pairs,
         reason=reason,
+        caution=agreement.warning(baseline, challenger),
     )
 
 

@@ -33,7 +33,11 @@ def add_point(parser: argparse.ArgumentParser) -> None:
 
 def add_devices(parser: argparse.ArgumentParser) -> None:
     """The contenders, as text."""
-    parser.add_argument("--devices", help="comma-separated, the baseline first: cpu,cuda:0; cpu@1 is one thread")
+    text = (
+        "comma-separated, the baseline first: cpu,cuda:0; cpu@1 is one thread; a lane follows a +: cpu@2+compiled10, "
+        "cuda:0+graph10+fused, cuda:0+bf16, cpu+micro250"
+    )
+    parser.add_argument("--devices", help=text)
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:

@@ -13,6 +13,8 @@ from core.jobs import runner
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
+from core.results import environment
+from core.results.answers import Here
 
 MACHINE_TIMEOUT_S = 180
 """A cold start of PyTorch from a slow disk takes a minute; after three something is wrong."""
@@ -32,6 +34,13 @@ def machine(queue: Queue) -> Machine:
         runner.ensure_worker(queue)
         time.sleep(0.1)
     raise JobError(f"The measuring process did not start within {MACHINE_TIMEOUT_S} s; {queue.seat.log} says more.")
+
+
+def here(queue: Queue) -> Here:
+    """What would measure now, as far as it is known without starting anything."""
+    facts, last = environment.read(), runner.machine(queue)
+    names = last.device_names if last else {}
+    return Here(machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=names)
 
 
 def contenders(text: str | None, queue: Queue, *, without: tuple[str, ...]) -> tuple[Contender, ...]:

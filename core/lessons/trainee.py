@@ -12,9 +12,9 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Subset
 
 from core import batches, networks
-from core.batches import Batch
 from core.datasets import Data, Split
 from core.demonstration import Recipe
+from core.execution.step import Batch
 from core.experiment import LOADER_PATHS, Point
 from core.training import Training
 

@@ -12,8 +12,8 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 import psutil
@@ -59,6 +59,7 @@ class DeviceInfo:
         name: the device's own name.
         memory_bytes: its memory; the host's for a CPU.
         driver: driver and runtime; empty for a CPU.
+        refusals: kind of lane that it does not have → why, in words; see `core.lanes`.
     """
 
     device: str
@@ -66,6 +67,7 @@ class DeviceInfo:
     name: str
     memory_bytes: int
     driver: str = ""
+    refusals: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised when a column is added, removed or changes its meaning.
 
-2: the outcome `timed`, which a reader of version 1 would refuse as a value that cannot be."""
+2: the outcome `timed`, which a reader of version 1 would refuse as a value that cannot be.
+3: lanes: steps_per_call, optimizer, memory_format, micro_batch, startup_compile_s, lane_loss, reference_loss."""
 
 VERSION_KEY = b"crossover_schema_version"
 """Key of the version in a parquet file's metadata."""
@@ -86,7 +87,7 @@ class Trial:
     seed: int = column(INT, "of weights, data and order")
 
     # The device
-    contender: str = column(STRING, "device and threads as asked for, e.g. `cpu`, `cpu@1`, `cuda:0`")
+    contender: str = column(STRING, "device, threads and lane as asked for, e.g. `cpu`, `cpu@1`, `cuda:0+graph10`")
     device: str = column(STRING, "where the tensors lived")
     device_kind: str = column(STRING, "`cpu`, `cuda`, `rocm`, `mps` or `xpu`")
     device_name: str = column(STRING, "the device's own name")
@@ -112,8 +113,21 @@ class Trial:
 
     # The protocol
     protocol_version: int = column(INT, "rows of different versions are never put beside each other")
-    precision: str = column(STRING, "arithmetic; `fp32` is strict, TF32 off")
-    execution: str = column(STRING, "`eager`")
+    precision: str = column(STRING, "arithmetic: `fp32`, which is strict with TF32 off, `tf32`, or `bf16` by autocast")
+    execution: str = column(STRING, "`eager`, `compiled` by torch.compile, or `graph`: a replayed CUDA graph")
+    steps_per_call: int = column(
+        INT, "whole steps of one compiled call or one replay of a graph", unit="steps", default=1
+    )
+    optimizer: str = column(
+        STRING, "how the update was done: `default` as PyTorch chooses, `foreach` or `fused`", default="default"
+    )
+    memory_format: str = column(STRING, "`contiguous`, or `channels_last` for images", default="contiguous")
+    micro_batch: int = column(
+        INT,
+        "samples of each piece of a batch whose gradients were added up; 0: whole batches",
+        unit="samples",
+        default=0,
+    )
     drained: bool = column(BOOL, "whether the device was drained before every clock reading")
     budget_s: float = column(FLOAT, "seconds the training was given", unit="s")
     lead_in_steps: int = column(INT, "untimed steps of the same training before each block", unit="steps", default=0)
@@ -151,7 +165,27 @@ class Trial:
     )
     startup_build_s: float | None = column(FLOAT, "building the model on the device", unit="s", default=None)
     startup_transfer_s: float | None = column(FLOAT, "copying resident data to the device", unit="s", default=None)
-    startup_first_step_s: float | None = column(FLOAT, "the first step of this training", unit="s", default=None)
+    startup_compile_s: float | None = column(
+        FLOAT,
+        "compiling the step with empty caches, or recording its CUDA graph; 0 in an eager lane",
+        unit="s",
+        default=None,
+    )
+    startup_first_step_s: float | None = column(
+        FLOAT,
+        "the first step of this training; the first call in a lane of several steps a call",
+        unit="s",
+        default=None,
+    )
+    lane_loss: tuple[float, ...] = column(
+        FLOATS, "training loss of the first steps in this lane, from the first weights on", unit="nats", default=()
+    )
+    reference_loss: tuple[float, ...] = column(
+        FLOATS,
+        "the same steps in plain eager fp32 on the same device; both are empty where that is the lane itself",
+        unit="nats",
+        default=(),
+    )
     epoch_check_s: float | None = column(
         FLOAT, "one whole epoch trained in one piece afterwards, to check the blocks", unit="s", default=None
     )

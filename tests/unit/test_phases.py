@@ -1,6 +1,7 @@
 """Taking a step apart: the parts on a real training, and the busy time on a device whose work is delayed."""
 
 import statistics
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -8,9 +9,10 @@ import torch
 from core import batches, datasets, networks, phases
 from core.devices import Device
 from core.experiment import Point
+from core.lanes import PLAIN
 from core.timer import Timer
 from core.training import Training
-from tests.fakes import FakeClock, FakeDevice
+from tests.fakes import FakeClock, FakeDevice, queueing
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda:0")
 POINT = Point(samples=300, hidden_size=16, batch_size=50)
@@ -51,15 +53,10 @@ class FakeTraining:
     def __init__(self, device: FakeDevice, busy_s: float) -> None:
         self._device, self._busy_s = device, busy_s
 
-    def draw(self) -> None:
-        return None
+    lane = PLAIN
 
-    def place(self, batch: object) -> object:
-        return batch
-
-    def step(self, _: object) -> None:
-        for _launch in range(10):
-            self._device.launch(self._busy_s / 10)
+    def rehearsal(self) -> Callable[[], None]:
+        return queueing(self._device, self._busy_s / 10, 10)
 
 
 @pytest.mark.parametrize("busy_s", [2e-5, 1e-4, 5e-4, 5e-3])

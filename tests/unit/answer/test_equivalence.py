@@ -143,14 +143,20 @@ def test_rows_that_were_not_tested_and_other_contenders_do_not_count():
     assert equivalence([*trials, *extra], **PAIR, margin=0.01).seeds == (0, 1, 2, 3, 4)
 
 
-@pytest.mark.parametrize(
-    "changes", [{"learning_rate": 0.5}, {"precision": "tf32"}, {"dataset_hash": "f" * 16}, {"steps": 3}]
-)
+@pytest.mark.parametrize("changes", [{"learning_rate": 0.5}, {"dataset_hash": "f" * 16}, {"steps": 3}])
 def test_rows_that_differ_in_more_than_the_seed_are_refused(changes):
     trials = runs(5)
     trials[3] = dataclasses.replace(trials[3], **changes)
     with pytest.raises(NotComparable):
         equivalence(trials, **PAIR, margin=0.01)
+
+
+def test_another_precision_is_judged_and_not_refused():
+    trials = [
+        dataclasses.replace(trial, precision="bf16") if trial.contender == PAIR["challenger"] else trial
+        for trial in runs(5)
+    ]
+    assert equivalence(trials, **PAIR, margin=0.01) == equivalence(runs(5), **PAIR, margin=0.01)
 
 
 @pytest.mark.parametrize("margin", [0.0, -0.01, 1.0, float("nan")])
