@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from core.commands import FAILED, USAGE, crossover, devices, lesson, output, run, store, sweep
+from core.commands import FAILED, USAGE, classroom, crossover, devices, lesson, output, run, store, sweep
 from core.errors import CrossoverError, ForeignFile, InvalidValue
 
 
@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     """Every command with its options; what is parsed has the function that answers it as `command`."""
     root = argparse.ArgumentParser(prog="python -m core", description="When does training on a GPU start to pay off?")
     commands = root.add_subparsers(required=True, metavar="command")
-    for command in (devices, run, sweep, crossover, lesson, store):
+    for command in (devices, run, sweep, crossover, lesson, store, classroom):
         command.add(commands)
     return root
 

@@ -7,7 +7,7 @@ What the state consists of is the business of `core.trial`.
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 
@@ -30,7 +30,7 @@ def write(path: Path, state: Mapping[str, Any]) -> None:
         OSError: the folder cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    files.replace(path, lambda temporary: _save(state, temporary))
+    files.replace(path, lambda file: _save(state, file))
     by_age = sorted(path.parent.glob("*.pt"), key=lambda entry: entry.stat().st_mtime_ns)
     for old in by_age[:-KEPT_CHECKPOINTS]:
         old.unlink(missing_ok=True)
@@ -48,8 +48,8 @@ def read(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def _save(state: Mapping[str, Any], path: Path) -> None:
+def _save(state: Mapping[str, Any], file: BinaryIO) -> None:
     try:
-        torch.save(dict(state), path)
+        torch.save(dict(state), file)
     except RuntimeError as error:  # what torch makes of a full disk
-        raise OSError(f"torch could not write {path.name}: {error}") from error
+        raise OSError(f"torch could not write {file.name}: {error}") from error

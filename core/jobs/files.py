@@ -4,20 +4,20 @@ A reader sees the old content or the new one, never a part. Nothing here knows w
 """
 
 import contextlib
+import functools
 import json
-import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.results import whole
 from core.results.schema import SCHEMA, Trial, from_table, to_table
 
-_REPLACE_TRIES, _REPLACE_PAUSE_S = 20, 0.01
-"""Windows refuses to replace a file while a reader has it open; a reader of ours is done within milliseconds."""
+replace = functools.partial(whole.write, lasting=False)
+"""Put a file in the place of another; after a loss of power, nobody goes on where they were."""
 
 
 def write_json(path: Path, data: object) -> None:
@@ -26,7 +26,7 @@ def write_json(path: Path, data: object) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    replace(path, lambda temporary: temporary.write_text(json.dumps(data), encoding="utf-8"))
+    replace(path, lambda file: file.write(json.dumps(data).encode()))
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
@@ -43,7 +43,7 @@ def write_rows(path: Path, trials: Sequence[Trial]) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    replace(path, lambda temporary: pq.write_table(to_table(list(trials)), temporary))
+    replace(path, lambda file: pq.write_table(to_table(list(trials)), file))
 
 
 def read_rows(path: Path) -> list[Trial]:
@@ -51,26 +51,3 @@ def read_rows(path: Path) -> list[Trial]:
     with contextlib.suppress(OSError, pa.ArrowException):
         return from_table(pq.read_table(path, schema=SCHEMA, partitioning=None))
     return []
-
-
-def replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in the place of `path` at once.
-
-    Raises:
-        OSError: the folder cannot be written; nothing is left behind.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        write(temporary)
-        _rename(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _rename(temporary: Path, path: Path) -> None:
-    for _ in range(_REPLACE_TRIES - 1):
-        with contextlib.suppress(PermissionError):
-            temporary.replace(path)
-            return
-        time.sleep(_REPLACE_PAUSE_S)
-    temporary.replace(path)

@@ -62,6 +62,8 @@ class Job:
         exhibit_id: name of what a lesson showed; empty before its end, and for all other jobs.
         unsaved: whether the store refused rows or the exhibit of it, so that only the job has them.
         worker: the process that measures or measured it.
+        asked_by: who asked, a name that says nothing about the person; empty for who did on the command line.
+        began_at: when its turn came, ISO 8601, UTC; empty before.
     """
 
     id: str
@@ -78,6 +80,8 @@ class Job:
     exhibit_id: str = ""
     unsaved: bool = False
     worker: Process | None = None
+    asked_by: str = ""
+    began_at: str = ""
 
     @property
     def experiment(self) -> Experiment | None:
@@ -139,6 +143,7 @@ class JobFolder:
             "store": str(job.store),
             "fresh": job.fresh,
             "created_at": job.created_at,
+            "asked_by": job.asked_by,
         }
         files.write_json(draft._request, request)
         draft.write(job)
@@ -170,6 +175,7 @@ class JobFolder:
             "exhibit_id": job.exhibit_id,
             "unsaved": job.unsaved,
             "worker": asdict(job.worker) if job.worker else None,
+            "began_at": job.began_at,
         }
         files.write_json(self._status, status)
 
@@ -258,6 +264,8 @@ def _job(job_id: str, request: Mapping[str, Any], status: Mapping[str, Any]) -> 
         exhibit_id=str(status.get("exhibit_id", "")),
         unsaved=bool(status.get("unsaved", False)),
         worker=Process(**worker) if worker else None,
+        asked_by=str(request.get("asked_by", "")),
+        began_at=str(status.get("began_at", "")),
     )
 
 

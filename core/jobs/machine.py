@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from filelock import BaseFileLock, FileLock
 
+from core.results.answers import Here
 from core.results.environment import DeviceInfo, Environment
 
 LOCK_VARIABLE = "CROSSOVER_LOCK"
@@ -41,6 +42,14 @@ class Machine:
     def device_names(self) -> dict[str, str]:
         """Device → its own name."""
         return {info.device: info.name for info in self.devices}
+
+    @property
+    def here(self) -> Here:
+        """What would measure on it now, to look for what it measured before."""
+        facts = self.environment
+        return Here(
+            machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=self.device_names
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a file; whether it is live is for the reader to find out."""

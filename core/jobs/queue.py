@@ -1,28 +1,32 @@
 """The queue of jobs in a folder: who is next, who joins whom, and what becomes of a job whose process died.
 
-First come, first served. Every change of state happens under one lock of the folder, so any number of pages,
-command lines and workers may look and ask at once. Nothing here starts a process or measures.
+People take turns: next is the oldest job of whoever had a turn longest ago (docs/decisions/0006). Every change of
+state happens under one lock of the folder, so any number of pages, command lines and workers may look and ask at
+once. What a person may ask for is told by `Terms`; who a person is, is the business of who submits. Nothing here
+starts a process or measures.
 """
 
+import collections
 import contextlib
 import dataclasses
 import datetime
 import hashlib
-import itertools
 import os
 import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from core.errors import JobError
+from core import policy, units
+from core.errors import JobError, NotAllowed
 from core.experiment import EVERY_EPOCH, Experiment
 from core.jobs import delivery
 from core.jobs.job import Asked, Job, JobFolder
+from core.jobs.ledger import Ledger, Terms
 from core.jobs.process import Process
 from core.jobs.seat import Seat
 from core.results.store import Store
@@ -33,7 +37,7 @@ JOBS = Path(__file__).parents[2] / "data" / "jobs"
 JOBS_VARIABLE = "CROSSOVER_JOBS"
 """Environment variable that names another folder of jobs."""
 
-QUEUE_LIMIT = 100
+QUEUE_LIMIT = Terms().queue_length
 """Most jobs that wait at once: a class of 30 with three requests each fits, a runaway script does not."""
 
 KEPT_JOBS = 200
@@ -52,15 +56,19 @@ class Queue:
     Attributes:
         folder: where they are; `CROSSOVER_JOBS`, or data/jobs of the project, unless given.
         seat: the place of the worker that serves this queue.
+        ledger: who had how much of it.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = Path(folder or os.environ.get(JOBS_VARIABLE) or JOBS).absolute()
         self.seat = Seat(self.folder)
+        self.ledger = Ledger(self.folder / "people.json")
         self._ended: dict[str, Job] = {}
 
-    def submit(self, asked: Asked, store: Store, *, fresh: bool = False) -> Job:
-        """Queue a measurement, or join an active one of the same question, budget and store.
+    def submit(
+        self, asked: Asked, store: Store, *, fresh: bool = False, asked_by: str = "", terms: Terms | None = None
+    ) -> Job:
+        """Queue a measurement, or join an active one of the same question, budget and store, which costs nothing.
 
         Whether the store already answers an experiment is for the asker to look up first; of a sweep, points that it
         has are not measured again.
@@ -69,9 +77,12 @@ class Queue:
             asked: what to measure or to show.
             store: where its rows go, or its exhibit.
             fresh: do not continue what an earlier, killed measurement left behind.
+            asked_by: who asks, as in `Job`.
+            terms: what who asks is held to; by default only to the length of the queue.
 
         Raises:
             StoreError: the store cannot be written.
+            NotAllowed: it is more than who asks may ask for.
             JobError: the queue is full, or its folder cannot be written.
         """
         store.check_writable()
@@ -82,15 +93,42 @@ class Queue:
             for job in waiting:
                 if (job.asked, job.store) == same:
                     return self._placed(job)
-            if sum(job.state == "queued" for job in waiting) >= QUEUE_LIMIT:
-                raise JobError(f"The queue holds {QUEUE_LIMIT} waiting jobs, which is its limit; try again later.")
+            limit = terms.queue_length if terms else QUEUE_LIMIT
+            if sum(job.state == "queued" for job in waiting) >= limit:
+                raise JobError(f"The queue holds {limit} waiting jobs, which is its limit; try again later.")
+            if terms and (reason := self.refusal([asked], asked_by, terms)):
+                raise NotAllowed(reason)
             self._prune()
-            job = Job(id=self._new_id(), asked=asked, store=same[1], fresh=fresh, created_at=_now())
+            new, now = self._new_id(), _now()
+            job = Job(id=new, asked=asked, store=same[1], fresh=fresh, created_at=now, asked_by=asked_by)
             try:
                 JobFolder.create(self.folder / job.id, job)
             except OSError as error:
                 raise JobError(f"The folder of jobs {self.folder} cannot be written: {error}.") from error
             return self._placed(job)
+
+    def refusal(self, wanted: Sequence[Asked], asked_by: str, terms: Terms) -> str:
+        """Why a person may not ask some questions now, all together, in one sentence; empty if they may.
+
+        What was asked for and has not ended counts with all the time that it may take, so that asking for several
+        at once, from however many tabs, is no way around a limit.
+        """
+        mine = [job for job in self._active() if job.asked_by == asked_by]
+        if terms.waiting and len(mine) + len(wanted) > terms.waiting:
+            have = f"You have {len(mine)} measurements waiting or running"
+            more = f", this would be {len(wanted)} more," if len(wanted) > 1 else ""
+            return f"{have}{more} and {terms.waiting} are allowed at once."
+        if not terms.seconds_per_day:
+            return ""
+        used_s = self.ledger.spent_s(asked_by, _today())
+        used_s += sum(policy.seconds(job.asked) for job in mine)
+        wanted_s, left_s = sum(map(policy.seconds, wanted)), max(0.0, terms.seconds_per_day - used_s)
+        if wanted_s <= left_s:
+            return ""
+        return (
+            f"This run may take {units.duration(wanted_s)}, and of your {units.duration(terms.seconds_per_day)} for "
+            f"today (UTC) {units.duration(left_s)} are left."
+        )
 
     def job(self, job_id: str) -> Job:
         """One job as it is now; one whose process died is marked as crashed, with what it had saved.
@@ -105,11 +143,9 @@ class Queue:
 
     def jobs(self) -> list[Job]:
         """All jobs as they are now, in the order of submission."""
-        jobs, place = [], itertools.count(1)
-        for job_id in self._ids():
-            if job := self._look(job_id):
-                jobs.append(dataclasses.replace(job, place=next(place)) if job.state == "queued" else job)
-        return jobs
+        jobs = [job for job_id in self._ids() if (job := self._look(job_id))]
+        places = self._places(jobs)
+        return [dataclasses.replace(job, place=places.get(job.id, 0)) for job in jobs]
 
     def waiting(self) -> bool:
         """Whether a job waits for its turn."""
@@ -155,9 +191,13 @@ class Queue:
             return None
         with self.guard():
             self._bury_lost()  # the next sweep must find in the store what the one before had measured
-            for job in self._active():
-                if job.state == "queued":
-                    return self._write(dataclasses.replace(job, state="running", worker=worker))
+            active = self._active()
+            places = self._places(active)
+            for job in active:
+                if places.get(job.id) == 1:
+                    with contextlib.suppress(OSError):  # a full disk costs fairness, not the measurement
+                        self.ledger.take_turn(job.asked_by)
+                    return self._write(dataclasses.replace(job, state="running", worker=worker, began_at=_now()))
         return None
 
     def report(self, job: Job) -> None:
@@ -265,6 +305,8 @@ class Queue:
 
     def _write(self, job: Job) -> Job:
         files = self.files(job.id)
+        if not job.active and job.began_at and (before := self._read(job.id)) and before.active:
+            self._charge(job)
         files.write(job)
         if not job.active and not job.unsaved:
             files.drop_rows()
@@ -274,8 +316,26 @@ class Queue:
         """The job with its place among those that wait."""
         if job.state != "queued":
             return job
-        ahead = sum(other.state == "queued" and other.id < job.id for other in self._active())
-        return dataclasses.replace(job, place=ahead + 1)
+        return dataclasses.replace(job, place=self._places(self._active()).get(job.id, 0))
+
+    def _places(self, jobs: Iterable[Job]) -> dict[str, int]:
+        """Place of each job that waits: everybody's first before anybody's second, who had a turn last comes last."""
+        waiting = [job for job in jobs if job.state == "queued"]
+        turns = self.ledger.turns({job.asked_by for job in waiting})
+        asked: collections.Counter[str] = collections.Counter()
+        order = []
+        for job in waiting:  # in the order of submission
+            order.append((asked[job.asked_by], turns[job.asked_by], job.id))
+            asked[job.asked_by] += 1
+        return {job_id: place for place, (_, _, job_id) in enumerate(sorted(order), start=1)}
+
+    def _charge(self, job: Job) -> None:
+        """Write down what a job cost who asked for it, at most what it had asked for; under the guard."""
+        began = datetime.datetime.fromisoformat(job.began_at)
+        lasted_s = (datetime.datetime.now(datetime.UTC) - began).total_seconds()
+        seconds = min(max(0.0, lasted_s), policy.seconds(job.asked))  # start-up and waiting are the host's
+        with contextlib.suppress(OSError):  # a full disk must not hide what became of the job
+            self.ledger.charge(job.asked_by, seconds, _today())
 
     def _new_id(self) -> str:
         """A name that sorts after all others, even if the clock was set back."""
@@ -291,6 +351,10 @@ class Queue:
             if job is None or not job.unsaved:
                 shutil.rmtree(self.folder / job_id, ignore_errors=True)
                 self._ended.pop(job_id, None)
+
+
+def _today() -> str:
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def _now() -> str:

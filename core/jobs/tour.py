@@ -19,7 +19,7 @@ from core.jobs.record import Record
 from core.jobs.visit import Visit
 from core.progress import SweepProgress
 from core.results.schema import Trial
-from core.results.store import Store, newest_answers
+from core.results.store import Store
 from core.sweep import Sweep
 
 Measure = Callable[[Experiment, Record], list[Trial]]
@@ -82,14 +82,8 @@ class Tour:
     def _recall(self) -> None:
         """Take from the store what it answers; of a fresh sweep, only what was measured since it was asked for."""
         job, asked = self.record.job, {point: self.sweep.experiment(point) for point in self._points}
-        answers = newest_answers(
-            Store(job.store).trials(experiment_id=[experiment.id for experiment in asked.values()]),
-            asked.values(),
-            machine_id=self._machine.environment.machine_id,
-            torch_version=self._machine.environment.torch_version,
-            device_names=self._machine.device_names,
-            since=job.created_at if job.fresh else "",
-        )
+        since = job.created_at if job.fresh else ""
+        answers = Store(job.store).answers(asked.values(), self._machine.here, since=since)
         for point, experiment in asked.items():
             if rows := answers.get(experiment.id):
                 self.record.found(experiment, rows)

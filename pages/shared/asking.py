@@ -6,9 +6,10 @@ import streamlit as st
 
 from core.errors import CrossoverError
 from core.experiment import Experiment
+from core.jobs.job import Asked
 from core.jobs.machine import Machine
 from core.results.schema import Trial
-from pages.shared import loaders, result, settings, state
+from pages.shared import loaders, permits, result, settings, state
 from pages.shared.text import plain
 
 
@@ -34,16 +35,22 @@ def run_button(question: settings.Question, machine: Machine | None) -> None:
     """Draw what the question costs, why it cannot be asked if so, and the button that asks it."""
     if question.point:
         settings.facts(question.point)
-    if pressed("Run", question.fault, ready=question.experiment is not None) and question.experiment and machine:
+    ready = question.experiment is not None
+    if pressed("Run", question.fault, ready=ready, asked=question.experiment) and question.experiment and machine:
         ask(question.experiment, machine)
 
 
-def pressed(label: str, fault: str, *, ready: bool) -> bool:
-    """Draw why a question cannot be asked if so, and the button that asks it; whether it was pressed just now."""
+def pressed(label: str, fault: str, *, ready: bool, asked: Asked | None = None) -> bool:
+    """Draw why a question cannot be asked if so, and the button that asks it; whether it was pressed just now.
+
+    What the store has can be shown to who may not run it, so the button stays; what it leads to is decided later.
+    """
     if fault:
         st.error(plain(fault))
     if fault and not state.touched():
         st.button("Use the settings shown", on_click=state.touch)
+    if asked and (reason := permits.refusal(asked)):
+        st.caption(plain(f"{reason} What is stored is shown all the same."))
     return st.button(label, type="primary", icon=":material/play_arrow:", width="stretch", disabled=not ready)
 
 
@@ -54,8 +61,16 @@ def again(trials: Sequence[Trial], machine: Machine | None) -> None:
         return
     if trials[0].machine_id != machine.environment.machine_id:
         st.caption("Measured on another machine")
-    elif st.button("Measure again", icon=":material/replay:", width="stretch"):
+    elif again_pressed(asked):
         ask(asked, machine, fresh=True)
+
+
+def again_pressed(asked: Asked) -> bool:
+    """Draw the button that measures once more; whether it was pressed just now."""
+    reason = permits.refusal(asked)
+    if reason:
+        st.caption(plain(reason))
+    return st.button("Measure again", icon=":material/replay:", width="stretch", disabled=bool(reason))
 
 
 def ask(experiment: Experiment, machine: Machine, *, fresh: bool = False) -> None:
@@ -72,7 +87,7 @@ def ask(experiment: Experiment, machine: Machine, *, fresh: bool = False) -> Non
         if stored:
             state.show("run", stored[0].run_id, recalled=True)
         else:
-            state.show("job", loaders.queue().submit(experiment, store, fresh=fresh).id)
+            state.show("job", permits.submit(experiment, store, fresh=fresh).id)
             loaders.machine()
     except CrossoverError as error:
         st.error(plain(str(error)))
@@ -82,9 +97,4 @@ def ask(experiment: Experiment, machine: Machine, *, fresh: bool = False) -> Non
 
 def _stored(experiment: Experiment, machine: Machine) -> list[Trial]:
     """What this machine measured itself, with the devices and the torch that it has now."""
-    return loaders.results().find(
-        experiment,
-        machine_id=machine.environment.machine_id,
-        torch_version=machine.environment.torch_version,
-        device_names=machine.device_names,
-    )
+    return loaders.results().find(experiment, machine.here)

@@ -5,10 +5,11 @@ question that waits or runs is found in the queue, whoever asked it; two who ask
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from core.demonstration import Demonstration
@@ -20,9 +21,8 @@ from core.jobs.machine import Machine
 from core.progress import Progress
 from core.results import exhibits
 from core.results.schema import Trial
-from core.results.store import newest_answers
 from core.sweep import Sweep
-from pages.shared import live, loaders, state
+from pages.shared import live, loaders, permits, state
 from pages.shared.text import plain
 
 Asked = Experiment | Sweep | Demonstration
@@ -118,24 +118,24 @@ def recorded_rows(points: Sequence[Point], machine: Machine | None) -> tuple[Tri
 
     Rows that were measured here are left out.
     """
-    here = machine.environment.machine_id if machine else ""
-    wanted = {_of(point): number for number, point in enumerate(points)}
-    runs: dict[str, dict[int, dict[str, list[Trial]]]] = {}
-    for entry in reversed(loaders.shelf().entries):  # the newest last
-        row, number = entry.trial, wanted.get(_of(entry.trial))
-        if number is not None and row.machine_id != here and row.block_steps:
-            runs.setdefault(row.machine_id, {}).setdefault(number, {}).setdefault(row.run_id, []).append(row)
-    whole = [
-        {number: found[-1] for number, of in machine_runs.items() if (found := _on_accelerators(of))}
-        for machine_runs in runs.values()
-    ]
-    best = max(whole, key=len, default={})
-    return tuple(row for number in sorted(best) for row in sorted(best[number], key=lambda row: row.trial_id))
-
-
-def _on_accelerators(runs: Mapping[str, list[Trial]]) -> list[list[Trial]]:
-    """Those of the runs that compare an accelerator with something."""
-    return [run for run in runs.values() if len(run) > 1 and any(row.device_kind != "cpu" for row in run)]
+    if not points:
+        return ()
+    wanted = pd.DataFrame([_of(point) for point in points], columns=list(state.POINT_FIELDS))
+    frame = loaders.overview().frame
+    elsewhere = frame["machine_id"] != (machine.environment.machine_id if machine else "")
+    columns = [*state.POINT_FIELDS, "machine_id", "run_id", "device_kind", "started_at"]
+    timed = frame.loc[elsewhere & (frame["pairs"] > 0), columns]
+    found = timed.merge(wanted.assign(number=range(len(points))), on=list(state.POINT_FIELDS))
+    runs = found.groupby("run_id")["device_kind"]
+    found = found[(runs.transform("size") > 1) & runs.transform(lambda kinds: (kinds != "cpu").any())]
+    newest = found.sort_values(["started_at", "run_id"]).drop_duplicates(["machine_id", "number"], keep="last")
+    if newest.empty:
+        return ()
+    machine_id = newest.groupby("machine_id", observed=True).size().idxmax()
+    best = newest[newest["machine_id"] == machine_id]
+    number = dict(zip(best["run_id"], best["number"], strict=True))
+    rows = [row for row in loaders.rows(run_ids=list(number)) if row.block_steps]
+    return tuple(sorted(rows, key=lambda row: (number[row.run_id], row.trial_id)))
 
 
 def jobs(task: Task) -> list[Job]:
@@ -153,7 +153,7 @@ def submit(task: Task, wanted: Sequence[Asked], *, fresh: bool) -> None:
     try:
         for asked in task.asked:
             if asked in wanted:
-                loaders.queue().submit(asked, loaders.results(), fresh=fresh)
+                permits.submit(asked, loaders.results(), fresh=fresh)
         loaders.machine()
     except CrossoverError as error:
         st.error(plain(str(error)))
@@ -172,8 +172,12 @@ def run_button(task: Task, found: Known) -> None:
     words = "Run again" if not found.missing else "Run the rest" if again else "Run"
     icon = ":material/replay:" if not found.missing else ":material/play_arrow:"
     kind: Any = "secondary" if not found.missing else "primary"
-    if st.button(words, key="learn_run", type=kind, icon=icon):
-        submit(task, found.missing or task.asked, fresh=not found.missing)
+    wanted = found.missing or task.asked
+    reason = permits.refusal(*wanted)
+    if reason:
+        st.caption(plain(reason))
+    if st.button(words, key="learn_run", type=kind, icon=icon, disabled=bool(reason)):
+        submit(task, wanted, fresh=not found.missing)
 
 
 def _complain(task: Task, found: Known) -> None:
@@ -225,24 +229,7 @@ def _of(of: object) -> tuple[Any, ...]:
 
 
 def _newest(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
-    entries = loaders.shelf().entries
-    key = (tuple((asked.id, asked.budget_s, asked.pairs) for asked in experiments), machine.environment.machine_id)
-    devices = tuple(sorted(machine.device_names.items()))
-    versions = (machine.environment.torch_version, devices, hash(tuple(entry.trial.trial_id for entry in entries)))
-    return _newest_of(key, versions, experiments, machine)
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _newest_of(
-    key: tuple[Any, ...], versions: tuple[Any, ...], _experiments: Sequence[Experiment], _machine: Machine
-) -> dict[str, list[Trial]]:
-    return newest_answers(
-        [entry.trial for entry in loaders.shelf().entries],
-        _experiments,
-        machine_id=_machine.environment.machine_id,
-        torch_version=_machine.environment.torch_version,
-        device_names=_machine.device_names,
-    )
+    return loaders.known(experiments, machine)
 
 
 def _newest_exhibit(asked: Demonstration, machine: Machine) -> Exhibit | None:

@@ -12,11 +12,14 @@ from core.errors import CrossoverError
 from core.jobs import runner
 from core.jobs.job import Job
 from core.progress import ContenderProgress, Progress
-from pages.shared import loaders, settings
+from pages.shared import loaders, navigation, permits, settings
 from pages.shared.text import plain
 
 REFRESH_S = 1.0
 """Fast enough to follow, slow enough that a class of thirty watching does not disturb what is measured."""
+
+SHOWN_IN = {"clock": "clock", "moving": "moving", "first_step": "learning"}
+"""Kind of a demonstration → the lesson that shows it."""
 
 CHART_HEIGHT = 300
 """Pixels."""
@@ -39,8 +42,27 @@ def draw_end(job: Job, again: Callable[[], None]) -> None:
     box = st.error if job.state in ("failed", "crashed") else st.warning
     box(plain(job.message or f"This measurement has {job.state}."))
     continues = bool(job.trial_ids) if job.sweep else loaders.queue().checkpoint(job).exists()
-    if job.state != "finished" and st.button("Run again (continues)" if continues else "Run again"):
+    if job.state == "finished":
+        return
+    reason = permits.refusal(job.asked)
+    if reason:
+        st.caption(plain(reason))
+    if st.button("Run again (continues)" if continues else "Run again", disabled=bool(reason)):
         again()
+
+
+def elsewhere(job: Job) -> None:
+    """Say that a link is to a job that another page shows, and lead there."""
+    if job.sweep:
+        what, page, label, link = "a sweep", navigation.CROSSOVER, "Show it in Crossover", {"job": job.id}
+    elif job.experiment:
+        what, page, label, link = "a comparison", navigation.COMPARE, "Show it in Compare", {"job": job.id}
+    else:
+        kind = job.demonstration.kind if job.demonstration else ""
+        what, page, label = "a demonstration", navigation.LESSONS, "Show its lesson"
+        link = {"lesson": SHOWN_IN[kind]} if kind in SHOWN_IN else {}
+    st.info(f"This link is to {what}, which this page does not show.")
+    st.page_link(page, label=label, query_params=link)
 
 
 def watched(job_id: str) -> Job | None:
@@ -71,15 +93,17 @@ def _panel(job_id: str) -> None:
 def stop_button(jobs: Sequence[Job]) -> None:
     """Draw the button that ends jobs that belong together, in the order of the queue."""
     ids = tuple(job.id for job in jobs)
-    st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop, args=(ids,))
+    if reason := permits.stop_refusal(jobs):
+        st.caption(plain(reason))
+    else:
+        st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop, args=(ids,))
     st.caption("It goes on when this page is closed; open the page again to see it.")
 
 
 def place(job: Job) -> None:
     """Draw a waiting job's place in the queue."""
-    others = [other for other in loaders.queue().jobs() if other.active and other.id < job.id]
-    if others:
-        st.info(f"Place {job.place} in the queue. One measurement at a time keeps the times honest; this one follows.")
+    if job.place > 1 or any(other.state == "running" for other in loaders.queue().jobs()):
+        st.info(f"Place {job.place} in the queue. One measurement at a time keeps the times honest; people take turns.")
     else:
         st.info("Place 1 in the queue. The measuring process is about to take it.")
 
@@ -112,7 +136,6 @@ def _line(contender: ContenderProgress) -> str:
 def _stop(job_ids: Sequence[str]) -> None:
     """End the waiting ones first, so that none of them begins meanwhile."""
     try:
-        for job_id in reversed(job_ids):
-            runner.stop(loaders.queue(), job_id)
+        permits.stop(reversed(job_ids))
     except CrossoverError as error:
         st.error(plain(str(error)))

@@ -5,7 +5,7 @@ import streamlit as st
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.sweep import Sweep
-from pages.shared import asking, loaders, state, sweep_settings
+from pages.shared import asking, loaders, permits, state, sweep_settings
 from pages.shared.text import plain
 
 
@@ -14,13 +14,14 @@ def run_button(question: sweep_settings.Question, machine: Machine | None) -> No
     if question.sweep:
         sweep_settings.facts(question.sweep)
     ready = question.sweep is not None and machine is not None
-    if asking.pressed("Find the crossover", question.fault, ready=ready) and question.sweep and machine:
+    pressed = asking.pressed("Find the crossover", question.fault, ready=ready, asked=question.sweep)
+    if pressed and question.sweep and machine:
         ask(question.sweep, machine)
 
 
 def again(asked: Sweep, machine: Machine | None) -> None:
     """Draw the button that measures every point of a sweep again."""
-    if machine and st.button("Measure again", icon=":material/replay:", width="stretch"):
+    if machine and asking.again_pressed(asked):
         ask(asked, machine, fresh=True)
 
 
@@ -39,7 +40,7 @@ def ask(asked: Sweep, machine: Machine, *, fresh: bool = False) -> None:
         if not fresh and not asked.adaptive and loaders.answers(asked, machine).complete:
             state.show("sweep", asked.id, recalled=True)
         else:
-            state.show("job", loaders.queue().submit(asked, loaders.results(), fresh=fresh).id)
+            state.show("job", permits.submit(asked, loaders.results(), fresh=fresh).id)
             loaders.machine()
     except CrossoverError as error:
         st.error(plain(str(error)))

@@ -20,7 +20,7 @@ from core.jobs.process import Process
 from core.jobs.queue import Queue
 from core.jobs.record import Record
 from core.jobs.worker import Code, Worker
-from core.results import store as store_module
+from core.results import whole
 from core.results.schema import Trial
 from core.results.store import Store
 from core.sweep import Axis, Sweep
@@ -435,7 +435,7 @@ def _die(owner: object, name: str, *, call: int, after: bool, monkeypatch: pytes
         (Record, "forget"),
         (Record, "begin"),
         (delivery, "deliver"),
-        (store_module, "_flush_folder"),
+        (whole, "flush_folder"),
         (Queue, "end"),
     ],
     ids=lambda part: getattr(part, "__name__", part),

@@ -1,0 +1,240 @@
+"""Everybody's results of a class together: one result a student, how they spread by device, and what was expected.
+
+Only rows of the class's own question count; the others are named with the reason. Nothing is averaged over machines:
+each student's crossover is computed from that student's rows alone, and a spread is of such crossovers.
+"""
+
+import collections
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core import units
+from core.answer import study, summary
+from core.answer.outcome import Outcome
+from core.answer.study import Study
+from core.classroom.classes import Prediction, Student
+from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, Question
+from core.errors import CrossoverError
+from core.results.schema import Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What one student measured.
+
+    Attributes:
+        nickname: of the student.
+        baseline: device that the other is compared with, with its own name.
+        challenger: the other device.
+        kind: of the challenger, as in the rows.
+        outcome: of the crossover; of one training, `crossing` never, and the others by who was faster.
+        estimate: size from which on the challenger is faster; None unless the outcome is `crossing`.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        speedup: at the largest size that was timed; above 1 the challenger is faster. None if nothing was timed.
+        speedup_low: lower end of its interval; None where the noise is not known.
+        speedup_high: upper end.
+        sizes: that were timed.
+        from_file: whether it was measured elsewhere and brought in a file.
+        sentence: the answer in words.
+    """
+
+    nickname: str
+    baseline: str
+    challenger: str
+    kind: str
+    outcome: Outcome
+    estimate: float | None
+    low: float | None
+    high: float | None
+    speedup: float | None
+    speedup_low: float | None
+    speedup_high: float | None
+    sizes: int
+    from_file: bool
+    sentence: str
+
+    @property
+    def devices(self) -> str:
+        """Both devices in words: what results are grouped by."""
+        return f"{self.challenger} against {self.baseline}"
+
+    def place(self, question: Question) -> float | str | None:
+        """The place that a prediction should have named; None if the result does not say."""
+        if self.outcome == "gpu_always" and question.places:
+            return question.places[0]
+        if self.outcome == "cpu_always" and question.places:
+            return NEVER
+        if self.estimate is None:
+            return None
+        return next((place for place in question.places if place >= self.estimate), NEVER)
+
+    @property
+    def winner(self) -> str | None:
+        """Who was faster at the largest size; None if nothing was timed."""
+        if self.speedup is None:
+            return None
+        if abs(math.log(self.speedup)) <= math.log(1.1):
+            return SAME
+        return CHALLENGER if self.speedup > 1 else BASELINE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Results of one pair of devices.
+
+    Attributes:
+        devices: both, in words.
+        results: how many.
+        crossings: how many of them found a crossover.
+        median: of the crossovers; None without any.
+        lowest: of the crossovers.
+        highest: of the crossovers.
+    """
+
+    devices: str
+    results: int
+    crossings: int
+    median: float | None
+    lowest: float | None
+    highest: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """How often each thing is expected.
+
+    Attributes:
+        students: how many expect something.
+        winners: key of `core.classroom.question.WINNERS` → how many.
+        places: size, or `NEVER`, → how many; in the order of the question, none left out.
+    """
+
+    students: int
+    winners: Mapping[str, int]
+    places: Mapping[float | str, int]
+
+
+def result(question: Question, student: Student, rows: Sequence[Trial]) -> Result | None:
+    """What a student's rows say of the question; None if none of them is of it."""
+    mine = [row for row in rows if not question.objection(row)]
+    axis = question.axis
+    found = study.studies(mine, axis=axis.name if axis else "samples", least=1)
+    if not found:
+        return None
+    best = max(found, key=lambda entry: (len(entry.runs), not summary.is_host(entry.runs[-1][1]), entry.newest))
+    return _of_sweep(student, best) if axis else _of_training(student, best)
+
+
+def objections(question: Question, rows: Sequence[Trial]) -> list[str]:
+    """Why some rows are not pooled, each reason once."""
+    return list(dict.fromkeys(reason for row in rows if (reason := question.objection(row))))
+
+
+def groups(results: Sequence[Result]) -> list[Group]:
+    """The spread of crossovers by pair of devices, most results first."""
+    by_devices: dict[str, list[Result]] = {}
+    for entry in results:
+        by_devices.setdefault(entry.devices, []).append(entry)
+    found = []
+    for devices, entries in by_devices.items():
+        places = [entry.estimate for entry in entries if entry.estimate is not None]
+        found.append(
+            Group(
+                devices=devices,
+                results=len(entries),
+                crossings=len(places),
+                median=statistics.median(places) if places else None,
+                lowest=min(places, default=None),
+                highest=max(places, default=None),
+            )
+        )
+    return sorted(found, key=lambda group: (-group.results, group.devices))
+
+
+def tally(question: Question, predictions: Sequence[Prediction]) -> Tally:
+    """How often each answer is expected."""
+    places: dict[float | str, int] = dict.fromkeys((*question.places, NEVER) if question.places else (), 0)
+    for entry in predictions:
+        if entry.place in places and entry.place is not None:
+            places[entry.place] += 1
+    winners = collections.Counter(entry.winner for entry in predictions)
+    return Tally(
+        students=len(predictions),
+        winners={name: winners[name] for name in (BASELINE, CHALLENGER, SAME)},
+        places=places,
+    )
+
+
+def _of_sweep(student: Student, of: Study) -> Result:
+    baseline, challenger = of.runs[-1]
+    try:
+        answer = study.crossover(of)
+    except CrossoverError as error:
+        return _result(student, of, baseline, challenger, "not_measurable", sentence=str(error))
+    timed = [size for size in answer.sizes if size.speedup is not None]
+    last = timed[-1] if timed else None
+    above = bool(answer.crossings) and answer.crossings[0].challenger_above
+    crossing = answer.outcome == "crossing" and above
+    return _result(
+        student,
+        of,
+        baseline,
+        challenger,
+        # a challenger that wins below a size is an answer, but not to "from which size on"
+        answer.outcome if crossing or answer.outcome != "crossing" else "several",
+        place=(answer.estimate, answer.low, answer.high) if crossing else (None, None, None),
+        speedup=(last.speedup, last.low, last.high) if last else (None, None, None),
+        sentence=answer.sentence,
+    )
+
+
+def _of_training(student: Student, of: Study) -> Result:
+    baseline, challenger = of.runs[-1]
+    found = summary.speedup(baseline, challenger)
+    outcomes: dict[str, Outcome] = {"gpu_faster": "gpu_always", "cpu_faster": "cpu_always", "too_close": "undecided"}
+    outcome = outcomes.get(found.verdict, "not_measurable")
+    speedup = (found.value, found.low, found.high)
+    sentence = summary.verdict_sentence(found)
+    return _result(student, of, baseline, challenger, outcome, speedup=speedup, sentence=sentence)
+
+
+def _result(
+    student: Student,
+    of: Study,
+    baseline: Trial,
+    challenger: Trial,
+    outcome: Outcome,
+    *,
+    place: tuple[float | None, float | None, float | None] = (None, None, None),
+    speedup: tuple[float | None, float | None, float | None] = (None, None, None),
+    sentence: str,
+) -> Result:
+    return Result(
+        nickname=student.nickname,
+        baseline=_device(baseline),
+        challenger=_device(challenger),
+        kind=challenger.device_kind,
+        outcome=outcome,
+        estimate=place[0],
+        low=place[1],
+        high=place[2],
+        speedup=speedup[0],
+        speedup_low=speedup[1],
+        speedup_high=speedup[2],
+        sizes=len(of.runs),
+        from_file=bool(challenger.origin),
+        sentence=sentence,
+    )
+
+
+def _device(row: Trial) -> str:
+    """A device for people: its own name, and for the CPU how many threads, unless it had all."""
+    if not summary.is_host(row):
+        return row.device_name
+    _, at, threads = row.contender.partition("@")
+    if not at:
+        return row.device_name
+    return f"{row.device_name}, {units.count(int(threads))} thread{'' if threads == '1' else 's'}"

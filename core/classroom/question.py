@@ -1,0 +1,137 @@
+"""What a class measures: one training, or one varied along its axes, with everything fixed but the devices.
+
+So everybody measures the same, on what they have. Rows of any other training say why they are not pooled.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from core import presets
+from core.errors import InvalidValue
+from core.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
+from core.presets import LIMITS, Scale
+from core.results.schema import Trial
+from core.sweep import SIZE_AXES, Axis, Sweep, size_of
+
+ANYBODY = (Contender(), Contender(threads=1))
+"""Contenders of a question before it is known whose they are."""
+
+NEVER = "never"
+"""A predicted place beyond every size."""
+
+BASELINE, CHALLENGER, SAME = "baseline", "challenger", "same"
+WINNERS: dict[str, str] = {
+    CHALLENGER: "the accelerator (without one: all threads of the CPU)",
+    BASELINE: "the CPU (without an accelerator: one thread of it)",
+    SAME: "about the same, within 10 %",
+}
+"""Who is expected to be faster, with words for people."""
+
+PLAIN = {"protocol_version": PROTOCOL_VERSION, "precision": "fp32", "execution": "eager", "drained": True}
+"""Columns that say how a row was measured; rows that were measured otherwise are not pooled."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a class measures.
+
+    Attributes:
+        title: for people.
+        asked: the experiment or the sweep, on `ANYBODY`.
+        words: the same as options of the command line.
+    """
+
+    title: str
+    asked: Experiment | Sweep
+    words: str
+
+    @classmethod
+    def of_preset(cls, name: str, scale: Scale = "class") -> Self:
+        """The question of a tutorial.
+
+        Raises:
+            InvalidValue: there is no such tutorial or scale.
+        """
+        of, limits = presets.preset(name), LIMITS[presets.checked_scale(scale)]
+        point, axes = of.at(scale), of.axes_at(scale)
+        title = of.title if scale == "class" else f"{of.title}, full scale"
+        words = f"--preset {name}" + ("" if scale == "class" else f" --scale {scale}")
+        if not axes:
+            asked = Experiment(point=point, contenders=ANYBODY, budget_s=limits.budget_s)
+            return cls(title=title, asked=asked, words=words)
+        sweep = Sweep(
+            point=point,
+            axes=axes,
+            contenders=ANYBODY,
+            budget_s=limits.sweep_budget_s,
+            point_budget_s=limits.point_budget_s,
+        )
+        return cls(title=title, asked=sweep, words=words)
+
+    @property
+    def axis(self) -> Axis | None:
+        """The size along which a crossover is looked for; None where there is one training only."""
+        if not isinstance(self.asked, Sweep):
+            return None
+        return next((axis for axis in self.asked.axes if axis.name in SIZE_AXES), None)
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Every training of it."""
+        return self.asked.points if isinstance(self.asked, Sweep) else (self.asked.point,)
+
+    @property
+    def places(self) -> tuple[float, ...]:
+        """Sizes from which on the challenger can be expected to win, ascending; none for one training."""
+        axis = self.axis
+        return tuple(sorted({size_of(point, axis.name) for point in self.points})) if axis else ()
+
+    def on(self, contenders: Sequence[Contender]) -> Experiment | Sweep:
+        """The question for somebody's devices.
+
+        Raises:
+            InvalidValue: they are not two at least, all different.
+        """
+        if len(contenders) < 2:
+            raise InvalidValue("devices", ", ".join(map(str, contenders)), "two different ones at least")
+        return dataclasses.replace(self.asked, contenders=tuple(contenders))
+
+    def objection(self, trial: Trial) -> str:
+        """Why a row is not pooled, in words that go on after "because"; empty if it is."""
+        for name, wanted in PLAIN.items():
+            if getattr(trial, name) != wanted:
+                return f"its {name} is {getattr(trial, name)!r:.40}, and the class measures with {wanted!r}"
+        if "+" in trial.contender:
+            return f"its contender {trial.contender!r:.40} runs in a lane of its own"
+        points = self.points
+        if any(_point_of(trial, point) for point in points):
+            return ""
+        for entry in dataclasses.fields(Point):
+            allowed = {getattr(point, entry.name) for point in points}
+            if getattr(trial, entry.name) not in allowed:
+                shown = ", ".join(f"{value}" for value in sorted(allowed, key=str)[:8])
+                return f"its {entry.name} is {getattr(trial, entry.name)!r:.40}, and the class measures {shown}"
+        return "its settings are not combined as the class combines them"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a file."""
+        kind = "sweep" if isinstance(self.asked, Sweep) else "experiment"
+        return {"title": self.title, "words": self.words, kind: self.asked.to_json()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read `to_json`'s data back.
+
+        Raises:
+            InvalidValue: it is none.
+            KeyError: a part is missing.
+        """
+        is_sweep = "sweep" in data
+        asked = Sweep.from_json(data["sweep"]) if is_sweep else Experiment.from_json(data["experiment"])
+        return cls(title=str(data["title"]), words=str(data["words"]), asked=asked)
+
+
+def _point_of(trial: Trial, point: Point) -> bool:
+    return all(getattr(trial, entry.name) == getattr(point, entry.name) for entry in dataclasses.fields(Point))

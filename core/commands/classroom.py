@@ -1,0 +1,180 @@
+"""`class`: make and end classes on a host, and measure for one on one's own machine."""
+
+import argparse
+import dataclasses
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+from core import presets
+from core.classroom import codes, handed_in
+from core.classroom.classes import DAYS, Classes
+from core.classroom.question import ANYBODY, Question
+from core.commands import FAILED, OK, arguments, measuring, output, sweep
+from core.errors import InvalidValue, StoreError
+from core.experiment import Experiment
+from core.jobs import runner
+from core.jobs.queue import Queue
+from core.results import environment
+from core.results.store import Store
+from core.sweep import Sweep
+
+OPTIONS = ("preset", "scale", "axis", "values", "range", "budget_s", "point_budget_s", "pairs")
+"""Options that make the question, with those of a point; how the page tells a student what to type."""
+
+SPELT = {"budget_s": "budget", "point_budget_s": "point-budget"}
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser's commands."""
+    parser = commands.add_parser("class", help="make a class, or measure for one")
+    actions = parser.add_subparsers(required=True, metavar="action")
+    create_parser = actions.add_parser("create", help="make a class; prints the join code and the teacher's code")
+    create_parser.add_argument("--name", required=True, help="of the class, for people")
+    create_parser.add_argument("--days", type=int, default=DAYS, help=f"until it is dropped (default {DAYS})")
+    _add_question(create_parser)
+    create_parser.set_defaults(command=create)
+    list_parser = actions.add_parser("list", help="name the classes of this host")
+    list_parser.set_defaults(command=list_classes)
+    delete_parser = actions.add_parser("delete", help="drop a class with everything in it")
+    delete_parser.add_argument("--code", required=True, help="to join by")
+    delete_parser.set_defaults(command=delete)
+    code_parser = actions.add_parser("code", help="make the code without which no class can be made on the page")
+    code_parser.set_defaults(command=make_code)
+    measure_parser = actions.add_parser("measure", help="measure for a class; writes one file to bring to its page")
+    measure_parser.add_argument("--code", required=True, help="of the class, to join by")
+    measure_parser.add_argument("--nickname", required=True, help="as chosen on the class's page")
+    measure_parser.add_argument("--out", type=Path, help="file to write (default class-CODE-NICKNAME.parquet)")
+    measure_parser.add_argument("--fresh", action="store_true", help="measure again even what the store knows")
+    arguments.add_devices(measure_parser)
+    arguments.add_store(measure_parser)
+    _add_question(measure_parser)
+    measure_parser.set_defaults(command=measure)
+    for each in (create_parser, list_parser):
+        arguments.add_json(each)
+
+
+def create(options: argparse.Namespace) -> int:
+    """Print the codes of a new class."""
+    question = question_of(options)
+    made, secret = Classes().create(options.name, question, days=options.days)
+    if options.json:
+        facts = {"name": made.name, "code": made.code, "teacher_code": secret, "expires_at": made.expires_at}
+        output.show_json(facts | {"measure": question.words})
+        return OK
+    lines = [
+        f"Class {made.name}: {question.title}",
+        f"Join code: {made.code}   (page: /class?class={made.code})",
+        f"Teacher's code: {secret}   (kept nowhere; write it down)",
+        f"It is dropped on {made.expires_at[:10]}.",
+    ]
+    output.show("\n".join(lines))
+    return OK
+
+
+def list_classes(options: argparse.Namespace) -> int:
+    """Print what classes there are."""
+    classes = Classes()
+    lines = [
+        {
+            "code": of.code,
+            "name": of.name,
+            "question": of.question.title,
+            "students": len(classes.students(of)),
+            "closed": of.closed,
+            "expires_at": of.expires_at,
+        }
+        for of in classes.all()
+    ]
+    if options.json:
+        output.show_json({"classes": lines})
+    else:
+        shown = [f"{of['code']}  {of['name']}: {of['question']}, {of['students']} students" for of in lines]
+        output.show("\n".join(shown) or "There are no classes.")
+    return OK
+
+
+def delete(options: argparse.Namespace) -> int:
+    """Drop a class."""
+    classes = Classes()
+    of = classes.find(options.code)
+    classes.delete(of)
+    output.show(f"The class {of.name} is deleted.")
+    return OK
+
+
+def make_code(_options: argparse.Namespace) -> int:
+    """Print a new code for the host, and what to write into its file."""
+    code = codes.secret()
+    output.show(f'{code}\n\n[class]\ncreate = "code"\ncode_hash = "{codes.hashed(code)}"')
+    return OK
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Measure what the class asks, and write the file for its page."""
+    question, queue, store = question_of(options), Queue(), Store(options.store)
+    alone = tuple(f"cpu@{threads}" for threads in sorted({1, environment.read().cores_usable}))
+    asked = question.on(measuring.contenders(options.devices, queue, without=alone))
+    job = measuring.follow(queue, queue.submit(asked, store, fresh=options.fresh))
+    rows = [row for row in runner.rows(queue, job) if not question.objection(row)]
+    if not rows:
+        return FAILED
+    code = codes.normal(options.code)
+    file = options.out or Path(f"class-{code}-{re.sub(r'[^A-Za-z0-9_-]', '_', options.nickname)}.parquet")
+    try:
+        file.write_bytes(handed_in.to_file(rows, code=code, nickname=options.nickname))
+    except OSError as error:
+        raise StoreError(f"{file} cannot be written: {error.strerror or error}.") from error
+    output.show(f"{len(rows)} rows written to {file}; bring it to the class's page.")
+    return OK if job.state == "finished" else FAILED
+
+
+def question_of(options: argparse.Namespace) -> Question:
+    """The question that the options describe.
+
+    Raises:
+        InvalidValue: a value is out of range, or options contradict each other.
+    """
+    if options.preset and options.scale is None:
+        options.scale = "class"
+    words = _words(options)
+    title = _title(options)
+    given = options.axis or options.values or options.range
+    if options.preset and not given and not presets.preset(options.preset).axes_at(arguments.scale(options)):
+        limits = presets.LIMITS[arguments.scale(options)]
+        point = arguments.point(options)
+        return Question(
+            title=title, words=words, asked=Experiment(point=point, contenders=ANYBODY, budget_s=limits.budget_s)
+        )
+    if not options.preset and not given:
+        raise InvalidValue("preset", "", f"one of {', '.join(presets.PRESETS)}, unless --axis says what is varied")
+    asked: Sweep = dataclasses.replace(sweep.asked_for(options), contenders=ANYBODY)
+    return Question(title=title, words=words, asked=asked)
+
+
+def _add_question(parser: argparse.ArgumentParser) -> None:
+    arguments.add_point(parser)
+    sweep.add_axes(parser)
+    sweep.add_limits(parser)
+    parser.set_defaults(adaptive=False)  # everybody measures the same sizes
+
+
+def _title(options: argparse.Namespace) -> str:
+    if options.preset:
+        title = presets.preset(options.preset).title
+        return title if options.scale == "class" else f"{title}, full scale"
+    return f"{options.model or 'mlp'} on {options.dataset or 'digits'}"
+
+
+def _words(options: argparse.Namespace) -> str:
+    """The question as it would be typed."""
+    found: list[str] = []
+    for name in (*OPTIONS, *arguments.POINT_FIELDS):
+        value = getattr(options, name, None)
+        if value in (None, False, 0) or (name == "scale" and value == "class"):
+            continue
+        spelt = SPELT.get(name, name).replace("_", "-")
+        values = value if isinstance(value, list) else [value]
+        found += [f"--{spelt}"] if value is True else [word for one in values for word in (f"--{spelt}", str(one))]
+    return shlex.join(found)

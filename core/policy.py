@@ -1,0 +1,300 @@
+"""What a host allows its visitors: who may run, how much, and what they may change. Read from one TOML file.
+
+The file is the one that `CROSSOVER_POLICY` names, else `crossover.toml` beside streamlit_app.py, else there is none and
+the defaults hold, which suit one's own machine. A file that cannot be read, or that holds a key or a value that is
+not known, allows nothing at all until it is mended: a mistake must never open a host. Every key is explained in
+docs/class-mode.md. Nothing here knows a visitor; who asks is found out in `pages.shared.permits`.
+"""
+
+import dataclasses
+import functools
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from core import units
+from core.demonstration import Demonstration
+from core.errors import CrossoverError, InvalidValue, NotAllowed
+from core.experiment import RANGES, Experiment, Point
+from core.sweep import MAX_POINTS, Sweep
+
+POLICY_VARIABLE = "CROSSOVER_POLICY"
+"""Environment variable that names the file; a file that it names must be there."""
+
+POLICY = Path(__file__).parents[1] / "crossover.toml"
+"""The file that is read if the environment names none, and if it is there."""
+
+Asked = Experiment | Sweep | Demonstration
+
+CHOICES: dict[str, dict[str, str]] = {
+    "who_may_run": {
+        "everybody": "whoever can open the page, within the budgets",
+        "signed_in": "who has signed in through the host's login",
+        "nobody": "nobody; what is stored can be looked at",
+    },
+    "who_may_stop": {
+        "anybody": "every visitor may stop every job",
+        "asker": "only who asked for a job may stop it",
+    },
+    "class.create": {
+        "anybody": "every visitor may make a class",
+        "code": "who knows the host's code, of which `class.code_hash` is kept",
+        "command_line": "only who has a command line on the host",
+    },
+}
+"""Keys that take a word, with the words and what they mean."""
+
+_HASH = re.compile(r"scrypt\$[0-9a-f]{32}\$[0-9a-f]{64}")
+_DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
+BANNER_LENGTH = 500
+LARGEST = 10**12
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunBudget:
+    """What one run may ask for.
+
+    Attributes:
+        seconds: of measuring, as the run's own budget has it; of a sweep with one point on top.
+        parameters: of the largest network.
+        epochs: of the longest training.
+        points: of a sweep.
+    """
+
+    seconds: float = 2 * RANGES["budget_s"][1]
+    parameters: int = LARGEST
+    epochs: int = int(RANGES["epochs"][1])
+    points: int = MAX_POINTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonBudget:
+    """What one person may ask for.
+
+    Attributes:
+        seconds_per_day: of measuring in a day (UTC); 0 for no limit.
+        waiting: jobs that wait or run at once; 0 for no limit.
+    """
+
+    seconds_per_day: float = 0.0
+    waiting: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassMode:
+    """Whether there are classes here.
+
+    Attributes:
+        mode: whether there are.
+        create: key of `CHOICES["class.create"]`.
+        code_hash: of the code that `create = "code"` asks for, as `python -m core class code` prints it.
+    """
+
+    mode: bool = True
+    create: str = "anybody"
+    code_hash: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """What a host allows.
+
+    Attributes:
+        who_may_run: key of `CHOICES`.
+        who_may_stop: key of `CHOICES`.
+        sign_in_domains: domains of which a signed-in visitor's confirmed mail address must be; empty for all.
+        read_only_gallery: whether files can only be taken, not brought.
+        banner: shown on every page as plain text; empty for none.
+        queue_length: most jobs that wait at once.
+        run: what one run may ask for.
+        person: what one person may ask for.
+        classes: whether there are classes; `class` in the file.
+        fault: why nothing may run, in one sentence, where the file is broken; empty otherwise.
+    """
+
+    who_may_run: str = "everybody"
+    who_may_stop: str = "anybody"
+    sign_in_domains: tuple[str, ...] = ()
+    read_only_gallery: bool = False
+    banner: str = ""
+    queue_length: int = 100
+    run: RunBudget = field(default_factory=RunBudget)
+    person: PersonBudget = field(default_factory=PersonBudget)
+    classes: ClassMode = field(default_factory=ClassMode)
+    fault: str = ""
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """The policy in a file.
+
+        Raises:
+            CrossoverError: it cannot be read, or a key or a value is not known.
+        """
+        try:
+            data = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise CrossoverError(f"{path.name} cannot be read: {error.strerror or error}.") from error
+        except ValueError as error:  # TOML or UTF-8
+            raise CrossoverError(f"{path.name} is not TOML: {error}.") from error
+        try:
+            return cls.parse(data)
+        except InvalidValue as error:
+            raise CrossoverError(f"In {path.name}: {error}") from error
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> Self:
+        """The policy in the tables of a file.
+
+        Raises:
+            InvalidValue: a key or a value is not known.
+        """
+        parts: dict[str, Any] = {"run": RunBudget, "person": PersonBudget, "class": ClassMode}
+        allowed = {entry.name: entry for entry in dataclasses.fields(cls) if entry.name not in ("classes", "fault")}
+        values: dict[str, Any] = {}
+        for key, value in data.items():
+            if key in parts:
+                name = "classes" if key == "class" else key
+                values[name] = parts[key](**_table(key, parts[key], value))
+            elif key in allowed:
+                values[key] = _checked(key, value, allowed[key].default)
+            else:
+                raise InvalidValue("key", key, f"one of {', '.join(sorted({*allowed, *parts}))}")
+        policy = cls(**values)
+        if policy.classes.create == "code" and not policy.classes.code_hash:
+            raise InvalidValue("class.code_hash", "", 'what python -m core class code prints if class.create is "code"')
+        return policy
+
+    @classmethod
+    def broken(cls, fault: str) -> Self:
+        """The policy of a host whose file is broken: nothing."""
+        nothing = ClassMode(mode=False, create="command_line")
+        return cls(who_may_run="nobody", who_may_stop="asker", read_only_gallery=True, classes=nothing, fault=fault)
+
+    def check(self, asked: Asked) -> None:
+        """Find out whether anybody may ask this.
+
+        Raises:
+            NotAllowed: nobody may, with the budget that it exceeds.
+        """
+        self.check_open()
+        points = points_of(asked)
+        epochs = max(point.epochs for point in points)
+        parameters = max(_parameters(point) for point in points)
+        for what, value, limit in (
+            ("time", seconds(asked), self.run.seconds),
+            ("parameters", parameters, self.run.parameters),
+            ("epochs", epochs, self.run.epochs),
+            ("points", len(points), self.run.points),
+        ):
+            if value > limit:
+                raise NotAllowed(_too_much(what, value, limit))
+
+    def check_open(self) -> None:
+        """Find out whether anything may be run here.
+
+        Raises:
+            NotAllowed: nothing may.
+        """
+        if self.fault:
+            raise NotAllowed(f"Nothing can be run here until the host's settings are mended. {self.fault}")
+        if self.who_may_run == "nobody":
+            raise NotAllowed("Nothing can be run on this host; what is stored can be looked at.")
+
+
+def seconds(asked: Asked) -> float:
+    """Most seconds of measuring that a question asks for; a sweep ends with the point in which its budget does."""
+    return asked.budget_s + (asked.point_budget_s if isinstance(asked, Sweep) else 0.0)
+
+
+def points_of(asked: Asked) -> tuple[Point, ...]:
+    """The trainings of a question."""
+    return asked.points if isinstance(asked, Sweep) else (asked.point,)
+
+
+def current() -> Policy:
+    """The policy of this host, as its file is now; one that allows nothing where the file is broken."""
+    named = os.environ.get(POLICY_VARIABLE, "")
+    path = Path(named) if named else POLICY
+    try:
+        changed_ns = path.stat().st_mtime_ns
+    except OSError as error:
+        if not named and isinstance(error, FileNotFoundError):
+            return Policy()
+        return Policy.broken(f"{path.name}, which {POLICY_VARIABLE} names, cannot be read: {error.strerror or error}.")
+    return _loaded(path.absolute(), changed_ns)
+
+
+@functools.lru_cache(maxsize=8)
+def _loaded(path: Path, _changed_ns: int) -> Policy:
+    try:
+        return Policy.load(path)
+    except CrossoverError as error:
+        return Policy.broken(str(error))
+
+
+@functools.lru_cache(maxsize=4096)
+def _parameters(point: Point) -> int:
+    return point.network.parameters
+
+
+def _too_much(what: str, value: float, limit: float) -> str:
+    if what == "time":
+        asked, most = units.duration(value), units.duration(limit)
+        return f"This run may take {asked}, and a run may take {most} on this host; a smaller time budget is needed."
+    return f"This run has {units.count(int(value))} {what}, and a run may have {units.count(int(limit))} on this host."
+
+
+def _table(name: str, part: Any, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidValue(name, value, f"a table, written [{name}]")
+    known = {entry.name: entry.default for entry in dataclasses.fields(part)}
+    for key in value:
+        if key not in known:
+            raise InvalidValue("key", f"{name}.{key}", f"one of {', '.join(f'{name}.{entry}' for entry in known)}")
+    return {key: _checked(f"{name}.{key}", entry, known[key]) for key, entry in value.items()}
+
+
+def _checked(key: str, value: Any, default: object) -> Any:
+    """A value of the type that its default has."""
+    if key in CHOICES:
+        if value not in tuple(CHOICES[key]):
+            raise InvalidValue(key, value, f"one of {', '.join(CHOICES[key])}")
+        return value
+    match default:
+        case bool():
+            return _typed(key, value, bool, "true or false")
+        case int() | float():
+            return _number(key, value, default)
+        case tuple():
+            return _domains(key, value)
+    text = str(_typed(key, value, str, "text"))
+    if key == "class.code_hash" and text and not _HASH.fullmatch(text):
+        raise InvalidValue(key, text, "what python -m core class code prints")
+    if len(text) > BANNER_LENGTH:
+        raise InvalidValue(key, text, f"text of at most {BANNER_LENGTH} characters")
+    return text
+
+
+def _typed(key: str, value: object, kind: type, allowed: str) -> object:
+    if not isinstance(value, kind):
+        raise InvalidValue(key, value, allowed)
+    return value
+
+
+def _number(key: str, value: object, default: float) -> float:
+    whole = not isinstance(default, float)
+    number = isinstance(value, int) or (isinstance(value, float) and not whole)
+    if isinstance(value, bool) or not number or not 0 <= value <= LARGEST:  # type: ignore[operator]  # nan is refused
+        raise InvalidValue(key, value, f"a {'whole ' if whole else ''}number from 0 to {LARGEST:,}")
+    return value  # type: ignore[return-value]
+
+
+def _domains(key: str, value: object) -> tuple[str, ...]:
+    texts = value if isinstance(value, list) else None
+    if texts is None or not all(isinstance(text, str) and _DOMAIN.fullmatch(text) for text in texts):
+        raise InvalidValue(key, value, 'a list of domains in lower case, such as ["school.example"]')
+    return tuple(texts)

@@ -1,0 +1,202 @@
+"""The one place from which a page queues a measurement or ends one, and where it is decided who may.
+
+The refusal is here and not in the buttons: what a link, a script or a message over the websocket asks for comes
+through `submit` and `stop` all the same. A person is who has signed in, else who has joined a class, else the browser;
+what is written down of them is a salted hash. Never the address: a school has one for everybody.
+"""
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from core import policy
+from core.errors import JobError, NotAllowed
+from core.jobs import runner
+from core.jobs.job import Asked, Job
+from core.jobs.ledger import Terms
+from core.policy import Policy
+from core.results.store import Store
+from pages.shared import loaders, state
+
+SIGN_IN = "Sign in to run something here; looking needs no sign-in."
+_COOKIE = "_streamlit_xsrf"
+
+
+def submit(asked: Asked, store: Store, *, fresh: bool = False) -> Job:
+    """Queue a measurement for who looks at the page, or join one that is under way.
+
+    Raises:
+        NotAllowed: who asks may not.
+        StoreError: the store cannot be written.
+        JobError: the queue is full, or its folder cannot be written.
+    """
+    held = _require(asked)
+    return loaders.queue().submit(asked, store, fresh=fresh, asked_by=person(), terms=_terms(held))
+
+
+def refusal(*wanted: Asked) -> str:
+    """Why who looks at the page may not run some questions together, in one sentence; empty if they may.
+
+    Without a question: why they may not run anything at all.
+    """
+    try:
+        held = _require(*wanted)
+        return loaders.queue().refusal(wanted, person(), _terms(held)) if wanted else ""
+    except (NotAllowed, JobError) as error:
+        return str(error)
+
+
+def stop(jobs: Iterable[str]) -> None:
+    """End jobs, in the order given.
+
+    Raises:
+        NotAllowed: one of them is not theirs who look at the page, where that matters; then none is ended.
+        JobError: there is no such job, or its process belongs to another user.
+    """
+    ids = list(jobs)
+    if reason := stop_refusal([loaders.queue().job(job_id) for job_id in ids]):
+        raise NotAllowed(reason)
+    for job_id in ids:
+        runner.stop(loaders.queue(), job_id)
+
+
+def stop_refusal(jobs: Sequence[Job]) -> str:
+    """Why who looks at the page may not end some jobs, in one sentence; empty if they may."""
+    me = person()
+    if policy.current().who_may_stop == "anybody" or all(job.asked_by == me for job in jobs):
+        return ""
+    return "Only who asked for this measurement can stop it."
+
+
+def may_import() -> str:
+    """Why no file may be brought to this host's gallery, in one sentence; empty if one may."""
+    held = policy.current()
+    if held.fault:
+        return f"Nothing can be imported here until the host's settings are mended. {held.fault}"
+    return "The gallery of this host is read-only." if held.read_only_gallery else ""
+
+
+def may_upload() -> str:
+    """Why this host takes no file of any kind, in one sentence; empty if it takes some."""
+    held = policy.current()
+    return "This host takes no files." if held.read_only_gallery and not held.classes.mode else ""
+
+
+def person() -> str:
+    """Who looks at the page, as far as that can be told: a name that says nothing about them."""
+    account = signed_in_as()
+    if account:
+        return _named("account", account)
+    member = state.class_member()
+    if member:
+        return _named("class", *member)
+    return _named("browser", _browser() or state.visitor())
+
+
+def signed_in_as() -> str:
+    """The account that is signed in, as its provider names it; empty if none is."""
+    user = _user()
+    if user.get("is_logged_in") is not True or not user.get("sub"):
+        return ""
+    return f"{user.get('iss', '')} {user['sub']}"
+
+
+def can_sign_in() -> bool:
+    """Whether this host has a login; Streamlit then knows of every visitor whether they are signed in."""
+    return "is_logged_in" in _user()
+
+
+def frame() -> None:
+    """Draw what every page begins with: the host's banner, what is wrong with its settings, and its login."""
+    held = policy.current()
+    if held.fault:
+        st.error("Nothing can be run here until the host's settings are mended.")
+        st.text(held.fault)
+    if held.banner:
+        with st.container(border=True, key="banner"):
+            st.text(held.banner)
+    if held.who_may_run == "signed_in" and can_sign_in():
+        _login()
+
+
+def _login() -> None:
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        if signed_in_as():
+            st.button("Sign out", key="sign_out", on_click=st.logout, type="tertiary", icon=":material/logout:")
+        else:
+            st.button("Sign in to run", key="sign_in", on_click=st.login, type="tertiary", icon=":material/login:")
+
+
+def _require(*wanted: Asked) -> Policy:
+    """The policy, if it lets this visitor ask each of some questions, or anything at all where there is none.
+
+    Raises:
+        NotAllowed: it does not.
+    """
+    held = policy.current()
+    held.check_open()
+    for asked in wanted:
+        held.check(asked)
+    if held.who_may_run == "signed_in":
+        if not signed_in_as():
+            raise NotAllowed(SIGN_IN if can_sign_in() else "Running needs a sign-in, which this host has not set up.")
+        _require_domain(held)
+    return held
+
+
+def _require_domain(held: Policy) -> None:
+    user = _user()
+    domain = str(user.get("email", "")).rpartition("@")[2].lower()
+    if held.sign_in_domains and (domain not in held.sign_in_domains or user.get("email_verified") is False):
+        raise NotAllowed(f"Only accounts of {', '.join(held.sign_in_domains)} may run something on this host.")
+
+
+def _terms(held: Policy) -> Terms:
+    budget = held.person
+    return Terms(seconds_per_day=budget.seconds_per_day, waiting=budget.waiting, queue_length=held.queue_length)
+
+
+def _user() -> Mapping[str, object]:
+    return st.user.to_dict()
+
+
+def _browser() -> str:
+    """What Streamlit gave this browser to tell it from others: the same in all its tabs; empty if it has none."""
+    from streamlit.web.server.starlette import starlette_app_utils  # not for public use, so asked for when needed
+
+    cookie = st.context.cookies.get(_COOKIE, "")
+    token, _ = starlette_app_utils.decode_xsrf_token_string(cookie) if cookie else (None, None)
+    return token.hex() if token else ""
+
+
+def _named(kind: str, *parts: str) -> str:
+    text = "\n".join((_salt(loaders.queue().folder), *parts))
+    return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _salt(folder: Path) -> str:
+    """A secret of this host, so that no name can be guessed from an account; made when it is first needed.
+
+    Raises:
+        JobError: the folder of jobs cannot be written.
+    """
+    path = folder / "salt"
+    try:
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            draft = path.with_name(f".salt-{secrets.token_hex(8)}")
+            draft.touch(mode=0o600)
+            draft.write_text(secrets.token_hex(32), encoding="ascii")
+            try:
+                os.link(draft, path)  # only one of several first visitors makes it
+            except FileExistsError:
+                pass
+            finally:
+                draft.unlink(missing_ok=True)
+        return path.read_text(encoding="ascii")
+    except OSError as error:
+        raise JobError(f"The folder of jobs {folder} cannot be written: {error.strerror or error}.") from error

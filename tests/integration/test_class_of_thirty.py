@@ -1,0 +1,113 @@
+"""Thirty students with one code: half measure on the host, which has one queue, half bring files. Nothing is lost."""
+
+import datetime
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from core import policy
+from core.classroom import handed_in, pooled
+from core.classroom.classes import Classes, Prediction
+from core.classroom.question import CHALLENGER, NEVER, Question
+from core.errors import NotAllowed
+from core.experiment import Contender
+from core.jobs import runner
+from core.jobs.ledger import Terms
+from core.jobs.machine import LOCK_VARIABLE
+from core.jobs.queue import Queue
+from core.results.store import Store
+from tests.integration import scripted_worker
+from tests.integration.scripted_worker import COMMAND, QUICK, sweep, timed
+from tests.integration.test_jobs_processes import until
+
+STUDENTS = 30
+SIZES = (25, 50, 100, 200, 400)
+ASKED = sweep(sizes=SIZES, budget_s=60.0, point_budget_s=20.0)
+QUESTION = Question(title="Hidden size", asked=ASKED, words="")
+CONTENDERS = (Contender(threads=1), Contender())
+TERMS = Terms(seconds_per_day=120.0, waiting=1)
+TODAY = datetime.datetime.now(datetime.UTC).date().isoformat()
+
+
+@pytest.fixture
+def queue(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "machine.lock"))
+    monkeypatch.setattr(runner, "COMMAND", COMMAND)
+    queue = Queue(tmp_path / "jobs")
+    yield queue
+    if queue.seat.occupant:
+        queue.seat.occupant.process.kill()
+
+
+def file_of(nickname: str, code: str) -> bytes:
+    """What a student's own machine would have written."""
+    rows = [
+        row
+        for number, point in enumerate(ASKED.points)
+        for row in timed(ASKED.experiment(point), f"{number:012x}", machine_id=f"{abs(hash(nickname)):012x}"[:12])
+    ]
+    return handed_in.to_file(rows, code=code, nickname=nickname)
+
+
+def served(queue: Queue) -> list[str]:
+    """Who was measured, in the order in which it began."""
+    notes = [note.split() for note in scripted_worker.journal().read_text().splitlines()]
+    order = dict.fromkeys(job_id for _, what, job_id, *_ in notes if what == "begin")
+    return [queue.job(job_id).asked_by for job_id in order]
+
+
+def test_thirty_students_lose_nothing_stay_within_their_budgets_and_take_turns(queue, tmp_path):
+    classes = Classes(tmp_path / "classes")
+    of, _ = classes.create("Physics 7b", QUESTION)
+
+    for number in range(10):  # somebody was here first, with ten tabs
+        quick = scripted_worker.experiment(QUICK, width=2 + number)
+        queue.submit(quick, Store(tmp_path / "results"), asked_by="greedy")
+
+    def take_part(number: int) -> str:
+        mine = Classes(tmp_path / "classes")
+        student, token = mine.join(mine.find(of.code), f"student {number}")
+        student = mine.recognise(of, student.id, token)
+        place = (*QUESTION.places, NEVER)[number % (len(SIZES) + 1)]
+        mine.predict(of, student, Prediction(winner=CHALLENGER, place=place))
+        if number % 2:
+            receipt = handed_in.take(mine, of, student, file_of(student.nickname, of.code), "rows.parquet")
+            assert receipt == handed_in.Receipt(added=2 * len(SIZES))
+            return ""
+        asked = QUESTION.on(CONTENDERS)
+        job = Queue(queue.folder).submit(asked, mine.store(of, student), asked_by=student.id, terms=TERMS)
+        with pytest.raises(NotAllowed):  # not a second at once, from another tab
+            Queue(queue.folder).submit(
+                asked, Store(tmp_path / "elsewhere" / student.id), asked_by=student.id, terms=TERMS
+            )
+        return job.id
+
+    with ThreadPoolExecutor(STUDENTS) as pool:
+        jobs = [job_id for job_id in pool.map(take_part, range(STUDENTS)) if job_id]
+    runner.ensure_worker(queue)
+    until(lambda: [queue.job(job_id) for job_id in jobs], lambda found: not any(job.active for job in found))
+
+    assert [queue.job(job_id).state for job_id in jobs] == ["finished"] * (STUDENTS // 2)
+    students = classes.students(of)
+    assert len({student.nickname for student in students}) == STUDENTS
+
+    counted = pooled.tally(QUESTION, [student.prediction for student in students if student.prediction])
+    assert counted.students == STUDENTS
+    assert set(counted.places.values()) == {STUDENTS // (len(SIZES) + 1)}
+
+    results = [pooled.result(QUESTION, student, classes.store(of, student).trials()) for student in students]
+    assert all(found is not None and found.sizes == len(SIZES) for found in results)
+    assert {found.from_file for found in results} == {True, False}
+    assert all(found.low <= scripted_worker.CROSSING <= found.high for found in results)
+    (group,) = pooled.groups(results)
+    assert (group.results, group.crossings) == (STUDENTS, STUDENTS)
+
+    spent = [queue.ledger.spent_s(student.id, TODAY) for student in students]
+    assert sum(seconds > 0 for seconds in spent) == STUDENTS // 2
+    assert max(spent) <= policy.seconds(ASKED) <= TERMS.seconds_per_day
+
+    order = served(queue)
+    in_class = [who for who in order if who != "greedy"]
+    assert len(set(in_class)) == len(in_class) == STUDENTS // 2
+    assert "greedy" not in order[1 : 1 + STUDENTS // 2]

@@ -1,0 +1,112 @@
+"""`python -m core class`: make, list and delete classes, and measure for one, with a script in place of runs."""
+
+import dataclasses
+import json
+import shlex
+
+import pyarrow.parquet as pq
+import pytest
+
+from core.__main__ import main, parser
+from core.classroom import codes, handed_in
+from core.classroom.classes import Classes
+from core.commands import classroom, measuring
+from core.jobs import runner
+from core.jobs.queue import Queue
+from core.policy import Policy
+from tests import rows
+
+
+@pytest.fixture
+def classes(tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSOVER_CLASSES", str(tmp_path / "classes"))
+    monkeypatch.setenv("CROSSOVER_JOBS", str(tmp_path / "jobs"))
+    return Classes(tmp_path / "classes")
+
+
+def question(*words):
+    return classroom.question_of(parser().parse_args(["class", "create", "--name", "x", *words]))
+
+
+def test_a_class_is_made_listed_and_deleted(classes, capsys):
+    assert main(["class", "create", "--name", "Physics 7b", "--preset", "disc", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    of = classes.find(made["code"])
+    assert codes.matches(made["teacher_code"], of.secret_hash)
+    assert main(["class", "list"]) == 0
+    assert f"{of.code}  Physics 7b: Points in a disc, 0 students" in capsys.readouterr().out
+    assert main(["class", "delete", "--code", of.code.lower()]) == 0
+    assert classes.all() == []
+    assert main(["class", "delete", "--code", of.code]) == 1
+    assert "There is no class with this code" in capsys.readouterr().err
+
+
+def test_the_codes_are_printed_for_the_teacher(classes, capsys):
+    assert main(["class", "create", "--name", "Physics 7b", "--preset", "mnist-linear"]) == 0
+    printed = capsys.readouterr().out
+    (of,) = classes.all()
+    assert f"Join code: {of.code}" in printed
+    assert "Teacher's code: " in printed
+
+
+def test_a_hosts_code_is_printed_with_what_its_file_needs(capsys):
+    assert main(["class", "code"]) == 0
+    code, _, text = capsys.readouterr().out.partition("\n")
+    import tomllib
+
+    held = Policy.parse(tomllib.loads(text))
+    assert held.classes.create == "code"
+    assert codes.matches(code, held.classes.code_hash)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--preset disc",
+        "--preset disc --scale full",
+        "--preset mnist-linear",
+        "--preset fashion-cnn",
+        "--preset signal --axis hidden_size --values 16,64 --epochs 2",
+        "--axis hidden_size --range 8:64 --dataset signal --samples 500 --shuffle false",
+        "--axis hidden_size=8,16 --axis batch_size=16,32 --pairs 8 --budget 30",
+    ],
+)
+def test_what_a_student_is_told_to_type_asks_the_same(words):
+    asked = question(*shlex.split(words))
+    assert question(*shlex.split(asked.words)) == asked
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--name", "x"], "preset is '', which is not allowed: it must be one of disc"),
+        (["--name", "<b>", "--preset", "disc"], "name is '<b>', which is not allowed"),
+        (["--name", "x", "--preset", "disc", "--days", "0"], "days is 0, which is not allowed"),
+    ],
+)
+def test_what_is_not_allowed_is_said_in_one_sentence(classes, capsys, words, sentence):
+    assert main(["class", "create", *words]) == 2
+    assert sentence in capsys.readouterr().err
+    assert classes.all() == []
+
+
+def test_measuring_writes_one_file_with_code_and_nickname(classes, tmp_path, monkeypatch, capsys):
+    asked = question("--preset", "signal")
+    found = [
+        dataclasses.replace(row, run_id=f"{number:012x}", trial_id=f"{number:012x}-{row.trial_id[-1]}")
+        for number, point in enumerate(asked.points)
+        for row in rows.run({"cpu@1": 1e-3, "cpu": 5e-4}, point=point, outcome="timed", pairs=6)
+    ]
+
+    def follow(queue: Queue, job):
+        assert job.asked == asked.on(job.asked.contenders)
+        return dataclasses.replace(job, state="finished")
+
+    monkeypatch.setattr(measuring, "follow", follow)
+    monkeypatch.setattr(runner, "rows", lambda queue, job: found)
+    monkeypatch.chdir(tmp_path)
+    words = ["--code", "kx4m9pqa", "--nickname", "ada l.", "--preset", "signal", "--devices", "cpu@1,cpu"]
+    assert main(["class", "measure", *words, "--store", str(tmp_path / "results")]) == 0
+    assert "10 rows written to class-KX4M-9PQA-ada_l_.parquet" in capsys.readouterr().out
+    said = pq.read_schema(tmp_path / "class-KX4M-9PQA-ada_l_.parquet").metadata
+    assert (said[handed_in.CODE_KEY], said[handed_in.NICKNAME_KEY]) == (b"KX4M-9PQA", b"ada l.")
