@@ -7,10 +7,11 @@ prepared before the first visitor comes (pages/shared/server.py says for what).
 
 import streamlit as st
 
-from pages.shared import navigation, server
+from pages.shared import guard, guide, navigation, permits, server
 
 if __name__ == "__main__":
     st.set_page_config(page_title="Crossover", page_icon="⚖️", layout="wide")
-    st.navigation(navigation.menu(), position="top").run()
+    permits.frame()
+    guide.around(st.navigation(navigation.menu(), position="top"))
 else:
-    app = st.App(__file__, lifespan=server.lifespan)
+    app = st.App(__file__, lifespan=server.lifespan, middleware=guard.MIDDLEWARE, routes=guard.ROUTES)

@@ -6,29 +6,49 @@ and is only ever data: nothing is unpickled, evaluated or rendered.
 
 import base64
 import csv
-import dataclasses
 import io
 import json
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.errors import ForeignFile, StoreError
-from core.results.reading import MAX_FILE_BYTES, read_file
-from core.results.schema import SCHEMA, SCHEMA_VERSION, Trial, from_table
-from core.results.store import Skipped, Store, completeness, each_once
+from core.errors import ForeignFile
+from core.results import quarantine
+from core.results.answers import completeness
+from core.results.derived import Skipped
+from core.results.schema import SCHEMA
+from core.results.store import Store, each_once
 
 Format = Literal["parquet", "csv"]
 
-FORMULA_LEADS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_LEADS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """First characters that make a spreadsheet run a cell as a formula; such text gets an apostrophe in front."""
 
 ORIGIN_LENGTH = 80
+
+CSV_ROWS = 256
+"""Rows that are written to CSV at a time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """What would become of a file, with nothing of it kept yet.
+
+    Attributes:
+        new: rows that would be added, checked and cleaned, of `SCHEMA`.
+        duplicates: rows that are there already, measured here or at least as complete.
+        refused: the file with the reason, if it is refused.
+    """
+
+    new: pa.Table = field(default_factory=SCHEMA.empty_table)
+    duplicates: int = 0
+    refused: tuple[Skipped, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,53 +87,60 @@ def import_file(source: Path | bytes, name: str, store: Store) -> ImportReport:
     Args:
         source: the file or its bytes.
         name: of the file; kept with each row.
-        store: where the rows go, a file each.
+        store: where the rows go.
 
     Raises:
         StoreError: the file cannot be opened or the store cannot be written; nothing was added.
     """
+    return keep(check(source, name, store), store)
+
+
+def check(source: Path | bytes, name: str, store: Store) -> Proposal:
+    """What `import_file` would do, with nothing added; `keep` does it.
+
+    Raises:
+        StoreError: the file cannot be opened or the store cannot be read.
+    """
     try:
-        table = _read(source)
+        table = quarantine.read(source)
     except ForeignFile as error:
-        return ImportReport(refused=(Skipped(name=name, reason=str(error)),))
-    known = {trial.trial_id: trial for trial in store.trials()}
-    new = [row for row in from_table(each_once(table)) if _is_new(row, known.get(row.trial_id))]
-    _add_all([dataclasses.replace(row, origin=_origin(name)) for row in new], store)
-    return ImportReport(added=len(new), duplicates=table.num_rows - len(new))
+        return Proposal(refused=(Skipped(name=_origin(name), reason=str(error)),))
+    index = table.schema.get_field_index("origin")
+    return _compared(table.set_column(index, SCHEMA.field(index), pa.array([_origin(name)] * table.num_rows)), store)
 
 
-def _is_new(row: Trial, known: Trial | None) -> bool:
+def keep(proposal: Proposal, store: Store) -> ImportReport:
+    """Add what was proposed, as far as it is still new.
+
+    Raises:
+        StoreError: the store cannot be written; nothing was added.
+    """
+    found = _compared(proposal.new, store)
+    if found.new.num_rows:
+        store.check_writable()
+        store.add_all(found.new)
+    return ImportReport(
+        added=found.new.num_rows, duplicates=proposal.duplicates + found.duplicates, refused=proposal.refused
+    )
+
+
+def _compared(table: pa.Table, store: Store) -> Proposal:
+    """Which rows a store does not have yet, or has less complete."""
+    names = set(table["trial_id"].to_pylist())
+    facts = ("trial_id", "origin", "outcome", "steps")
+    known = {line["trial_id"]: line for line in store.rows(trial_id=names).select(facts).to_pylist()} if names else {}
+    single = each_once(table)
+    lines = single.select(facts).to_pylist()
+    new = single.filter(pa.array([_is_new(line, known.get(line["trial_id"])) for line in lines], pa.bool_()))
+    return Proposal(new=new, duplicates=table.num_rows - new.num_rows)
+
+
+def _is_new(row: Mapping[str, Any], known: Mapping[str, Any] | None) -> bool:
     """Whether a row says more than the one of the same name; what was measured here is never replaced."""
     if known is None:
         return True
-    return bool(known.origin) and completeness(row.outcome, row.steps) > completeness(known.outcome, known.steps)
-
-
-def _add_all(rows: list[Trial], store: Store) -> None:
-    """Add every row, or none if the store refuses one."""
-    if rows:
-        store.check_writable()
-    added: list[Path] = []
-    try:
-        for row in rows:
-            added.append(store.add(row))
-    except StoreError:
-        for path in added:
-            path.unlink(missing_ok=True)
-        raise
-
-
-def _read(source: Path | bytes) -> pa.Table:
-    try:
-        size = len(source) if isinstance(source, bytes) else source.stat().st_size
-        if size > MAX_FILE_BYTES:
-            raise ForeignFile(f"it has {size:,} bytes, more than the {MAX_FILE_BYTES:,} that are read")
-        version, table = read_file(pa.BufferReader(source) if isinstance(source, bytes) else source)
-    except OSError as error:
-        raise StoreError(f"{source!s:.200} cannot be read: {error.strerror or error}.") from error
-    if version > SCHEMA_VERSION:  # its rows would lose the columns that are not known here, and count as known later
-        raise ForeignFile("it was written by a newer version of Crossover, which is needed to import it")
-    return table
+    more = completeness(row["outcome"], row["steps"]) > completeness(known["outcome"], known["steps"])
+    return bool(known["origin"]) and more
 
 
 def _origin(name: str) -> str:
@@ -125,12 +152,13 @@ def _csv(trials: pa.Table) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(trials.column_names)
-    for row in trials.to_pylist():
-        writer.writerow([_cell(value) for value in row.values()])
+    for batch in trials.to_batches(max_chunksize=CSV_ROWS):  # as Python's own objects, rows take ten times the room
+        writer.writerows([cell(value) for value in row.values()] for row in batch.to_pylist())
     return text.getvalue().encode()
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
+    """A value as a cell of CSV that no spreadsheet runs as a formula."""
     match value:
         case list():
             return json.dumps([None if isinstance(item, float) and not math.isfinite(item) else item for item in value])

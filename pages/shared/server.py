@@ -8,6 +8,7 @@ browser is opened, unless the server is headless.
 
 import asyncio
 import importlib
+import logging
 import webbrowser
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -15,12 +16,16 @@ from contextlib import asynccontextmanager
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
+from core import policy
+
 CHART_MODULES = ("core.answer.charts.runs", "core.answer.charts.studies", "core.results.exchange", "core.jobs.runner")
 """What the first page imports: a second of work that is best begun before its visitor comes."""
 
 REPORT_MODULES = ("sklearn.metrics",)
 REPORT_DELAY_S = 10.0
 """What the first result imports: two seconds of work that must not compete with drawing the first page."""
+
+_log = logging.getLogger(__name__)
 
 BROWSER_DELAY_S = 0.5
 """From here until the server listens takes a few milliseconds; a browser that finds nobody there gives up."""
@@ -30,6 +35,8 @@ BROWSER_DELAY_S = 0.5
 async def lifespan(_app: st.App) -> AsyncIterator[None]:
     """Prepare the server, and leave it to Streamlit."""
     PagesManager.uses_pages_directory = False
+    if fault := policy.current().fault:
+        _log.error("Nothing can be run until the host's settings are mended: %s", fault)
     warming = asyncio.create_task(_warm_up())
     if not st.get_option("server.headless"):
         asyncio.get_running_loop().call_later(BROWSER_DELAY_S, webbrowser.open, _address())
