@@ -1,21 +1,27 @@
-"""The Gallery page: empty, with rows of several origins, with files that cannot be read."""
+"""The Gallery page: empty, its three lists, what is opened from them, and files that cannot be read."""
 
 import dataclasses
+import re
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from core.answer import study, trust
 from core.experiment import Point
 from core.results.schema import SCHEMA, VERSION_KEY, to_table
+from pages.shared import gallery_list, navigation
 from tests import rows
 from tests.ui.conftest import CPU, checked, words
+from tests.unit.answer.test_side_by_side import OTHER_MACHINE, sweep
 
-PAGE = "pages/results/gallery.py"
+PAGE = navigation.GALLERY
+CHARTS = "Time per step by parameters"
 
 
 @pytest.fixture
 def stocked(world):
-    """Two runs measured here, one imported, one that ships."""
+    """Two runs measured here, one imported, one that ships: no study."""
     world.keep(rows.run(run_id="a" * 12, started_at="2026-11-01T00:00:00+00:00"))
     world.keep(rows.run(run_id="b" * 12, point=Point(dataset="mnist", hidden_size=32)))
     world.keep(rows.run({"cpu": 1e-3}, run_id="c" * 12, origin="friend.parquet", machine_id="1" * 12))
@@ -24,22 +30,79 @@ def stocked(world):
     return world
 
 
+@pytest.fixture
+def studied(world):
+    """The same study of two machines, and of a third by another protocol."""
+    known = {
+        "here": sweep("a"),
+        "there": sweep("b", pairs=3, **OTHER_MACHINE),
+        "older": sweep("c", protocol_version=99, machine_id="c" * 12),
+    }
+    for of in known.values():
+        for run in of.runs:
+            world.keep(list(run))
+    return known
+
+
 def listed(app):
-    return app.dataframe[0].value
+    """The table of trials."""
+    return next(table.value for table in app.dataframe if "Step (ms)" in table.value.columns)
+
+
+def table(app, column):
+    return next(table.value for table in app.dataframe if column in table.value.columns)
+
+
+def charts(app):
+    return [chart.proto.alt for chart in app.get("vega_lite_chart")]
+
+
+def marks(chart):
+    return pa.ipc.open_stream(chart.proto.data.data).read_all().num_rows
+
+
+def linked(app, name):
+    """The value of a parameter of the link, which AppTest has as text or as a list of one."""
+    value = app.query_params[name]
+    return value if isinstance(value, str) else value[0]
+
+
+def press(app, label):
+    next(found for found in app.button if found.label == label).click()
+    return checked(app.run())
 
 
 def test_an_empty_gallery_says_how_to_fill_it(world, open_page):
     assert "No trial is stored yet" in words(open_page(PAGE))
 
 
+def test_what_is_here_is_said_in_one_line(studied, open_page):
+    assert "18 trials in 3 studies from 3 machines; CPUs and cuda devices." in words(open_page(PAGE))
+
+
+# Trials
+
+
 def test_it_lists_every_trial_newest_first_and_draws_them(stocked, open_page):
-    app = open_page(PAGE)
+    app = open_page(PAGE, view="Trials")
     assert "7 of 7 trials" in words(app)
     assert list(listed(app)["Source"]).count("imported") == 1
     assert list(listed(app)["Source"]).count("gallery") == 2
     assert listed(app)["Measured (UTC)"].is_monotonic_decreasing
-    assert [chart.proto.alt for chart in app.get("vega_lite_chart")] == ["Time per step by parameters"]
-    assert {found.label for found in app.get("download_button")} == {"7 rows as parquet", "7 rows as csv"}
+    assert charts(app) == [CHARTS]
+
+
+def test_the_rows_of_a_page_can_be_downloaded(stocked, open_page):
+    app = open_page(PAGE, view="Trials")
+    assert not app.get("download_button")
+    labels = {found.label for found in press(app, "Prepare these rows as files").get("download_button")}
+    assert any("7 rows" in label for label in labels)
+
+
+def test_single_runs_without_any_study_are_shown_at_once(stocked, open_page):
+    app = open_page(PAGE)
+    assert "No study is stored yet" in words(app)
+    assert len(listed(app)) == 7
 
 
 @pytest.mark.parametrize(
@@ -47,20 +110,35 @@ def test_it_lists_every_trial_newest_first_and_draws_them(stocked, open_page):
     [
         ({"in_dataset": ["mnist"]}, 2),
         ({"in_kind": ["cuda", "mps"]}, 3),
+        ({"in_device": ["NVIDIA Test GPU"]}, 2),
         ({"in_source": ["imported"]}, 1),
         ({"in_dataset": ["mnist"], "in_kind": ["cpu"]}, 1),
         ({"in_outcome": ["completed"]}, 7),
+        ({"in_trust": ["full"]}, 7),
+        ({"in_protocol": [str(rows.trial().protocol_version)]}, 7),
     ],
 )
 def test_a_link_filters(stocked, open_page, link, count):
-    app = open_page(PAGE, **link)
-    assert f"{count} of 7 trials" in words(app)
+    app = open_page(PAGE, view="Trials", **link)
+    assert f"{count} of 7 trials, filtered by " in words(app)
     assert len(listed(app)) == count
 
 
 def test_filters_that_leave_nothing_leave_no_chart(stocked, open_page):
-    app = open_page(PAGE, in_source="imported", in_kind="mps")
+    app = open_page(PAGE, view="Trials", in_source="imported", in_kind="mps")
     assert not app.get("vega_lite_chart")
+    assert "The filters let nothing through" in words(app)
+
+
+def test_many_trials_are_few_marks_and_come_in_pages(world, open_page):
+    number = gallery_list.LINES // 2 + 5
+    for place in range(number):
+        world.keep(rows.run(run_id=f"{place:012x}", pairs=6, point=Point(hidden_size=place + 1)))
+    app = open_page(PAGE, view="Trials")
+    assert len(listed(app)) == gallery_list.LINES
+    assert marks(app.get("vega_lite_chart")[0]) < number
+    app = open_page(PAGE, view="Trials", trials_page="2")
+    assert len(listed(app)) == 2 * number - gallery_list.LINES
 
 
 def test_a_link_opens_a_run(stocked, open_page):
@@ -68,6 +146,24 @@ def test_a_link_opens_a_run(stocked, open_page):
     app = open_page(PAGE, run="b" * 12)
     assert "cuda:0 (NVIDIA Test GPU) trains" in words(app)
     assert "hidden size 32" in words(app)
+    assert "Trust: full, 9 of 9" in words(app)
+
+
+def test_what_a_rows_mark_lacks_is_said_with_its_figure(world, open_page):
+    world.keep(rows.run(app_commit="", pairs=4))
+    said = words(open_page(PAGE, run=rows.RUN_ID))
+    assert "Trust: partly, 7 of 9" in said
+    for sentence in trust.of(rows.run(app_commit="", pairs=4)).missing:
+        assert sentence in said
+
+
+def test_a_second_run_is_set_beside_the_first_with_only_what_differs(stocked, open_page):
+    app = open_page(PAGE, run="a" * 12, beside="b" * 12)
+    differences = table(app, "What")
+    settings = dict(zip(differences["What"], differences[f"Run {'b' * 12}"], strict=True))
+    assert settings["dataset"] == "mnist"
+    assert "processor" not in settings
+    assert "other things are the same on both sides" in words(app)
 
 
 def test_an_unknown_run_is_said_to_be_unknown(stocked, open_page):
@@ -76,9 +172,7 @@ def test_an_unknown_run_is_said_to_be_unknown(stocked, open_page):
 
 def test_a_run_can_be_set_up_in_compare(stocked, open_page):
     stocked.has(CPU)
-    app = open_page(PAGE, run="b" * 12)
-    next(found for found in app.button if found.label == "Set this up in Compare").click()
-    checked(app.run())
+    app = press(open_page(PAGE, run="b" * 12), "Set this up in Compare")
     assert app.title[0].value == "Compare"
     assert next(found for found in app.selectbox if found.key == "dataset").value == "mnist"
     assert next(found for found in app.select_slider if found.key == "hidden_size").value == 32
@@ -100,17 +194,170 @@ def test_counts_that_are_not_of_the_data_set_are_refused_and_the_rest_is_shown(w
     assert "Take it along" in words(app)
 
 
+# Studies
+
+
+def test_each_study_is_a_card_with_its_chart_its_answer_and_its_mark(studied, open_page):
+    app = open_page(PAGE)
+    assert len(charts(app)) == len(studied)
+    said = words(app)
+    for of in studied.values():
+        assert study.crossover(of).sentence in said
+    assert said.count("Trust: full, 9 of 9") == 2
+    assert "Trust: partly, 8 of 9" in said
+    assert "protocol 99" in said
+
+
+@pytest.mark.parametrize(
+    ("link", "count"),
+    [
+        ({"in_machine": ["Other CPU (beefbe)"]}, 1),
+        ({"in_protocol": ["99"]}, 1),
+        ({"in_trust": ["full"]}, 2),
+        ({"in_kind": ["cuda"]}, 3),
+        ({"in_dataset": ["signal"], "in_trust": ["partly"]}, 1),
+    ],
+)
+def test_filters_choose_studies_by_their_rows_and_their_own_mark(studied, open_page, link, count):
+    app = open_page(PAGE, **link)
+    assert f"{count} of 3 studies" in words(app)
+    assert len(charts(app)) == count
+
+
+def test_filters_that_leave_no_study_show_the_trials(world, studied, open_page):
+    world.keep(rows.run())
+    app = open_page(PAGE, in_dataset="digits")
+    assert "The filters leave no study. These are the trials." in words(app)
+    assert len(listed(app)) == 2
+
+
+def test_only_the_studies_on_the_screen_are_worked_out(world, open_page, monkeypatch):
+    asked = []
+    crossover = study.crossover
+    monkeypatch.setattr(study, "crossover", lambda of: asked.append(of.id) or crossover(of))
+    for number in range(gallery_list.CARDS + 1):
+        for run in sweep(f"{number:x}", sizes=(16, 64), pairs=6, machine_id=f"{number:012x}").runs:
+            world.keep(list(run))
+    assert len(charts(open_page(PAGE))) == gallery_list.CARDS
+    assert len(asked) == gallery_list.CARDS
+    assert len(charts(open_page(PAGE, studies_page="2"))) == 1
+
+
+def test_a_study_opens_from_its_card_and_closes_again(studied, open_page):
+    app = open_page(PAGE, in_machine="Other CPU (beefbe)")
+    app = press(app, "Open")
+    assert linked(app, "study") == studied["there"].id
+    assert "Take it along" in words(app)
+    app = press(app, "Back to the list")
+    assert "study" not in app.query_params
+    assert "1 of 3 studies" in words(app)
+
+
+def test_an_open_study_shows_all_that_it_rests_on(studied, open_page):
+    of = studied["there"]
+    app = open_page(PAGE, study=of.id)
+    said = words(app)
+    assert study.crossover(of).sentence in said
+    assert trust.of([row for run in of.runs for row in run]).missing[0] in said
+    assert "python -m core sweep" in said
+    shown = charts(app)
+    assert "Parts of a step by hidden size on cpu" in shown
+    assert "Parts of a step by hidden size on cuda:0" in shown
+    fingerprint = table(app, "As measured")
+    assert "Other CPU" in list(fingerprint["As measured"])
+    assert len(table(app, "Verdict")) == len(of.runs)
+
+
+def test_the_classification_reports_of_any_size_can_be_looked_at(world, open_page):
+    of = sweep("d", training=Point(dataset="digits", batch_size=64, epochs=10))
+    for run in of.runs:
+        world.keep(list(run))
+    app = open_page(PAGE, study=of.id, size="64")
+    assert next(found for found in app.select_slider if found.key == "size").value == "64"
+    assert len([found for found in app.dataframe if "precision" in found.value.columns]) == 2
+    assert "run" in press(app, "Open its run").query_params
+
+
+def test_the_same_training_on_two_machines_shares_a_chart_and_only_differences_are_listed(studied, open_page):
+    app = open_page(PAGE, study=studied["here"].id, beside=studied["there"].id)
+    assert {"Time per step of 2 studies", "Speedup of 2 studies"} <= set(charts(app))
+    assert "2 machines, each with a fingerprint of its own" in words(app)
+    differences = table(app, "What")
+    assert "processor" in list(differences["What"])
+    assert "dataset" not in list(differences["What"])
+
+
+def test_rows_of_another_protocol_are_refused_a_place_on_the_chart(studied, open_page):
+    app = open_page(PAGE, study=studied["here"].id, beside=studied["older"].id)
+    assert "rows of different protocols never share a chart" in words(app)
+    assert not [name for name in charts(app) if name.endswith("studies")]
+
+
+def test_a_refused_study_leaves_the_others_on_the_chart(studied, open_page):
+    beside = f"{studied['older'].id},{studied['there'].id}"
+    app = open_page(PAGE, study=studied["here"].id, beside=beside)
+    assert "is not drawn" in words(app)
+    assert "Time per step of 2 studies" in charts(app)
+
+
+def test_choosing_what_stands_beside_a_study_puts_it_into_the_link(studied, open_page):
+    app = open_page(PAGE, study=studied["here"].id)
+    next(found for found in app.multiselect if found.key == "beside").set_value([studied["there"].id])
+    checked(app.run())
+    assert linked(app, "beside") == studied["there"].id
+    assert "Time per step of 2 studies" in charts(app)
+
+
+def test_an_unknown_study_is_said_to_be_unknown(studied, open_page):
+    assert "There is no study ffffffffffff here" in words(open_page(PAGE, study="f" * 12))
+
+
+@pytest.mark.parametrize("link", [{"study": "<b>"}, {"run": "../../etc"}, {"view": "Nothing"}, {"beside": "x,<i>"}])
+def test_a_link_that_is_wrong_opens_the_list(studied, open_page, link):
+    assert "3 of 3 studies" in words(open_page(PAGE, **link))
+
+
+def test_names_in_rows_are_never_markup(world, open_page):
+    hostile = {"cpu_name": "<img src=x> **bold** [a](http://b)", "device_name": "$x$ :red[y] <script>"}
+    for run in sweep("e", **hostile).runs:
+        world.keep(list(run))
+    app = open_page(PAGE)
+    for kind in ("markdown", "caption"):
+        for element in getattr(app, kind):
+            unescaped = re.sub(r"\\.", "", element.value)
+            assert not re.search(r"<|bold\*|\]\(|:red|\$", unescaped)
+
+
+def test_counts_that_are_not_of_the_data_set_leave_the_rest_of_a_study(studied, open_page):
+    said = words(open_page(PAGE, study=studied["here"].id))
+    assert "confusion is 100, which is not allowed" in said
+    assert "Take it along" in said
+
+
+# Machines
+
+
+def test_each_machine_has_a_line(studied, open_page):
+    app = open_page(PAGE, view="Machines")
+    lines = table(app, "Accelerators")
+    assert sorted(lines["Machine"]) == ["Other CPU (beefbe)", "Test CPU (cccccc)", "Test CPU (feedfa)"]
+    assert set(lines["Trials"]) == {6}
+
+
+# Files
+
+
 def test_files_that_cannot_be_read_are_named_with_the_reason_and_the_rest_loads(stocked, open_page):
     (stocked.store.folder / "torn <b>.parquet").write_bytes(b"PAR1 torn")
     app = open_page(PAGE)
     assert "7 of 7 trials" in words(app)
-    assert list(app.dataframe[0].value["File"]) == ["torn <b>.parquet"]
+    assert list(table(app, "File")["File"]) == ["torn <b>.parquet"]
 
 
 def test_a_file_of_a_newer_version_is_named_and_read(stocked, open_page):
-    table = to_table([rows.trial(run_id="e" * 12)]).replace_schema_metadata({VERSION_KEY: b"999"})
+    newer = to_table([rows.trial(run_id="e" * 12)]).replace_schema_metadata({VERSION_KEY: b"999"})
     assert SCHEMA.metadata[VERSION_KEY] != b"999"
-    pq.write_table(table, stocked.store.folder / "newer.parquet")
+    pq.write_table(newer, stocked.store.folder / "newer.parquet")
     app = open_page(PAGE)
     assert "newer.parquet was written by a newer version" in words(app)
     assert "8 of 8 trials" in words(app)

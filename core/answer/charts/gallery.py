@@ -1,79 +1,356 @@
-"""The gallery as a chart: one point a stored trial. Only the columns named here reach it."""
+"""The gallery as charts: all trials in bins, a study in small, several studies on one chart, a step over the sizes.
 
-import statistics
+A chart holds as many marks as can be read, however many rows stand behind it. Only what is named here reaches one.
+"""
+
+import itertools
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
-import pyarrow as pa
+import numpy as np
 
+from core import units
+from core.answer.breakdown import PARTS, Parts
 from core.answer.charts import look
-from core.answer.charts.look import Spec
-from core.results.schema import Trial, to_table
+from core.answer.charts.look import Row, Spec
+from core.answer.charts.studies import SECONDS
+from core.answer.outcome import Crossover
+from core.answer.summary import TIE
+from core.sweep import AXES
 
-COLUMNS = (
-    "trial_id",
-    "started_at",
-    "contender",
-    "device_kind",
-    "device_name",
-    "dataset",
-    "model",
-    "parameters",
-    "batch_size",
-    "block_steps",
-    "block_begin_ns",
-    "block_end_ns",
-)
+if TYPE_CHECKING:
+    import pandas as pd
+
+BINS_PER_DECADE = 6
+"""Bins of parameters in each factor of ten: at most some 50 a device kind over all that can be asked for."""
+
+MOST_BINS = 1_000
+"""More than there can be: counts of parameters end below 10^20."""
+
+COLUMNS = ("device_kind", "parameters", "step_s")
+"""Columns of all trials that their chart needs."""
+
+SMALL_HEIGHT, PARTS_HEIGHT, HEIGHT = 240, 320, 420
+"""Pixels of a study's chart among others, of the parts of a step, and of one that stands alone, all included."""
+
+MOST_TOGETHER = 4
+"""Studies on one chart: each has two curves, and there are eight dashes to tell curves apart."""
 
 
-def step_times(trials: pa.Table | Sequence[Trial]) -> Spec:
-    """Median time per step against parameters, one point a trial; trials without timed blocks have no point.
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """A study as it is put beside others.
+
+    Attributes:
+        name: by which people tell it from the others.
+        devices: by which they tell its baseline and its challenger from all other curves.
+        answer: what it says.
+        kinds: device kinds of baseline and challenger.
+    """
+
+    name: str
+    devices: tuple[str, str]
+    answer: Crossover
+    kinds: tuple[str, str]
+
+
+def step_times(trials: "pd.DataFrame") -> Spec:
+    """Median time per step against parameters: a point for each device kind and bin, a rule for its middle half.
 
     Args:
-        trials: rows, or a table that has `COLUMNS`.
+        trials: lines of `core.answer.overview`; those without timed blocks are left out.
     """
-    table = trials if isinstance(trials, pa.Table) else to_table(list(trials))
-    timed = [row | {"step": _median_step_s(row)} for row in table.select(COLUMNS).to_pylist()]
-    unit, scale = look.unit_of(row["step"] for row in timed)
-    shown = [name for name in COLUMNS if not name.startswith("block_")]
-    rows = [{**{name: row[name] for name in shown}, "step": row["step"] * scale} for row in timed if row["step"] > 0]
-    kinds = [kind for kind in look.DEVICE_COLOURS if any(row["device_kind"] == kind for row in rows)]
+    timed = trials.loc[(trials["step_s"] > 0) & (trials["parameters"] > 0), list(COLUMNS)]
+    rows = _bins(timed) if len(timed) else []
+    kinds = [kind for kind in look.DEVICE_COLOURS if any(row["kind"] == kind for row in rows)]
     places = [list(look.DEVICE_COLOURS).index(kind) for kind in kinds]
-    legend = alt.Legend(orient="top", title="device kind")
+    legend = look.legend(kinds, symbolSize=120, symbolOpacity=1)
+    times = [row[end] for row in rows for end in ("low", "high")]
+    sizes = [row["parameters"] for row in rows]
+    y: dict[str, Any] = {
+        "title": "time per step (log scale)",
+        "scale": look.log(times),
+        "axis": alt.Axis(labelExpr=SECONDS, values=look.ticks(times)),
+    }
+    base = alt.Chart().encode(
+        x=alt.X(
+            "parameters:Q",
+            title="parameters (log scale)",
+            scale=look.log(sizes),
+            axis=alt.Axis(labelExpr=look.COMPACT, values=look.ticks(sizes), labelOverlap="greedy", grid=False),
+        ),
+        color=alt.Color(
+            "kind:N",
+            scale=alt.Scale(domain=kinds, range=[look.DEVICE_COLOURS[kind] for kind in kinds]),
+            legend=legend,
+        ),
+        tooltip=[
+            look.tooltip("kind", "device kind"),
+            look.tooltip("from", "parameters from", ",d"),
+            look.tooltip("to", "to", ",d"),
+            look.tooltip("trials", "trials", ",d"),
+            look.tooltip("shown", "median step"),
+            look.tooltip("half", "middle half of the trials"),
+        ],
+    )
+    shape = alt.Shape(
+        "kind:N", scale=alt.Scale(domain=kinds, range=[look.SHAPES[place] for place in places]), legend=legend
+    )
+    rule = base.mark_rule(strokeWidth=2, opacity=0.5).encode(y=alt.Y("low:Q", **y), y2="high:Q")
+    point = base.mark_point(filled=True, size=70, opacity=0.95).encode(y=alt.Y("step:Q", **y), shape=shape)
+    return look.finished(alt.layer(rule, point), rows, height=look.HEIGHT)
+
+
+def _bins(timed: "pd.DataFrame") -> list[Row]:
+    kinds = timed["device_kind"].astype("category").cat
+    sizes, steps = timed["parameters"].to_numpy(float), timed["step_s"].to_numpy(float)
+    bins = np.floor(np.log10(sizes) * BINS_PER_DECADE).astype(np.int64)
+    group = kinds.codes.to_numpy(np.int64) * MOST_BINS + bins
+    order = np.argsort(group, kind="stable")
+    rows: list[Row] = []
+    for places in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        low, middle, high = (float(value) for value in np.quantile(steps[places], (0.25, 0.5, 0.75)))
+        within = sizes[places]
+        rows.append(
+            {
+                "kind": str(kinds.categories[int(group[places[0]]) // MOST_BINS]),
+                "parameters": float(np.exp(np.median(np.log(within)))),
+                "from": float(within.min()),
+                "to": float(within.max()),
+                "trials": len(places),
+                "step": middle,
+                "low": low,
+                "high": high,
+                "shown": units.duration(middle),
+                "half": f"{units.duration(low)} to {units.duration(high)}",
+            }
+        )
+    return rows
+
+
+def small(answer: Crossover, kinds: tuple[str, str]) -> Spec:
+    """A study among others: both devices' median time at each size, and the interval of its crossover shaded.
+
+    Written out without Altair, which checks a chart for longer than a page of them may take.
+    """
+    names = (look.short(answer.baseline), look.short(answer.challenger))
+    rows = _medians(Curve(name="", devices=names, answer=answer, kinds=kinds))
+    zones: list[Row] = [{"from": one.low, "to": one.high} for one in answer.crossings]
+    sizes = [row["size"] for row in rows] + [zone[end] for zone in zones for end in ("from", "to")]
+    x = {"type": "quantitative", "title": _title(answer.axis), **_log(sizes, look.COMPACT)}
+    y = {"type": "quantitative", "title": None, **_log([row["time"] for row in rows], SECONDS)}
+    by_device = {"field": "curve", "type": "nominal"}
+    key = look.legend(names, symbolSize=80, symbolOpacity=1, symbolStrokeWidth=0).to_dict()
+    looks = {"color": look.colours(kinds), "strokeDash": list(look.DASHES[:2]), "shape": list(look.SHAPES[:2])}
+    channels: dict[str, Row] = {
+        channel: {
+            **by_device,
+            "scale": {"domain": list(names), "range": values},
+            "legend": None if channel == "strokeDash" else key,
+        }
+        for channel, values in looks.items()
+    }
+    dash, shape = channels.pop("strokeDash"), channels.pop("shape")
+    tooltip = [
+        {**by_device, "title": "device"},
+        {"field": "size", "type": "quantitative", "title": _title(answer.axis), "format": "~r"},
+        {"field": "shown", "type": "nominal", "title": "median step"},
+    ]
+    at: Row = {"x": {"field": "size", **x}, "y": {"field": "time", **y}, "tooltip": tooltip, **channels}
+    return {
+        "$schema": alt.SCHEMA_URL,
+        "width": "container",
+        "height": SMALL_HEIGHT,
+        "background": "transparent",
+        "config": {"view": {"stroke": None}},
+        "layer": [
+            {
+                "data": {"values": zones},
+                "mark": {"type": "rect", "color": look.NEUTRAL, "opacity": 0.35},
+                "encoding": {"x": {"field": "from", **x}, "x2": {"field": "to"}},
+            },
+            {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {**at, "strokeDash": dash}},
+            {"mark": {"type": "point", "filled": True, "size": 40, "opacity": 1}, "encoding": {**at, "shape": shape}},
+        ],
+        "data": {"values": rows},
+    }
+
+
+def _log(values: Sequence[float], label: str) -> Row:
+    """Scale and axis over values."""
+    ticks = look.ticks(values)
+    axis = {"labelExpr": label, "labelOverlap": "greedy", "grid": False}
+    return {
+        "scale": look.log(values).to_dict(),
+        "axis": axis | ({"values": ticks} if ticks is not alt.Undefined else {}),
+    }
+
+
+def together(curves: Sequence[Curve]) -> Spec:
+    """Time against size of several studies: two curves each, one for each of its devices. `MOST_TOGETHER` at most."""
+    shown = curves[:MOST_TOGETHER]
+    rows = [row for curve in shown for row in _medians(curve)]
+    names = [device for curve in shown for device in curve.devices]
+    colours = look.colours([kind for curve in shown for kind in curve.kinds])
+    sizes = [row["size"] for row in rows]
+    return look.finished(alt.layer(*_curves(rows, names, colours, shown[0].answer.axis, sizes)), rows, height=HEIGHT)
+
+
+def speedups_together(curves: Sequence[Curve]) -> Spec:
+    """Speedup against size of several studies, one curve each with its intervals; at 1 neither device is faster."""
+    shown = curves[:MOST_TOGETHER]
+    rows: list[Row] = [
+        {
+            "curve": curve.name,
+            "size": of.size,
+            "speedup": of.speedup,
+            "low": of.low,
+            "high": of.high,
+            "shown": units.ratio(of.speedup),
+        }
+        for curve in shown
+        for of in curve.answer.sizes
+        if of.speedup and 0 < of.size < math.inf
+    ]
+    names = [curve.name for curve in shown]
+    colours = look.colours([curve.kinds[1] for curve in shown])
+    sizes = [row["size"] for row in rows]
+    values = [row[end] for row in rows for end in ("speedup", "low", "high") if row[end]] + [1 / TIE**2, TIE**2]
+    y: dict[str, Any] = {
+        "title": "speedup (log scale)",
+        "scale": look.log(values),
+        "axis": alt.Axis(labelExpr="format(datum.value, '~r') + '×'", values=look.ticks(values)),
+    }
+    colour, dash, shape = _channels(names, colours)
+    base = alt.Chart().encode(
+        x=alt.X("size:Q", **_x(shown[0].answer.axis, sizes)),
+        color=colour,
+        tooltip=[
+            look.tooltip("curve", "study"),
+            look.tooltip("size", _title(shown[0].answer.axis), "~r"),
+            look.tooltip("shown", "speedup"),
+        ],
+    )
+    even = alt.Chart().mark_rule(color=look.NEUTRAL, strokeWidth=1.5).encode(y=alt.YDatum(1))
+    layers = [
+        even,
+        base.mark_rule(strokeWidth=2, opacity=0.6).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
+        base.mark_line(strokeWidth=2).encode(y=alt.Y("speedup:Q", **y), strokeDash=dash),
+        base.mark_point(filled=True, size=55, opacity=1).encode(y=alt.Y("speedup:Q", **y), shape=shape),
+    ]
+    return look.finished(alt.layer(*layers), rows, height=HEIGHT)
+
+
+def parts_over_sizes(steps: Mapping[float, Parts], axis: str) -> Spec:
+    """Where the time of a step goes at each size of one device: shares of the parts timed apart, stacked."""
+    rows: list[Row] = [
+        {
+            "size": look.compact(size),
+            "at": size,
+            "part": part,
+            "rank": rank,
+            "share": of.share(part),
+            "shown": units.duration(getattr(of, f"{part}_s")),
+        }
+        for size, of in sorted(steps.items())
+        for rank, part in enumerate(PARTS)
+    ]
+    sizes = list(dict.fromkeys(row["size"] for row in rows))
     chart = (
         alt.Chart()
-        .mark_point(filled=True, size=60, opacity=0.8)
+        .mark_bar()
         .encode(
-            x=alt.X("parameters:Q", title="parameters (log scale)", scale=look.log(), axis=alt.Axis(format="~s")),
-            y=alt.Y("step:Q", title=f"time per step ({unit}, log scale)", scale=look.log()),
+            x=alt.X("size:O", sort=sizes, title=_title(axis), axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
+            y=alt.Y("share:Q", title="share of the step", stack="normalize", axis=alt.Axis(format="%", tickCount=5)),
             color=alt.Color(
-                "device_kind:N",
-                scale=alt.Scale(domain=kinds, range=[look.DEVICE_COLOURS[kind] for kind in kinds]),
-                legend=legend,
+                "part:N",
+                scale=alt.Scale(domain=list(PARTS), range=[look.PART_COLOURS[part] for part in PARTS]),
+                legend=alt.Legend(orient="top", title=None, columns=3),
             ),
-            shape=alt.Shape(
-                "device_kind:N",
-                scale=alt.Scale(domain=kinds, range=[look.SHAPES[place] for place in places]),
-                legend=legend,
-            ),
+            order=alt.Order("rank:Q"),
             tooltip=[
-                look.tooltip("device_name", "device"),
-                look.tooltip("contender", "contender"),
-                look.tooltip("dataset", "dataset"),
-                look.tooltip("model", "model"),
-                look.tooltip("parameters", "parameters", ",d"),
-                look.tooltip("batch_size", "batch size", ",d"),
-                look.tooltip("step", f"time per step ({unit})", ".4g"),
-                look.tooltip("started_at", "measured"),
+                look.tooltip("at", _title(axis), ",~r"),
+                look.tooltip("part", "part"),
+                look.tooltip("shown", "time per step"),
+                look.tooltip("share", "share", ".1%"),
             ],
         )
     )
-    return look.finished(chart, rows, height=look.HEIGHT)
+    return look.finished(chart, rows, height=PARTS_HEIGHT)
 
 
-def _median_step_s(row: Mapping[str, Any]) -> float:
-    """Median seconds a step of a table's row, 0 if no block was timed."""
-    readings = zip(row["block_begin_ns"], row["block_end_ns"], row["block_steps"], strict=True)
-    times: list[float] = [(end - begin) / 1e9 / steps for begin, end, steps in readings]
-    return statistics.median(times or [0.0])
+def _medians(curve: Curve) -> list[Row]:
+    """Median time of both devices at each size that was timed."""
+    return [
+        {"curve": device, "size": of.size, "time": seconds, "shown": units.duration(seconds)}
+        for device, field in zip(curve.devices, ("baseline_s", "challenger_s"), strict=True)
+        for of in curve.answer.sizes
+        if (seconds := getattr(of, field)) and 0 < of.size < math.inf
+    ]
+
+
+def _curves(
+    rows: Sequence[Row],
+    names: Sequence[str],
+    colours: Sequence[str],
+    axis: str,
+    sizes: Sequence[float],
+    *,
+    small: bool = False,
+) -> list[alt.Chart]:
+    times = [row["time"] for row in rows]
+    y = alt.Y(
+        "time:Q",
+        title=None if small else "time per step (log scale)",
+        scale=look.log(times),
+        axis=alt.Axis(labelExpr=SECONDS, values=look.ticks(times), labelOverlap="greedy"),
+    )
+    colour, dash, shape = _channels(names, colours)
+    base = (
+        alt.Chart()
+        .transform_filter("isValid(datum.time)")
+        .encode(
+            x=alt.X("size:Q", **_x(axis, sizes, small=small)),
+            y=y,
+            color=colour,
+            tooltip=[
+                look.tooltip("curve", "device"),
+                look.tooltip("size", _title(axis), "~r"),
+                look.tooltip("shown", "median step"),
+            ],
+        )
+    )
+    return [
+        base.mark_line(strokeWidth=2).encode(strokeDash=dash),
+        base.mark_point(filled=True, size=40 if small else 55, opacity=1).encode(shape=shape),
+    ]
+
+
+def _channels(names: Sequence[str], colours: Sequence[str]) -> tuple[alt.Color, alt.StrokeDash, alt.Shape]:
+    """Colour, dash and shape by curve; curves of one colour still differ in the others."""
+    domain = list(dict.fromkeys(names))
+    legend = look.legend(domain, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0)
+    first = dict(zip(reversed(names), reversed(colours), strict=True))
+    looks: tuple[Sequence[Any], ...] = ([first[name] for name in domain], look.DASHES, look.SHAPES)
+    scales = [alt.Scale(domain=domain, range=list(itertools.islice(values, len(domain)))) for values in looks]
+    return (
+        alt.Color("curve:N", scale=scales[0], legend=legend),
+        alt.StrokeDash("curve:N", scale=scales[1], legend=None),
+        alt.Shape("curve:N", scale=scales[2], legend=legend),
+    )
+
+
+def _x(axis: str, sizes: Sequence[float], *, small: bool = False) -> dict[str, Any]:
+    title = _title(axis)
+    return {
+        "title": title if small else f"{title} (log scale)",
+        "scale": look.log(sizes),
+        "axis": alt.Axis(labelExpr=look.COMPACT, values=look.ticks(sizes), labelOverlap="greedy", grid=False),
+    }
+
+
+def _title(axis: str) -> str:
+    return AXES.get(axis, axis)

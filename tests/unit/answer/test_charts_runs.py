@@ -8,10 +8,10 @@ import altair as alt
 import pytest
 
 from core.answer import summary
-from core.answer.charts import gallery, look, runs
+from core.answer.charts import look, runs
 from core.experiment import Experiment, Point
 from core.progress import ContenderProgress, Progress
-from core.results.schema import Trial, to_table
+from core.results.schema import Trial
 from tests.rows import run, trial
 
 PROGRESS = Progress(
@@ -43,7 +43,6 @@ EVERY_CHART = {
     "breakdown": runs.breakdown(RUN),
     "start-up": runs.startup(RUN),
     "confusion": runs.confusion(RUN[0]),
-    "gallery": gallery.step_times(RUN),
 }
 every_chart = pytest.mark.parametrize("spec", EVERY_CHART.values(), ids=EVERY_CHART.keys())
 
@@ -112,7 +111,7 @@ def channels(encoding) -> list[dict]:
 @every_chart
 def test_no_column_reaches_a_chart_that_was_not_listed(spec):
     allowed = {"contender", "device_name", "x", "y", "low", "high", "step", "part", "rank", "time", "share"}
-    allowed |= {"true", "predicted", "items", *gallery.COLUMNS}
+    allowed |= {"true", "predicted", "items"}
     assert set(values(spec)[0]) <= allowed
 
 
@@ -131,7 +130,6 @@ def test_a_device_kind_has_one_colour_in_every_chart():
         scale = encodings(EVERY_CHART[name])[0]["color"]["scale"]
         assert dict(zip(scale["domain"], scale["range"], strict=True)) == {"cpu": cpu, "cpu@1": cpu, "cuda:0": cuda}
     assert encodings(EVERY_CHART["live loss"])[0]["color"]["scale"]["range"] == [cpu, cuda]
-    assert encodings(EVERY_CHART["gallery"])[0]["color"]["scale"] == {"domain": ["cpu", "cuda"], "range": [cpu, cuda]}
     assert len(set(look.DEVICE_COLOURS.values())) == len(look.DEVICE_COLOURS)
 
 
@@ -275,15 +273,3 @@ def contrast_to_black(colour: str) -> float:
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05) / 0.05
-
-
-def test_the_gallery_has_a_point_for_each_timed_trial():
-    untimed = trial(contender="cuda:1", pairs=0)
-    rows = [*RUN, untimed]
-    spec = gallery.step_times(to_table(rows))
-    assert spec == gallery.step_times(rows)
-    assert [row["trial_id"] for row in values(spec)] == [row.trial_id for row in RUN]
-    assert [row["step"] for row in values(spec)] == pytest.approx([1e3 * summary.step_time(r).median_s for r in RUN])
-    encoding = spec["encoding"]
-    assert encoding["x"]["scale"]["type"] == encoding["y"]["scale"]["type"] == "log"
-    assert len(set(encoding["shape"]["scale"]["range"])) == 2
