@@ -147,8 +147,9 @@ def _readings(timed: Sequence[Evidence]) -> Readings:
         values = np.array([float(np.median(ratio)) for ratio in ratios])
         noise, spread = curve.pooled_noise(ratios), [curve.median_spread(len(ratio)) for ratio in ratios]
     else:
-        noise = curve.pooled_noise([*base, *other])
-        spread = [curve.median_spread(len(b)) + curve.median_spread(len(c)) for b, c in zip(base, other, strict=True)]
+        noise, shares = curve.noise_of_two(curve.pooled_noise(base), curve.pooled_noise(other))
+        counts = [(len(b), len(c)) for b, c in zip(base, other, strict=True)]
+        spread = [sum(part * curve.median_spread(n) for part, n in zip(shares, of, strict=True)) for of in counts]
     sizes = np.log2(np.array([entry.size for entry in timed]))
     return Readings(sizes=sizes, values=values, spread=np.array(spread), noise=noise)
 

@@ -43,6 +43,9 @@ PRIOR_NOISE, PRIOR_WEIGHT = 0.05, 2.0
 """What is believed of the noise before any reading, and for how many readings that counts: a few readings that
 happen to agree do not make a quiet machine."""
 
+LEAST_NOISE = 1e-6
+"""Noise below which readings are of one value: a coarse clock, or made up."""
+
 TRUST = 0.9
 """Information that one reading carries about the noise when its scale is a median of deviations, not a mean square."""
 
@@ -116,6 +119,26 @@ def pooled_noise(groups: Sequence[Vector]) -> Noise:
     deviations = [_deviations(group) for group in groups if len(group) > 1]
     freedom = sum(len(group) - 1 for group in groups if len(group) > 1)
     return Noise(sd=float(np.median(np.concatenate(deviations))) if deviations else None, freedom=freedom)
+
+
+def noise_of_two(first: Noise, second: Noise) -> tuple[Noise, tuple[float, float]]:
+    """Noise of readings of two devices that do not pair, which may be unequally noisy.
+
+    A pool of both would take the noise of the quieter one for that of the other as well. What one of them is not known
+    for is taken from the other.
+
+    Returns:
+        The noise of a reading on average (root mean square), and the share in its variance of either device, 1 where
+        both are alike. Its freedom is that of Welch: that of the noisier one where the other adds next to nothing.
+    """
+    known = [noise for noise in (first, second) if noise.sd is not None]
+    if len(known) < 2:
+        return (known[0] if known else first), (1.0, 1.0)
+    variances = [max((noise.sd or 0.0) ** 2, LEAST_NOISE**2) for noise in known]
+    mean = sum(variances) / 2
+    rates = [variance**2 / noise.freedom for variance, noise in zip(variances, known, strict=True)]
+    pooled = Noise(sd=math.sqrt(mean), freedom=round(sum(variances) ** 2 / sum(rates)))
+    return pooled, (variances[0] / mean, variances[1] / mean)
 
 
 def median_spread(count: int) -> float:

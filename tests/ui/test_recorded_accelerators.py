@@ -1,0 +1,340 @@
+"""A recorded accelerator beside this machine's CPU, on Compare and on Crossover; the rows are made up."""
+
+import dataclasses
+
+import pytest
+
+from core.experiment import Contender, Point
+from core.sweep import Axis, Sweep
+from pages.shared import controls, loaders
+from tests import rows
+from tests.ui.conftest import CPU, GPU, checked, words
+from tests.ui.test_compare import button, control
+from tests.ui.test_crossover import TIMES, alts, chart_data, table
+
+COMPARE, CROSSOVER = "pages/lab/compare.py", "pages/lab/crossover.py"
+NAME = "NVIDIA Test GPU (111111)"
+AWAY = {"machine_id": "1" * 12, "cpu_name": "Other CPU", "started_at": "2026-10-01T12:00:00+00:00"}
+LIVE = "a" * 12
+
+
+def record(world, point=controls.DEFAULTS, run_id="b" * 12, **changes):
+    """A run of the CPU and the GPU of another machine, as if imported."""
+    trials = rows.run({"cpu": 1e-3, "cuda:0": 2.5e-4}, point=point, run_id=run_id, **{**AWAY, **changes})
+    return keep(world.gallery, trials)
+
+
+def keep(store, trials):
+    for trial in trials:
+        store.add(trial)
+    return trials
+
+
+def record_study(world, sizes=tuple(TIMES), **changes):
+    for place, size in enumerate(sizes):
+        cpu, gpu = TIMES[size]
+        point = Point(hidden_size=size, **changes)
+        trials = rows.run({"cpu": cpu, "cuda:0": gpu}, point=point, run_id=f"b{place:011x}", pairs=8, **AWAY)
+        keep(world.gallery, trials)
+
+
+def measured_here(sizes=tuple(TIMES), contenders=("cpu",)):
+    found = []
+    for place, size in enumerate(sizes):
+        steps = dict.fromkeys(contenders, TIMES[size][0])
+        found += rows.run(steps, run_id=f"a{place:011x}", point=Point(hidden_size=size), pairs=6)
+    return found
+
+
+# Compare
+
+
+def test_without_recordings_the_page_says_so_and_how_to_import_some(world, open_page):
+    world.has(CPU)
+    said = words(open_page())
+    assert "No accelerator has been recorded for this training" in said
+    assert "python -m core store import rows.parquet" in said
+
+
+def test_where_there_is_an_accelerator_nothing_is_missed_without_recordings(world, open_page):
+    world.has(CPU, GPU)
+    assert "No accelerator has been recorded" not in words(open_page())
+
+
+def test_recorded_accelerators_are_offered_with_how_many_rows_and_whether_they_did_this_training(world, open_page):
+    world.has(CPU)
+    record(world)
+    record(world, run_id="c" * 12, machine_id="2" * 12, device_name="Other GPU", point=Point(hidden_size=256))
+    app = open_page()
+    assert control(app, "recorded").value is None
+    assert control(app, "devices").value == ["cpu@1", "cpu"]
+    listed = table(app, "Accelerator").sort_values("Accelerator")
+    assert list(listed["Accelerator"]) == [NAME, "Other GPU (222222)"]
+    assert list(listed["Rows"]) == [1, 1]
+    assert list(listed["This configuration"]) == ["yes", "no"]
+    assert listed["Nearest"].iloc[1] == "hidden size 256 instead of 128"
+
+
+def test_accelerators_of_this_machine_are_not_offered_as_recorded_ones(world, open_page):
+    world.has(CPU, GPU)
+    world.keep(rows.run(point=controls.DEFAULTS))
+    app = open_page()
+    assert "recorded" not in {box.key for box in app.selectbox}
+
+
+def test_beside_a_recorded_accelerator_only_the_cpu_is_asked_for(world, open_page):
+    world.has(CPU)
+    record(world)
+    app = open_page(recorded=NAME)
+    assert control(app, "recorded").value == NAME
+    assert control(app, "devices").value == ["cpu"]
+    checked(button(app, "Run").click().run())
+    (job,) = world.queue.jobs()
+    assert list(map(str, job.experiment.contenders)) == ["cpu"]
+
+
+def test_choosing_one_on_the_page_puts_it_into_the_link(world, open_page):
+    world.has(CPU)
+    record(world)
+    app = open_page()
+    checked(control(app, "recorded").set_value(NAME).run())
+    assert control(app, "recorded").value == NAME
+    assert "This very training was recorded" in words(app)
+
+
+def test_a_run_is_shown_beside_the_recording_as_of_two_machines(world, open_page):
+    world.has(CPU)
+    record(world)
+    world.keep(rows.run({"cpu": 1e-3}, point=controls.DEFAULTS, run_id=LIVE))
+    app = open_page(run=LIVE, recorded=NAME)
+    said = words(app)
+    assert "cuda:0 (NVIDIA Test GPU) recorded on Other CPU (111111) trains" in said
+    assert "cpu (Test CPU, 4 threads) on Test CPU (feedfa)" in said
+    assert "how much a machine differs from one visit to the next is not in the interval" in said
+    assert "Two machines. Recorded, dashed: NVIDIA Test GPU on Other CPU (111111)" in said
+    assert app.metric[0].label.replace("\\", "") == "Speedup of cuda:0, recorded"
+    shown = "cuda:0 recorded, 111111"
+    assert list(table(app, "Step")["Device"]) == ["cpu", shown]
+    assert set(chart_data(app, "Time of each epoch by device")["contender"]) == {"cpu", shown}
+    assert f"Confusion matrix of {shown}" in alts(app)
+    fingerprints = table(app, "Recorded")
+    assert dict(zip(fingerprints.iloc[:, 0], fingerprints["Recorded"], strict=True))["Machine"] == "1" * 12
+    assert "recorded=NVIDIA" in said
+
+
+def test_the_rows_to_take_along_are_those_of_this_machine_alone(world, open_page):
+    world.has(CPU)
+    record(world)
+    world.keep(rows.run({"cpu": 1e-3}, point=controls.DEFAULTS, run_id=LIVE))
+    app = open_page(run=LIVE, recorded=NAME)
+    assert any(found.label.startswith("Row") for found in app.get("download_button"))
+    assert {trial.run_id for trial in world.store.trials()} == {LIVE}
+
+
+def test_on_a_machine_with_an_accelerator_the_recorded_card_meets_it_too(world, open_page):
+    world.has(CPU, GPU)
+    record(world, device_name="Other GPU")
+    world.keep(rows.run(point=controls.DEFAULTS, run_id=LIVE))
+    app = open_page(run=LIVE, recorded="Other GPU (111111)")
+    assert [metric.label.replace("\\", "") for metric in app.metric] == [
+        "Speedup of cuda:0, recorded",
+        "Speedup of cuda:0, recorded",
+        "Speedup of cuda:0",
+    ]
+    assert "Too close to call between cuda:0 (Other GPU) recorded on Other CPU (111111) and cuda:0" in words(app)
+
+
+def test_a_recording_of_other_settings_is_named_and_never_drawn(world, open_page):
+    world.has(CPU)
+    record(world, point=Point(hidden_size=256))
+    world.keep(rows.run({"cpu": 1e-3}, point=controls.DEFAULTS, run_id=LIVE))
+    app = open_page(run=LIVE, recorded=NAME)
+    said = words(app)
+    assert f"No recording of this training by {NAME} is here" in said
+    assert "hidden size 256 instead of 128" in said
+    assert not app.metric
+    assert list(table(app, "Step")["Device"]) == ["cpu"]
+
+
+def test_the_settings_of_the_nearest_recording_can_be_taken_over(world, open_page):
+    world.has(CPU)
+    record(world, point=Point(hidden_size=300, learning_rate=0.03))
+    app = open_page(recorded=NAME)
+    taken = next(found for found in app.button if found.label.startswith("Use hidden size"))
+    checked(taken.click().run())
+    assert (control(app, "hidden_size").value, control(app, "learning_rate").value) == (300, 0.03)
+    assert "This very training was recorded" in words(app)
+
+
+def test_recordings_of_another_protocol_are_refused_in_a_sentence(world, open_page):
+    world.has(CPU)
+    record(world, protocol_version=99)
+    said = words(open_page(recorded=NAME))
+    assert "Recordings of this training with another protocol version are there too; they are never put beside" in said
+
+
+def test_a_recorded_lane_is_offered_under_a_name_of_its_own(world, open_page):
+    world.has(CPU)
+    record(world)
+    keep(world.gallery, rows.run({"cuda:0+graph10": 5e-5}, point=controls.DEFAULTS, run_id="d" * 12, **AWAY))
+    listed = table(open_page(), "Accelerator")
+    assert set(listed["Accelerator"]) == {NAME, "NVIDIA Test GPU, CUDA graph of 10 steps (111111)"}
+
+
+def test_a_link_to_an_accelerator_that_is_not_here_says_so(world, open_page):
+    world.has(CPU)
+    record(world)
+    app = open_page(recorded="Toaster (999999)")
+    assert "which is not among the rows here" in words(app)
+    assert control(app, "recorded").value is None
+
+
+def test_what_a_recorded_row_says_is_never_markup(world, open_page):
+    world.has(CPU)
+    evil = "![x](http://evil.example/x.png) <b>:red[bold]</b> $x$"
+    record(world, device_name=evil, cpu_name=evil)
+    world.keep(rows.run({"cpu": 1e-3}, point=controls.DEFAULTS, run_id=LIVE))
+    app = open_page(run=LIVE, recorded=f"{evil} (111111)")
+    assert app.metric
+    for kind in ("markdown", "caption", "warning", "info"):
+        for element in getattr(app, kind):
+            assert "](http" not in element.value
+            assert "<b>" not in element.value
+            assert ":red[" not in element.value
+
+
+# Crossover
+
+
+def test_the_sizes_of_the_sweep_are_the_recorded_ones_and_only_the_cpu_is_measured(world, open_page):
+    world.has(CPU)
+    record_study(world)
+    app = open_page(CROSSOVER, recorded=NAME)
+    assert control(app, "contenders").value == ["cpu"]
+    assert "This very training was recorded at 5 sizes" in words(app)
+    assert "adaptive" not in {toggle.key for toggle in app.toggle}
+    checked(button(app, "Find the crossover").click().run())
+    (job,) = world.queue.jobs()
+    assert job.sweep.axes == (Axis(name="hidden_size", values=tuple(TIMES)),)
+    assert list(map(str, job.sweep.contenders)) == ["cpu"]
+
+
+def test_the_recorded_sizes_can_be_left_for_a_range(world, open_page):
+    world.has(CPU)
+    record_study(world)
+    app = open_page(CROSSOVER, recorded=NAME, recorded_sizes="false", adaptive="false")
+    checked(button(app, "Find the crossover").click().run())
+    assert world.queue.jobs()[0].sweep.axes == (Axis.between("hidden_size", 16, 2_048),)
+
+
+def test_another_training_than_the_recorded_one_is_offered_that(world, open_page):
+    world.has(CPU)
+    record_study(world, batch_size=32)
+    app = open_page(CROSSOVER, recorded=NAME)
+    said = words(app)
+    assert "batch size 32 instead of 64 (5 sizes)" in said
+    assert "recorded_sizes" not in {toggle.key for toggle in app.toggle}
+    taken = next(found for found in app.button if found.label.startswith("Use batch size"))
+    checked(taken.click().run())
+    assert control(app, "batch_size").value == 32
+    assert "This very training was recorded at 5 sizes" in words(app)
+
+
+ASKED = Sweep(
+    point=Point(hidden_size=16),
+    axes=(Axis(name="hidden_size", values=tuple(TIMES)),),
+    contenders=(Contender(),),
+)
+
+
+def job_of(world, kept):
+    running = world.run(ASKED)
+    runs = tuple(dict.fromkeys(row.run_id for row in kept))
+    running = dataclasses.replace(running, run_ids=runs, trial_ids=tuple(row.trial_id for row in kept))
+    world.queue.report(running)
+    return running
+
+
+def said_of_two(app):
+    return app.success[0].value.replace("\\", "")
+
+
+def test_a_finished_sweep_of_the_cpu_has_the_crossover_of_two_machines(world, open_page):
+    world.has(CPU)
+    record_study(world)
+    kept = world.keep(measured_here())
+    job = world.end(job_of(world, kept), state="finished")
+    app = open_page(CROSSOVER, job=job.id, recorded=NAME)
+    assert "Two machines, not measured in turns: Test CPU (feedfa) and Other CPU (111111)" in said_of_two(app)
+    assert "Hollow marks, dashed: NVIDIA Test GPU, recorded on Other CPU (111111)" in words(app)
+    (chart,) = (alt for alt in alts(app) if alt.startswith("Time against"))
+    assert "cuda:0 recorded (NVIDIA Test GPU, 111111)" in set(chart_data(app, chart)["device"])
+    assert list(table(app, "Verdict")["Hidden size"]) == list(TIMES)
+    assert "Readings" in table(app, "Verdict")
+    assert "recorded=NVIDIA" in words(app)
+
+
+def test_while_it_is_measured_the_recorded_line_is_there_already(world, open_page):
+    world.has(CPU)
+    record_study(world)
+    job = job_of(world, world.keep(measured_here(sizes=(16, 64, 256))))
+    app = open_page(CROSSOVER, job=job.id, recorded=NAME)
+    assert "**So far:**" in words(app)
+    (chart,) = (alt for alt in alts(app) if alt.startswith("Time against"))
+    drawn = chart_data(app, chart)
+    sizes = {size for size, device in zip(drawn["size"], drawn["device"], strict=True) if "recorded" in str(device)}
+    assert sizes == set(TIMES)
+
+
+def test_a_stored_study_of_this_machine_meets_the_recording_too(world, open_page):
+    world.has(CPU)
+    record_study(world)
+    world.keep(measured_here(contenders=("cpu@1", "cpu")))
+    (study,) = [line for line in loaders.study_lines() if line.challenger != "cuda:0"]
+    app = open_page(CROSSOVER, study=study.id, recorded=NAME)
+    assert "Beside a recorded accelerator" in words(app)
+    assert "cuda:0 recorded (NVIDIA Test GPU, 111111) is faster than cpu (Test CPU, 4 threads) from" in words(app)
+    assert "Two machines, not measured in turns" in words(app)
+    two = next(frame.value for frame in app.dataframe if "cuda:0 recorded, against cpu" in frame.value)
+    assert "cuda:0 recorded, against cpu@1" in two
+
+
+def test_the_cost_basis_counts_for_two_machines_as_well(world, open_page):
+    world.has(CPU)
+    record_study(world)
+    job = world.end(job_of(world, world.keep(measured_here())), state="finished")
+    app = open_page(CROSSOVER, job=job.id, recorded=NAME, basis="cold_start")
+    assert "Cost basis cold_start" in words(app)
+
+
+def test_a_sweep_of_the_cpu_alone_without_a_choice_says_that_there_is_nothing_to_compare(world, open_page):
+    world.has(CPU)
+    record_study(world)
+    job = world.end(job_of(world, world.keep(measured_here())), state="finished")
+    assert "nothing to compare yet" in words(open_page(CROSSOVER, job=job.id))
+
+
+def test_a_recorded_study_of_another_training_is_named_and_never_drawn(world, open_page):
+    world.has(CPU)
+    record_study(world, batch_size=32)
+    job = world.end(job_of(world, world.keep(measured_here())), state="finished")
+    app = open_page(CROSSOVER, job=job.id, recorded=NAME)
+    assert f"No recording of this training by {NAME} is here" in words(app)
+    assert not alts(app)
+
+
+@pytest.mark.parametrize("page", [COMPARE, CROSSOVER])
+def test_the_choice_is_restored_by_the_link_of_either_page(world, open_page, page):
+    world.has(CPU)
+    record_study(world)
+    assert control(open_page(page, recorded=NAME), "recorded").value == NAME
+
+
+def test_marks_of_the_recording_are_hollow_and_of_another_shape(world, open_page):
+    world.has(CPU)
+    record_study(world)
+    job = world.end(job_of(world, world.keep(measured_here())), state="finished")
+    app = open_page(CROSSOVER, job=job.id, recorded=NAME)
+    spec = next(chart.proto.spec for chart in app.get("vega_lite_chart") if chart.proto.alt.startswith("Time"))
+    assert '"diamond"' in spec
+    assert '"filled": false' in spec or '"filled":false' in spec
