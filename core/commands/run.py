@@ -9,7 +9,6 @@ from core.commands import FAILED, OK, arguments, measuring, output, recorder
 from core.experiment import Experiment
 from core.jobs import runner
 from core.jobs.queue import Queue
-from core.results import environment
 from core.results.schema import Trial
 from core.results.store import Store
 
@@ -37,13 +36,7 @@ def run(options: argparse.Namespace) -> int:
     recorder.require(options)
     contenders = measuring.contenders(options.devices, queue, without=ALONE)
     asked = Experiment(point=point, contenders=contenders, budget_s=_budget_s(options))
-    known, last = environment.read(), runner.machine(queue)
-    stored = store.find(
-        asked,
-        machine_id=known.machine_id,
-        torch_version=known.torch_version,
-        device_names=last.device_names if last else {},
-    )
+    stored = store.find(asked, measuring.here(queue))
     if stored and not options.fresh:
         output.say(f"Answered from {options.store}: measured {stored[0].started_at}. Use --fresh to measure again.")
         _show(stored, options, from_store=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core import presets
-from core.answer import report, search, study
+from core.answer import best, remedies, report, search, study, wording
 from core.answer.outcome import Basis, Crossover
 from core.answer.study import Study
 from core.commands import FAILED, OK, arguments, crossover, measuring, output, recorder
@@ -16,7 +16,7 @@ from core.jobs import runner
 from core.jobs.queue import Queue
 from core.results import environment
 from core.results.schema import Trial
-from core.results.store import Store, newest_answers
+from core.results.store import Store
 from core.sweep import ADAPTIVE_PAIRS, AXES, GRID_PAIRS, SIZE_AXES, Axis, Sweep
 
 LIMITS = ("budget_s", "point_budget_s", "pairs")
@@ -27,6 +27,20 @@ def add(commands: Any) -> None:
     """Add the command to the parser's commands."""
     parser = commands.add_parser("sweep", help="vary one training along an axis and find where the GPU starts to win")
     arguments.add_point(parser)
+    add_axes(parser)
+    parser.add_argument("--adaptive", action="store_true", help="measure only the sizes that narrow the interval")
+    arguments.add_devices(parser)
+    add_limits(parser)
+    crossover.add_basis(parser)
+    arguments.add_store(parser)
+    parser.add_argument("--fresh", action="store_true", help="measure again even what the store knows")
+    recorder.add(parser)
+    arguments.add_json(parser)
+    parser.set_defaults(command=sweep)
+
+
+def add_axes(parser: argparse.ArgumentParser) -> None:
+    """What is varied."""
     parser.add_argument(
         "--axis",
         action="append",
@@ -37,18 +51,10 @@ def add(commands: Any) -> None:
     values = parser.add_mutually_exclusive_group()
     values.add_argument("--values", help="values of the axis: 8,16,32")
     values.add_argument("--range", help="lowest and highest value of the axis: 8:8192")
-    parser.add_argument("--adaptive", action="store_true", help="measure only the sizes that narrow the interval")
-    arguments.add_devices(parser)
-    _add_limits(parser)
-    crossover.add_basis(parser)
-    arguments.add_store(parser)
-    parser.add_argument("--fresh", action="store_true", help="measure again even what the store knows")
-    recorder.add(parser)
-    arguments.add_json(parser)
-    parser.set_defaults(command=sweep)
 
 
-def _add_limits(parser: argparse.ArgumentParser) -> None:
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """How long a sweep and its points may take."""
     of_preset = "of a preset as its scale needs"
     budget = f"seconds after which no further point is begun (default {Sweep.budget_s:g}, {of_preset})"
     parser.add_argument("--budget", dest="budget_s", type=float, help=budget)
@@ -140,14 +146,7 @@ def _axes_of_preset(options: argparse.Namespace) -> tuple[Axis, ...]:
 def _stored(asked: Sweep, store: Store, queue: Queue) -> list[Trial]:
     """Rows of every point that is needed, in the order of points; none if one must be measured."""
     experiments = {point: asked.experiment(point) for point in asked.points}
-    known, last = environment.read(), runner.machine(queue)
-    answers = newest_answers(
-        store.trials(experiment_id=[experiment.id for experiment in experiments.values()]),
-        experiments.values(),
-        machine_id=known.machine_id,
-        torch_version=known.torch_version,
-        device_names=last.device_names if last else {},
-    )
+    answers = store.answers(experiments.values(), measuring.here(queue))
     found = {point: answers[experiment.id] for point, experiment in experiments.items() if experiment.id in answers}
     complete = _search_is_over(asked, found) if asked.adaptive else len(found) == len(experiments)
     return [row for rows in found.values() for row in rows] if complete else []
@@ -197,7 +196,8 @@ def _show(
             for entry, answer in answers
         ]
         points = report.points(asked, rows)
-        output.show_json(facts | {"points": points, "notes": list(notes), "crossovers": crossovers})
+        found = {"points": points, "notes": list(notes), "crossovers": crossovers}
+        output.show_json(facts | found | _best_document(_best(rows, answers, options)))
     elif len(asked.axes) == 1 and answers:
         output.show("\n".join(report.text(answer) for _, answer in answers))
     else:
@@ -205,3 +205,33 @@ def _show(
         for entry, answer in answers:
             if entry.axis == answers[0][0].axis:  # along the others too it would be a sentence for each value of each
                 output.show(f"\nWith {report.held_text(asked, entry)}: {answer.sentence}")
+    if not options.json:
+        for picked, answer in _best(rows, answers, options):
+            lanes = "; ".join(f"{size}: {' against '.join(names)}" for size, names in _lanes(picked).items())
+            output.show(f"\nBest lanes: {answer.sentence} {best.CHOSEN_APART}. {lanes}.")
+
+
+def _best(
+    rows: Sequence[Trial], answers: Sequence[tuple[Study, Crossover]], options: argparse.Namespace
+) -> list[tuple[tuple[best.Pick, ...], Crossover]]:
+    """Beside each crossover of plain steps that of the best lanes, where a device has several."""
+    found: list[tuple[tuple[best.Pick, ...], Crossover]] = []
+    basis: Basis = options.basis or "steady"
+    for entry, _ in answers:
+        picked = best.picks(entry, rows, basis) if all(map(remedies.is_plain, entry.runs[-1])) else ()
+        try:
+            found += [(picked, best.crossover(entry, picked, basis)[0])] if picked else []
+        except CrossoverError as error:
+            output.say(str(error))
+    return found
+
+
+def _best_document(found: Sequence[tuple[tuple[best.Pick, ...], Crossover]]) -> dict[str, Any]:
+    """The same as plain data; nothing where there is nothing to choose from."""
+    crossovers = [report.document(answer) | {"lanes": _lanes(picked)} for picked, answer in found]
+    return {"best_against_best": crossovers} if crossovers else {}
+
+
+def _lanes(picked: Sequence[best.Pick]) -> dict[str, list[str]]:
+    """By size, who was picked on either side."""
+    return {wording.size(of.size): [row.contender for row in (of.challenger, of.baseline) if row] for of in picked}

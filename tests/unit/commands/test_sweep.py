@@ -210,3 +210,26 @@ def test_the_accelerator_may_be_named_first(command, folder, form):
     done = command("sweep", *VALUES, "--devices", "cuda:0,cpu", *form, "--store", folder, "--json")
     assert done.json["from_store"] is True
     assert done.json["crossovers"][0]["baseline"].startswith("cpu")
+
+
+def with_checked_lanes(trials):
+    """The rows, those of lanes with losses that agree with plain ones."""
+    losses = {"lane_loss": (2.3, 2.2), "reference_loss": (2.3, 2.2)}
+    return [dataclasses.replace(row, **losses) if "+" in row.contender else row for row in trials]
+
+
+def test_a_sweep_with_lanes_also_says_where_the_best_lanes_cross(command, folder):
+    asked = sweep(contenders=("cpu", "cuda:0", "cuda:0+graph10"))
+
+    def seconds(contender, size):
+        return 5e-4 if "graph" in contender else 1e-3 * (1.0 if contender == "cuda:0" else (size / CROSSING) ** 0.5)
+
+    fill(Store(folder), with_checked_lanes(measured(asked, seconds=seconds)))
+    words = (*VALUES, "--devices", "cpu,cuda:0,cuda:0+graph10", "--store", folder)
+    (found,) = command("sweep", *words, "--json").json["best_against_best"]
+    plain = next(one for one in command("sweep", *words, "--json").json["crossovers"] if "+" not in one["challenger"])
+    assert found["estimate"] < plain["estimate"]
+    assert found["lanes"]["16"] == ["cuda:0+graph10", "cpu"]
+    assert (
+        "Best lanes: cuda:0 in its best lane is faster than cpu in its best lane from" in command("sweep", *words).out
+    )
