@@ -85,7 +85,8 @@ def bare(network: nn.Module, point: Point, batches: Batches) -> None:
 
 
 def ours(network: nn.Module, point: Point, batches: Batches) -> None:
-    feed = Feed(batches=iter(batches), place=lambda batch: batch)
+    stream = iter(batches)
+    feed = Feed(batches=stream, take=lambda _: next(stream), place=lambda batch: batch, batch_size=point.batch_size)
     training = Training(network, feed, learning_rate=point.learning_rate)
     training.advance(len(batches))
     training.read_losses()

@@ -30,6 +30,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
 import torch
+from torch import nn
 from torch.utils.data import DataLoader, Subset
 from torchvision.datasets import MNIST
 
@@ -107,7 +108,7 @@ def lab_epochs(slow: Point, fast: Point, contender: Contender) -> list[float]:
     data = datasets.load(slow.dataset, samples=slow.samples, seed=slow.seed)
     torch.set_num_threads(contender.threads or torch.get_num_threads())
     timer = Timer(device=open_device(contender.device))
-    ways = [(_training(slow, data), _one_by_one(slow, data)), (_training(fast, data), _at_once(data))]
+    ways = [(_training(slow, data), one_by_one(slow, data)), (_training(fast, data), at_once(data))]
     ratios = []
     for number in range(EPOCHS + 1):
         right: list[int] = []
@@ -118,7 +119,7 @@ def lab_epochs(slow: Point, fast: Point, contender: Contender) -> list[float]:
     return ratios
 
 
-Count = Callable[[Training], int]
+Count = Callable[[nn.Module], int]
 """Counts the right answers on validation and test samples together."""
 
 
@@ -130,10 +131,10 @@ def _training(point: Point, data: Data) -> Training:
 def _epoch(training: Training, count: Count, steps: int, right: list[int]) -> None:
     training.advance(steps)
     training.read_losses()
-    right.append(count(training))
+    right.append(count(training.network))
 
 
-def _one_by_one(point: Point, data: Data) -> Count:
+def one_by_one(point: Point, data: Data) -> Count:
     """Validation and test samples as the lab reads them: one at a time with transforms, in batches of the training."""
     assert isinstance(data.one_by_one, Subset)
     images = data.one_by_one.dataset
@@ -142,19 +143,19 @@ def _one_by_one(point: Point, data: Data) -> Count:
     loaders = [DataLoader(each, batch_size=point.batch_size) for each in (Subset(images, held_out.tolist()), tests)]
 
     @torch.no_grad()
-    def count(training: Training) -> int:
-        found = (training.network(samples).argmax(1) == labels for each in loaders for samples, labels in each)
+    def count(network: nn.Module) -> int:
+        found = (network(samples).argmax(1) == labels for each in loaders for samples, labels in each)
         return sum(int(hits.sum()) for hits in found)
 
     return count
 
 
-def _at_once(data: Data) -> Count:
+def at_once(data: Data) -> Count:
     """The same samples from tensors, as every measurement here tests what was learned."""
 
-    def count(training: Training) -> int:
+    def count(network: nn.Module) -> int:
         splits = (data.validation, data.test)
-        return sum(int((classify(training.network, each, torch.device("cpu")) == each.labels).sum()) for each in splits)
+        return sum(int((classify(network, each, torch.device("cpu")) == each.labels).sum()) for each in splits)
 
     return count
 

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -57,11 +57,17 @@ class Session:
     Attributes:
         runs: script runs that came to their end, fragments included.
         sliders: identity of each slider by its label, as the page sent it last, with its lowest and highest value.
+        buttons: identity of each button by its label, as the page sent it last, whether it can be pressed or not.
+        choices: identity of each multiselect by its label, with its options, as the page sent it last.
+        faults: exceptions that a page showed.
     """
 
     def __init__(self, port: int, query: str = "", page: str = "") -> None:
         self.runs = 0
         self.sliders: dict[str, tuple[str, float, float]] = {}
+        self.buttons: dict[str, str] = {}
+        self.choices: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self.faults: list[str] = []
         self._address = f"ws://127.0.0.1:{port}/_stcore/stream"
         self._query, self._page = query, page
         self._states: dict[str, WidgetState] = {}
@@ -103,6 +109,33 @@ class Session:
         self._states[identity] = state
         return await self.rerun()
 
+    async def choose(self, label: str, options: Sequence[str]) -> float:
+        """Choose options of a multiselect and wait for the run that follows; returns its seconds."""
+        identity, _ = self.choices[label]
+        state = WidgetState(id=identity)
+        state.string_array_value.data.extend(options)
+        self._states[identity] = state
+        return await self.rerun()
+
+    async def go(self, page: str) -> float:
+        """Open another page by the menu; returns the seconds of its run."""
+        self._page, self._query = page, ""
+        self._states.clear()
+        self.sliders.clear()
+        self.choices.clear()
+        return await self.rerun()
+
+    async def press(self, identity: str) -> float:
+        """Send what a button sends when it is pressed, whether the page has drawn it or not; seconds of the run."""
+        kept = self._states.pop(identity, None)
+        self._states[identity] = WidgetState(id=identity, trigger_value=True)
+        try:
+            return await self.rerun()
+        finally:
+            self._states.pop(identity)
+            if kept:
+                self._states[identity] = kept
+
     async def _read(self) -> None:
         async for data in self._socket:
             message = ForwardMsg()
@@ -120,9 +153,15 @@ class Session:
 
     def _note(self, message: ForwardMsg) -> None:
         element = message.delta.new_element
-        if element.WhichOneof("type") == "slider":
-            slider = element.slider
-            self.sliders[slider.label] = (slider.id, slider.min, slider.max)
+        match element.WhichOneof("type"):
+            case "button":
+                self.buttons[element.button.label] = element.button.id
+            case "slider":
+                self.sliders[element.slider.label] = (element.slider.id, element.slider.min, element.slider.max)
+            case "multiselect":
+                self.choices[element.multiselect.label] = (element.multiselect.id, tuple(element.multiselect.options))
+            case "exception":
+                self.faults.append(element.exception.message)
 
     def _repeat(self, fragment: str, interval_s: float) -> None:
         async def tick() -> None:
