@@ -5,7 +5,7 @@ import streamlit as st
 from core.errors import CrossoverError
 from core.jobs import runner
 from core.jobs.machine import Machine
-from pages.shared import asking, live, loaders, navigation, result, settings, state, welcome
+from pages.shared import accelerators, asking, live, loaders, result, settings, state, welcome
 from pages.shared.text import plain
 
 
@@ -35,8 +35,7 @@ def _job(job_id: str, machine: Machine | None) -> None:
     try:
         job = loaders.queue().job(job_id)
         if job.experiment is None:
-            st.info("This link is to a sweep, not to a comparison.")
-            st.page_link(navigation.CROSSOVER, label="Show it in Crossover", query_params={"job": job_id})
+            live.elsewhere(job)
             return
         if job.active:
             live.draw(job)
@@ -51,11 +50,11 @@ def _job(job_id: str, machine: Machine | None) -> None:
     live.draw_end(job, again=lambda: asking.ask(job.experiment, machine, fresh=False) if machine else None)
     if rows:
         result.heading(rows)
-        result.draw(rows)
+        result.draw(rows, accelerators.beside(rows, machine), machine)
 
 
 def _run(run_id: str, machine: Machine | None) -> None:
-    trials = loaders.shelf().run(run_id)
+    trials = loaders.rows(run_ids=[run_id])
     if not trials:
         st.warning(f"There is no run {run_id} here; it was measured elsewhere, or its files were removed.")
         return
@@ -64,7 +63,7 @@ def _run(run_id: str, machine: Machine | None) -> None:
         result.heading(trials)
     with action:
         asking.again(trials, machine)
-    result.draw(trials)
+    result.draw(trials, accelerators.beside(trials, machine), machine)
 
 
 page()

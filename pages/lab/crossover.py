@@ -9,7 +9,6 @@ from pages.shared import (
     asking,
     live,
     loaders,
-    navigation,
     recorded,
     state,
     sweep_asking,
@@ -44,7 +43,7 @@ def _view(machine: Machine | None, asked: Sweep | None) -> bool:
         case ("sweep", sweep_id):
             _sweep(sweep_id, machine, asked)
         case ("study", study_id):
-            _study(study_id)
+            _study(study_id, machine)
         case _:
             return False
     return True
@@ -54,8 +53,7 @@ def _job(job_id: str, machine: Machine | None) -> None:
     try:
         job = loaders.queue().job(job_id)
         if job.sweep is None:
-            st.info("This link is to a comparison, not to a sweep.")
-            st.page_link(navigation.COMPARE, label="Show it in Compare", query_params={"job": job_id})
+            live.elsewhere(job)
             return
         if job.active:
             sweep_live.draw(job)
@@ -66,7 +64,7 @@ def _job(job_id: str, machine: Machine | None) -> None:
         return
     live.draw_end(job, again=lambda: sweep_asking.ask(job.sweep, machine) if machine else None)
     sweep_live.notes(job)
-    sweep_view.whole(rows, job.sweep, lambda: sweep_asking.again(job.sweep, machine))
+    sweep_view.whole(rows, job.sweep, lambda: sweep_asking.again(job.sweep, machine), machine)
 
 
 def _sweep(sweep_id: str, machine: Machine | None, asked: Sweep | None) -> None:
@@ -78,17 +76,17 @@ def _sweep(sweep_id: str, machine: Machine | None, asked: Sweep | None) -> None:
         st.warning("The settings of this link were changed on the way, so it does not say which sweep it shows.")
         return
     rows = loaders.answers(known, machine).rows
-    sweep_view.whole(rows, known, lambda: sweep_asking.again(known, machine))
+    sweep_view.whole(rows, known, lambda: sweep_asking.again(known, machine), machine)
 
 
-def _study(study_id: str) -> None:
-    found = next((study for study in loaders.recorded() if study.id == study_id), None)
+def _study(study_id: str, machine: Machine | None) -> None:
+    found = loaders.study(study_id)
     if found is None:
         st.warning(f"There is no study {study_id} here; it was measured elsewhere, or its files were removed.")
         return
     rows = [row for run in found.runs for row in run]
     sweep_view.heading(rows, sweep_view.asked_by(found))
-    sweep_view.draw_study(found)
+    sweep_view.draw_study(found, machine)
 
 
 page()

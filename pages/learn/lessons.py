@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.shared import asking, controls, learning_lessons, state
+from pages.shared import asking, learning_lessons, state
 from pages.shared.learning_lessons import LESSONS
 
 
@@ -12,7 +12,7 @@ def page() -> None:
     st.title("Lessons")
     st.caption("Five short lessons. Each asks first, then runs something here, then shows what it means.")
     chosen = st.segmented_control(
-        "Lesson", list(LESSONS), default=next(iter(LESSONS)), key="lesson", required=True, **controls.BOUND
+        "Lesson", list(LESSONS), default=next(iter(LESSONS)), required=True, **state.bound("lesson")
     )
     learning_lessons.page_of(chosen or next(iter(LESSONS)), asking.machine())
 

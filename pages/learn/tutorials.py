@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.shared import asking, controls, learning_tutorials, state
+from pages.shared import asking, learning_tutorials, state
 from pages.shared.learning_tutorials import TUTORIALS
 
 
@@ -18,9 +18,8 @@ def page() -> None:
         "Tutorial",
         list(TUTORIALS),
         default=next(iter(TUTORIALS)),
-        key="tutorial",
         required=True,
-        **controls.BOUND,
+        **state.bound("tutorial"),
     )
     learning_tutorials.page_of(TUTORIALS[chosen or next(iter(TUTORIALS))], asking.machine())
 

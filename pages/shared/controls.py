@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from core import catalog, experiment, models
+from core import catalog, experiment, models, policy
 from core.errors import InvalidValue
 from core.experiment import Contender, Point
 from core.jobs.machine import Machine
@@ -35,9 +35,6 @@ DEVICES_HELP = (
 
 DEFAULTS = Point()
 
-BOUND: dict[str, Any] = {"bind": "query-params", "on_change": state.touch}
-"""Every control is in the link, and changing one takes the settings into the user's hands."""
-
 Fields = dict[str, Any]
 """Fields of a `Point` by name, as their controls stand."""
 
@@ -45,7 +42,7 @@ Fields = dict[str, Any]
 def dataset() -> catalog.Dataset:
     """Which data set."""
     names = list(catalog.DATASETS)
-    chosen = catalog.dataset(st.selectbox("Dataset", names, names.index(DEFAULTS.dataset), key="dataset", **BOUND))
+    chosen = catalog.dataset(st.selectbox("Dataset", names, names.index(DEFAULTS.dataset), **state.bound("dataset")))
     st.caption(chosen.summary)
     return chosen
 
@@ -61,7 +58,7 @@ def samples(of: catalog.Dataset, without: Collection[str] = ()) -> Fields:
 def family() -> models.Family:
     """Which model family."""
     families = list(models.FAMILIES)
-    chosen = models.family(st.selectbox("Model", families, families.index(DEFAULTS.model), key="model", **BOUND))
+    chosen = models.family(st.selectbox("Model", families, families.index(DEFAULTS.model), **state.bound("model")))
     st.caption(chosen.summary)
     return chosen
 
@@ -75,7 +72,7 @@ def sizes(of: models.Family, dataset: str, without: Collection[str] = ()) -> Fie
         if axis in set(of.axes) - set(without):
             low, high = experiment.allowed(axis, dataset=dataset, model=of.name)
             usual = DOUBLING_DEPTH_DEFAULT if of.name == "doubling-mlp" else getattr(DEFAULTS, axis)
-            fields[axis] = st.slider(axis.capitalize(), int(low), int(high), usual, key=axis, **BOUND)
+            fields[axis] = st.slider(axis.capitalize(), int(low), int(high), usual, **state.bound(axis))
     return fields
 
 
@@ -88,22 +85,22 @@ def training(without: Collection[str] = ()) -> Fields:
 def data_path() -> Fields:
     """How data reach the device."""
     paths = experiment.DATA_PATHS
-    return {"data_path": st.radio("Data path", list(paths), captions=list(paths.values()), key="data_path", **BOUND)}
+    return {"data_path": st.radio("Data path", list(paths), captions=list(paths.values()), **state.bound("data_path"))}
 
 
 def feeding(path: str, without: Collection[str] = ()) -> Fields:
     """The order of samples, and who loads them where a loader runs."""
-    fields: Fields = {"shuffle": st.toggle("Shuffle every epoch", DEFAULTS.shuffle, key="shuffle", **BOUND)}
+    fields: Fields = {"shuffle": st.toggle("Shuffle every epoch", DEFAULTS.shuffle, **state.bound("shuffle"))}
     if path in experiment.LOADER_PATHS and "loader_workers" not in without:
         low, high = experiment.RANGES["loader_workers"]
-        fields["loader_workers"] = st.slider("Loader workers", int(low), int(high), 0, key="loader_workers", **BOUND)
+        fields["loader_workers"] = st.slider("Loader workers", int(low), int(high), 0, **state.bound("loader_workers"))
     return fields
 
 
 def seed() -> Fields:
     """The seed of weights, data and order."""
     low, high = experiment.RANGES["seed"]
-    return {"seed": int(st.number_input("Seed", int(low), int(high), DEFAULTS.seed, key="seed", **BOUND) or 0)}
+    return {"seed": int(st.number_input("Seed", int(low), int(high), DEFAULTS.seed, **state.bound("seed")) or 0)}
 
 
 def contenders(key: str, offered: Sequence[Contender], usual: Sequence[Contender], machine: Machine) -> list[str]:
@@ -114,17 +111,23 @@ def contenders(key: str, offered: Sequence[Contender], usual: Sequence[Contender
         "Devices",
         options,
         default=[str(contender) for contender in usual],
-        key=key,
         max_selections=experiment.MAX_CONTENDERS,
         help=DEVICES_HELP,
-        **BOUND,
+        **state.bound(key),
     )
     return sorted(chosen, key=options.index)
 
 
-@st.fragment(run_every=0.5)
 def wait_for_devices() -> None:
-    """Wait for the measuring process to say what this machine has."""
+    """Wait for the measuring process to say what this machine has, where there is one."""
+    if policy.current().who_may_run == "nobody":
+        st.selectbox("Devices", ["Nothing is run on this host"], disabled=True)
+    else:
+        _wait_for_devices()
+
+
+@st.fragment(run_every=0.5)
+def _wait_for_devices() -> None:
     if loaders.machine() is not None:
         st.rerun()
     st.selectbox("Devices", ["Looking at this machine's devices…"], disabled=True)
@@ -160,7 +163,7 @@ def ladder(
             bisect.insort(stops, linked)
         if str(linked) != state.arrived()[name][-1]:  # "1e-2" is no stop's name, so the control takes its default
             default = linked
-    return st.select_slider(label, stops, value=state.plain(default), key=name, help=help, **BOUND)
+    return st.select_slider(label, stops, value=state.plain(default), help=help, **state.bound(name))
 
 
 def point_of(link: Mapping[str, Sequence[str]]) -> Point:

@@ -4,8 +4,7 @@ Draws the pieces of `core.answer.handout`, the same ones that go into the report
 student wrote is shown as plain text.
 """
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -21,6 +20,9 @@ from pages.shared.text import date, plain
 
 MOST_LETTERS = 2_000
 """Letters of a student's answer."""
+
+REPORTS = {"html": ("Report as HTML", "text/html"), "md": ("Report as Markdown", "text/markdown")}
+"""Label and media type by the ending of the file."""
 
 WITHOUT_ACCELERATOR = (
     "No accelerator is seen on this machine, so one thread of the processor takes part against all of them. "
@@ -53,7 +55,7 @@ def expect(question: Question) -> bool:
         st.session_state[key] = kept  # as an index it would count as the default, and leave the link
     with st.container(border=True):
         st.markdown("**1 · Expect**")
-        chosen = st.radio(question.text, question.options, index=None, key=key, bind="query-params")
+        chosen = st.radio(question.text, question.options, index=None, **state.bound(key))
         state.expect(question.name, chosen)
         if chosen is not None or state.opened_unexpected(question.name):
             return True
@@ -133,28 +135,41 @@ def report(
         shown: exhibits that it rests on.
     """
     st.subheader("4 · Hand in")
-    answer = st.text_area(question.after, key=f"answer_{question.name}", max_chars=MOST_LETTERS)
-    student = st.text_input("Your name, for the report", key="student", max_chars=100)
-    st.caption("Name and answer go into the report and nowhere else; they are not in the link.")
-    paper = Handout(
-        title=title,
-        student=student or "",
-        date=f"{datetime.now(UTC):%d %B %Y}",
-        link=state.address({name: st.query_params.get_all(name) for name in st.query_params}),
-        predictions=(Reply(question=question.text, text=state.expected(question.name) or ""),),
-        sections=tuple(sections),
-        answers=(Reply(question=question.after, text=answer or ""),),
-        machine=(*handout.fingerprint(trials), *exhibit_facts(shown)),
-    )
+    _hand_in(title, question, sections, (*handout.fingerprint(trials), *exhibit_facts(shown)))
+
+
+@st.fragment
+def _hand_in(title: str, question: Question, sections: Sequence[Section], machine: tuple[tuple[str, str], ...]) -> None:
+    """A form, so that what was typed last is in the report, and files that are there before they are asked for."""
+    with st.form(f"hand_in_{question.name}", border=False):
+        answer = st.text_area(question.after, key=f"answer_{question.name}", max_chars=MOST_LETTERS)
+        student = st.text_input("Your name, for the report", key="student", max_chars=100)
+        st.caption("Name and answer go into the report and nowhere else; they are not in the link.")
+        wanted = st.form_submit_button("Make the report", icon=":material/description:")
+    if wanted:
+        paper = Handout(
+            title=title,
+            student=student or "",
+            date=f"{datetime.now(UTC):%d %B %Y}",
+            link=state.address(state.in_link()),
+            predictions=(Reply(question=question.text, text=state.expected(question.name) or ""),),
+            sections=tuple(sections),
+            answers=(Reply(question=question.after, text=answer or ""),),
+            machine=machine,
+        )
+        state.keep_report(question.name, tuple(sections), {"html": handout.html(paper), "md": handout.markdown(paper)})
+    _take(question.name, state.kept_report(question.name, tuple(sections)))
+
+
+def _take(name: str, files: Mapping[str, str]) -> None:
+    """The buttons that download a report, once it was made."""
     with st.container(horizontal=True):
-        for label, make, ending, media in (
-            ("Report as HTML", handout.html, "html", "text/html"),
-            ("Report as Markdown", handout.markdown, "md", "text/markdown"),
-        ):
+        for ending, text in files.items():
+            label, media = REPORTS[ending]
             st.download_button(
                 label,
-                functools.partial(make, paper),
-                f"crossover-{question.name}.{ending}",
+                text,
+                f"crossover-{name}.{ending}",
                 media,
                 key=f"report_{ending}",
                 on_click="ignore",

@@ -20,7 +20,7 @@ from core.experiment import Contender, Experiment, Point
 from core.jobs.machine import Machine
 from core.presets import PRESETS
 from core.results.schema import Trial
-from pages.shared import controls, learning_frame, learning_tasks, settings, state
+from pages.shared import learning_frame, learning_tasks, settings, state
 from pages.shared.learning_frame import Question
 from pages.shared.learning_tasks import Known, Task
 from pages.shared.text import plain
@@ -375,13 +375,13 @@ def _choice(name: str, contenders: tuple[Contender, ...], machine: Machine) -> C
     choice = Choice(contenders=contenders, machine=machine)
     if name == "loader":
         data = st.segmented_control(
-            "Data", list(LOADER_DATA), default=LOADER_DATA[0], key="data", required=True, **controls.BOUND
+            "Data", list(LOADER_DATA), default=LOADER_DATA[0], required=True, **state.bound("data")
         )
         st.caption(plain(catalog.dataset(data or LOADER_DATA[0]).summary))
         choice = dataclasses.replace(choice, data=data or LOADER_DATA[0])
         st.caption(plain(settings.sentence(loader_points(choice.data)[0])))
     if name == "learning":
-        seeds = st.segmented_control("Seeds", list(SEEDS), default=5, key="seeds", required=True, **controls.BOUND)
+        seeds = st.segmented_control("Seeds", list(SEEDS), default=5, required=True, **state.bound("seeds"))
         choice = dataclasses.replace(choice, seeds=seeds or 5)
         st.caption(plain(settings.sentence(SAME_POINT)))
     if name == "clock":
@@ -394,15 +394,14 @@ def _choice(name: str, contenders: tuple[Contender, ...], machine: Machine) -> C
 
 def _margin(*, locked: bool) -> float:
     """The difference that would not matter; it cannot be chosen any more once there are results."""
+    bound = state.bound("margin")
     chosen = st.segmented_control(
         "Margin in percentage points: a smaller difference does not matter",
         list(MARGINS),
         default=0.5,
-        key="margin",
         required=True,
-        disabled=locked,
         help="Fixed before the run; a margin that is chosen to fit the results proves nothing.",
-        **controls.BOUND,
+        **{**bound, "disabled": locked or bound["disabled"]},
     )
     return float(chosen or 0.5) / 100
 

@@ -21,7 +21,7 @@ from core.presets import LIMITS, PRESETS, SCALES, Preset, Scale, checked_scale
 from core.published import published
 from core.results.schema import Trial
 from core.sweep import Sweep, vary
-from pages.shared import controls, learning_frame, learning_tasks, navigation, settings, state
+from pages.shared import learning_frame, learning_tasks, navigation, settings, state
 from pages.shared.learning_frame import Question
 from pages.shared.learning_tasks import Asked, Known, Task
 from pages.shared.text import plain
@@ -225,9 +225,7 @@ def page_of(of: Tutorial, machine: Machine | None) -> None:
 def _run_settings(of: Preset, machine: Machine | None) -> tuple[Scale, list[str]]:
     left, right = st.columns(2, gap="medium")
     with left:
-        chosen = st.segmented_control(
-            "Scale", list(SCALES), default="class", key="scale", required=True, **controls.BOUND
-        )
+        chosen = st.segmented_control("Scale", list(SCALES), default="class", required=True, **state.bound("scale"))
         scale = checked_scale(chosen or "class")
         st.caption(plain(of.class_note if scale == "class" else f"The full scale: {SCALES['full']}."))
     with right:

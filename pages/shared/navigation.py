@@ -7,6 +7,7 @@ CROSSOVER = "pages/lab/crossover.py"
 DEVICES = "pages/lab/devices.py"
 TUTORIALS = "pages/learn/tutorials.py"
 LESSONS = "pages/learn/lessons.py"
+CLASS = "pages/learn/class.py"
 GALLERY = "pages/results/gallery.py"
 
 
@@ -21,6 +22,7 @@ def menu() -> dict[str, list[st.Page]]:
         "Learn": [
             st.Page(TUTORIALS, title="Tutorials", icon=":material/school:", url_path="tutorials"),
             st.Page(LESSONS, title="Lessons", icon=":material/lightbulb:", url_path="lessons"),
+            st.Page(CLASS, title="Class", icon=":material/groups:", url_path="class"),
         ],
         "Results": [st.Page(GALLERY, title="Gallery", icon=":material/grid_view:", url_path="gallery")],
     }

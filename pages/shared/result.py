@@ -10,21 +10,42 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer import breakdown, parity, summary
+from core.answer import across, breakdown, parity, summary
 from core.answer.charts import runs
 from core.errors import CrossoverError, InvalidValue
-from core.experiment import Contender, Experiment, Point
-from core.results.exchange import Format
+from core.experiment import EVERY_EPOCH, Contender, Experiment, Point
+from core.jobs.machine import Machine
 from core.results.schema import OUTCOMES, Trial
-from pages.shared import loaders, settings, state
+from pages.shared import accelerators, downloads, loaders, remedies, settings, state
 from pages.shared.text import date, plain
 
+MOST_BESIDE = 4
+"""Reports beside each other; more begin a new row."""
 
-def draw(trials: Sequence[Trial]) -> None:
-    """Draw the rows of one run, in the order of its contenders; what rows from elsewhere do not allow is said."""
-    for section in (_verdicts, _contenders, _training, _where_the_time_goes, _learned, _raw, _take_along):
+
+def draw(trials: Sequence[Trial], recorded: Sequence[Trial] = (), machine: Machine | None = None) -> None:
+    """Draw the rows of one run, in the order of its contenders; what rows from elsewhere do not allow is said.
+
+    Args:
+        trials: rows of one run.
+        recorded: rows of accelerators of other machines that did the same training, to stand beside it.
+        machine: this machine, where what would help may be measured too.
+    """
+    everything = [*trials, *map(across.shown, recorded)]
+    sections: tuple[Callable[[], None], ...] = (
+        lambda: accelerators.verdicts(trials, recorded),
+        lambda: _verdicts(trials),
+        lambda: remedies.section(trials, machine),
+        lambda: _contenders(everything),
+        lambda: _training(everything, note=accelerators.caption(trials, recorded)),
+        lambda: _where_the_time_goes(trials, everything),
+        lambda: learned(everything),
+        lambda: _raw(trials),
+        lambda: _take_along(trials),
+    )
+    for section in sections:
         try:
-            section(trials)
+            section()
         except CrossoverError as error:
             st.warning(plain(str(error)))
 
@@ -35,7 +56,8 @@ def experiment_of(trials: Sequence[Trial]) -> Experiment | None:
     try:
         point = Point(**{name: getattr(first, name) for name in state.POINT_FIELDS})
         contenders = tuple(Contender.parse(trial.contender) for trial in trials)
-        return Experiment(point=point, contenders=contenders, budget_s=first.budget_s)
+        pairs = len(first.block_pair) if first.outcome == "timed" else EVERY_EPOCH
+        return Experiment(point=point, contenders=contenders, budget_s=first.budget_s, pairs=pairs)
     except InvalidValue:
         return None
 
@@ -59,7 +81,8 @@ def _challengers(trials: Sequence[Trial]) -> list[Trial]:
 
 def _verdicts(trials: Sequence[Trial]) -> None:
     for challenger in _challengers(trials):
-        _verdict(trials[0], challenger)
+        if not remedies.beside(challenger, trials):
+            _verdict(trials[0], challenger)
 
 
 def _verdict(baseline: Trial, challenger: Trial) -> None:
@@ -117,7 +140,7 @@ def _accuracy(trial: Trial) -> str:
     return ""
 
 
-def _training(trials: Sequence[Trial]) -> None:
+def _training(trials: Sequence[Trial], note: str) -> None:
     if not any(trial.loss for trial in trials):
         return
     st.subheader("Training")
@@ -127,25 +150,30 @@ def _training(trials: Sequence[Trial]) -> None:
         _chart(right, runs.epoch_times, trials, "Time of each epoch", "Time of each epoch by device")
     else:
         right.caption("No epoch was trained to its end.")
+    if note:
+        st.caption(plain(note))
     with st.expander("Loss over epochs"):
         st.caption("Same weights, same batches: over epochs the curves should lie on each other.")
         _chart(None, runs.loss_over_epochs, trials, "", "Training loss against epochs")
 
 
-def _where_the_time_goes(trials: Sequence[Trial]) -> None:
+def _where_the_time_goes(trials: Sequence[Trial], everything: Sequence[Trial]) -> None:
+    """The parts of a step and of the start-up of all rows, and the break-even of those that were measured together."""
     st.subheader("Where the time goes")
     left, right = st.columns(2, gap="medium")
-    if any(breakdown.parts(trial) for trial in trials):
-        _chart(left, runs.breakdown, trials, "One step", "Time per step by part")
+    if any(breakdown.parts(trial) for trial in everything):
+        _chart(left, runs.breakdown, everything, "One step", "Time per step by part")
     else:
         left.caption("No breakdown was measured.")
-    if any(trial.startup_build_s is not None for trial in trials):
-        _chart(right, runs.startup, trials, "Start-up, once", "Start-up by part")
-    for challenger in _challengers(trials):
+    for whole in filter(None, map(breakdown.whole, everything)):
+        left.caption(plain(whole))
+    if any(trial.startup_build_s is not None for trial in everything):
+        _chart(right, runs.startup, everything, "Start-up, once", "Start-up by part")
+    for challenger in (row for row in _challengers(trials) if not remedies.beside(row, trials)):
         _say(lambda a, b: summary.break_even(a, b).sentence, trials[0], challenger)
 
 
-def _learned(trials: Sequence[Trial]) -> None:
+def learned(trials: Sequence[Trial]) -> None:
     """What the devices learned, and whether it is the same."""
     tested = [trial for trial in trials if trial.confusion]
     if not tested:
@@ -153,10 +181,12 @@ def _learned(trials: Sequence[Trial]) -> None:
     st.subheader("What was learned")
     for challenger in _challengers(tested):
         _say(_agreement, tested[0], challenger)
-    for column, trial in zip(st.columns(len(tested), gap="medium"), tested, strict=True):
-        with column:
-            st.markdown(f"**{plain(summary.label(trial))}**")
-            _report(trial)
+    for begin in range(0, len(tested), MOST_BESIDE):
+        group = tested[begin : begin + MOST_BESIDE]
+        for column, trial in zip(st.columns(len(group), gap="medium"), group, strict=True):
+            with column:
+                st.markdown(f"**{plain(summary.label(trial))}**")
+                _report(trial)
 
 
 def _agreement(baseline: Trial, challenger: Trial) -> str:
@@ -212,7 +242,8 @@ def _take_along(trials: Sequence[Trial]) -> None:
     """Rows to download, the command that repeats the run, and the link."""
     st.subheader("Take it along")
     run_id = trials[0].run_id
-    downloads(trials, name=f"crossover-{run_id}")
+    downloads.rows(trials, name=f"crossover-{run_id}")
+    downloads.script(trials)
     asked = experiment_of(trials)
     if asked is None:
         st.caption("These settings are not offered by this version, so it cannot repeat the run.")
@@ -220,23 +251,11 @@ def _take_along(trials: Sequence[Trial]) -> None:
     st.caption("Repeat it on any machine, without the app:")
     st.code(command(asked), language="bash", wrap_lines=True)
     st.caption("Link to this result and its settings:")
-    st.code(state.address({**state.settings(asked), "run": run_id}), language=None, wrap_lines=True)
-
-
-def downloads(trials: Sequence[Trial], *, name: str) -> None:
-    """Draw the buttons that download rows as files called `name`."""
-    noun = f"{len(trials)} rows" if len(trials) > 1 else "Row"
-    with st.container(horizontal=True):
-        for kind in KINDS:
-            st.download_button(
-                f"{noun} as {kind}",
-                loaders.download(trials, kind),
-                f"{name}.{kind}",
-                KINDS[kind],
-                key=f"{kind}-{name}",
-                on_click="ignore",
-                icon=":material/download:",
-            )
+    st.code(
+        state.address({**state.settings(asked), **state.beside_machine(), "run": run_id}),
+        language=None,
+        wrap_lines=True,
+    )
 
 
 def command(asked: Experiment) -> str:
@@ -276,9 +295,6 @@ def _say(sentence: Callable[[Trial, Trial], str], baseline: Trial, challenger: T
 def _time(seconds: float | None) -> str:
     return units.duration(seconds) if seconds is not None else ""
 
-
-KINDS: dict[Format, str] = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
-"""Kinds of file to download, with their media types."""
 
 CURVE_HEIGHT = 340
 """Pixels, axes and legend included."""

@@ -11,10 +11,11 @@ from typing import Any
 import streamlit as st
 
 from core import models, units
+from core.answer import accelerators as recordings
 from core.errors import InvalidValue
 from core.experiment import Contender, Experiment, Point
 from core.jobs.machine import Machine
-from pages.shared import controls, state
+from pages.shared import accelerators, controls, lane_controls, state
 
 ONE_THREAD = Contender(threads=1)
 
@@ -43,7 +44,7 @@ def panel(machine: Machine | None, answer: Callable[[Question], None]) -> None:
         machine: this machine; None while it is not known, and then nothing can be asked yet.
         answer: draws what can be done with the question, beside the devices.
     """
-    data, model, training, devices = st.columns(4, gap="medium")
+    data, model, training, devices = st.columns([1, 1, 1, 1.3], gap="medium")
     fields: dict[str, Any] = {}
     with data:
         dataset = controls.dataset()
@@ -53,24 +54,33 @@ def panel(machine: Machine | None, answer: Callable[[Question], None]) -> None:
         fields |= {"model": family.name, **controls.sizes(family, dataset.name)}
     with training:
         fields |= controls.training()
-    with st.expander("More settings"):
+    with st.expander("More settings", **state.bound_view("more")):
         more, budget_s = _more()
+        lanes = lane_controls.choose(machine, batch_size=fields["batch_size"], model=family.name)
+    wanted = _wanted({**fields, **more})
     with devices:
-        chosen = _devices(machine) if machine else _unknown_devices()
-        answer(_ask({**fields, **more}, chosen, budget_s, machine))
+        accelerators.choose(machine, wanted)
+        chosen = lane_controls.applied(_devices(machine), lanes, machine) if machine else _unknown_devices()
+        answer(_ask({**fields, **more}, chosen, budget_s, machine, lane_controls.too_many(chosen, lanes)))
+    accelerators.listing(machine, wanted)
 
 
 def offered(machine: Machine) -> tuple[Contender, ...]:
     """What this machine can train on, the baseline first."""
-    accelerators = tuple(Contender(device=info.device) for info in machine.devices if info.kind != "cpu")
-    return (Contender(), ONE_THREAD, *accelerators) if accelerators else (ONE_THREAD, Contender())
+    others = tuple(Contender(device=info.device) for info in machine.devices if info.kind != "cpu")
+    return (Contender(), ONE_THREAD, *others) if others else (ONE_THREAD, Contender())
 
 
 def usual(machine: Machine) -> tuple[Contender, ...]:
-    """What is compared unless asked otherwise: the CPU with the first accelerator, or one thread with all of them."""
-    accelerators = [contender for contender in offered(machine) if not contender.on_host]
-    if accelerators:
-        return (Contender(), accelerators[0])
+    """What is compared unless asked otherwise: the CPU with the first accelerator, or one thread with all of them.
+
+    Beside a recorded accelerator the CPU alone is enough.
+    """
+    others = [contender for contender in offered(machine) if not contender.on_host]
+    if others:
+        return (Contender(), others[0])
+    if state.recorded():
+        return (Contender(),)
     return (ONE_THREAD, Contender()) if machine.environment.cores_usable > 1 else (Contender(),)
 
 
@@ -104,6 +114,14 @@ def sentence(point: Point, *, without: Collection[str] = ()) -> str:
     return " · ".join(filter(None, parts))
 
 
+def _wanted(fields: Mapping[str, Any]) -> Mapping[str, object] | None:
+    """The training as recordings are looked for; None where the settings make none."""
+    try:
+        return recordings.asked(Point(**fields))
+    except InvalidValue:
+        return None
+
+
 def _devices(machine: Machine) -> list[str]:
     return controls.contenders("devices", offered(machine), usual(machine), machine)
 
@@ -126,8 +144,10 @@ def _more() -> tuple[dict[str, Any], float]:
     return fields, float(budget_s)
 
 
-def _ask(fields: Mapping[str, Any], chosen: Sequence[str], budget_s: float, machine: Machine | None) -> Question:
-    fault = "" if state.touched() else link_fault(machine)
+def _ask(
+    fields: Mapping[str, Any], chosen: Sequence[str], budget_s: float, machine: Machine | None, fault: str
+) -> Question:
+    fault = ("" if state.touched() else link_fault(machine)) or fault
     try:
         point = Point(**fields)
     except InvalidValue as error:
@@ -149,6 +169,7 @@ def link_fault(machine: Machine | None) -> str:
         controls.point_of(link)
         asked = tuple(Contender.parse(text) for text in link.get("devices", ()))
         budget_s = controls.parsed("budget_s", link["budget_s"][-1]) if "budget_s" in link else 60.0
+        lane_controls.check(link)
         Experiment(point=Point(), contenders=asked or (Contender(),), budget_s=budget_s)
     except InvalidValue as error:
         return str(error)

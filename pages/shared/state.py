@@ -3,25 +3,31 @@
 A view is in its link. The settings are bound to it by their widgets, under the names of the fields of
 `core.experiment` and `core.sweep`, as the command line and the store spell them; here are the parameters that no
 widget holds: `job` (a measurement that is queued, running or ended), `run` (a stored result), `study` (a stored
-crossover) and `sweep` (what the store knows of the points that the settings ask for). A session remembers only what
-a link cannot say, for each page apart.
+crossover), `sweep` (what the store knows of the points that the settings ask for) and `shown` (a tutorial or lesson
+that is looked at without expecting anything), and those of a guided start (see `guide`). `LINKS` is the table of all
+that a page puts into its link; a control that is not in it cannot be drawn. A session remembers only what a link cannot
+say, for each page apart.
 """
 
 import dataclasses
 import re
-from collections.abc import Mapping
-from typing import Literal
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 import streamlit as st
 
+from core import models
 from core.experiment import Experiment, Point
+from core.presets import PRESETS
 from core.sweep import AXES, SIZE_AXES, Sweep
 
 POINT_FIELDS = tuple(entry.name for entry in dataclasses.fields(Point))
 """Settings of the training; each is a parameter of the link and the key of its control."""
 
-SETTINGS = (*POINT_FIELDS, "devices", "budget_s")
+SETTINGS = (*POINT_FIELDS, "devices", "lanes", "budget_s", "recorded")
 """Every setting of the Compare page."""
 
 RANGE, VALUES = "{axis}_range", "{axis}_values"
@@ -38,7 +44,10 @@ SWEEP_SETTINGS = (
     "also",
     *(VALUES.format(axis=axis) for axis in AXES),
     "contenders",
+    "lanes",
     "fair",
+    "recorded",
+    "recorded_sizes",
     *SWEEP_LIMITS,
 )
 """Every setting of the Crossover page."""
@@ -52,21 +61,66 @@ LESSON_SETTINGS = ("lesson", "data", "seeds", "margin", "devices")
 PREDICTION = "predict_{name}"
 """Parameter of the link with what was expected of a tutorial or a lesson."""
 
-PageName = Literal["compare", "crossover", "tutorials", "lessons"]
+LESSON_NAMES = ("clock", "moving", "loader", "learning", "small")
+
+GALLERY_FILTERS: tuple[str, ...] = (
+    "in_machine",
+    "in_kind",
+    "in_device",
+    "in_dataset",
+    "in_model",
+    "in_protocol",
+    "in_trust",
+)
+GALLERY_FILTERS += ("in_source", "in_outcome")
+BESIDE = "beside"
+"""Parameter of the Gallery's link with the studies, or the run, that are put beside the one that is open."""
+
+GALLERY_VIEWS = (*GALLERY_FILTERS, "filters", "view", "studies_page", "trials_page", "basis", "size", BESIDE)
+"""Every control of the Gallery page."""
+
+PageName = Literal["compare", "crossover", "devices", "tutorials", "lessons", "class", "gallery"]
 Kind = Literal["job", "run", "study", "sweep"]
 
-_SETTINGS: dict[PageName, tuple[str, ...]] = {
-    "compare": SETTINGS,
-    "crossover": SWEEP_SETTINGS,
-    "tutorials": TUTORIAL_SETTINGS,
-    "lessons": LESSON_SETTINGS,
+
+@dataclass(frozen=True, kw_only=True)
+class PageLink:
+    """What a page puts into its link.
+
+    Attributes:
+        settings: controls of what is asked; a link may lock and hide them.
+        views: controls of what is shown of the answer; they stay open.
+        kinds: what it may show beside the settings.
+    """
+
+    settings: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+
+
+LINKS: dict[PageName, PageLink] = {
+    "compare": PageLink(settings=SETTINGS, views=("more",), kinds=("job", "run")),
+    "crossover": PageLink(settings=SWEEP_SETTINGS, views=("more", "slice", "basis"), kinds=("job", "study", "sweep")),
+    "devices": PageLink(),
+    "tutorials": PageLink(settings=TUTORIAL_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in PRESETS)),
+    "lessons": PageLink(settings=LESSON_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in LESSON_NAMES)),
+    "class": PageLink(views=("class",)),
+    "gallery": PageLink(views=GALLERY_VIEWS, kinds=("run", "study")),
 }
-_KINDS: dict[PageName, tuple[Kind, ...]] = {
-    "compare": ("job", "run"),
-    "crossover": ("job", "study", "sweep"),
-    "tutorials": (),
-    "lessons": (),
-}
+"""By page, every parameter of its link but those of a guided start."""
+
+GUIDE = ("lock", "hide", "text", "lesson")
+"""Parameters of a guided start that stay in the link; a `preset` turns into the settings that it stands for."""
+
+KEPT = "kept"
+"""Parameter of the link with the values of controls that gave way to others, each as `name:value`."""
+
+READABLE = ",:@"
+"""Letters that a link may have as they are."""
+
+OPEN = "-"
+"""Put before the name of a setting that `lock=all` leaves open."""
+
 _PATTERNS: dict[Kind, re.Pattern[str]] = {
     "job": re.compile(r"\d{20}-[0-9a-f]{6}"),
     "run": re.compile(r"[0-9a-f]{12}"),
@@ -74,13 +128,127 @@ _PATTERNS: dict[Kind, re.Pattern[str]] = {
     "sweep": re.compile(r"[0-9a-f]{16}"),
 }
 _PAGE, _ARRIVED, _TOUCHED, _VIEW, _RECALLED, _SWEEPS = "_page", "_arrived", "_touched", "_view", "_recalled", "_sweeps"
-_PREDICTIONS, _OPENED = "_predictions", "_opened"
+_PREDICTIONS, _OPENED, _REPORTS = "_predictions", "_opened", "_reports"
+_CLASSES, _TEACHES, _VISITOR = "_classes", "_teaches", "_visitor"
+_CLASS, _ME, _CODES, _ANNOUNCED = "class", "me", "_codes", "_announced"
+_GUIDE, _DRAWN, _DRAWN_BEFORE, _HIDDEN, _SEEN = "_guide", "_drawn", "_drawn_before", "_hidden", "_seen"
 
 
 def enter(page: PageName) -> None:
     """Say which page this is; first of all on a page that has settings."""
     st.session_state[_PAGE] = page
+    if _own(_ARRIVED) not in st.session_state:
+        _unfold()
+        _mend_plus()
     arrived()  # before a control is drawn and resets what it cannot show
+    _keep_guide()
+    st.session_state[_own(_DRAWN)] = set()
+    st.session_state[_own(_SEEN)] = in_link()
+
+
+def leave() -> None:
+    """Keep the values of controls that gave way to others in the link; last of all, once a page is drawn.
+
+    The browser takes a parameter out of the link as soon as its control is gone, so these values stand under a name
+    of their own there, until the control is back or the link is opened anew.
+    """
+    drawn, before = st.session_state[_own(_DRAWN)], st.session_state.get(_own(_DRAWN_BEFORE), set())
+    kept = st.session_state.setdefault(_own(_HIDDEN), {})
+    kept.update({name: values for name, values in st.session_state[_own(_SEEN)].items() if name in before - drawn})
+    for name in drawn & set(kept):
+        del kept[name]
+    st.session_state[_own(_DRAWN_BEFORE)] = set(drawn)
+    folded = [f"{name}:{value}" for name, values in kept.items() for value in values]
+    if folded and st.query_params.get_all(KEPT) != folded:
+        st.query_params[KEPT] = folded
+    elif KEPT in st.query_params and not folded:
+        del st.query_params[KEPT]
+
+
+def _unfold() -> None:
+    """Give the values that a link kept for controls that are not drawn back to these."""
+    found: dict[str, list[str]] = {}
+    for name, _, value in (text.partition(":") for text in st.query_params.get_all(KEPT)):
+        if name in (*LINKS[_page()].settings, *LINKS[_page()].views) and name not in st.query_params:
+            found.setdefault(name, []).append(value)
+    for name, values in found.items():
+        st.query_params[name] = values
+    if KEPT in st.query_params:
+        del st.query_params[KEPT]
+
+
+def bound(name: str) -> dict[str, Any]:
+    """What makes a control part of the link: its key is its parameter, and the link may lock it.
+
+    Args:
+        name: of the control, one of those that `LINKS` has for the page.
+    """
+    if name not in (*LINKS[_page()].settings, *LINKS[_page()].views):
+        raise LookupError(f"{name} is no control of the page {_page()}: see LINKS")
+    st.session_state.setdefault(_own(_DRAWN), set()).add(name)
+    return {"key": name, "bind": "query-params", "on_change": touch, "disabled": locked(name)}
+
+
+def bound_view(name: str) -> dict[str, Any]:
+    """The same for a part of a page that opens and closes."""
+    return {option: value for option, value in bound(name).items() if option in ("key", "bind")}
+
+
+def locked(name: str) -> bool:
+    """Whether the link fixes a setting at its value; Streamlit then takes no other from the browser."""
+    names = {*guided("lock"), *guided("hide")}
+    all_but = "all" in names and OPEN + name not in names
+    return name in LINKS[_page()].settings and (name in names or all_but)
+
+
+def drawn_settings() -> list[str]:
+    """The settings that the page shows now."""
+    drawn = st.session_state.get(_own(_DRAWN), set())
+    return [name for name in LINKS[_page()].settings if name in drawn]
+
+
+def guided(name: str) -> tuple[str, ...]:
+    """The names that `lock` or `hide` of the link lists."""
+    return tuple(filter(None, (part.strip() for part in guide_text(name).split(","))))
+
+
+def guide_text(name: str) -> str:
+    """A parameter of the guided start that the page was opened with; empty if it has none."""
+    return str(st.session_state.get(_own(_GUIDE), {}).get(name, ""))
+
+
+def _mend_plus() -> None:
+    """Put the plus back into contenders and lanes of a link that was typed by hand, where it arrives as a space.
+
+    Controls take their values from the link as it was when the run began, so the page is run once more.
+    """
+    linked = {name: st.query_params.get_all(name) for name in ("devices", "contenders", "lanes")}
+    broken = {name: values for name, values in linked.items() if any(" " in value for value in values)}
+    for name, values in broken.items():
+        st.query_params[name] = [value.replace(" ", "+") for value in values]
+    if broken:
+        st.rerun()
+
+
+def _keep_guide() -> None:
+    """Remember the guided start of a page, and put it back into a link that lost it on the way."""
+    own = [name for name in GUIDE if name not in LINKS[_page()].settings]
+    found = {name: st.query_params[name] for name in own if st.query_params.get(name)}
+    kept = st.session_state.setdefault(_own(_GUIDE), found)
+    for name in kept:
+        if name not in found:
+            st.query_params[name] = kept[name]
+
+
+def in_link() -> dict[str, list[str]]:
+    """What the link of this page says, without anything that is not of this page."""
+    return {name: st.query_params.get_all(name) for name in _names() if name in st.query_params}
+
+
+def _names() -> Iterator[str]:
+    """Every parameter of this page's link."""
+    of = LINKS[_page()]
+    yield from dict.fromkeys((*of.settings, *of.views, *of.kinds, "shown", KEPT, *GUIDE))
 
 
 def arrived() -> Mapping[str, tuple[str, ...]]:
@@ -90,8 +258,8 @@ def arrived() -> Mapping[str, tuple[str, ...]]:
     """
     key = _own(_ARRIVED)
     if key not in st.session_state:
-        params = st.query_params
-        st.session_state[key] = {name: tuple(params.get_all(name)) for name in _SETTINGS[_page()] if name in params}
+        named = [name for name in LINKS[_page()].settings if name in st.query_params]
+        st.session_state[key] = {name: tuple(st.query_params.get_all(name)) for name in named}
     found: Mapping[str, tuple[str, ...]] = st.session_state[key]
     return found
 
@@ -111,7 +279,7 @@ def view() -> tuple[Kind, str] | None:
 
     A parameter that is not of the form of such a name is as good as none.
     """
-    for kind in _KINDS[_page()]:
+    for kind in LINKS[_page()].kinds:
         text = st.query_params.get(kind)
         if text is not None and _PATTERNS[kind].fullmatch(text):
             return kind, text
@@ -175,27 +343,144 @@ def expected(name: str) -> str | None:
 
 
 def open_unexpected(name: str) -> None:
-    """Note that what a tutorial or a lesson shows is wanted without expecting anything."""
+    """Note, in the link too, that what a tutorial or a lesson shows is wanted without expecting anything."""
+    st.query_params["shown"] = name
     st.session_state.setdefault(_OPENED, set()).add(name)
 
 
 def opened_unexpected(name: str) -> bool:
     """Whether it is."""
-    return name in st.session_state.get(_OPENED, ())
+    return name in st.session_state.get(_OPENED, ()) or st.query_params.get("shown") == name
 
 
-def opened_run() -> str | None:
-    """The run that the Gallery's link opens."""
-    text = st.query_params.get("run")
-    return text if text is not None and _PATTERNS["run"].fullmatch(text) else None
+def keep_report(name: str, rests_on: object, files: Mapping[str, str]) -> None:
+    """Keep the report of a tutorial or a lesson, by the ending of its file, with what it rests on."""
+    st.session_state.setdefault(_REPORTS, {})[name] = (rests_on, files)
 
 
-def open_run(run_id: str | None) -> None:
-    """Put a run into the Gallery's link, or take it out."""
-    if run_id is not None:
-        st.query_params["run"] = run_id
-    elif "run" in st.query_params:
-        del st.query_params["run"]
+def kept_report(name: str, rests_on: object) -> Mapping[str, str]:
+    """The report that was made of just this; empty if none was."""
+    of, files = st.session_state.get(_REPORTS, {}).get(name, (None, {}))
+    return files if of == rests_on else {}
+
+
+def beside() -> list[str]:
+    """The studies, or the run, that the link puts beside the one that is open; none twice."""
+    names = (text for value in st.query_params.get_all(BESIDE) for text in value.split(","))
+    return list(dict.fromkeys(name for name in names if _PATTERNS["study"].fullmatch(name)))
+
+
+def put_beside(names: Sequence[str]) -> None:
+    """Put others beside the one that is open into the link, in place of what is there."""
+    if names:
+        st.query_params[BESIDE] = ",".join(names)
+    elif BESIDE in st.query_params:
+        del st.query_params[BESIDE]
+
+
+def recorded() -> str:
+    """Name of the recorded accelerator that is looked at beside this machine; empty if none is."""
+    return str(st.session_state.get("recorded") or "")
+
+
+def lanes() -> list[str]:
+    """The lanes that are chosen beside plain steps."""
+    return list(st.session_state.get("lanes") or ())
+
+
+def beside_machine() -> dict[str, str]:
+    """The recorded accelerator as a parameter of a link; none if none is looked at."""
+    return {"recorded": recorded()} if recorded() else {}
+
+
+def class_code() -> str:
+    """The join code in the link; empty if there is none."""
+    return st.query_params.get(_CLASS, "")
+
+
+def open_class(code: str) -> None:
+    """Put a join code into the link."""
+    if st.query_params.get(_CLASS) != code:
+        st.query_params[_CLASS] = code
+
+
+def class_link() -> str:
+    """What the link says of who one is in its class; empty if nothing."""
+    return st.query_params.get(_ME, "")
+
+
+def leave_class() -> None:
+    """Take the class and who one is in it out of the link."""
+    for name in (_CLASS, _ME):
+        if name in st.query_params:
+            del st.query_params[name]
+
+
+def join_class(class_id: str, student_id: str, token: str) -> None:
+    """Keep who one is in a class, and the token that proves it, in the session and in one's own link."""
+    st.session_state.setdefault(_CLASSES, {})[class_id] = (student_id, token)
+    st.query_params[_ME] = f"{student_id}.{token}"
+
+
+def joined(class_id: str) -> tuple[str, str]:
+    """Who one is in a class, with the token; both empty where one has not joined it."""
+    found: tuple[str, str] = st.session_state.get(_CLASSES, {}).get(class_id, ("", ""))
+    return found
+
+
+def teach(class_id: str) -> None:
+    """Note that the teacher's code of a class was given."""
+    st.session_state.setdefault(_TEACHES, set()).add(class_id)
+
+
+def teaches(class_id: str) -> bool:
+    """Whether it was, in this session."""
+    return class_id in st.session_state.get(_TEACHES, ())
+
+
+def keep_codes(code: str, secret: str) -> None:
+    """Keep the codes of a class that was just made, to be read off the page once."""
+    st.session_state[_CODES] = (code, secret)
+
+
+def kept_secret(code: str) -> str:
+    """The teacher's code of a class that was made in this session last; empty for any other class."""
+    made: tuple[str, str] = st.session_state.get(_CODES, ("", ""))
+    return made[1] if made[0] == code else ""
+
+
+def announce(sentence: str) -> None:
+    """Keep a sentence that is shown when the page is drawn next."""
+    st.session_state[_ANNOUNCED] = sentence
+
+
+def announced() -> str:
+    """The sentence that was kept; empty the second time."""
+    sentence: str = st.session_state.pop(_ANNOUNCED, "")
+    return sentence
+
+
+def class_member() -> tuple[str, str] | None:
+    """The class that was joined first in this session, and who one is in it."""
+    classes: dict[str, tuple[str, str]] = st.session_state.get(_CLASSES, {})
+    return next(((class_id, student_id) for class_id, (student_id, _) in classes.items()), None)
+
+
+def visitor() -> str:
+    """A name of this session that nobody else knows."""
+    name: str = st.session_state.setdefault(_VISITOR, secrets.token_hex(16))
+    return name
+
+
+def adopt(values: Mapping[str, Any]) -> None:
+    """Put other values into the controls of this page, from a callback; those that the link locks stay."""
+    link = dict(arrived())
+    for name, value in values.items():
+        if not locked(name):
+            st.session_state[name] = value
+            link[name] = (_text(value),)  # so that a control has a stop for it
+    st.session_state[_own(_ARRIVED)] = link
+    touch()
 
 
 def settings(experiment: Experiment) -> dict[str, str | list[str]]:
@@ -225,20 +510,33 @@ def sweep_settings(sweep: Sweep) -> dict[str, str | list[str]]:
 
 def arrive(experiment: Experiment) -> None:
     """Let the Compare page open with an experiment's settings, as if by a link to them."""
-    link = settings(experiment)
-    for name in SETTINGS:
+    start("compare", settings(experiment))
+
+
+def start(page: PageName, link: Mapping[str, str | list[str]]) -> None:
+    """Forget what the session knows of a page, so that it opens as if by a link."""
+    for name in LINKS[page].settings:
         st.session_state.pop(name, None)
-    st.session_state[_own(_ARRIVED, "compare")] = {
-        name: (value,) if isinstance(value, str) else tuple(value) for name, value in link.items()
-    }
-    st.session_state.pop(_own(_TOUCHED, "compare"), None)
-    st.session_state.pop(_own(_VIEW, "compare"), None)
+    for key in (_TOUCHED, _VIEW, _GUIDE, _HIDDEN, _DRAWN_BEFORE):
+        st.session_state.pop(_own(key, page), None)
+    values = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in link.items()}
+    st.session_state[_own(_ARRIVED, page)] = {name: values[name] for name in LINKS[page].settings if name in values}
+
+
+def brief(point: Point) -> dict[str, str]:
+    """A training as parameters of a link, without those that its controls say anyway."""
+    link, usual = point_settings(point), {**point_settings(Point(dataset=point.dataset)), "dataset": Point().dataset}
+    shaped_by = models.family(point.model).axes
+    if point.model != usual["model"]:  # a size of another family may usually be another
+        usual = {name: text for name, text in usual.items() if name not in shaped_by}
+    useless = set(models.AXES) - set(shaped_by)
+    return {name: text for name, text in link.items() if name not in useless and text != usual.get(name)}
 
 
 def address(parameters: Mapping[str, str | list[str]]) -> str:
     """The full address of the page that is open, with parameters."""
     bare = (st.context.url or "").split("?")[0]
-    query = urlencode(parameters, doseq=True)
+    query = urlencode(parameters, doseq=True, safe=READABLE)
     return f"{bare}?{query}" if query else bare
 
 

@@ -13,9 +13,10 @@ from core.answer import breakdown, report, wording
 from core.answer.outcome import BASES, Basis, Crossover, Size
 from core.answer.study import Study
 from core.errors import CrossoverError
+from core.lanes import PLAIN
 from core.results.schema import Trial
 from core.sweep import Sweep, size_of
-from pages.shared import controls
+from pages.shared import state
 from pages.shared.loaders import Located
 from pages.shared.text import plain
 
@@ -37,9 +38,11 @@ BOXES: dict[str, tuple[Box, str]] = {
 
 
 def main(found: Sequence[Study], asked: Sweep | None) -> Study | None:
-    """Of the studies of one sweep, the one of its baseline against its last contender."""
+    """Of the studies of one sweep, the one of its baseline against its last contender, of plain ones if there are."""
     if asked is not None:
-        pair = (str(asked.contenders[0]), str(asked.contenders[-1]))
+        plain_ones = [contender for contender in asked.contenders if contender.lane == PLAIN]
+        contenders = plain_ones if len(plain_ones) > 1 else asked.contenders
+        pair = (str(contenders[0]), str(contenders[-1]))
         found = [study for study in found if (study.baseline, study.challenger) == pair] or found
     return max(found, key=lambda study: len(study.runs), default=None)
 
@@ -50,9 +53,8 @@ def basis() -> Basis:
         "Cost basis",
         list(BASES),
         default="steady",
-        key="basis",
         help=BASIS_HELP,
-        **controls.BOUND,
+        **state.bound("basis"),
     )
     return chosen or "steady"
 
@@ -69,7 +71,7 @@ def chart(located: Located) -> None:
     alt = f"Time against {report.axis_title(located.answer.axis)} for {names}"
     st.vega_lite_chart(located.chart, width="stretch", height="content", alt=alt)
     if any(entry.obstacle for entry in located.evidence):
-        st.caption("Crosses at the bottom are sizes without times; the table says why.")
+        st.caption("Crosses at the bottom are sizes that cannot be compared; the table says why.")
 
 
 def speedups(located: Located) -> None:
@@ -89,7 +91,7 @@ def sizes(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:
         hide_index=True,
         height="content" if len(rows) <= MOST_LINES else 35 * MOST_LINES,
         column_config={
-            _title(answer): st.column_config.NumberColumn(format="localized"),
+            size_title(answer): st.column_config.NumberColumn(format="localized"),
             "Verdict": st.column_config.TextColumn(width="large"),
         },
         alt="The verdict at each size",
@@ -120,7 +122,7 @@ def in_short(answer: Crossover) -> str:
 
 def _line(size: Size, answer: Crossover, names: tuple[str, str], threads: tuple[int, int] | None) -> dict[str, Any]:
     line: dict[str, Any] = {
-        _title(answer): size.size if size.size % 1 else int(size.size),
+        size_title(answer): size.size if size.size % 1 else int(size.size),
         f"Time, {names[0]}": _time(size.baseline_s),
         f"Time, {names[1]}": _time(size.challenger_s),
         "Speedup": units.ratio(size.speedup) if size.speedup is not None else "",
@@ -146,7 +148,8 @@ def _interval(size: Size) -> str:
     return f"{units.ratio(size.low)} to {units.ratio(size.high)}" if known and size.low and size.high else ""
 
 
-def _title(answer: Crossover) -> str:
+def size_title(answer: Crossover) -> str:
+    """The heading of a column of sizes."""
     return report.axis_title(answer.axis).capitalize()
 
 

@@ -10,7 +10,7 @@ from core.errors import CrossoverError
 from core.jobs.job import Job
 from core.progress import Progress
 from core.sweep import Sweep
-from pages.shared import live, loaders, study_view, sweep_settings
+from pages.shared import accelerators, live, loaders, study_view, sweep_settings
 from pages.shared.text import plain
 
 SHOWN_NOTES = 5
@@ -72,8 +72,12 @@ def _progress(asked: Sweep, progress: Progress) -> None:
 
 def _so_far(job: Job, asked: Sweep) -> None:
     """The answer that the rows give by now."""
+    axis = asked.axes[0].name
     try:
-        found = study_view.main(loaders.studies(loaders.job_rows(job), asked.axes[0].name), asked)
+        rows = loaders.job_rows(job)
+        found = study_view.main(loaders.studies(rows, axis), asked)
+        if met := accelerators.meetings(rows, axis, loaders.machine()):
+            accelerators.draw_so_far(met[0])
         if found is None:
             return
         located = loaders.located(found, "steady")

@@ -12,11 +12,12 @@ from typing import Any
 import streamlit as st
 
 from core import experiment, models, units
+from core.answer import accelerators as recordings
 from core.errors import CrossoverError, InvalidValue
-from core.experiment import Contender
+from core.experiment import Contender, Point
 from core.jobs.machine import Machine
 from core.sweep import ADAPTIVE_PAIRS, GRID_PAIRS, LIMITS, OTHER_AXES, SHAPED_BY, SIZE_AXES, Axis, Sweep
-from pages.shared import controls, loaders, settings, state
+from pages.shared import accelerators, controls, lane_controls, loaders, settings, state
 
 STOPS: dict[str, tuple[float, ...]] = {
     "hidden_size": controls.LADDERS["hidden_size"],
@@ -108,6 +109,7 @@ class Varied:
         ends: lowest and highest value of the first.
         values: of each of the others.
         adaptive: whether to choose among the values of the range.
+        sizes: of the first, in place of a range; none where there is one.
     """
 
     axis: str
@@ -115,6 +117,7 @@ class Varied:
     ends: tuple[float, float]
     values: tuple[tuple[float, ...], ...]
     adaptive: bool
+    sizes: tuple[float, ...] = ()
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -124,7 +127,11 @@ class Varied:
             InvalidValue: a range or a value is not possible.
         """
         others = zip(self.also, self.values, strict=True)
-        first = Axis.between(self.axis, *self.ends, adaptive=self.adaptive)
+        first = (
+            Axis(name=self.axis, values=self.sizes)
+            if self.sizes
+            else Axis.between(self.axis, *self.ends, adaptive=self.adaptive)
+        )
         return (first, *(Axis(name=name, values=values) for name, values in others))
 
 
@@ -135,15 +142,15 @@ def panel(machine: Machine | None, answer: Callable[[Question], None]) -> Questi
         machine: this machine; None while it is not known, and then nothing can be asked yet.
         answer: draws what can be done with the question, beside the devices.
     """
-    along, over, beside = st.columns([1, 2, 1], gap="medium")
-    data, model, training, devices = st.columns(4, gap="medium")
+    along, over, beside = st.columns([1, 2, 1.3], gap="medium")
+    data, model, training, devices = st.columns([1, 1, 1, 1.3], gap="medium")
     with data:
         dataset = controls.dataset()
     with model:
         family = controls.family()
     with along:
         axis = _axis(family)
-    with st.expander("More settings"):
+    with st.expander("More settings", **state.bound_view("more")):
         route, feeding, limits = st.columns([2, 1, 1], gap="medium")
     with route:
         fields = controls.data_path()
@@ -160,27 +167,36 @@ def panel(machine: Machine | None, answer: Callable[[Question], None]) -> Questi
         fields |= {**controls.feeding(fields["data_path"], taken), **controls.seed()}
     with limits:
         bounds = _limits()
-    with over:
-        varied = _varied(axis, also, dataset=dataset.name, family=family, samples=fields.get("samples", 0))
+    with route:
+        lanes = lane_controls.choose(machine, batch_size=int(fields.get("batch_size", 0)), model=family.name)
+    wanted = _wanted(fields, family, axis)
     with devices:
-        chosen = _devices(machine) if machine else _unknown_devices()
-        question = _ask(fields, varied, chosen, bounds, machine)
+        accelerator = accelerators.choose(machine, wanted, axis)
+    with over:
+        sizes = accelerators.sizes(accelerator, wanted, axis)
+        varied = _varied(axis, also, sizes, dataset=dataset.name, family=family, samples=fields.get("samples", 0))
+    with devices:
+        chosen = lane_controls.applied(_devices(machine), lanes, machine) if machine else _unknown_devices()
+        question = _ask(fields, varied, chosen, bounds, machine, lane_controls.too_many(chosen, lanes))
         answer(question)
+    accelerators.listing(machine, wanted, axis)
     return question
 
 
 def offered(machine: Machine) -> tuple[Contender, ...]:
     """What this machine can measure, the baseline first."""
-    accelerators = tuple(Contender(device=info.device) for info in machine.devices if info.kind != "cpu")
-    if accelerators:
-        return (Contender(), settings.ONE_THREAD, *accelerators)
+    others = tuple(Contender(device=info.device) for info in machine.devices if info.kind != "cpu")
+    if others:
+        return (Contender(), settings.ONE_THREAD, *others)
     return (settings.ONE_THREAD, Contender(threads=machine.environment.cores_usable), Contender())
 
 
 def usual(machine: Machine) -> tuple[Contender, ...]:
     """What is measured unless asked otherwise: the CPU with the first accelerator, or one thread with all of them."""
-    accelerators = [contender for contender in offered(machine) if not contender.on_host]
-    return (Contender(), accelerators[0]) if accelerators else tuple(dict.fromkeys(offered(machine)[:2]))
+    others = [contender for contender in offered(machine) if not contender.on_host]
+    if not others and state.recorded():
+        return (Contender(),)
+    return (Contender(), others[0]) if others else tuple(dict.fromkeys(offered(machine)[:2]))
 
 
 def facts(sweep: Sweep) -> None:
@@ -216,7 +232,7 @@ def _size_axes(family: models.Family) -> list[str]:
 
 def _axis(family: models.Family) -> str:
     options = _size_axes(family)
-    chosen: str = st.selectbox("Along", options, key="axis", help=AXIS_HELP, **controls.BOUND)
+    chosen: str = st.selectbox("Along", options, help=AXIS_HELP, **state.bound("axis"))
     return chosen
 
 
@@ -229,23 +245,34 @@ def _also(axis: str, family: models.Family, path: str) -> tuple[str, ...]:
     chosen = st.multiselect(
         "Vary also",
         others,
-        key="also",
         max_selections=MOST_ALSO,
         placeholder="nothing else",
         help=ALSO_HELP,
-        **controls.BOUND,
+        **state.bound("also"),
     )
     return tuple(sorted(chosen, key=others.index))
 
 
-def _varied(axis: str, also: Sequence[str], *, dataset: str, family: models.Family, samples: int) -> Varied:
+def _wanted(fields: Mapping[str, Any], family: models.Family, axis: str) -> Mapping[str, object] | None:
+    """The training as recordings of any size along an axis are looked for; None where the settings make none."""
+    varied = SHAPED_BY[family.name] if axis == "parameters" else axis
+    usual = {"samples": 0} if axis == "samples" else {varied: experiment.RANGES[varied][0]}
+    try:
+        return recordings.asked(Point(**{**fields, **{name: int(value) for name, value in usual.items()}}))
+    except InvalidValue:
+        return None
+
+
+def _varied(
+    axis: str, also: Sequence[str], sizes: Sequence[float], *, dataset: str, family: models.Family, samples: int
+) -> Varied:
     def stops(name: str) -> list[float]:
         return _stops(name, dataset=dataset, family=family, samples=samples)
 
-    ends = _range(axis, stops(axis))
+    ends = (sizes[0], sizes[-1]) if sizes else _range(axis, stops(axis))
     values = tuple(_values(name, stops(name)) for name in also)
-    adaptive = not also and st.toggle("Adaptive search", True, key="adaptive", help=ADAPTIVE_HELP, **controls.BOUND)
-    return Varied(axis=axis, also=tuple(also), ends=ends, values=values, adaptive=adaptive)
+    adaptive = not (also or sizes) and st.toggle("Adaptive search", True, help=ADAPTIVE_HELP, **state.bound("adaptive"))
+    return Varied(axis=axis, also=tuple(also), ends=ends, values=values, adaptive=adaptive, sizes=tuple(sizes))
 
 
 def _stops(axis: str, *, dataset: str, family: models.Family, samples: int) -> list[float]:
@@ -266,7 +293,7 @@ def _range(axis: str, stops: list[float]) -> tuple[float, float]:
     stops = sorted({*stops, *linked})
     low, high = (min(stops, key=lambda stop: abs(stop - end)) for end in USUAL_RANGE[axis])
     label = f"{SIZE_AXES[axis].capitalize()} from … to"
-    chosen = st.select_slider(label, stops, value=(low, high), key=key, **controls.BOUND)
+    chosen = st.select_slider(label, stops, value=(low, high), **state.bound(key))
     return chosen[0], chosen[1]
 
 
@@ -275,7 +302,7 @@ def _values(axis: str, stops: list[float]) -> tuple[float, ...]:
     stops = sorted({*stops, *_linked_numbers(key)})
     usual = [value for value in USUAL_VALUES[axis] if value in stops] or stops[:1]
     label = f"{(SIZE_AXES | OTHER_AXES)[axis].capitalize()}, each of"
-    return tuple(sorted(st.multiselect(label, stops, default=usual, key=key, **controls.BOUND)))
+    return tuple(sorted(st.multiselect(label, stops, default=usual, **state.bound(key))))
 
 
 def _limits() -> dict[str, float]:
@@ -296,9 +323,10 @@ def _limits() -> dict[str, float]:
 def _devices(machine: Machine) -> list[str]:
     chosen = controls.contenders("contenders", offered(machine), usual(machine), machine)
     if len(machine.devices) == 1:
-        st.caption(ALONE)
+        if not state.recorded():
+            st.caption(ALONE)
         return chosen
-    fair = st.toggle("Fair CPU: also against one thread", True, key="fair", help=FAIR_HELP, **controls.BOUND)
+    fair = st.toggle("Fair CPU: also against one thread", True, help=FAIR_HELP, **state.bound("fair"))
     if not fair or str(Contender()) not in chosen or str(settings.ONE_THREAD) in chosen or len(chosen) < 2:
         return chosen
     return [chosen[0], str(settings.ONE_THREAD), *chosen[1:]]
@@ -315,11 +343,12 @@ def _ask(
     chosen: Sequence[str],
     bounds: Mapping[str, float],
     machine: Machine | None,
+    fault: str,
 ) -> Question:
-    fault = "" if state.touched() else link_fault(machine)
+    fault = ("" if state.touched() else link_fault(machine)) or fault
     try:
         asked = loaders.sweep(fields, varied.axes, tuple(chosen), varied.adaptive, bounds)
-        if machine and len(asked.contenders) < 2:
+        if machine and len(asked.contenders) < 2 and not state.recorded():
             raise InvalidValue("contenders", ", ".join(chosen), "two different devices at least, to be compared")
     except CrossoverError as error:
         return Question(fault=fault or str(error))
@@ -337,6 +366,7 @@ def link_fault(machine: Machine | None) -> str:
             if name in link:
                 _check_limit(name, field, link[name][-1])
         asked = tuple(Contender.parse(text) for text in link.get("contenders", ()))
+        lane_controls.check(link)
     except InvalidValue as error:
         return str(error)
     return controls.missing(asked, machine, field="contenders")

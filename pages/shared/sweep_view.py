@@ -15,33 +15,59 @@ from core.answer.outcome import BASES, Basis, Size
 from core.answer.study import Study
 from core.errors import CrossoverError, InvalidValue
 from core.experiment import Contender, Point
+from core.jobs.machine import Machine
 from core.results.schema import Trial
 from core.sweep import Axis, Sweep, size_of
-from pages.shared import loaders, result, state, study_view, sweep_settings
+from pages.shared import accelerators, downloads, loaders, remedies, state, study_view, sweep_settings
 from pages.shared.text import date, plain
 
 
-def draw(rows: Sequence[Trial], asked: Sweep) -> None:
-    """Draw the rows of a sweep."""
+def draw(rows: Sequence[Trial], asked: Sweep, machine: Machine | None = None) -> None:
+    """Draw the rows of a sweep, and the chosen recorded accelerator beside them."""
     found = loaders.studies(rows, asked.axes[0].name)
     chosen = _choice(found, asked)
     basis: Basis = "steady"
-    if chosen is None:
-        st.warning("No point was measured on two devices, so there is nothing to compare yet.")
-    else:
+    if chosen is not None:
         basis = _study(chosen, [other for other in found if _beside(other, chosen, asked)])
+        remedies.best_lanes(chosen, rows, found, basis)
+    _two_machines(rows, asked.axes[0].name, machine, basis=basis if chosen else None)
     if len(asked.axes) > 1:
         _grid(rows, asked, found, chosen, basis)
     _take_along(rows, asked, {**state.sweep_settings(asked), "sweep": asked.id}, name=asked.id)
 
 
-def draw_study(of: Study) -> None:
-    """Draw a study of the store."""
+def draw_study(of: Study, machine: Machine | None = None) -> None:
+    """Draw a study of the store, and the chosen recorded accelerator beside it."""
     rows = [row for run in of.runs for row in run]
-    together = {run[0].run_id for run in of.runs}
-    others = [other for other in loaders.recorded() if other.challenger == of.challenger and other.axis == of.axis]
-    _study(of, [other for other in others if {run[0].run_id for run in other.runs} == together])
+    together = (of.challenger, of.axis, {run[0].run_id for run in of.runs})
+    lines = [line for line in loaders.study_lines() if (line.challenger, line.axis, set(line.run_ids)) == together]
+    others = [other for line in lines if (other := loaders.study(line.id))]
+    basis = _study(of, others)
+    everybody = loaders.rows(run_ids=[row.run_id for row in rows])
+    remedies.best_lanes(of, everybody, loaders.studies(everybody, of.axis), basis)
+    _two_machines(rows, of.axis, machine, basis=basis)
     _take_along(rows, asked_by(of), {"study": of.id}, name=of.id)
+
+
+def _two_machines(rows: Sequence[Trial], axis: str, machine: Machine | None, *, basis: Basis | None) -> None:
+    """What rows say together with the chosen recorded accelerator; without one, that there is nothing to compare.
+
+    Args:
+        rows: measured along the axis.
+        axis: what is varied.
+        machine: this machine.
+        basis: cost basis of the study that is drawn above; None if there is none.
+    """
+    met = accelerators.meetings(rows, axis, machine)
+    if met and basis is not None:
+        st.divider()
+        st.subheader("Beside a recorded accelerator")
+    if met:
+        accelerators.draw_meetings(met, basis)
+    elif why := accelerators.missing(rows, axis, machine):
+        st.info(plain(why))
+    elif basis is None:
+        st.warning("No point was measured on two devices, so there is nothing to compare yet.")
 
 
 def asked_by(of: Study) -> Sweep | None:
@@ -91,7 +117,7 @@ def _choice(found: Sequence[Study], asked: Sweep) -> Study | None:
         return usual
     names = {_slice(study, asked): study for study in found}
     options = sorted(names, key=lambda name: names[name] is not usual)
-    return names[st.selectbox("Shown", options, key="slice", bind="query-params")]
+    return names[st.selectbox("Shown", options, **state.bound("slice"))]
 
 
 def _slice(of: Study, asked: Sweep) -> str:
@@ -225,17 +251,17 @@ def _take_along(rows: Sequence[Trial], asked: Sweep | None, link: dict[str, str 
     """Rows to download, the command that repeats the sweep, and the link."""
     st.subheader("Take it along")
     if rows:
-        result.downloads(rows, name=f"crossover-{name}")
+        downloads.rows(rows, name=f"crossover-{name}")
     if asked is None:
         st.caption("These settings are not offered by this version, so it cannot repeat the sweep.")
     else:
         st.caption("Repeat it on any machine, without the app:")
         st.code(command(asked), language="bash", wrap_lines=True)
     st.caption("Link to this result:")
-    st.code(state.address(link), language=None, wrap_lines=True)
+    st.code(state.address({**link, **state.beside_machine()}), language=None, wrap_lines=True)
 
 
-def whole(rows: Sequence[Trial], asked: Sweep, action: Callable[[], None]) -> None:
+def whole(rows: Sequence[Trial], asked: Sweep, action: Callable[[], None], machine: Machine | None = None) -> None:
     """Draw what was asked, a place for what can be done about it, and the answer."""
     if not rows:
         st.caption("No point of this sweep has rows yet.")
@@ -245,7 +271,7 @@ def whole(rows: Sequence[Trial], asked: Sweep, action: Callable[[], None]) -> No
         heading(rows, asked)
     with place:
         action()
-    draw(rows, asked)
+    draw(rows, asked, machine)
 
 
 def heading(rows: Sequence[Trial], asked: Sweep | None) -> None:

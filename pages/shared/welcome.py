@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core.jobs.machine import Machine
+from pages.shared import state
 from pages.shared.text import plain
 
 WELCOME = """
@@ -17,6 +18,10 @@ answered at once from the store.
 WITHOUT_ACCELERATOR = (
     "So Compare sets one CPU thread against all of them. With an accelerator, it would train on the CPU and on that."
 )
+RECORDED = (
+    "So Compare trains on the CPU here, and sets what the accelerator that you chose did elsewhere beside it: two "
+    "machines."
+)
 
 
 def draw(machine: Machine | None) -> None:
@@ -24,4 +29,5 @@ def draw(machine: Machine | None) -> None:
     st.subheader("How this works")
     st.markdown(WELCOME)
     if machine and len(machine.devices) == 1:
-        st.info(f"**No accelerator is seen here.** {plain(machine.hint)}\n\n{WITHOUT_ACCELERATOR}")
+        instead = RECORDED if state.recorded() else WITHOUT_ACCELERATOR
+        st.info(f"**No accelerator is seen here.** {plain(machine.hint)}\n\n{instead}")

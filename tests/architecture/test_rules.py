@@ -85,3 +85,15 @@ def test_ci_runs_the_readmes_test_command():
     command = [line for line in (ROOT / "README.md").read_text().splitlines() if line.endswith("-m tests")]
     assert len(command) == 1
     assert "grep -m 1 -- '-m tests$' README.md" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_nothing_is_queued_or_ended_by_a_page_but_through_its_permit():
+    chokepoint = ROOT / "pages" / "shared" / "permits.py"
+    forbidden = {"submit", "request_stop", "kill", "stop", "claim"}
+    for path in (ROOT / "pages").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())) if path != chokepoint else ():
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            owner = ast.unparse(node.func.value)
+            ours = owner in ("permits", "learning_tasks") or (owner == "st" and node.func.attr == "stop")
+            assert ours or node.func.attr not in forbidden, f"{path}: {ast.unparse(node)}"

@@ -229,5 +229,7 @@ def test_the_report_can_be_taken_in_both_forms(world, open_page):
     world.has(CPU, GPU)
     kept(world)
     app = expected(open_page(PAGE, tutorial="signal"))
+    assert not app.get("download_button")
+    checked(next(button for button in app.button if button.label == "Make the report").click().run())
     labels = [found.proto.label for found in app.get("download_button")]
     assert labels == ["Report as HTML", "Report as Markdown"]

@@ -35,6 +35,7 @@ START_UP_COLOURS: dict[str, str] = {
     "device": "#99DDFF",
     "model": "#BBCC33",
     "data": PART_COLOURS["transfer"],
+    "compiling": "#DDDDDD",
     "first step": "#FFAABB",
 }
 """Parts of a whole are filled in light colours (Paul Tol's "light" scheme), so that no part looks like a device."""
@@ -48,6 +49,9 @@ PALEST, TINT = "#F5F5F5", 0.6
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 6], [10, 4], [1, 4], [12, 3, 3, 3])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
 """By the place of the contender in its experiment; as many as an experiment can have."""
+
+RECORDED = "diamond"
+"""Shape of what was recorded on another machine."""
 
 HEIGHT = 260
 BAR_HEIGHT = 44

@@ -176,6 +176,7 @@ def startup(trials: Sequence[Trial]) -> Spec:
                     trial.startup_device_s,
                     trial.startup_build_s,
                     trial.startup_transfer_s,
+                    trial.startup_compile_s or None,  # nothing is compiled in an eager lane
                     trial.startup_first_step_s,
                 ),
                 strict=True,

@@ -58,13 +58,16 @@ CLOSE, UNDECIDED = "too close", "not decided"
 """What stands in place of a winner."""
 
 
-def crossover(answer: Crossover, pairs: Sequence[Evidence], *, kinds: tuple[str, str] | None = None) -> Spec:
+def crossover(
+    answer: Crossover, pairs: Sequence[Evidence], *, kinds: tuple[str, str] | None = None, recorded: bool = False
+) -> Spec:
     """Time against size of both devices: every reading, medians, their noise, and where the faster one changes.
 
     Args:
         answer: what was found.
         pairs: the readings behind it.
         kinds: device kinds of baseline and challenger; without them a device is taken for what its name says.
+        recorded: whether the challenger was recorded on another machine; its marks are then hollow diamonds.
     """
     shown = [entry for entry in pairs if 0 < entry.size < math.inf]
     readings, of = _readings(answer, shown)
@@ -83,7 +86,9 @@ def crossover(answer: Crossover, pairs: Sequence[Evidence], *, kinds: tuple[str,
     }
     layers = [
         *_zone_layers(x, zones),
-        *_curve_layers(answer, kinds, x, y, bottom=_bottom(sizes), pointed=len(shown) <= MOST_MARKED),
+        *_curve_layers(
+            answer, kinds, x, y, bottom=_bottom(sizes), pointed=len(shown) <= MOST_MARKED, recorded=recorded
+        ),
     ]
     layers += _crossing_layers(x, crossings, sizes) + _obstacle_layers(x, obstacles)
     chart = alt.layer(*layers).resolve_axis(x="independent")
@@ -230,7 +235,14 @@ def _zone_fill(names: Sequence[str]) -> alt.Fill:
 
 
 def _curve_layers(
-    answer: Crossover, kinds: tuple[str, str] | None, x: Any, y: dict[str, Any], *, bottom: alt.Axis, pointed: bool
+    answer: Crossover,
+    kinds: tuple[str, str] | None,
+    x: Any,
+    y: dict[str, Any],
+    *,
+    bottom: alt.Axis,
+    pointed: bool,
+    recorded: bool,
 ) -> list[alt.Chart]:
     """Noise, readings, median lines and median points; the first has the axis that all stand on."""
     names = [answer.baseline, answer.challenger]
@@ -240,7 +252,8 @@ def _curve_layers(
         legend=legend,
         scale=alt.Scale(domain=names, range=look.colours(look.kinds_of((names[0], names[1]), kinds))),
     )
-    shape = alt.Shape("device:N", scale=alt.Scale(domain=names, range=list(look.SHAPES[:2])), legend=legend)
+    shapes = [look.SHAPES[0], look.RECORDED if recorded else look.SHAPES[1]]
+    shape = alt.Shape("device:N", scale=alt.Scale(domain=names, range=shapes), legend=legend)
     dash = alt.StrokeDash(
         "device:N",
         scale=alt.Scale(domain=names, range=list(look.DASHES[:2])),
@@ -269,9 +282,14 @@ def _curve_layers(
         ),
         medians.mark_line(strokeWidth=2).encode(**at, strokeDash=dash),
     ]
-    return (
-        [*layers, medians.mark_point(filled=True, size=55, opacity=1).encode(**at, shape=shape)] if pointed else layers
-    )
+    if not pointed:
+        return layers
+    points = medians.mark_point(filled=True, size=55, opacity=1).encode(**at, shape=shape)
+    if not recorded:
+        return [*layers, points]
+    ours, theirs = (f"datum.layer == 'median' && datum.device {sign} {json.dumps(names[1])}" for sign in ("!=", "=="))
+    hollow = base.mark_point(filled=False, size=90, strokeWidth=2, opacity=1).encode(**at, shape=shape)
+    return [*layers, points.transform_filter(ours), hollow.transform_filter(theirs)]
 
 
 def _crossing_layers(x: Any, crossings: Sequence[Row], sizes: Sequence[float]) -> list[alt.Chart]:
@@ -394,7 +412,7 @@ def _verdict_layers(
                 look.tooltip("size", AXES.get(answer.axis, answer.axis), "~r"),
                 look.tooltip("figure", "speedup"),
                 look.tooltip("interval", f"{units.share(answer.level)} interval"),
-                look.tooltip("readings", "pairs", ",d"),
+                look.tooltip("readings", "pairs or readings", ",d"),
                 look.tooltip("verdict", "verdict"),
             ],
         )

@@ -1,0 +1,159 @@
+"""The frame of every page: what its link says on top, and the button that makes such a link.
+
+A teacher's link can say what to do (`text`), begin with the settings of a tutorial (`preset`, at a `scale`), lead back
+to a lesson (`lesson`), fix settings (`lock`) and put them out of sight (`hide`). What a link says is shown as plain
+text and never as Markdown or HTML. A lock is a help for a class, not a permission: who may measure is decided
+elsewhere.
+"""
+
+import streamlit as st
+
+from core.errors import InvalidValue
+from core.experiment import Contender, Experiment
+from core.presets import LIMITS, PRESETS, SCALES, Preset, Scale, checked_scale, preset
+from core.sweep import Sweep
+from pages.shared import navigation, state
+from pages.shared.text import plain
+
+MOST_LETTERS = 500
+"""Letters of an instruction; the rest is left out."""
+
+STARTED: dict[state.PageName, str] = {
+    "compare": navigation.COMPARE,
+    "crossover": navigation.CROSSOVER,
+    "tutorials": navigation.TUTORIALS,
+}
+"""Pages that a preset can start."""
+
+NO_PRESET = "as set on this page"
+
+OPEN_HELP = "Every other setting is shown and cannot be changed."
+
+READABLE = """<style>
+[data-testid="stSliderThumbValue"],
+button[data-variant="segmented_control"][data-selected] { color: inherit !important; }
+</style>"""
+"""White on the accent and the accent on a dark page cannot both have enough contrast, so it colours no small text."""
+
+Link = dict[str, str | list[str]]
+
+
+def around(page: st.Page) -> None:
+    """Run a page, below what its link says and the button that shares it."""
+    st.html(READABLE)
+    name = next((name for name in state.LINKS if name == (page.url_path or "compare")), None)
+    if name is None:
+        page.run()
+        return
+    _begin(name)
+    state.enter(name)
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
+        said, share = st.container(width="stretch"), st.container(width="content")
+    with said:
+        _say(name)
+    page.run()
+    with share:
+        _share(name)
+    state.leave()
+
+
+def started(page: state.PageName, of: Preset, scale: Scale) -> Link:
+    """The settings of a preset as parameters of a page's link; the devices are left to the page."""
+    if page == "tutorials":
+        return {"tutorial": of.name, "scale": scale}
+    point, axes, limits = of.at(scale), of.axes_at(scale), LIMITS[scale]
+    training: Link = {**state.brief(point)}
+    if page == "compare":
+        asked = Experiment(point=point, contenders=(Contender(),), budget_s=limits.budget_s)
+        return {**training, "budget_s": state.settings(asked)["budget_s"]}
+    if not axes:
+        return training
+    sweep = Sweep(
+        point=point,
+        axes=axes,
+        contenders=(Contender(), Contender(threads=1)),
+        budget_s=limits.sweep_budget_s,
+        point_budget_s=limits.point_budget_s,
+    )
+    varied = {axis.name for axis in axes}
+    return {
+        name: value
+        for name, value in state.sweep_settings(sweep).items()
+        if name not in ("contenders", "fair")
+        and (name not in state.POINT_FIELDS or name in training)
+        and name not in varied
+    }
+
+
+def _begin(page: state.PageName) -> None:
+    """Turn a preset of the link into the settings that it stands for; what else the link says stays and goes before."""
+    if page not in STARTED or "preset" not in st.query_params:
+        return
+    said = {name: st.query_params.get_all(name) for name in st.query_params if name not in ("preset", "scale")}
+    try:
+        link = started(page, preset(st.query_params["preset"]), checked_scale(st.query_params.get("scale", "class")))
+    except InvalidValue as error:
+        st.error(plain(str(error)))
+        return
+    state.start(page, {**link, **said})
+    st.switch_page(STARTED[page], query_params={**link, **said})
+
+
+def _say(page: state.PageName) -> None:
+    """Draw the instruction of the link, its way back to a lesson, and what of it is not known here."""
+    text = state.guide_text("text")
+    if text:
+        shown = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
+        st.info(f"**Whoever shared this link says:** {plain(shown)}", icon=":material/school:")
+    lesson = state.guide_text("lesson")
+    if lesson in state.LESSON_NAMES:
+        label = "Back to the lesson"
+        st.page_link(navigation.LESSONS, label=label, icon=":material/lightbulb:", query_params={"lesson": lesson})
+    elif lesson:
+        _complain("lesson", lesson, state.LESSON_NAMES)
+    known = state.LINKS[page].settings
+    for parameter in ("lock", "hide"):
+        for name in state.guided(parameter):
+            if name.removeprefix(state.OPEN) not in ("all", *known):
+                _complain(parameter, name, ("all", *known) if parameter == "lock" else known)
+    _put_away(page)
+
+
+def _complain(parameter: str, name: str, allowed: tuple[str, ...]) -> None:
+    st.warning(plain(str(InvalidValue(parameter, name, f"one of {', '.join(allowed)}"))))
+
+
+def _put_away(page: state.PageName) -> None:
+    """Take hidden controls out of sight; they are drawn all the same, so their values hold and stay in the link."""
+    names = [name for name in state.LINKS[page].settings if name in state.guided("hide")]
+    if names:
+        st.html(f"<style>{', '.join(f'.st-key-{name}' for name in names)} {{ display: none; }}</style>")
+
+
+@st.fragment
+def _share(page: state.PageName) -> None:
+    """The link to what the page shows, and the making of one for a class."""
+    shared = st.popover("Share", type="tertiary", icon=":material/link:", key="share", on_change="rerun")
+    if not shared.open:
+        return
+    with shared:
+        st.markdown("**Link to this view**")
+        st.code(state.address(state.in_link()), language=None, wrap_lines=True)
+        if st.toggle("Make a link for a class", key="share_class"):
+            st.code(state.address(_for_class(page)), language=None, wrap_lines=True)
+
+
+def _for_class(page: state.PageName) -> Link:
+    """The link that a teacher puts together."""
+    text = st.text_area("What to do, in your words", key="share_text", max_chars=MOST_LETTERS)
+    link: Link = {**state.in_link()}
+    settings = state.drawn_settings()
+    if page in STARTED:
+        chosen = st.selectbox("Settings", [NO_PRESET, *PRESETS], key="share_preset")
+        if chosen in PRESETS:
+            scale = st.segmented_control("Scale", list(SCALES), default="class", key="share_scale", required=True)
+            link = {"preset": chosen, **({"scale": scale} if scale != "class" else {})}
+    if settings and st.toggle("Fix the settings", key="share_lock"):
+        left = st.multiselect("Settings that stay open", settings, key="share_open", help=OPEN_HELP)
+        link["lock"] = ",".join(["all", *(state.OPEN + name for name in left)])
+    return link | ({"text": text} if text else {})

@@ -1,0 +1,148 @@
+"""A link opened in a fresh browser restores every control, hidden control and chart of every page."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests import rows
+from tests.browser import views
+from tests.browser.views import link, ready
+
+pytestmark = pytest.mark.browser
+
+POINT = (
+    "samples=12345&batch_size=77&epochs=7&learning_rate=0.03&data_path=loader&loader_workers=2&shuffle=false&seed=42"
+)
+SIZES = {"mlp": "&hidden_size=100&depth=3", "doubling-mlp": "&model=doubling-mlp&depth=5"}
+LIMITS = "&sweep_budget_s=90&point_budget_s=7&pairs=5"
+LINKS = {
+    "compare": [
+        f"/?dataset=signal&{POINT}{SIZES['mlp']}&devices=cpu&lanes=compiled10&lanes=fused&budget_s=25&more=true",
+        f"/?dataset=signal&{POINT}{SIZES['doubling-mlp']}&budget_s=25",
+        f"/?dataset=fashion-mnist&{POINT}&model=cnn&width=3",
+        f"/?run={rows.RUN_ID}&epochs=3",
+    ],
+    "crossover": [
+        f"/crossover?dataset=signal&{POINT}&axis=depth&depth_range=3&depth_range=7&adaptive=false&hidden_size=100"
+        f"&contenders=cpu%401&contenders=cpu&contenders=cpu%401%2Bcompiled{LIMITS}&more=true",
+        f"/crossover?dataset=signal&{POINT}&axis=hidden_size&hidden_size_range=10&hidden_size_range=1000&depth=3"
+        "&also=batch_size&batch_size_values=16&batch_size_values=100",
+        "/crossover?dataset=disc&axis=parameters&parameters_range=500&parameters_range=20000",
+        "/crossover?dataset=fashion-mnist&model=cnn&axis=width&width_range=2&width_range=5&also=learning_rate"
+        "&learning_rate_values=0.02&learning_rate_values=0.2",
+        "/crossover?dataset=signal&axis=depth&also=samples&also=hidden_size&samples_values=200&samples_values=500"
+        "&hidden_size_values=32&hidden_size_values=64",
+        "/crossover?axis=hidden_size&data_path=loader&also=depth&also=loader_workers&depth_values=3&depth_values=5"
+        "&loader_workers_values=1&loader_workers_values=4",
+        "/crossover?axis=batch_size&also=parameters&parameters_values=2000&parameters_values=5000",
+        "/crossover?dataset=fashion-mnist&model=cnn&width=3",
+        "/crossover?dataset=fashion-mnist&model=cnn&axis=batch_size&also=width&width_values=2&width_values=3",
+        "/crossover?dataset=signal&axis=samples&samples_range=200&samples_range=5000",
+        "/crossover?axis=batch_size&batch_size_range=8&batch_size_range=512&study={study}&basis=cold_start",
+    ],
+    "devices": ["/devices"],
+    "tutorials": [
+        "/tutorials?tutorial=signal&scale=full&predict_signal=at+no+hidden+size",
+        "/tutorials?tutorial=fashion-cnn&devices=cpu&devices=cpu%401&shown=fashion-cnn",
+        "/tutorials?tutorial=mnist-linear&predict_mnist-linear=slower",
+        "/tutorials?predict_disc=at+no+depth",
+    ],
+    "lessons": [
+        "/lessons?predict_clock=too+little",
+        "/lessons?lesson=moving&predict_moving=neither&devices=cpu",
+        "/lessons?lesson=loader&data=mnist&shown=loader",
+        "/lessons?lesson=learning&seeds=10&margin=2.0&predict_learning=it+depends+on+the+seed",
+        "/lessons?lesson=small&predict_small=about+as+long",
+    ],
+    "gallery": [
+        "/gallery?filters=true&in_dataset=digits&in_model=mlp&in_kind=cuda&in_source=measured+here",
+        "/gallery?view=Trials&in_dataset=signal&trials_page=2",
+        "/gallery?view=Machines",
+        f"/gallery?run={rows.RUN_ID}",
+        "/gallery?study={study}&basis=cold_start&size=256",
+    ],
+}
+NOT_HERE = {"slice", "fair", "recorded", "recorded_sizes", "studies_page", "in_machine", "in_device", "in_protocol"}
+NOT_HERE |= {"in_trust", "in_outcome", "beside"}
+"""Controls of a machine with an accelerator, or of results not stored here; tests of the pages have them."""
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_what_a_page_shows_comes_up_the_same_in_a_fresh_browser(visit, server, name):
+    study = views.fill(server)
+    seen = set()
+    for path in LINKS[name]:
+        first = ready(visit(path.format(study=study)))
+        asked, drawn = link(first), views.controls(first)
+        assert set(drawn) <= views.names(name) | views.TABLES
+        other = ready(visit(first.url.removeprefix(server.url)))
+        assert views.controls(other) == drawn, path
+        assert views.pictures(other) == views.pictures(first), path
+        assert link(other) == asked, path
+        seen |= set(asked) | set(drawn)
+    assert views.names(name) <= seen | NOT_HERE
+
+
+def choose(page, key, option):
+    """Another option of a select box, by its keys."""
+    box = page.locator(f".st-key-{key}").get_by_role("combobox")
+    box.click()
+    box.fill(option)
+    box.press("Enter")
+
+
+def test_a_control_that_gave_way_to_another_model_stays_in_the_link(visit, server):
+    page = ready(visit("/?hidden_size=512&depth=4"))
+    choose(page, "model", "linear")
+    expect(page.locator(".st-key-hidden_size")).to_have_count(0)
+    ready(page)
+    expect(page).to_have_url(re.compile("kept=depth"))
+    assert link(page) == {"model": ["linear"], "kept": ["hidden_size:512", "depth:4"]}
+    other = ready(visit(page.url.removeprefix(server.url)))
+    assert link(other) == {"model": ["linear"], "hidden_size": ["512"], "depth": ["4"]}
+    for back in (page, other):
+        choose(back, "model", "mlp")
+        slider = back.locator(".st-key-hidden_size").get_by_role("slider")
+        expect(slider).to_have_attribute("aria-valuetext", "512")
+        expect(back.locator(".st-key-depth").get_by_role("slider")).to_have_attribute("aria-valuetext", "4")
+        assert link(ready(back)) == {"hidden_size": ["512"], "depth": ["4"]}
+
+
+def test_a_default_is_left_out_of_the_link_again(visit):
+    page = ready(visit("/"))
+    slider = page.locator(".st-key-depth").get_by_role("slider")
+    slider.press("ArrowRight")
+    expect(page).to_have_url(re.compile("depth=3"))
+    ready(page)
+    slider.press("ArrowLeft")
+    expect(page).not_to_have_url(re.compile("depth"))
+
+
+def test_a_locked_control_cannot_be_moved_and_hidden_ones_are_out_of_sight(visit, server):
+    page = ready(visit("/?depth=4&epochs=7&lock=depth&hide=epochs,seed&text=Set+the+*hidden*+size"))
+    expect(page.get_by_text("Set the *hidden* size")).to_be_visible()
+    expect(page.locator(".st-key-depth").get_by_role("slider")).to_be_disabled()
+    expect(page.locator(".st-key-epochs")).to_be_hidden()
+    assert link(page)["epochs"] == ["7"]
+
+
+def test_the_share_button_gives_the_link_and_makes_one_for_a_class(visit, server):
+    page = ready(visit("/?depth=4"))
+    page.locator(".st-key-hidden_size").get_by_role("slider").press("ArrowRight")
+    expect(page).to_have_url(re.compile("hidden_size=256"))
+    ready(page)
+    page.get_by_role("button", name="Share").click()
+    shared = page.get_by_test_id("stPopoverBody")
+    expect(shared.get_by_test_id("stCode")).to_contain_text("hidden_size=256&depth=4")
+    shared.get_by_text("Make a link for a class").click()
+    shared.get_by_label("What to do, in your words").fill("Find where it turns")
+    shared.get_by_label("What to do, in your words").press("Control+Enter")
+    shared.get_by_text("Fix the settings").click()
+    code = shared.get_by_test_id("stCode").last
+    expect(code).to_contain_text("lock=all")
+    expect(code).to_contain_text("text=Find")
+    other = ready(visit(code.inner_text().strip().removeprefix(server.url)))
+    expect(other.get_by_text("Find where it turns")).to_be_visible()
+    expect(other.locator(".st-key-depth").get_by_role("slider")).to_have_attribute("aria-valuetext", "4")
+    expect(other.locator(".st-key-depth").get_by_role("slider")).to_be_disabled()

@@ -1,0 +1,117 @@
+"""What a page shows, as data: every control by its key, folded parts, charts, tables and headings."""
+
+import dataclasses
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import expect
+
+from core.results import exhibits as exhibit_files
+from pages.shared import state
+from tests import exhibited, rows
+from tests.browser.conftest import settled
+from tests.browser.test_crossover import stored
+from tests.unit.answer.test_tutorial import measured
+
+CONTROLS = """
+() => {
+    const shown = {};
+    const kinds = 'input, textarea, [role=slider], [role=radio], [role=switch], [data-tag], summary';
+    for (const box of document.querySelectorAll('[class*="st-key-"]')) {
+        const name = [...box.classList].find(word => word.startsWith('st-key-')).slice('st-key-'.length);
+        const said = [];
+        for (const part of box.querySelectorAll(kinds)) {
+            if (part.closest('[class*="st-key-"]') !== box && part.tagName !== 'SUMMARY') continue;
+            if (part.closest('template')) continue;
+            if (part.tagName === 'SUMMARY') {
+                if (part.closest('[class*="st-key-"]') === box) said.push(part.parentElement.open);
+            } else if (part.type === 'checkbox' || part.type === 'radio') said.push([part.value, part.checked]);
+            else if (part.getAttribute('role') === 'radio') said.push([part.innerText, part.ariaChecked]);
+            else if (part.getAttribute('role') === 'slider') said.push(part.ariaValueText || part.ariaValueNow);
+            else said.push(part.value ?? part.innerText);
+        }
+        if (said.length) shown[name] = said;
+    }
+    return shown;
+}
+"""
+
+PICTURES = """
+() => {
+    const all = (selector) => [...document.querySelectorAll(selector)];
+    const marks = (chart) => [...chart.querySelectorAll('path, text')].map(
+        mark => (mark.getAttribute('d') || mark.textContent) + (mark.getAttribute('fill') || ''));
+    return {
+        headings: all('h1, h2, h3, h4').map(heading => heading.innerText),
+        charts: all('[data-testid=stVegaLiteChart]').map(
+            chart => chart.checkVisibility() ? [chart.ariaLabel, marks(chart)] : 'folded'),
+        tables: all('[data-testid=stDataFrame], [data-testid=stTable]').map(table => table.ariaLabel),
+    };
+}
+"""
+
+NOT_IN_LINKS = ("student", "answer_", "timings_", "import_", "share")
+"""Beginnings of the keys of what is nobody else's business or no view: names, answers, own files, making a link."""
+
+TABLES = {"studies", "gallery_rows", "learn_run", "stop"}
+"""Keys of what has no state of its own to restore: tables whose selection is another parameter, and buttons."""
+
+SHOWN = {
+    "compare": "/",
+    "compare-run": f"/?run={rows.RUN_ID}",
+    "crossover": "/crossover",
+    "crossover-study": "/crossover?axis=depth&more=true&study={study}",
+    "devices": "/devices",
+    "tutorials": "/tutorials?tutorial=signal&predict_signal=at+no+hidden+size",
+    "lessons": "/lessons?lesson=clock&predict_clock=too+little",
+    "class": "/class",
+    "gallery": "/gallery",
+    "gallery-run": f"/gallery?run={rows.RUN_ID}",
+    "guided": "/?preset=signal&lock=all,-hidden_size&text=Set+the+hidden+size,+then+press+Run.",
+}
+"""What every page looks like in daily use, by name."""
+
+ELSEWHERE = "beefbeefbeef"
+
+
+def fill(server):
+    """Give a server something to show on every page; the id of its study."""
+    study = stored(server)
+    for row in rows.run():
+        server.store.add(row)
+    for row in measured("signal", machine_id=ELSEWHERE):  # as runs of their own
+        server.store.add(dataclasses.replace(row, run_id=f"e{row.run_id[1:]}", trial_id=f"e{row.trial_id[1:]}"))
+    exhibit_files.add(server.store.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id=ELSEWHERE))
+    return study
+
+
+KNOWN = ".st-key-devices, .st-key-contenders, .st-key-view, h3:has-text('Measuring process'), "
+KNOWN += ".stForm:has-text('Join code')"
+"""What a page shows only once it knows the machine, or what is stored."""
+
+
+def ready(page):
+    """The page once everything is drawn that it is going to show by itself."""
+    expect(page.locator(KNOWN).first).to_be_attached()
+    expect(page.locator("[data-testid=stVegaLiteChart]:not(:has(svg.marks, canvas.marks)):visible")).to_have_count(0)
+    return settled(page)
+
+
+def controls(page):
+    """By key, what each control that is drawn stands at."""
+    return {name: said for name, said in page.evaluate(CONTROLS).items() if not name.startswith(NOT_IN_LINKS)}
+
+
+def pictures(page):
+    """Headings, charts with their marks, and tables."""
+    return page.evaluate(PICTURES)
+
+
+def link(page):
+    """The parameters of the address."""
+    return parse_qs(urlsplit(page.url).query)
+
+
+def names(page_name):
+    """Every control of a page's link."""
+    of = state.LINKS[page_name]
+    return {*of.settings, *of.views}
