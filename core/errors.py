@@ -29,6 +29,10 @@ class DeviceUnavailable(CrossoverError):
     """A device was asked for that PyTorch does not see on this machine."""
 
 
+class LaneUnavailable(CrossoverError):
+    """A device cannot run a lane that was asked for; nothing was run."""
+
+
 class DatasetUnavailable(CrossoverError):
     """The files of a data set are not here and could not be downloaded."""
 
@@ -47,6 +51,10 @@ class StoreError(CrossoverError):
 
 class ForeignFile(StoreError):
     """One file is torn, hostile or not ours; it is named and skipped, the rest loads."""
+
+
+class NotAllowed(CrossoverError):
+    """The host does not let this visitor do this."""
 
 
 class JobError(CrossoverError):

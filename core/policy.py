@@ -63,12 +63,14 @@ class RunBudget:
         parameters: of the largest network.
         epochs: of the longest training.
         points: of a sweep.
+        compiled: whether lanes that compile first may run; compiling takes minutes, which no budget counts.
     """
 
     seconds: float = 2 * RANGES["budget_s"][1]
     parameters: int = LARGEST
     epochs: int = int(RANGES["epochs"][1])
     points: int = MAX_POINTS
+    compiled: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,6 +194,8 @@ class Policy:
         ):
             if value > limit:
                 raise NotAllowed(_too_much(what, value, limit))
+        if not self.run.compiled and any(contender.execution == "compiled" for contender in asked.contenders):
+            raise NotAllowed("Compiled lanes cannot be run on this host; the others can.")
 
     def check_open(self) -> None:
         """Find out whether anything may be run here.

@@ -120,6 +120,7 @@ def _device(contender: str) -> dict[str, Any]:
         "device_name": names[kind],
         "device_memory_bytes": 16 * 2**30,
         "device_driver": "" if asked.on_host else "driver 580.10, CUDA 13.0",
+        **asked.lane.columns,
         "threads": asked.threads or 4,
         "threads_tried": tried,
         "threads_tried_step_s": tuple(1e-3 / count**0.5 for count in tried),

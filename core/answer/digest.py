@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core import units
-from core.answer import breakdown, parity, summary
+from core.answer import best, breakdown, parity, remedies, summary
 from core.answer.summary import Speedup
 from core.errors import CrossoverError
 from core.results.schema import Trial
@@ -22,8 +22,9 @@ def document(trials: Sequence[Trial], *, from_store: bool) -> dict[str, Any]:
         from_store: whether they were measured earlier.
 
     Returns:
-        `run_id`, `measured_at`, `from_store`, `trials` (one object a contender) and `comparisons` (one object for
-        each other contender against the first).
+        `run_id`, `measured_at`, `from_store`, `trials` (one object a contender), `comparisons` (one object for each
+        other contender against the first), and where there are lanes `remedies` (one object a device) and
+        `best_against_best`.
     """
     first = trials[0]
     return {
@@ -35,6 +36,7 @@ def document(trials: Sequence[Trial], *, from_store: bool) -> dict[str, Any]:
         "flops_per_step": first.flops_per_step,
         "trials": [_trial(trial) for trial in trials],
         "comparisons": [_comparison(first, other) for other in trials[1:]],
+        **_lanes(trials),
     }
 
 
@@ -44,6 +46,7 @@ def text(trials: Sequence[Trial]) -> str:
     lines += [_contender_line(trial) for trial in trials]
     for other in trials[1:]:
         lines += ["", *_comparison_lines(trials[0], other)]
+    lines += [line for told in _lane_lines(trials) for line in ("", *told)]
     reports = [f"{trial.contender}, test items:\n{report}" for trial in trials if (report := _report(trial))]
     return "\n".join([*lines, "", *reports]).rstrip() + "\n"
 
@@ -78,6 +81,29 @@ def _comparison_lines(baseline: Trial, challenger: Trial) -> list[str]:
     except CrossoverError as error:
         return [str(error)]
     return [*lines, agreement.sentence] if agreement else lines
+
+
+def _lane_lines(trials: Sequence[Trial]) -> list[list[str]]:
+    """What lanes did, a sentence each, device by device."""
+    try:
+        duel = best.duel(trials)
+        told = [remedies.sentences(found) for found in remedies.remedies(trials)]
+    except CrossoverError as error:
+        return [[str(error)]]
+    return [*told, [duel.sentence]] if duel else told
+
+
+def _lanes(trials: Sequence[Trial]) -> dict[str, Any]:
+    try:
+        found, duel = remedies.remedies(trials), best.duel(trials)
+    except CrossoverError as error:
+        return {"remedies": [], "refused": str(error)}
+    if not found:
+        return {}
+    return {
+        "remedies": [dataclasses.asdict(one) for one in found],
+        "best_against_best": dataclasses.asdict(duel) if duel else None,
+    }
 
 
 def _report(trial: Trial) -> str:

@@ -8,7 +8,7 @@ timed becomes evidence for `core.answer.crossover`; nothing here estimates, read
 import dataclasses
 import hashlib
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from core import models
@@ -89,6 +89,18 @@ def studies(trials: Sequence[Trial], *, axis: str | None = None, least: int = 2)
     return sorted(found, key=lambda study: (len(study.runs), study.newest, study.id), reverse=True)
 
 
+def named(study_id: str, trials: Sequence[Trial], axis: str) -> Study:
+    """The study of a name that rows are known to hold, from all its rows.
+
+    Raises:
+        NotComparable: they hold none of that name.
+    """
+    for found in studies(trials, axis=axis, least=1):
+        if found.id == study_id:
+            return found
+    raise NotComparable(f"The rows of the study {study_id} are not there any more, or are others now.")
+
+
 def evidence(study: Study, basis: Basis) -> list[Evidence]:
     """What a study timed at each size, on one cost basis: seconds a step, of pairs of blocks.
 
@@ -119,6 +131,28 @@ def between(
     return list(known.values())
 
 
+def settings(axis: str) -> tuple[str, ...]:
+    """Columns in which the runs of a study along an axis agree, on both devices."""
+    return tuple(name for name in SETTINGS if name not in FOLLOWS.get(axis, frozenset()) | {axis})
+
+
+def identity(pair: tuple[Trial, Trial], axis: str) -> str:
+    """Name of the study along an axis that two rows of a run belong to; lists of a row do not matter."""
+    shared = [getattr(pair[0], name) for name in settings(axis)]
+    known = (*shared, *(getattr(trial, name) for trial in pair for name in DEVICE))
+    return hashlib.sha256(repr((axis, known)).encode()).hexdigest()[:12]
+
+
+def name(trial: Trial, threads: Set[int]) -> str:
+    """A contender of a study for people; with its threads only if they were the same at every size.
+
+    Args:
+        trial: any row of the contender.
+        threads: of all its rows.
+    """
+    return summary.label(trial) if len(threads) == 1 else f"{trial.contender} ({trial.device_name}, best threads)"
+
+
 def crossover(study: Study, basis: Basis = "steady") -> Crossover:
     """The answer of a study.
 
@@ -147,26 +181,17 @@ def _along(pairs: Iterable[tuple[Trial, Trial]], axis: str) -> Iterable[Study]:
     groups: dict[str, dict[float, tuple[Trial, Trial]]] = {}
     for pair in sorted(pairs, key=lambda pair: pair[0].started_at):
         if getattr(pair[0], axis):
-            groups.setdefault(_id(pair, axis), {})[size_of(pair[0], axis)] = pair
+            groups.setdefault(identity(pair, axis), {})[size_of(pair[0], axis)] = pair
     for name, runs in groups.items():
         ordered = tuple(runs[size] for size in sorted(runs))
         baseline, challenger = ordered[0]
         yield Study(id=name, axis=axis, baseline=baseline.contender, challenger=challenger.contender, runs=ordered)
 
 
-def _id(pair: tuple[Trial, Trial], axis: str) -> str:
-    return hashlib.sha256(repr((axis, _settings(pair, axis))).encode()).hexdigest()[:12]
-
-
-def _settings(pair: tuple[Trial, Trial], axis: str) -> tuple[object, ...]:
-    shared = [getattr(pair[0], name) for name in SETTINGS if name not in _varying(axis)]
-    return (*shared, *(getattr(trial, name) for trial in pair for name in DEVICE))
-
-
 def _require_one_study(study: Study) -> None:
     first, *others = study.runs
     for pair in others:
-        summary.require_equal(first[0], pair[0], (name for name in SETTINGS if name not in _varying(study.axis)))
+        summary.require_equal(first[0], pair[0], settings(study.axis))
         for before, after in zip(first, pair, strict=True):
             summary.require_equal(before, after, DEVICE)
     for baseline, challenger in study.runs:
@@ -177,14 +202,10 @@ def _require_one_study(study: Study) -> None:
         )
 
 
-def _varying(axis: str) -> frozenset[str]:
-    return FOLLOWS.get(axis, frozenset()) | {axis}
-
-
 def _evidence(baseline: Trial, challenger: Trial, axis: str, basis: Basis) -> Evidence:
     size = size_of(baseline, axis)
     obstacle = summary.obstacle(baseline, challenger)
-    carried = [_once_s(trial, basis) for trial in (baseline, challenger)]
+    carried = [once_s(trial, basis) for trial in (baseline, challenger)]
     if not obstacle and None in carried:
         obstacle = "what is paid once was not measured"
     base, other = summary.paired_steps(baseline, challenger)
@@ -199,7 +220,7 @@ def _evidence(baseline: Trial, challenger: Trial, axis: str, basis: Basis) -> Ev
     )
 
 
-def _once_s(trial: Trial, basis: Basis) -> float | None:
+def once_s(trial: Trial, basis: Basis) -> float | None:
     """Seconds that a training pays once, on a cost basis; None if they were not measured."""
     if basis == "steady":
         return 0.0
@@ -209,6 +230,4 @@ def _once_s(trial: Trial, basis: Basis) -> float | None:
 
 
 def _name(study: Study, trial: Trial) -> str:
-    """The contender for people; with its threads only if they were the same at every size."""
-    threads = {row.threads for pair in study.runs for row in pair if row.contender == trial.contender}
-    return summary.label(trial) if len(threads) == 1 else f"{trial.contender} ({trial.device_name}, best threads)"
+    return name(trial, {row.threads for pair in study.runs for row in pair if row.contender == trial.contender})

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core import catalog, models
 from core.answer import crossover as estimator
@@ -13,9 +13,11 @@ from core.answer.study import Study
 from core.commands import FAILED, OK, USAGE, arguments, output
 from core.errors import InvalidValue, StoreError
 from core.experiment import Contender
-from core.results.schema import Trial
 from core.results.store import Store
 from core.sweep import SIZE_AXES
+
+if TYPE_CHECKING:
+    from core.answer.overview import StudyLine
 
 NARROWED_BY = ("dataset", "model", "machine", "study")
 """Options that choose among the studies of a store."""
@@ -53,16 +55,13 @@ def crossover(options: argparse.Namespace) -> int:
         return _of_file(options, devices)
     axis = _size_axis(options.axis)
     store = Store(options.store)
-    contents = store.read()
-    for entry in contents.skipped:
-        output.say(f"{entry.name} was skipped: {entry.reason}.")
-    found = _found(_filtered(store.trials(), options), axis, devices, options.study)
+    found = _found(store, options, axis, devices)
     if not found:
         output.say(f"{options.store} holds no two sizes that differ in nothing else{_asked(options)}.")
         return FAILED
     if len(found) > 1:
-        return _several(found)
-    answer = study.crossover(found[0], options.basis or "steady")
+        return _several(store, found)
+    answer = study.crossover(_whole(store, found[0]), options.basis or "steady")
     if options.json:
         output.show_json(report.document(answer) | {"study": found[0].id})
     else:
@@ -111,32 +110,36 @@ def _size_axis(name: str | None) -> str | None:
     return axis
 
 
-def _filtered(trials: Sequence[Trial], options: argparse.Namespace) -> list[Trial]:
-    return [
-        trial
-        for trial in trials
-        if options.dataset in (None, trial.dataset)
-        and options.model in (None, trial.model)
-        and trial.machine_id.startswith(options.machine or "")
-    ]
-
-
 def _found(
-    trials: Sequence[Trial], axis: str | None, devices: tuple[str, str] | None, study_id: str | None
-) -> list[Study]:
-    """The studies that are asked for."""
-    found = [entry for entry in study.studies(trials, axis=axis) if entry.id.startswith(study_id or "")]
-    if devices is None:
-        return found
-    wanted = {str(Contender.parse(name)) for name in devices}
-    return [entry for entry in found if {entry.baseline, entry.challenger} == wanted]
+    store: Store, options: argparse.Namespace, axis: str | None, devices: tuple[str, str] | None
+) -> "list[StudyLine]":
+    """The studies that are asked for; files that could not be read are named."""
+    from core.answer import overview  # with pandas, which no other command needs
+
+    held = overview.whole([(store, "measured here")])
+    for entry in held.skipped:
+        output.say(f"{entry.name} was skipped: {entry.reason}.")
+    frame = held.frame
+    frame = frame[frame["machine_id"].astype(str).str.startswith(options.machine or "")]
+    for name in ("dataset", "model"):
+        if (wanted := getattr(options, name)) is not None:
+            frame = frame[frame[name] == wanted]
+    found = overview.studies(frame.reset_index(drop=True), axis=axis)
+    found = [line for line in found if line.id.startswith(options.study or "")]
+    wanted = {str(Contender.parse(name)) for name in devices} if devices else None
+    return [line for line in found if wanted in (None, {line.baseline, line.challenger})]
 
 
-def _several(found: Sequence[Study]) -> int:
+def _whole(store: Store, line: "StudyLine") -> Study:
+    """A study with its rows."""
+    return study.named(line.id, store.trials(trial_id=line.trial_ids), line.axis)
+
+
+def _several(store: Store, found: "Sequence[StudyLine]") -> int:
     narrow = "--study, --axis, --devices, --dataset, --model or --machine"
     output.say(f"{len(found)} studies are stored; choose one of them with {narrow}:")
     for entry in found[:SHOWN]:
-        output.say(report.study_line(entry))
+        output.say(report.study_line(_whole(store, entry)))
     if len(found) > SHOWN:
         output.say(f"and {len(found) - SHOWN} more")
     return USAGE

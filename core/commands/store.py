@@ -1,4 +1,4 @@
-"""`store`: check, import or export a folder of results."""
+"""`store`: check, compact, import or export a folder of results."""
 
 import argparse
 import dataclasses
@@ -7,21 +7,25 @@ from typing import Any
 
 from core.commands import FAILED, OK, arguments, output
 from core.errors import InvalidValue, StoreError
-from core.results import exchange
+from core.results import compaction, exchange
 from core.results.store import Store
+
+MANY_FILES = 1_000
+"""Files from which on it is worth while to merge them."""
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser's commands."""
-    parser = commands.add_parser("store", help="check, import or export a folder of results")
+    parser = commands.add_parser("store", help="check, compact, import or export a folder of results")
     actions = parser.add_subparsers(required=True, metavar="action")
     for name, command, what in (
         ("check", check, "read every file and name those that are skipped"),
+        ("compact", compact, "merge the small files into few large ones, which are read faster"),
         ("import", import_file, "add the rows of a parquet file from another machine"),
         ("export", export, "write all rows into one .parquet or .csv file"),
     ):
         action = actions.add_parser(name, help=what)
-        if name != "check":
+        if name in ("import", "export"):
             action.add_argument("file", type=Path)
         arguments.add_store(action)
         arguments.add_json(action)
@@ -30,16 +34,32 @@ def add(commands: Any) -> None:
 
 def check(options: argparse.Namespace) -> int:
     """Print how many rows can be read, and the name of every file that cannot."""
-    contents = Store(options.store).read()
-    skipped = [dataclasses.asdict(entry) for entry in contents.skipped]
+    found = Store(options.store).check()
     if options.json:
-        output.show_json({"rows": contents.table.num_rows, "skipped": skipped, "newer": list(contents.newer)})
+        output.show_json(dataclasses.asdict(found))
     else:
         newer = "was written by a newer version; the columns known here were read"
-        lines = [f"{contents.table.num_rows} rows in {options.store}"]
-        lines += [f"skipped {entry.name}: {entry.reason}" for entry in contents.skipped]
-        output.show("\n".join([*lines, *(f"{name} {newer}" for name in contents.newer)]))
-    return FAILED if skipped else OK
+        lines = [f"{found.rows} rows in {options.store}"]
+        lines += [f"skipped {entry.name}: {entry.reason}" for entry in found.skipped]
+        lines += [f"{name} {newer}" for name in found.newer]
+        if found.files >= MANY_FILES:
+            lines.append(f"They are in {found.files:,} files, which are read faster after: store compact")
+        output.show("\n".join(lines))
+    return FAILED if found.skipped else OK
+
+
+def compact(options: argparse.Namespace) -> int:
+    """Merge small files; name those that were left as they are."""
+    done = compaction.compact(options.store)
+    if options.json:
+        output.show_json(dataclasses.asdict(done))
+    else:
+        output.show(f"{done.merged:,} files with {done.rows:,} rows merged into {done.parts:,}")
+        if done.copies:
+            output.show(f"{done.copies:,} rows were there twice and are there once now")
+    for entry in done.left:
+        output.say(f"{entry.name} was left as it is: {entry.reason}")
+    return OK
 
 
 def import_file(options: argparse.Namespace) -> int:

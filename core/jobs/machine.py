@@ -47,9 +47,7 @@ class Machine:
     def here(self) -> Here:
         """What would measure on it now, to look for what it measured before."""
         facts = self.environment
-        return Here(
-            machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=self.device_names
-        )
+        return Here(machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=self.device_names)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a file; whether it is live is for the reader to find out."""

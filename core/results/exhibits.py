@@ -5,15 +5,14 @@ named and skipped. Nothing is ever deleted here.
 """
 
 import json
-import os
-import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
 from core.demonstration import Demonstration
 from core.errors import InvalidValue, StoreError
 from core.exhibits import Exhibit
-from core.results.store import Skipped
+from core.results import whole
+from core.results.derived import Skipped
 
 FOLDER = "exhibits"
 """Name of the folder inside a store's."""
@@ -37,18 +36,10 @@ def add(store: Path, exhibit: Exhibit) -> Path:
     """
     folder = store / FOLDER
     target = folder / f"{_stamp(exhibit)}-{exhibit.kind}-{exhibit.id}.json"
-    temporary = folder / f".{exhibit.id}-{uuid.uuid4().hex}.tmp"
     text = json.dumps(exhibit.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        whole.write(target, lambda file: file.write(text.encode()))
     except OSError as error:
         raise StoreError(f"The store {store} cannot be written: {error.strerror or error}.") from error
     return target

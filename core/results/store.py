@@ -1,32 +1,29 @@
-"""The store: a folder of parquet files, one atomic file a trial, read by many and written by many at once.
+"""The store: a folder of parquet files, read by many and written by many at once.
 
-A file is written under a temporary name, flushed to disk and renamed, so that a reader sees all of it or nothing.
-Files that are torn, foreign or hostile are named and skipped; those of a newer version are read as far as they are
-known. Nothing here rewrites or deletes a row, and nothing computes a statistic.
+A row is written into a file of its own, under a temporary name, flushed to disk and renamed, so that a reader sees all
+of it or nothing; `core.results.compaction` merges such files. Files that are torn, foreign or hostile are named and
+skipped; those of a newer version are read as far as they are known. Nothing here rewrites or deletes a row, and nothing
+computes a statistic.
 """
 
 import contextlib
-import datetime
-import errno
-import os
 import re
 import shutil
-import threading
 import uuid
-from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from core.errors import ForeignFile, StoreError
-from core.experiment import EVERY_EPOCH, Experiment
-from core.results.reading import MAX_FILE_BYTES, read_file
-from core.results.schema import SCHEMA, SCHEMA_VERSION, Trial, from_table, to_table
+from core.errors import StoreError
+from core.experiment import Experiment
+from core.results import lookup, parts
+from core.results.answers import Here, completeness, newest_answers
+from core.results.derived import FILE, SUFFIX, Derived, Skipped
+from core.results.reading import read_file, read_piece
+from core.results.schema import SCHEMA, Trial, from_table, to_table
 
 PROJECT = Path(__file__).parents[2]
 RESULTS = PROJECT / "data" / "results"
@@ -34,32 +31,14 @@ RESULTS = PROJECT / "data" / "results"
 GALLERY = PROJECT / "data" / "gallery"
 """What ships with the project; never written by the app."""
 
-SUFFIX = ".parquet"
-
 FREE_BYTES = 50 * 2**20
 """Free space below which nothing is measured; a row takes some ten kilobytes, a checkpoint more."""
 
-CUT_OFF = ("stopped", "interrupted")
-"""Outcomes of trials that can be continued under the same name."""
+RANKED_BY = ("trial_id", "outcome", "steps")
+"""Columns by which rows of the same name are told from each other."""
 
 NAME_LENGTH = 100
 """Characters of a file's name that a row may choose; file systems take 255 bytes, the rest of the name is ours."""
-
-CACHED_FILES = 20_000
-"""Files never change, so what was read once need not be read again."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Skipped:
-    """A file that was not read.
-
-    Attributes:
-        name: of the file.
-        reason: in words.
-    """
-
-    name: str
-    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +52,23 @@ class Contents:
     """
 
     table: pa.Table
+    skipped: tuple[Skipped, ...] = ()
+    newer: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What a store was found to hold.
+
+    Attributes:
+        rows: that can be read, no trial twice.
+        files: that hold them.
+        skipped: files that were not read.
+        newer: files of a newer version, read as far as their columns are known here.
+    """
+
+    rows: int
+    files: int
     skipped: tuple[Skipped, ...] = ()
     newer: tuple[str, ...] = ()
 
@@ -115,173 +111,108 @@ class Store:
         Raises:
             StoreError: it cannot be written; nothing is left behind.
         """
-        table, name = to_table([trial]), _file_name(trial)
-        target, temporary = self.folder / f"{name}{SUFFIX}", self.folder / f".{name}.tmp"
+        return self.add_all(to_table([trial]))
+
+    def add_all(self, table: pa.Table) -> Path:
+        """Write rows into one file, all of them or none; returns the file.
+
+        Args:
+            table: one row or more, of `SCHEMA`.
+
+        Raises:
+            StoreError: it cannot be written; nothing is left behind.
+        """
+        target = self.folder / f"{_file_name(from_table(table.slice(0, 1))[0])}{SUFFIX}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
-                # statistics of a single value are that value again, three times
-                pq.write_table(table, file, compression="zstd", write_page_checksum=True, write_statistics=False)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(target)
-            _flush_folder(self.folder)
+            parts.write(target, table)
         except OSError as error:
-            for path in (temporary, target):
-                with contextlib.suppress(OSError):
-                    path.unlink()
+            with contextlib.suppress(OSError):
+                target.unlink()
             raise StoreError(f"The store {self.folder} cannot be written: {error.strerror or error}.") from error
         return target
 
-    def read(self) -> Contents:
-        """Every row that can be read, and the name of every file that cannot.
+    def read(self, columns: Collection[str] = tuple(SCHEMA.names)) -> Contents:
+        """Every row that can be read, and the name of every file that cannot. All of it is in memory at once.
+
+        Args:
+            columns: those that are decoded, checked and returned.
 
         Raises:
             StoreError: the folder itself cannot be read.
         """
-        tables, skipped, newer = [SCHEMA.empty_table()], [], []
-        for file in self._files():
-            try:
-                version, table = _cached(file)
-            except FileNotFoundError:  # compacted or removed since the folder was listed
-                continue
-            except ForeignFile as error:
-                skipped.append(Skipped(name=file.name, reason=str(error)))
-                continue
-            except OSError as error:
-                skipped.append(Skipped(name=file.name, reason=f"it cannot be read: {error.strerror or error}"))
-                continue
-            tables.append(table)
-            if version > SCHEMA_VERSION:
-                newer.append(file.name)
-        return Contents(table=each_once(pa.concat_tables(tables)), skipped=tuple(skipped), newer=tuple(newer))
+        names = [name for name in SCHEMA.names if name in {*columns, *RANKED_BY}]
+        found = Derived(self.folder, lambda file: _decoded(file, names), SCHEMA.empty_table().select(names)).now()
+        table = each_once(found.table.drop_columns([FILE]))
+        wanted = table.select([name for name in names if name in columns])
+        return Contents(table=wanted, skipped=found.skipped, newer=found.newer)
+
+    def check(self) -> Checked:
+        """Read every file as `read` does, and keep nothing but what is wrong and how many rows there are.
+
+        Raises:
+            StoreError: the folder itself cannot be read.
+        """
+        names = ["trial_id"]
+        found = Derived(self.folder, lambda file: _checked(file, names), SCHEMA.empty_table().select(names)).now()
+        rows = pc.count_distinct(found.table["trial_id"]).as_py()
+        return Checked(rows=rows, files=len(found.files), skipped=found.skipped, newer=found.newer)
 
     def trials(
-        self, *, run_id: str | Collection[str] | None = None, experiment_id: str | Collection[str] | None = None
+        self,
+        *,
+        run_id: str | Collection[str] | None = None,
+        experiment_id: str | Collection[str] | None = None,
+        trial_id: str | Collection[str] | None = None,
+        machine_id: str | Collection[str] | None = None,
     ) -> list[Trial]:
-        """Rows of one or several runs or experiments, or all, in the order of run and contender."""
-        table = self.read().table
-        for column, wanted in (("run_id", run_id), ("experiment_id", experiment_id)):
-            if wanted is not None:
-                names = [wanted] if isinstance(wanted, str) else list(wanted)
-                table = table.filter(pc.is_in(table[column], value_set=pa.array(names, pa.string())))
+        """Rows of one or several runs, experiments, trials or machines, or all, in the order of run and contender."""
+        table = self.rows(run_id=run_id, experiment_id=experiment_id, trial_id=trial_id, machine_id=machine_id)
         return from_table(table.sort_by([("started_at", "ascending"), ("trial_id", "ascending")]))
 
-    def find(
+    def rows(
         self,
-        experiment: Experiment,
         *,
-        machine_id: str,
-        torch_version: str,
-        device_names: Mapping[str, str] = MappingProxyType({}),
-    ) -> list[Trial]:
-        """The newest run measured here, on this machine, that answers the experiment; empty if none does.
+        run_id: str | Collection[str] | None = None,
+        experiment_id: str | Collection[str] | None = None,
+        trial_id: str | Collection[str] | None = None,
+        machine_id: str | Collection[str] | None = None,
+    ) -> pa.Table:
+        """The same rows as a table of `SCHEMA`, in any order; as a table they take a tenth of the room.
 
-        Which runs answer, and what the arguments mean, is said in `newest_answers`.
+        With a name, only the row groups that have such rows are read.
+
+        Raises:
+            StoreError: the folder itself cannot be read.
+        """
+        names = (run_id, experiment_id, trial_id, machine_id)
+        given = dict(zip(("run_id", "experiment_id", "trial_id", "machine_id"), names, strict=True))
+        wanted = {column: _names(of) for column, of in given.items() if of is not None}
+        table = each_once(lookup.rows(self.folder, wanted)) if wanted else self.read().table
+        for column, of in wanted.items():
+            table = table.filter(pc.is_in(table[column], pa.array(of, pa.string())))
+        return table
+
+    def answers(self, experiments: Collection[Experiment], here: Here, *, since: str = "") -> dict[str, list[Trial]]:
+        """For each experiment the newest run measured here that answers it, by `newest_answers`."""
+        names = [experiment.id for experiment in experiments]
+        return newest_answers(
+            self.trials(experiment_id=names, machine_id=here.machine_id), experiments, here, since=since
+        )
+
+    def find(self, experiment: Experiment, here: Here) -> list[Trial]:
+        """The newest run measured here that answers one experiment; empty if none does.
 
         Returns:
             One row a contender, in the experiment's order.
         """
-        found = newest_answers(
-            self.trials(experiment_id=experiment.id),
-            [experiment],
-            machine_id=machine_id,
-            torch_version=torch_version,
-            device_names=device_names,
-        )
-        return found.get(experiment.id, [])
-
-    def _files(self) -> list[Path]:
-        try:
-            return sorted(entry for entry in self.folder.iterdir() if entry.suffix == SUFFIX and entry.is_file())
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise StoreError(f"The store {self.folder} cannot be read: {error.strerror or error}.") from error
-
-
-def newest_answers(
-    trials: Iterable[Trial],
-    experiments: Iterable[Experiment],
-    *,
-    machine_id: str,
-    torch_version: str,
-    device_names: Mapping[str, str] = MappingProxyType({}),
-    since: str = "",
-) -> dict[str, list[Trial]]:
-    """For each experiment the newest run measured here, on this machine, that answers it.
-
-    A run answers a training that was asked for to its end if every contender trained all epochs, diverged, or spent
-    at least the budget that is offered. It answers a question for times alone if every contender has as many pairs as
-    are asked for, spent at least the budget that is offered, or did not fit into memory.
-    Imported rows never answer: machines of the same name may still differ.
-
-    Args:
-        trials: rows of any experiments, in any order.
-        experiments: the questions.
-        machine_id: of this machine.
-        torch_version: that would measure now.
-        device_names: device → its name now, as far as it is known; rows of a card that was replaced do not answer.
-        since: only runs that began then or later, ISO 8601 with an offset; empty for all.
-
-    Returns:
-        Experiment id → one row a contender, in the experiment's order. Questions without an answer are left out.
-    """
-    asked = {experiment.id: experiment for experiment in experiments}
-    runs: dict[str, dict[str, dict[str, Trial]]] = {name: {} for name in asked}
-    for trial in sorted(trials, key=lambda trial: (trial.started_at, trial.trial_id)):
-        known = (trial.origin, trial.machine_id, trial.torch_version) == ("", machine_id, torch_version)
-        known = known and trial.device_name == device_names.get(trial.device, trial.device_name)
-        experiment = asked.get(trial.experiment_id)
-        if experiment and known and _began_since(trial, since) and _answers(trial, experiment):
-            runs[experiment.id].setdefault(trial.run_id, {})[trial.contender] = trial
-    found = {name: _newest_whole(runs[name].values(), of) for name, of in asked.items()}
-    return {name: rows for name, rows in found.items() if rows}
-
-
-def _newest_whole(runs: Iterable[Mapping[str, Trial]], experiment: Experiment) -> list[Trial]:
-    """Of runs by age, contender → row, the last that has every contender; its rows in the experiment's order."""
-    wanted = [str(contender) for contender in experiment.contenders]
-    for found in reversed(list(runs)):
-        if all(name in found for name in wanted):
-            return [found[name] for name in wanted]
-    return []
-
-
-def _began_since(trial: Trial, since: str) -> bool:
-    if not since:
-        return True
-    with contextlib.suppress(ValueError, TypeError):  # a time by another hand may be anything
-        return datetime.datetime.fromisoformat(trial.started_at) >= datetime.datetime.fromisoformat(since)
-    return False
-
-
-def _answers(trial: Trial, asked: Experiment) -> bool:
-    """Whether one row answers its part of a question; nobody knows better what was cut off."""
-    enough_time = trial.budget_s >= asked.budget_s
-    if asked.pairs == EVERY_EPOCH:
-        trained = trial.steps >= trial.epochs * trial.steps_per_epoch
-        tested = bool(trial.confusion)  # where only times were asked for, nothing was
-        return (
-            trial.outcome == "completed"
-            or (trial.outcome == "diverged" and (trained or enough_time))
-            or (trial.outcome == "budget_spent" and tested and enough_time)
-        )
-    if trial.outcome in CUT_OFF:
-        return False
-    by_the_budget = enough_time and trial.outcome in ("budget_spent", "diverged")
-    return trial.outcome == "out_of_memory" or len(trial.block_pair) >= asked.pairs or by_the_budget
-
-
-def completeness(outcome: str, steps: int) -> tuple[bool, int]:
-    """What decides between rows of the same name: a trial that came to its end, then the one with more steps."""
-    return outcome not in CUT_OFF, steps
+        return self.answers([experiment], here).get(experiment.id, [])
 
 
 def each_once(table: pa.Table) -> pa.Table:
     """Of rows with the same name the most complete: a trial may have been cut off first and continued later."""
     best: dict[str, tuple[tuple[bool, int], int]] = {}
-    columns = (table[name].to_pylist() for name in ("trial_id", "outcome", "steps"))
+    columns = (table[name].to_pylist() for name in RANKED_BY)
     for index, (name, outcome, steps) in enumerate(zip(*columns, strict=True)):
         rank = completeness(outcome, steps)
         if name not in best or rank > best[name][0]:
@@ -297,37 +228,16 @@ def _file_name(trial: Trial) -> str:
     return f"{chosen[:NAME_LENGTH]}-{uuid.uuid4().hex[:8]}"
 
 
-def _flush_folder(folder: Path) -> None:
-    """Make the new name last; Windows and some network file systems cannot flush a folder."""
-    if os.name == "nt":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(handle)
+def _names(wanted: str | Collection[str]) -> list[str]:
+    return [wanted] if isinstance(wanted, str) else list(wanted)
 
 
-_cache: OrderedDict[tuple[str, int, int], tuple[int, pa.Table]] = OrderedDict()
-_cache_lock = threading.Lock()
+def _decoded(file: Path, names: Sequence[str]) -> tuple[int, pa.Table]:
+    piece = read_piece(file, columns=names)
+    return piece.version, piece.table
 
 
-def _cached(file: Path) -> tuple[int, pa.Table]:
-    """`read_file`, once for each file."""
-    facts = file.stat()
-    if facts.st_size > MAX_FILE_BYTES:
-        raise ForeignFile(f"it has {facts.st_size:,} bytes, more than the {MAX_FILE_BYTES:,} that are read")
-    key = (str(file.absolute()), facts.st_size, facts.st_mtime_ns)
-    with _cache_lock:
-        if key in _cache:
-            _cache.move_to_end(key)
-            return _cache[key]
-    read = read_file(file)
-    with _cache_lock:
-        _cache[key] = read
-        while len(_cache) > CACHED_FILES:
-            _cache.popitem(last=False)
-    return read
+def _checked(file: Path, names: Sequence[str]) -> tuple[int, pa.Table]:
+    """Some columns of a file of which all were checked."""
+    version, table = read_file(file)
+    return version, table.select(names)

@@ -7,23 +7,26 @@ has to be invalidated by hand, and nothing is lost when a visitor clears the cac
 import functools
 import hashlib
 import os
-import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from core.answer import crossover, parity, study, timings
+from core import policy
+from core.answer import crossover, parity, timings
+from core.answer import overview as overviews
+from core.answer import study as grouping
 from core.answer.charts import grids, runs
 from core.answer.charts import studies as study_charts
 from core.answer.charts.grids import Cell
 from core.answer.outcome import Basis, Crossover, Evidence
+from core.answer.overview import Overview, StudyLine
 from core.answer.study import Study
 from core.answer.timings import Timings
 from core.exhibits import Exhibit
-from core.experiment import Contender, Point
+from core.experiment import Contender, Experiment, Point
 from core.jobs import runner
 from core.jobs.job import Job
 from core.jobs.machine import Machine
@@ -31,47 +34,17 @@ from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.progress import Progress
 from core.results import exchange
 from core.results import exhibits as exhibit_files
-from core.results.exchange import Format
-from core.results.schema import Trial, from_table, to_table
-from core.results.store import GALLERY, RESULTS, Skipped, Store, newest_answers
+from core.results.answers import newest_answers
+from core.results.exchange import Proposal
+from core.results.schema import Trial
+from core.results.store import GALLERY, RESULTS, Store
 from core.sweep import Axis, Sweep
+
+KEPT_ROWS = 400
+"""Names of rows that are asked for at once and kept: those of a study; more are read for a download, and let go."""
 
 RESULTS_VARIABLE = "CROSSOVER_RESULTS"
 """Environment variable that names another folder of results."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One stored trial with what a list shows of it.
-
-    Attributes:
-        trial: the row.
-        facets: what it can be found by; keys as in the link.
-        step_s: median seconds a step; None if no block was timed.
-    """
-
-    trial: Trial
-    facets: Mapping[str, str]
-    step_s: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shelf:
-    """Every row that can be looked at.
-
-    Attributes:
-        entries: no trial twice, newest run first, contenders of a run in their order.
-        skipped: files that could not be read, with the reason.
-        newer: files of a newer version, of which the known columns were read.
-    """
-
-    entries: tuple[Entry, ...]
-    skipped: tuple[Skipped, ...]
-    newer: tuple[str, ...]
-
-    def run(self, run_id: str) -> list[Trial]:
-        """The rows of one run, in the order of its contenders; none if it is not here."""
-        return [entry.trial for entry in self.entries if entry.trial.run_id == run_id]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,15 +101,57 @@ def results() -> Store:
 
 
 def machine() -> Machine | None:
-    """This machine as its measuring process sees it, which is started if none runs; None until it has reported."""
-    runner.ensure_worker(queue())
+    """This machine as its measuring process sees it, which is started if none runs; None until it has reported.
+
+    Where nobody may run anything none is started, and what the last one said is all that is known.
+    """
+    if policy.current().who_may_run != "nobody":
+        runner.ensure_worker(queue())
     return runner.machine(queue())
 
 
-def shelf() -> Shelf:
-    """Every row of this machine's store and of the gallery that ships with the app."""
-    folders = (results().folder, GALLERY)
-    return _shelf(folders, tuple(_signature(folder) for folder in folders))
+def overview() -> Overview:
+    """One light line for every trial of this machine's store and of the gallery that ships with the app."""
+    return _overview(_stores(), *_now())
+
+
+def rows(*, trial_ids: Collection[str] = (), run_ids: Collection[str] = ()) -> list[Trial]:
+    """The whole rows of some trials or runs, in the order of runs and their contenders; no trial twice.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    wanted = {"trial_id": trial_ids, "run_id": run_ids}
+    named = tuple((column, tuple(sorted(names))) for column, names in wanted.items() if names)
+    if not named:
+        return []
+    few = sum(len(names) for _, names in named) <= KEPT_ROWS
+    return list(_rows(_stores(), _now(), named)) if few else _read(_stores(), named)
+
+
+def known(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
+    """Experiment id → its newest answer that was measured on this machine, by `core.results.answers`.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    names = tuple(sorted({experiment.id for experiment in experiments}))
+    wanted = (("experiment_id", names), ("machine_id", (machine.here.machine_id,)))
+    return newest_answers(_rows(_stores(), _now(), wanted), experiments, machine.here)
+
+
+def study_lines() -> list[StudyLine]:
+    """Every study that is stored here or came with the app, those with the most sizes first."""
+    return _study_lines(_stores(), *_now())
+
+
+def study(study_id: str) -> Study | None:
+    """One of them with its whole rows; None if there is none of that name."""
+    line = next((line for line in study_lines() if line.id == study_id), None)
+    if line is None:
+        return None
+    found = grouping.studies(rows(trial_ids=line.trial_ids), axis=line.axis, least=1)
+    return next((of for of in found if of.id == study_id), None)
 
 
 def chart(draw: Callable[[Sequence[Trial]], dict[str, Any]], trials: Sequence[Trial]) -> dict[str, Any]:
@@ -196,12 +211,6 @@ def studies(trials: Sequence[Trial], axis: str) -> list[Study]:
     return _studies(_content(trials), axis, trials)
 
 
-def recorded() -> list[Study]:
-    """Every study that the shelf holds, those with the most sizes first."""
-    shelved = shelf()
-    return _recorded(hash(tuple(entry.trial.trial_id for entry in shelved.entries)), shelved)
-
-
 def located(of: Study, basis: Basis) -> Located:
     """The answer of a study on a cost basis, with what it rests on and its charts.
 
@@ -237,9 +246,14 @@ def report(trial: Trial) -> dict[str, Any] | None:
     return _report(hash(trial), trial)
 
 
-def download(trials: Sequence[Trial], kind: Format) -> bytes:
-    """Rows as a file."""
-    return _download(hash(tuple(trials)), kind, trials)
+def proposal(data: bytes, name: str) -> Proposal:
+    """What would become of a foreign file in this machine's store; checked once, whoever uploads it.
+
+    Raises:
+        StoreError: the store cannot be read, or no process can be started.
+    """
+    folder = results().folder
+    return _proposal(hashlib.sha256(data).hexdigest(), name, str(folder), _signature(folder), data)
 
 
 @functools.cache
@@ -247,32 +261,39 @@ def _queue(folder: str) -> Queue:
     return Queue(Path(folder) if folder else None)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _shelf(folders: tuple[Path, ...], signatures: tuple[int, ...]) -> Shelf:
-    contents = [Store(folder).read() for folder in folders]
-    entries: dict[str, Entry] = {}
-    for folder, content in zip(folders, contents, strict=True):
-        for trial in from_table(content.table):
-            source = "gallery" if folder == GALLERY else "imported" if trial.origin else "measured here"
-            entries.setdefault(trial.trial_id, _entry(trial, source))
-    listed = sorted(entries.values(), key=lambda entry: entry.trial.trial_id)
-    return Shelf(
-        entries=tuple(sorted(listed, key=lambda entry: entry.trial.started_at, reverse=True)),
-        skipped=tuple(file for content in contents for file in content.skipped),
-        newer=tuple(name for content in contents for name in content.newer),
-    )
+def _stores() -> tuple[tuple[Path, str], ...]:
+    """Folders of rows, with where their rows are from, for people."""
+    return ((results().folder, "measured here"), (GALLERY, "gallery"))
 
 
-def _entry(trial: Trial, source: str) -> Entry:
-    facets = {
-        "in_dataset": trial.dataset,
-        "in_model": trial.model,
-        "in_kind": trial.device_kind,
-        "in_machine": f"{trial.cpu_name} ({trial.machine_id[:6]})",
-        "in_outcome": trial.outcome,
-        "in_source": source,
-    }
-    return Entry(trial=trial, facets=facets, step_s=statistics.median(trial.step_s) if trial.block_steps else None)
+def _now() -> tuple[int, ...]:
+    """Changes whenever a file of one of them does."""
+    return tuple(_signature(folder) for folder, _ in _stores())
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _overview(stores: tuple[tuple[Path, str], ...], *signatures: int) -> Overview:
+    return overviews.whole([(Store(folder), source) for folder, source in stores])
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _study_lines(stores: tuple[tuple[Path, str], ...], *signatures: int) -> list[StudyLine]:
+    return overviews.studies(_overview(stores, *signatures).frame)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _rows(
+    stores: tuple[tuple[Path, str], ...], signatures: tuple[int, ...], named: tuple[tuple[str, tuple[str, ...]], ...]
+) -> list[Trial]:
+    return _read(stores, named)
+
+
+def _read(stores: tuple[tuple[Path, str], ...], named: tuple[tuple[str, tuple[str, ...]], ...]) -> list[Trial]:
+    found: dict[str, Trial] = {}
+    for folder, _ in stores:
+        for trial in Store(folder).trials(**dict(named)):
+            found.setdefault(trial.trial_id, trial)
+    return sorted(found.values(), key=lambda trial: (trial.started_at, trial.trial_id))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -315,15 +336,9 @@ def _sweep_cost(key: int, _asked: Sweep) -> SweepCost:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _answers(key: int, signature: int, this: tuple[Any, ...], _asked: Sweep, _known: Machine) -> Answers:
     asked = [_asked.experiment(point) for point in _asked.points]
-    found = newest_answers(
-        [entry.trial for entry in shelf().entries],
-        asked,
-        machine_id=_known.environment.machine_id,
-        torch_version=_known.environment.torch_version,
-        device_names=_known.device_names,
-    )
-    rows = tuple(row for experiment in asked for row in found.get(experiment.id, ()))
-    return Answers(rows=rows, complete=all(experiment.id in found for experiment in asked))
+    found = known(asked, _known)
+    mine = tuple(row for experiment in asked for row in found.get(experiment.id, ()))
+    return Answers(rows=mine, complete=all(experiment.id in found for experiment in asked))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -333,18 +348,13 @@ def _job_rows(job_id: str, trial_ids: tuple[str, ...], unsaved: bool, _job: Job)
 
 @st.cache_resource(max_entries=128, show_spinner=False)
 def _studies(key: int, axis: str, _trials: Sequence[Trial]) -> list[Study]:
-    return study.studies(_trials, axis=axis, least=1)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _recorded(key: int, _shelf: Shelf) -> list[Study]:
-    return study.studies([entry.trial for entry in _shelf.entries])
+    return grouping.studies(_trials, axis=axis, least=1)
 
 
 @st.cache_resource(max_entries=512, show_spinner=False)
 def _located(study_id: str, axis: str, key: int, basis: Basis, _of: Study) -> Located:
     kinds = (_of.runs[0][0].device_kind, _of.runs[0][1].device_kind)
-    return _drawn(study.crossover(_of, basis), study.evidence(_of, basis), kinds)
+    return _drawn(grouping.crossover(_of, basis), grouping.evidence(_of, basis), kinds)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -377,9 +387,9 @@ def _report(key: int, _trial: Trial) -> dict[str, Any] | None:
     return parity.classification(_trial)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _download(key: int, kind: Format, _trials: Sequence[Trial]) -> bytes:
-    return exchange.export(to_table(list(_trials)), kind)
+@st.cache_resource(max_entries=4, ttl=600, show_spinner="Checking the file …")
+def _proposal(key: str, name: str, folder: str, signature: int, _data: bytes) -> Proposal:
+    return exchange.check(_data, name, results())
 
 
 def _content(trials: Sequence[Trial]) -> int:

@@ -5,11 +5,14 @@ import streamlit as st
 from core.answer import report, wording
 from core.answer.study import Study
 from core.errors import CrossoverError
-from pages.shared import loaders, state, study_view
+from pages.shared import loaders, permits, state, study_view
 from pages.shared.text import plain
 
 MOST_BYTES = 1_000_000
 """Largest text that is taken in the text area, in characters; a file may have as much as the server takes."""
+
+MOST_STUDIES = 20
+"""Studies that are listed with what they say, which needs all their rows."""
 
 SAMPLE = "size,device,seconds\n" + "".join(
     f"{size},{device},{seconds}\n"
@@ -27,7 +30,8 @@ SAMPLE = "size,device,seconds\n" + "".join(
 
 def table() -> None:
     """Every study that is stored here or came with the app; selecting one puts it into the link."""
-    found = loaders.recorded()
+    lines = loaders.study_lines()
+    found = [known for line in lines[:MOST_STUDIES] if (known := loaders.study(line.id))]
     if not found:
         st.caption("No sweep is stored yet. The first one that you run appears here.")
         return
@@ -41,6 +45,8 @@ def table() -> None:
         height="content" if len(found) <= study_view.MOST_LINES else 35 * study_view.MOST_LINES,
         alt="Recorded studies",
     )
+    if len(lines) > MOST_STUDIES:
+        st.caption(f"These are the {MOST_STUDIES} with the most sizes; all {len(lines):,} are in the Gallery.")
 
 
 def own_timings() -> None:
@@ -50,7 +56,7 @@ def own_timings() -> None:
             "Any times of two devices at several sizes: a CSV with the columns size, device and seconds, one row a "
             "reading. Two readings or more at each size tell the noise, and with it the interval. Nothing is stored."
         )
-        file = st.file_uploader("CSV file", type="csv", key="timings_file")
+        file = None if permits.may_upload() else st.file_uploader("CSV file", type="csv", key="timings_file")
         pasted = st.text_area("Or paste it here", key="timings_text", max_chars=MOST_BYTES, placeholder=SAMPLE[:60])
         st.download_button("A sample", SAMPLE, "timings.csv", "text/csv", on_click="ignore", icon=":material/download:")
         if file is not None:

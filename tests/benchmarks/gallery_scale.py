@@ -18,6 +18,7 @@ from pathlib import Path
 
 import psutil
 
+from core.jobs.queue import Queue
 from core.results import compaction
 from core.results.schema import to_table
 from core.results.store import Store
@@ -98,6 +99,8 @@ def main() -> None:
         with server(CROSSOVER_JOBS=f"{name}/jobs", CROSSOVER_RESULTS=str(store.folder)) as port:
             found = asyncio.run(measure(port, store, options.rounds))
             memory = memory_bytes()
+        if occupant := Queue(Path(name) / "jobs").seat.occupant:
+            occupant.process.kill()
     print(f"{rows:,} trials from {options.machines} machines\n")
     print("| what | median | lowest | highest | times |\n|---|---|---|---|---|")
     for what, times in found.items():

@@ -214,7 +214,11 @@ def test_a_link_to_a_run_shows_its_whole_answer(world, open_page):
     charts = [chart.proto.alt for chart in app.get("vega_lite_chart")]
     assert "Training loss against time of training" in charts
     assert "Confusion matrix of cuda:0" in charts
-    assert {found.label for found in app.get("download_button")} == {"2 rows as parquet", "2 rows as csv"}
+    assert {found.label for found in app.get("download_button")} == {
+        "2 rows as parquet",
+        "2 rows as csv",
+        "Script that repeats it",
+    }
 
 
 def test_a_run_from_another_machine_is_shown_but_not_offered_again(world, open_page):
@@ -356,7 +360,7 @@ def test_rows_that_the_store_refused_are_shown_with_the_reason_and_can_be_downlo
     app = open_page(job=job.id)
     assert "The store did not take the rows." in words(app)
     assert "cuda:0 (NVIDIA Test GPU) trains" in words(app)
-    assert len(app.get("download_button")) == 2
+    assert len(app.get("download_button")) == 3
 
 
 def test_a_job_that_finished_becomes_a_link_to_its_run(world, open_page):

@@ -262,7 +262,7 @@ def test_recorded_studies_are_listed_with_their_crossover_and_one_opens_by_its_l
     listed = table(app, "Along")
     assert list(listed["Devices"]) == ["cuda:0 against cpu"]
     assert list(listed["From … to"]) == ["16 to 2,048 (5 sizes)"]
-    (study,) = loaders.recorded()
+    (study,) = loaders.study_lines()
     app = open_page(PAGE, study=study.id)
     assert "cuda:0 (NVIDIA Test GPU)" in app.success[0].value.replace("\\", "")
     assert any(alt.startswith("Time against hidden size") for alt in alts(app))
@@ -272,10 +272,22 @@ def test_recorded_studies_are_listed_with_their_crossover_and_one_opens_by_its_l
     assert {found.label for found in app.get("download_button")} == {"10 rows as parquet", "10 rows as csv", "A sample"}
 
 
+def test_of_many_recorded_studies_the_largest_are_listed_and_the_rest_is_counted(world, open_page, monkeypatch):
+    world.has(CPU)
+    monkeypatch.setattr(recorded, "MOST_STUDIES", 1)
+    world.keep(measured())
+    world.keep(measured(batch_size=32, sizes=(16, 64)))
+    app = open_page(PAGE)
+    assert list(table(app, "Along")["From … to"]) == ["16 to 2,048 (5 sizes)"]
+    count = len(loaders.study_lines())
+    assert count > 1
+    assert f"These are the 1 with the most sizes; all {count} are in the Gallery." in words(app)
+
+
 def test_the_cost_basis_is_in_the_link_and_at_the_axis(world, open_page):
     world.has(CPU)
     world.keep(measured())
-    (study,) = loaders.recorded()
+    (study,) = loaders.study_lines()
     app = open_page(PAGE, study=study.id, basis="cold_start")
     assert "Cost basis cold_start" in words(app)
     spec = next(chart.proto.spec for chart in app.get("vega_lite_chart") if chart.proto.alt.startswith("Time"))
@@ -285,7 +297,7 @@ def test_the_cost_basis_is_in_the_link_and_at_the_axis(world, open_page):
 def test_the_cause_is_that_of_the_size_just_below_the_crossing(world, open_page):
     world.has(CPU)
     world.keep(measured())
-    app = open_page(PAGE, study=loaders.recorded()[0].id)
+    app = open_page(PAGE, study=loaders.study_lines()[0].id)
     assert "Why, at hidden size 256:" in words(app)
 
 
@@ -405,15 +417,15 @@ def test_a_link_to_a_sweep_whose_settings_were_changed_says_so(world, open_page)
 def test_jobs_of_one_page_are_led_to_it_from_the_other(world, open_page):
     world.has(CPU, GPU)
     comparison, sweep = world.submit(), world.submit(ADAPTIVE)
-    assert "not to a sweep" in words(open_page(PAGE, job=comparison.id))
-    assert "not to a comparison" in words(open_page("pages/lab/compare.py", job=sweep.id))
+    assert "This link is to a comparison, which" in words(open_page(PAGE, job=comparison.id))
+    assert "This link is to a sweep, which" in words(open_page("pages/lab/compare.py", job=sweep.id))
 
 
 def test_what_a_file_says_is_never_markup(world, open_page):
     world.has(CPU)
     evil = "![x](http://evil.example/x.png) <b>:red[bold]</b> $x$"
     world.keep(measured(device_name=evil, cpu_name=evil))
-    app = open_page(PAGE, study=loaders.recorded()[0].id)
+    app = open_page(PAGE, study=loaders.study_lines()[0].id)
     for kind in ("markdown", "caption", "warning", "info", "success"):
         for element in getattr(app, kind):
             assert "](http" not in element.value

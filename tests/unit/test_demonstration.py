@@ -92,3 +92,8 @@ def test_every_recipe_switches_known_shortcuts_and_each_single_one_is_shown():
 
 def test_the_recipes_of_tutorials_are_called_like_their_presets():
     assert all(recipe.preset in ("", name) for name, recipe in RECIPES.items())
+
+
+def test_a_lesson_takes_devices_without_lanes():
+    with pytest.raises(InvalidValue, match="devices without a lane in a lesson"):
+        Demonstration(kind="clock", contenders=(Contender(execution="compiled"),))

@@ -136,6 +136,15 @@ def test_what_exceeds_a_budget_is_refused_with_the_budget_and_what_meets_it_is_n
     Policy(run=policy.RunBudget(**{name: value + 1})).check(asked)
 
 
+def test_a_host_may_refuse_lanes_that_compile_first():
+    compiled = Experiment(point=Point(), contenders=(Contender(), Contender(execution="compiled")))
+    host = Policy(run=policy.RunBudget(compiled=False))
+    with pytest.raises(NotAllowed, match="Compiled lanes cannot be run on this host"):
+        host.check(compiled)
+    host.check(Experiment(point=Point(), contenders=(Contender(), Contender(optimizer="fused"))))
+    Policy().check(compiled)
+
+
 def test_no_number_beyond_all_bounds_is_taken():
     with pytest.raises(InvalidValue, match=r"run\.parameters"):
         Policy.parse({"run": {"parameters": 10**13}})

@@ -23,9 +23,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import ForeignFile, StoreError
-from core.experiment import Contender, Experiment, Point
-from core.results import reading
+from core.experiment import Point
+from core.results import derived, lookup, reading
 from core.results import store as store_module
+from core.results.derived import File
 from core.results.schema import (
     COLUMNS,
     DEVICE_KINDS,
@@ -37,8 +38,8 @@ from core.results.schema import (
     from_table,
     to_table,
 )
-from core.results.store import GALLERY, Store, newest_answers
-from tests.rows import EXPERIMENT, MACHINE_ID, RUN_ID, TORCH_VERSION, run, trial
+from core.results.store import GALLERY, Store
+from tests.rows import RUN_ID, run, trial
 
 OTHER_RUN = "ba9876543210"
 
@@ -100,8 +101,8 @@ def test_a_row_of_nothing_but_what_it_must_have_can_be_kept(store):
 
 def _any_value(column: "dataclasses.Field[Any]", length: int) -> st.SearchStrategy[Any]:
     """Values that a measurement may write into a column, `length` of them where it is a list."""
-    kind, whole = column.metadata["type"], st.integers(min_value=1, max_value=2**62)
-    number = st.floats(allow_nan=False) if column.name == "loss" else st.floats(min_value=0.0, allow_infinity=False)
+    kind, whole = column.metadata["type"], st.integers(min_value=1, max_value=2**59)
+    number = st.floats(allow_nan=False) if column.name == "loss" else st.floats(min_value=0.0, max_value=1e18)
     if column.name in ("outcome", "device_kind"):
         return st.sampled_from(list(OUTCOMES) if column.name == "outcome" else DEVICE_KINDS)
     if pa.types.is_list(kind):
@@ -288,6 +289,14 @@ def test_a_folder_that_does_not_exist_is_an_empty_store(store):
     assert (contents.skipped, contents.newer) == ((), ())
 
 
+def test_some_columns_can_be_read_alone_and_of_a_trial_the_best_row_counts_all_the_same(store):
+    for row in (trial(outcome="stopped", steps=90), trial(), trial(contender="cuda:0")):
+        store.add(row)
+    table = store.read(["loss", "run_id"]).table
+    assert table.column_names == ["run_id", "loss"]
+    assert table.num_rows == 2
+
+
 def test_a_store_that_is_no_folder_cannot_be_read(tmp_path):
     (tmp_path / "rows").write_text("in the way")
     with pytest.raises(StoreError, match="cannot be read"):
@@ -336,8 +345,10 @@ def test_a_file_that_may_not_be_read_is_named(store, monkeypatch):
 
 
 def test_a_file_that_vanishes_after_the_folder_was_listed_is_no_fault(store, monkeypatch):
-    kept = store.add(trial())
-    monkeypatch.setattr(store, "_files", lambda: [store.folder / "gone.parquet", kept])
+    store.add(trial())
+    gone = File(path=store.folder / "gone.parquet", size=1, written_ns=1)
+    first, real = iter([True]), derived.listed
+    monkeypatch.setattr(derived, "listed", lambda folder: real(folder) | ({gone} if next(first, False) else set()))
     assert store.read().skipped == ()
     assert store.trials() == [trial()]
 
@@ -554,7 +565,7 @@ def test_an_extension_type_that_nobody_here_knows_is_read_as_what_it_is_made_of_
 )
 def test_a_file_beyond_a_bound_is_refused(store, monkeypatch, bound, value, reason):
     _put(store, to_table(run()))
-    monkeypatch.setattr(store_module if hasattr(store_module, bound) else reading, bound, value)
+    monkeypatch.setattr(reading, bound, value)
     (skipped,) = store.read().skipped
     assert reason in skipped.reason
 
@@ -577,7 +588,7 @@ def test_what_a_file_claims_is_looked_at_before_anything_is_decoded(store, monke
 
 def test_a_file_of_too_many_bytes_is_not_opened(store, monkeypatch):
     _put(store, to_table([trial()]))
-    monkeypatch.setattr(store_module, "MAX_FILE_BYTES", 10)
+    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 10)
     monkeypatch.setattr(store_module, "read_file", lambda _: pytest.fail("opened"))
     assert len(store.read().skipped) == 1
 
@@ -713,67 +724,69 @@ def read_broken_histograms() -> None:
 
 @pytest.fixture
 def readings(monkeypatch) -> list[str]:
-    """Names of the files that are decoded from now on."""
+    """Names of the files of which whole rows are decoded from now on."""
     names: list[str] = []
-    real = store_module.read_file
+    real = lookup.read_piece
 
-    def counted(source: Path) -> tuple[int, pa.Table]:
-        names.append(source.name)
-        return real(source)
+    def counted(source: Path, **what: Any) -> reading.Piece:
+        if "columns" not in what:
+            names.append(source.name)
+        return real(source, **what)
 
-    monkeypatch.setattr(store_module, "read_file", counted)
+    monkeypatch.setattr(lookup, "read_piece", counted)
+    monkeypatch.setattr(lookup, "_cache", OrderedDict())
+    monkeypatch.setattr(lookup, "_cached_bytes", 0)
     return names
 
 
 def test_a_file_is_decoded_once(store, readings):
-    first = store.add(trial())
-    store.read()
-    second = store.add(trial(run_id=OTHER_RUN))
-    assert len(store.trials()) == 2
-    assert len(Store(store.folder).trials()) == 2
-    assert readings == [first.name, second.name]
+    first, second = (store.add(trial(run_id=name)) for name in (RUN_ID, OTHER_RUN))
+    for _ in range(2):
+        assert len(Store(store.folder).trials(run_id=[RUN_ID, OTHER_RUN])) == 2
+    assert sorted(readings) == sorted([first.name, second.name])
 
 
 def test_a_file_that_changed_is_decoded_again(store):
     path = _put(store, to_table([trial()]))
-    assert store.trials() == [trial()]
+    assert store.trials(run_id=RUN_ID) == [trial()]
     _put(store, to_table([trial(contender="cuda:0")]), path.name)
     os.utime(path, ns=(1, 1))
-    assert [row.contender for row in store.trials()] == ["cuda:0"]
+    assert [row.contender for row in store.trials(run_id=RUN_ID)] == ["cuda:0"]
 
 
 def test_a_file_of_the_same_size_that_was_written_later_is_decoded_again(store):
     path = _put(store, to_table([trial(message="before")]))
-    assert [row.message for row in store.trials()] == ["before"]
+    assert [row.message for row in store.trials(run_id=RUN_ID)] == ["before"]
     facts = path.stat()
     _put(store, to_table([trial(message="behind")]))
     assert path.stat().st_size == facts.st_size
     os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns + 1_000_000))
-    assert [row.message for row in store.trials()] == ["behind"]
+    assert [row.message for row in store.trials(run_id=RUN_ID)] == ["behind"]
 
 
 def test_files_of_one_name_in_two_folders_are_two(store, tmp_path):
     other = Store(tmp_path / "other")
     _put(store, to_table([trial(message="before")]))
     _put(other, to_table([trial(message="behind")]))
-    assert [row.message for row in (*store.trials(), *other.trials())] == ["before", "behind"]
+    assert [row.message for row in (*store.trials(run_id=RUN_ID), *other.trials(run_id=RUN_ID))] == ["before", "behind"]
 
 
-def test_the_cache_keeps_a_bounded_number_and_drops_what_was_not_asked_for_longest(store, readings, monkeypatch):
-    monkeypatch.setattr(store_module, "CACHED_FILES", 2)
-    monkeypatch.setattr(store_module, "_cache", OrderedDict())
-    files = {name: _put(store, to_table([trial()]), f"{name}.parquet") for name in "abc"}
-    for name in "abacab":
-        store_module._cached(files[name])
-    assert readings == ["a.parquet", "b.parquet", "c.parquet", "b.parquet"]
-    assert len(store_module._cache) == 2
+def test_the_cache_keeps_a_bounded_size_and_drops_what_was_not_asked_for_longest(store, readings, monkeypatch):
+    names = {name: store.add(trial(run_id=name * 12)).name for name in "abc"}
+    store.trials(run_id="a" * 12)
+    monkeypatch.setattr(lookup, "CACHE_BYTES", 2.5 * lookup._cached_bytes)
+    for name in "bacab":
+        assert len(store.trials(run_id=name * 12)) == 1
+    assert readings == [names[name] for name in "abcb"]
+    assert len(lookup._cache) == 2
+    assert lookup._cached_bytes == sum(map(lookup._bytes, lookup._cache.values()))
 
 
 def test_a_file_that_was_removed_is_no_longer_read(store):
     path = store.add(trial())
-    assert store.trials()
+    assert store.trials(run_id=RUN_ID)
     path.unlink()
-    assert store.trials() == []
+    assert store.trials(run_id=RUN_ID) == []
 
 
 def test_threads_that_read_at_once_see_the_same(store):
@@ -782,172 +795,3 @@ def test_threads_that_read_at_once_see_the_same(store):
     with ThreadPoolExecutor(8) as threads:
         seen = list(threads.map(lambda _: store.trials(), range(16)))
     assert all(rows == run() for rows in seen)
-
-
-# Finding an answer
-
-
-HERE = {"machine_id": MACHINE_ID, "torch_version": TORCH_VERSION}
-
-
-def _found(store: Store, experiment: Experiment = EXPERIMENT, **where: str) -> list[Trial]:
-    return store.find(experiment, **{**HERE, **where})
-
-
-def _fill(store: Store, rows: list[Trial]) -> list[Trial]:
-    for row in rows:
-        store.add(row)
-    return rows
-
-
-def test_an_empty_store_answers_nothing(store):
-    assert _found(store) == []
-
-
-def test_a_complete_run_answers_in_the_order_of_the_contenders(store):
-    experiment = dataclasses.replace(EXPERIMENT, contenders=tuple(reversed(EXPERIMENT.contenders)))
-    rows = _fill(store, [trial(contender=str(name), experiment=experiment) for name in experiment.contenders])
-    assert [row.contender for row in rows] == ["cuda:0", "cpu"]
-    assert _found(store, experiment) == rows
-    assert _found(store, EXPERIMENT) == []
-
-
-def test_rows_of_a_card_that_was_replaced_do_not_answer(store):
-    rows = _fill(store, run())
-    assert store.find(EXPERIMENT, **HERE, device_names={"cuda:0": "NVIDIA Test GPU", "cpu": "Test CPU"}) == rows
-    assert store.find(EXPERIMENT, **HERE, device_names={"cuda:0": "NVIDIA Other GPU", "cpu": "Test CPU"}) == []
-
-
-def test_the_newest_run_answers(store):
-    newer = run(run_id=OTHER_RUN, started_at="2026-11-21T10:00:00+00:00")
-    _fill(store, [*newer, *run()])
-    assert _found(store) == newer
-
-
-def test_an_older_run_answers_where_the_newest_was_cut_off(store):
-    _fill(store, [*run(), *run(run_id=OTHER_RUN, started_at="2026-11-21T10:00:00+00:00", outcome="stopped")])
-    assert _found(store) == run()
-
-
-@pytest.mark.parametrize(
-    ("outcome", "spent_s", "offered_s", "answers"),
-    [
-        ("completed", 10.0, 600.0, True),
-        ("diverged", 10.0, 600.0, True),
-        ("budget_spent", 60.0, 60.0, True),
-        ("budget_spent", 600.0, 60.0, True),
-        ("budget_spent", 10.0, 60.0, False),
-        ("stopped", 60.0, 60.0, False),
-        ("interrupted", 60.0, 60.0, False),
-        ("out_of_memory", 60.0, 60.0, False),
-    ],
-)
-def test_an_outcome_answers_or_does_not(store, outcome, spent_s, offered_s, answers):
-    _fill(store, [dataclasses.replace(run()[0], outcome=outcome, budget_s=spent_s), run()[1]])
-    assert bool(_found(store, dataclasses.replace(EXPERIMENT, budget_s=offered_s))) is answers
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"machine_id": "another"},
-        {"torch_version": "1.0"},
-        {"experiment_id": "another"},
-        {"origin": "imported.parquet"},
-        {"outcome": "interrupted"},
-    ],
-    ids=lambda change: next(iter(change)),
-)
-def test_a_run_of_which_one_row_does_not_fit_does_not_answer(store, change):
-    first, second = run()
-    _fill(store, [first, dataclasses.replace(second, **change)])
-    assert _found(store) == []
-
-
-# Finding the answer to a question for times alone
-
-TIMES = dataclasses.replace(EXPERIMENT, pairs=6, budget_s=20.0)
-UNTESTED = {"confusion": (), "predictions": b"", "train_accuracy": None, "validation_accuracy": None}
-SHORT = {"steps_per_block": 10, **UNTESTED}  # of 1,900 steps far from all are trained
-
-
-@pytest.mark.parametrize(
-    ("outcome", "pairs", "spent_s", "answers"),
-    [
-        ("timed", 6, 1.0, True),
-        ("timed", 7, 1.0, True),
-        ("timed", 5, 600.0, False),
-        ("completed", 20, 1.0, True),
-        ("completed", 5, 600.0, False),
-        ("budget_spent", 6, 1.0, True),
-        ("budget_spent", 1, 20.0, True),
-        ("budget_spent", 1, 19.0, False),
-        ("diverged", 6, 1.0, True),
-        ("diverged", 1, 20.0, True),
-        ("diverged", 1, 19.0, False),
-        ("out_of_memory", 0, 1.0, True),
-        ("stopped", 20, 600.0, False),
-        ("interrupted", 20, 600.0, False),
-    ],
-)
-def test_a_question_for_times_is_answered_by_pairs_enough_or_by_a_budget_that_was_spent(
-    store, outcome, pairs, spent_s, answers
-):
-    other = trial(contender="cuda:0", outcome="timed", **SHORT)
-    _fill(store, [trial(outcome=outcome, pairs=pairs, budget_s=spent_s, **SHORT), other])
-    assert bool(_found(store, TIMES)) is answers
-
-
-@pytest.mark.parametrize(
-    ("outcome", "steps", "spent_s", "answers"),
-    [
-        ("timed", 10_000, 600.0, False),
-        ("budget_spent", 100, 600.0, False),
-        ("diverged", 100, 1.0, False),
-        ("diverged", 1_900, 1.0, True),
-        ("diverged", 100, 60.0, True),
-    ],
-)
-def test_a_question_for_a_whole_training_is_not_answered_by_times_alone(store, outcome, steps, spent_s, answers):
-    _fill(store, run(outcome=outcome, steps=steps, budget_s=spent_s, **UNTESTED))
-    assert bool(_found(store, EXPERIMENT)) is answers
-
-
-def test_many_questions_are_answered_at_once_each_by_its_newest_run():
-    other = dataclasses.replace(EXPERIMENT, point=dataclasses.replace(EXPERIMENT.point, hidden_size=64))
-    unanswered = dataclasses.replace(EXPERIMENT, point=dataclasses.replace(EXPERIMENT.point, hidden_size=32))
-    newer = run(run_id=OTHER_RUN, started_at="2026-11-21T10:00:00+00:00")
-    elsewhere = run(run_id="c" * 12, point=other.point)
-    found = newest_answers([*newer, *reversed(elsewhere), *run()], [EXPERIMENT, other, unanswered], **HERE)
-    assert found == {EXPERIMENT.id: newer, other.id: elsewhere}
-
-
-@pytest.mark.parametrize(
-    ("since", "answers"),
-    [
-        ("", True),
-        ("2026-11-21T09:30:00+00:00", True),
-        ("2026-11-21T09:30:00.001+00:00", False),
-        ("2026-11-21T10:30:00+01:00", True),
-        ("2026-11-21T09:30:00-01:00", False),
-    ],
-)
-def test_only_runs_that_began_since_a_moment_answer_if_one_is_given(since, answers):
-    assert bool(newest_answers(run(), [EXPERIMENT], since=since, **HERE)) is answers
-
-
-def test_a_run_whose_time_cannot_be_read_did_not_begin_since():
-    rows = run(started_at="some day")
-    assert newest_answers(rows, [EXPERIMENT], **HERE)
-    assert not newest_answers(rows, [EXPERIMENT], since="2026-11-21T09:30:00+00:00", **HERE)
-
-
-def test_contenders_of_two_runs_do_not_answer_together(store):
-    _fill(store, [run()[0], run(run_id=OTHER_RUN)[1]])
-    assert _found(store) == []
-
-
-def test_another_question_is_not_answered(store):
-    _fill(store, run())
-    other = dataclasses.replace(EXPERIMENT, contenders=(Contender(),))
-    assert _found(store, other) == []

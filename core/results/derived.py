@@ -1,0 +1,206 @@
+"""What follows from the files of a folder, worked out once for each: for stores that are looked at again and again.
+
+Files never change, they only come and go, so what was derived of one stands for as long as it is there. A folder that
+is compacted while it is listed loses no row here: a listing counts only if nothing vanished while it was made, and a
+file that vanished before it was read makes the folder be listed again. Nothing here writes, or says what is derived.
+"""
+
+import contextlib
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.errors import ForeignFile, StoreError
+from core.results.schema import SCHEMA_VERSION
+
+SUFFIX = ".parquet"
+
+FILE = "file"
+"""Column that is put beside what was derived: the number of the row's file."""
+
+AT_ONCE = 1_000
+"""Small files whose tables are put together at a time; many tables of one row each take more room than their rows."""
+
+TRIES = 100
+"""Times that a folder is listed again because something vanished; a compaction makes that happen once or twice."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skipped:
+    """A file that was not read.
+
+    Attributes:
+        name: of the file.
+        reason: in words.
+    """
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """A file as it was when the folder was listed; written anew, it is another one.
+
+    Attributes:
+        path: where it is.
+        size: in bytes.
+        written_ns: when it was last written.
+    """
+
+    path: Path
+    size: int
+    written_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What follows from the files that a folder holds now.
+
+    Attributes:
+        table: what was derived of each, with the column `FILE`.
+        files: number → file.
+        skipped: files that could not be read, by name.
+        newer: files of a newer version, by name.
+    """
+
+    table: pa.Table
+    files: dict[int, File]
+    skipped: tuple[Skipped, ...]
+    newer: tuple[str, ...]
+
+
+Derive = Callable[[Path], tuple[int, pa.Table]]
+"""From a file to its schema version and what is derived of it; raises as `core.results.reading.read_file` does."""
+
+
+class Derived:
+    """What follows from the files of a folder; kept from one look to the next, and shared by threads.
+
+    Args:
+        folder: of a store; one that does not exist is empty.
+        derive: what to derive.
+        empty: what is derived of no file.
+    """
+
+    def __init__(self, folder: Path, derive: Derive, empty: pa.Table) -> None:
+        self._folder, self._derive, self._lock = folder, derive, threading.Lock()
+        self._table = empty.append_column(FILE, pa.array([], pa.int32()))
+        self._numbers: dict[File, int] = {}
+        self._refused: dict[File, str] = {}
+        self._newer: set[File] = set()
+        self._next = 0
+
+    def now(self) -> Findings:
+        """What follows from what the folder holds now.
+
+        Raises:
+            StoreError: the folder itself cannot be read.
+        """
+        with self._lock:
+            for _ in range(TRIES):
+                files = listed(self._folder)
+                unreadable = self._catch_up(files)
+                if unreadable is not None:
+                    break
+            refused = [Skipped(name=file.path.name, reason=reason) for file, reason in self._refused.items()]
+            return Findings(
+                table=self._table,
+                files={number: file for file, number in self._numbers.items()},
+                skipped=tuple(sorted([*refused, *(unreadable or ())], key=lambda entry: entry.name)),
+                newer=tuple(sorted(file.path.name for file in self._newer)),
+            )
+
+    def refuse(self, file: File, reason: str) -> None:
+        """Leave out a file of which something turned out to be wrong that was not looked at before."""
+        with self._lock:
+            if file in self._numbers:
+                self._forget({file})
+                self._refused[file] = reason
+
+    def _catch_up(self, files: Set[File]) -> list[Skipped] | None:
+        """Read what is new, drop what is gone; files that may be readable later, or None if one vanished meanwhile."""
+        self._forget((self._numbers.keys() | self._refused.keys()) - files)
+        new = sorted(files - self._numbers.keys() - self._refused.keys(), key=lambda file: file.path.name)
+        unreadable, tables, vanished = [], [], False
+        for file in new:
+            try:
+                tables.append(self._read(file))
+            except FileNotFoundError:
+                vanished = True
+            except ForeignFile as error:
+                self._refused[file] = str(error)
+            except OSError as error:
+                unreadable.append(Skipped(name=file.path.name, reason=unreadable_because(error)))
+            if len(tables) == AT_ONCE:
+                tables = [pa.concat_tables(tables).combine_chunks()]
+        if tables:
+            self._table = pa.concat_tables([self._table, *tables]).combine_chunks()
+            del tables
+            pa.default_memory_pool().release_unused()  # what was decoded on the way takes several times the room
+        return None if vanished else unreadable
+
+    def _read(self, file: File) -> pa.Table:
+        version, table = self._derive(file.path)
+        number = self._numbers[file] = self._next
+        self._next += 1
+        if version > SCHEMA_VERSION:
+            self._newer.add(file)
+        return table.append_column(FILE, pa.repeat(pa.scalar(number, pa.int32()), table.num_rows))
+
+    def _forget(self, files: Set[File]) -> None:
+        numbers = [self._numbers.pop(file) for file in files if file in self._numbers]
+        for file in files:
+            self._refused.pop(file, None)
+        self._newer -= files
+        if numbers:
+            gone = pc.is_in(self._table[FILE], pa.array(numbers, pa.int32()))
+            self._table = self._table.filter(pc.invert(gone)).combine_chunks()
+
+
+@functools.lru_cache(maxsize=16)
+def kept(folder: Path, derive: Derive, empty: Callable[[], pa.Table]) -> Derived:
+    """The one `Derived` of a folder and of what is derived; a few folders are remembered."""
+    return Derived(folder, derive, empty())
+
+
+def listed(folder: Path) -> set[File]:
+    """The files of a store, none of those missing that hold its rows, even while it is compacted.
+
+    A listing is not made in one moment: it may miss a new file that was made while it went on, and the old ones that
+    were removed for it. But then an old one was there when the listing before was made, and vanished.
+
+    Raises:
+        StoreError: the folder cannot be read.
+    """
+    now = set(_entries(folder))
+    for _ in range(TRIES):
+        before, now = now, set(_entries(folder))
+        if {file.path for file in before} <= {file.path for file in now}:
+            break
+    return now
+
+
+def unreadable_because(error: OSError) -> str:
+    """Why the system does not let a file be read, in words."""
+    return f"it cannot be read: {error.strerror or error}"
+
+
+def _entries(folder: Path) -> Iterator[File]:
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):  # since the folder was opened
+                    if entry.name.endswith(SUFFIX) and entry.is_file():
+                        facts = entry.stat()
+                        yield File(path=folder / entry.name, size=facts.st_size, written_ns=facts.st_mtime_ns)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"The store {folder} cannot be read: {error.strerror or error}.") from error
