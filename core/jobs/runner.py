@@ -5,6 +5,7 @@ imports nothing of it; the two meet only in the files of the queue.
 """
 
 import contextlib
+import importlib.util
 import os
 import subprocess
 import sys
@@ -49,6 +50,14 @@ else:
 
 _POLL_S = 0.05
 _FOLLOW_S = 0.2
+
+
+def has_torch() -> bool:
+    """Whether what measures is installed here; it is looked for, not imported."""
+    try:
+        return importlib.util.find_spec("torch") is not None
+    except ImportError:
+        return False
 
 
 def ensure_worker(queue: Queue) -> None:

@@ -19,7 +19,10 @@ def page() -> None:
         st.error(plain(str(error)))
         return
     if machine is None:
-        _wait()
+        if reason := loaders.only_looking():
+            st.info(reason)
+        else:
+            _wait()
         return
     _devices(machine)
     _machine(machine)

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from core import catalog, experiment, models, policy
+from core import catalog, experiment, models
 from core.errors import InvalidValue
 from core.experiment import Contender, Point
 from core.jobs.machine import Machine
@@ -120,8 +120,9 @@ def contenders(key: str, offered: Sequence[Contender], usual: Sequence[Contender
 
 def wait_for_devices() -> None:
     """Wait for the measuring process to say what this machine has, where there is one."""
-    if policy.current().who_may_run == "nobody":
-        st.selectbox("Devices", ["Nothing is run on this host"], disabled=True)
+    if reason := loaders.only_looking():
+        st.selectbox("Devices", ["none"], disabled=True)
+        st.caption(reason)
     else:
         _wait_for_devices()
 

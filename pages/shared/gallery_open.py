@@ -10,7 +10,7 @@ import streamlit as st
 from core.answer import breakdown, report, side_by_side, summary, trust
 from core.answer.charts import gallery
 from core.answer.holdings import Held
-from core.answer.outcome import BASES, Basis
+from core.answer.outcome import Basis
 from core.answer.study import Study
 from core.answer.trust import Mark
 from core.errors import CrossoverError
@@ -79,17 +79,9 @@ def back() -> None:
 
 def _answer(of: Study) -> Basis:
     """The crossover in words, as a chart and size by size; the cost basis that was chosen."""
-    answered = st.container()
-    basis = study_view.basis()
-    try:
-        located = loaders.located(of, basis)
-    except CrossoverError as error:
-        st.warning(plain(str(error)))
+    basis, located = study_view.answer(of)
+    if located is None:
         return basis
-    with answered:
-        study_view.headline(located.answer)
-    st.caption(f"Cost basis {basis}: {BASES[basis]}.")
-    study_view.chart(located)
     downloads.chart(located.chart, f"crossover-{of.id}-{basis}")
     study_view.cause(of, located.answer)
     st.markdown("**Size by size**")

@@ -103,11 +103,20 @@ def results() -> Store:
 def machine() -> Machine | None:
     """This machine as its measuring process sees it, which is started if none runs; None until it has reported.
 
-    Where nobody may run anything none is started, and what the last one said is all that is known.
+    Where nothing can be run none is started, and what the last one said is all that is known.
     """
-    if policy.current().who_may_run != "nobody":
+    if not only_looking():
         runner.ensure_worker(queue())
     return runner.machine(queue())
+
+
+def only_looking() -> str:
+    """Why nothing can be run on this host whoever asks, in one sentence; empty if something can."""
+    if policy.current().who_may_run == "nobody":
+        return "Nothing is run on this host; what is stored can be looked at."
+    if not runner.has_torch():
+        return "PyTorch is not installed here, so nothing can be run; what is stored can be looked at."
+    return ""
 
 
 def overview() -> Overview:

@@ -16,7 +16,7 @@ from core.errors import CrossoverError
 from core.lanes import PLAIN
 from core.results.schema import Trial
 from core.sweep import Sweep, size_of
-from pages.shared import state
+from pages.shared import loaders, state
 from pages.shared.loaders import Located
 from pages.shared.text import plain
 
@@ -57,6 +57,26 @@ def basis() -> Basis:
         **state.bound("basis"),
     )
     return chosen or "steady"
+
+
+def answer(of: Study) -> tuple[Basis, Located | None]:
+    """Draw the crossover in words and as a chart.
+
+    Returns:
+        The cost basis that was chosen, and what was drawn; None if the rows cannot be compared.
+    """
+    answered = st.container()
+    chosen = basis()
+    try:
+        located = loaders.located(of, chosen)
+    except CrossoverError as error:
+        st.warning(plain(str(error)))
+        return chosen, None
+    with answered:
+        headline(located.answer)
+    st.caption(f"Cost basis {chosen}: {BASES[chosen]}.")
+    chart(located)
+    return chosen, located
 
 
 def headline(answer: Crossover) -> None:

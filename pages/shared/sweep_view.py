@@ -132,17 +132,9 @@ def _beside(other: Study, chosen: Study, asked: Sweep) -> bool:
 
 def _study(of: Study, beside: Sequence[Study]) -> Basis:
     """The answer of one study; the cost basis that was chosen for it."""
-    answered = st.container()
-    basis = study_view.basis()
-    try:
-        located = loaders.located(of, basis)
-    except CrossoverError as error:
-        st.warning(plain(str(error)))
+    basis, located = study_view.answer(of)
+    if located is None:
         return basis
-    with answered:
-        study_view.headline(located.answer)
-    st.caption(f"Cost basis {basis}: {BASES[basis]}.")
-    study_view.chart(located)
     study_view.cause(of, located.answer)
     _bases(beside, of)
     st.markdown("**Size by size**")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from core.policy import POLICY_VARIABLE
 from tests.ui.conftest import CPU, GPU, HINT, words
 
 PAGE = "pages/lab/devices.py"
@@ -9,6 +10,16 @@ PAGE = "pages/lab/devices.py"
 
 def test_it_says_that_it_is_looking_before_the_machine_is_known(world, open_page):
     assert "Looking at this machine's devices" in words(open_page(PAGE))
+
+
+@pytest.mark.parametrize("page", [PAGE, "pages/lab/compare.py", "pages/lab/crossover.py"])
+def test_where_nobody_may_run_anything_nobody_waits_for_the_devices(world, open_page, tmp_path, monkeypatch, page):
+    (tmp_path / "policy.toml").write_text('who_may_run = "nobody"')
+    monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "policy.toml"))
+    app = open_page(page)
+    assert "Nothing is run on this host" in words(app)
+    assert not any("Looking at" in str(box.value) for box in app.selectbox)
+    assert "Looking at" not in words(app)
 
 
 def test_without_an_accelerator_it_says_why_and_what_to_do(world, open_page):
