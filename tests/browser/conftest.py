@@ -112,9 +112,45 @@ def server(tmp_path: Path) -> Iterator[Server]:
     started.kill_worker()
 
 
+@dataclass
+class Filled:
+    """A server that has something to show on every page.
+
+    Attributes:
+        server: for who only looks; all tests share it.
+        names: what links call what it holds.
+    """
+
+    server: Server
+    names: dict[str, str]
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
+    """The server of all tests that only look."""
+    from tests.browser import views  # which needs what is above
+
+    started = Server(tmp_path_factory.mktemp("filled"))
+    names = views.fill(started)
+    started.start()
+    yield Filled(server=started, names=names)
+    started.stop()
+    started.kill_worker()
+
+
 @pytest.fixture
 def visit(chromium: Browser, server: Server) -> Iterator[Callable[..., Page]]:
     """Opens an address in a browser of its own, empty each time; fails if a page raised or asked another host."""
+    yield from _visits(chromium, server)
+
+
+@pytest.fixture
+def look(chromium: Browser, filled: Filled) -> Iterator[Callable[..., Page]]:
+    """The same on the server that has something to show, where links may name what it holds."""
+    yield from _visits(chromium, filled.server, filled.names)
+
+
+def _visits(chromium: Browser, server: Server, names: dict[str, str] | None = None) -> Iterator[Callable[..., Page]]:
     contexts = []
     strangers: list[str] = []
 
@@ -125,7 +161,7 @@ def visit(chromium: Browser, server: Server) -> Iterator[Callable[..., Page]]:
         contexts.append(context)
         page = context.new_page()
         page.on("request", lambda request: _note_stranger(request.url, strangers))
-        page.goto(server.url + path)
+        page.goto(server.url + (path.format(**names) if names else path))
         return page
 
     yield opened

@@ -43,10 +43,9 @@ def violations(page):
 
 
 @pytest.mark.parametrize("name", views.SHOWN)
-def test_a_page_has_no_serious_fault_of_accessibility_by_day_or_night(visit, server, name):
-    study = views.fill(server)
+def test_a_page_has_no_serious_fault_of_accessibility_by_day_or_night(look, name):
     for theme in ("light", "dark"):
-        page = ready(visit(views.SHOWN[name].format(study=study), theme=theme, height=2000))
+        page = ready(look(views.SHOWN[name], theme=theme, height=2000))
         assert violations(page) == [], theme
 
 

@@ -33,10 +33,9 @@ def looks(tmp_path):
 
 
 @pytest.mark.parametrize("name", views.SHOWN)
-def test_a_page_fits_any_window_by_day_and_by_night(visit, server, looks, name):
-    study = views.fill(server)
+def test_a_page_fits_any_window_by_day_and_by_night(look, looks, name):
     for theme in ("light", "dark"):
-        page = visit(views.SHOWN[name].format(study=study), width=WIDTHS[0], height=TALL, theme=theme)
+        page = look(views.SHOWN[name], width=WIDTHS[0], height=TALL, theme=theme)
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": TALL})
             ready(page)

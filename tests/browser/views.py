@@ -1,10 +1,11 @@
 """What a page shows, as data: every control by its key, folded parts, charts, tables and headings."""
 
 import dataclasses
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlsplit
 
 from playwright.sync_api import expect
 
+from core.answer import overview
 from core.results import exhibits as exhibit_files
 from pages.shared import state
 from tests import exhibited, rows
@@ -74,14 +75,21 @@ ELSEWHERE = "beefbeefbeef"
 
 
 def fill(server):
-    """Give a server something to show on every page; the id of its study."""
+    """Give a server something to show on every page; what links call its study, another, its machine and its GPU."""
     study = stored(server)
     for row in rows.run():
         server.store.add(row)
     for row in measured("signal", machine_id=ELSEWHERE):  # as runs of their own
         server.store.add(dataclasses.replace(row, run_id=f"e{row.run_id[1:]}", trial_id=f"e{row.trial_id[1:]}"))
     exhibit_files.add(server.store.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id=ELSEWHERE))
-    return study
+    row = rows.trial()
+    others = overview.studies(overview.read([(server.store, "measured here")]))
+    return {
+        "study": study,
+        "other": next(line.id for line in others if line.id != study),
+        "machine": quote_plus(f"{row.cpu_name} ({row.machine_id[:6]})"),
+        "accelerator": quote_plus(f"NVIDIA Test GPU ({row.machine_id[:6]})"),
+    }
 
 
 KNOWN = ".st-key-devices, .st-key-contenders, .st-key-view, h3:has-text('Measuring process'), "
