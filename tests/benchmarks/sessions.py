@@ -147,7 +147,7 @@ class Session:
                     self._repeat(message.auto_rerun.fragment_id, message.auto_rerun.interval)
                 case "stop_auto_rerun":
                     self._stop_timers()
-                case "script_finished":
+                case "script_finished" if message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                     self.runs += 1
                     self._finished.set()
 

@@ -32,9 +32,9 @@ FLAGS = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """Chromium as installed on this machine."""
+    """Chromium as installed on this machine; gone after these tests, as Playwright's event loop shuts others out."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
         path = found or playwright.chromium.executable_path
@@ -125,7 +125,7 @@ class Filled:
     names: dict[str, str]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
     """The server of all tests that only look."""
     from tests.browser import views  # which needs what is above
