@@ -77,8 +77,9 @@ class Crowd:
     def _act(self, session: Session, draw: random.Random) -> Callable[[], Awaitable[float]]:
         """What a visitor does next."""
         acts: list[Callable[[], Awaitable[float]]] = [lambda: session.go(draw.choices(PAGES, WEIGHTS)[0])]
-        for label, (_, low, high) in session.sliders.items():
-            acts.append(lambda label=label, low=low, high=high: session.slide(label, round(draw.uniform(low, high))))
+        for label, slider in session.sliders.items():
+            values = sorted(draw.randint(int(slider.low), int(slider.high)) for _ in range(slider.handles))
+            acts.append(lambda label=label, values=values: session.slide(label, *values))
         for label, (_, options) in session.choices.items():
             some = draw.sample(options, min(len(options), draw.randint(0, 2)))
             acts.append(lambda label=label, some=some: session.choose(label, some))

@@ -12,15 +12,35 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 from urllib.request import urlopen
 
 import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.Slider_pb2 import Slider as SliderMessage
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 ROOT = Path(__file__).parents[2]
 START_TIMEOUT_S = 60
+
+
+class Slider(NamedTuple):
+    """A slider as the page sent it last.
+
+    Attributes:
+        identity: of the widget.
+        low: its lowest value; for one of stops the number of the first.
+        high: its highest value; for one of stops the number of the last.
+        stops: what can be chosen, as text; empty for a slider of numbers.
+        handles: how many values it has: 2 for a range.
+    """
+
+    identity: str
+    low: float
+    high: float
+    stops: tuple[str, ...]
+    handles: int
 
 
 @contextlib.contextmanager
@@ -56,7 +76,7 @@ class Session:
 
     Attributes:
         runs: script runs that came to their end, fragments included.
-        sliders: identity of each slider by its label, as the page sent it last, with its lowest and highest value.
+        sliders: each slider by its label.
         buttons: identity of each button by its label, as the page sent it last, whether it can be pressed or not.
         choices: identity of each multiselect by its label, with its options, as the page sent it last.
         faults: exceptions that a page showed.
@@ -64,7 +84,7 @@ class Session:
 
     def __init__(self, port: int, query: str = "", page: str = "") -> None:
         self.runs = 0
-        self.sliders: dict[str, tuple[str, float, float]] = {}
+        self.sliders: dict[str, Slider] = {}
         self.buttons: dict[str, str] = {}
         self.choices: dict[str, tuple[str, tuple[str, ...]]] = {}
         self.faults: list[str] = []
@@ -87,26 +107,28 @@ class Session:
         self._reader.cancel()
         await self._socket.close()
 
-    async def rerun(self, fragment: str = "") -> float:
-        """Ask for a run and wait for its end; returns the seconds between."""
-        message = BackMsg()
-        message.rerun_script.query_string = self._query
-        message.rerun_script.page_name = self._page
-        message.rerun_script.fragment_id = fragment
-        message.rerun_script.is_auto_rerun = bool(fragment)
-        message.rerun_script.widget_states.widgets.extend(self._states.values())
+    async def rerun(self) -> float:
+        """Ask for a run of the page and wait for its end; returns the seconds between."""
         self._finished.clear()
         begin = time.perf_counter()
-        await self._socket.send(message.SerializeToString())
+        await self._ask()
         await self._finished.wait()
         return time.perf_counter() - begin
 
-    async def slide(self, label: str, value: float) -> float:
-        """Move a slider and wait for the run that follows; returns its seconds."""
-        identity, *_ = self.sliders[label]
-        state = WidgetState(id=identity)
-        state.double_array_value.data.append(value)
-        self._states[identity] = state
+    async def slide(self, label: str, *values: float) -> float:
+        """Move a slider and wait for the run that follows; returns its seconds.
+
+        Args:
+            label: of the slider.
+            values: one for each of its handles; of a slider of stops, their numbers.
+        """
+        slider = self.sliders[label]
+        state = WidgetState(id=slider.identity)
+        if slider.stops:
+            state.string_array_value.data.extend(slider.stops[int(value)] for value in values)
+        else:
+            state.double_array_value.data.extend(values)
+        self._states[slider.identity] = state
         return await self.rerun()
 
     async def choose(self, label: str, options: Sequence[str]) -> float:
@@ -120,6 +142,7 @@ class Session:
     async def go(self, page: str) -> float:
         """Open another page by the menu; returns the seconds of its run."""
         self._page, self._query = page, ""
+        self._stop_timers(list(self._timers))
         self._states.clear()
         self.sliders.clear()
         self.choices.clear()
@@ -136,6 +159,15 @@ class Session:
             if kept:
                 self._states[identity] = kept
 
+    async def _ask(self, fragment: str = "") -> None:
+        message = BackMsg()
+        message.rerun_script.query_string = self._query
+        message.rerun_script.page_name = self._page
+        message.rerun_script.fragment_id = fragment
+        message.rerun_script.is_auto_rerun = bool(fragment)
+        message.rerun_script.widget_states.widgets.extend(self._states.values())
+        await self._socket.send(message.SerializeToString())
+
     async def _read(self) -> None:
         async for data in self._socket:
             message = ForwardMsg()
@@ -143,13 +175,14 @@ class Session:
             match message.WhichOneof("type"):
                 case "delta":
                     self._note(message)
+                case "new_session" if not message.metadata.run.fragment_ids:
+                    self._stop_timers(list(self._timers))  # as a browser does; the run says anew what is timed
                 case "auto_rerun":
                     self._repeat(message.auto_rerun.fragment_id, message.auto_rerun.interval)
                 case "stop_auto_rerun":
-                    self._stop_timers()
-                case "script_finished" if message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
-                    self.runs += 1
-                    self._finished.set()
+                    self._stop_timers(message.stop_auto_rerun.fragment_ids)
+                case "script_finished":
+                    self._note_end(message.script_finished)
 
     def _note(self, message: ForwardMsg) -> None:
         element = message.delta.new_element
@@ -157,22 +190,34 @@ class Session:
             case "button":
                 self.buttons[element.button.label] = element.button.id
             case "slider":
-                self.sliders[element.slider.label] = (element.slider.id, element.slider.min, element.slider.max)
+                self.sliders[element.slider.label] = _slider(element.slider)
             case "multiselect":
                 self.choices[element.multiselect.label] = (element.multiselect.id, tuple(element.multiselect.options))
             case "exception":
                 self.faults.append(element.exception.message)
 
+    def _note_end(self, status: int) -> None:
+        if status == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+            return
+        self.runs += 1
+        if status != ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY:
+            self._finished.set()
+
     def _repeat(self, fragment: str, interval_s: float) -> None:
         async def tick() -> None:
             while True:
                 await asyncio.sleep(interval_s)
-                await self.rerun(fragment)
+                await self._ask(fragment)
 
         if fragment not in self._timers:
             self._timers[fragment] = asyncio.create_task(tick())
 
-    def _stop_timers(self) -> None:
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+    def _stop_timers(self, fragments: Sequence[str]) -> None:
+        for fragment in fragments:
+            if timer := self._timers.pop(fragment, None):
+                timer.cancel()
+
+
+def _slider(message: SliderMessage) -> Slider:
+    handles = max(1, len(message.default))
+    return Slider(message.id, message.min, message.max, tuple(message.options), handles)
