@@ -134,7 +134,7 @@ def _indexed(
         """Into memory of an earlier batch: for new memory the system takes as long as for the samples."""
         indices = place_in_order.take(steps)
         if len(indices) not in room:
-            room[len(indices)] = gather(indices)
+            return room.setdefault(len(indices), gather(indices))
         for source, into in zip((samples, labels), room[len(indices)], strict=True):
             torch.index_select(source, 0, indices, out=into)
         return room[len(indices)]

@@ -29,6 +29,7 @@ POLICY = Path(__file__).parents[1] / "crossover.toml"
 """The file that is read if the environment names none, and if it is there."""
 
 Asked = Experiment | Sweep | Demonstration
+"""What can be asked of the measuring process."""
 
 CHOICES: dict[str, dict[str, str]] = {
     "who_may_run": {

@@ -6,13 +6,13 @@ of a tutorial disagree, the code is followed, and the note says so.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from core.errors import InvalidValue
-from core.experiment import Point
-from core.sweep import Axis
+from core.experiment import Contender, Experiment, Point
+from core.sweep import Axis, Sweep
 
 Scale = Literal["class", "full"]
 
@@ -86,6 +86,23 @@ class Preset:
             InvalidValue: there is no such scale.
         """
         return self.class_axes if checked_scale(scale) == "class" else self.axes
+
+    def asked(self, scale: Scale, contenders: Sequence[Contender]) -> Experiment | Sweep:
+        """The question at one scale: a sweep where something is varied, an experiment where nothing is.
+
+        Raises:
+            InvalidValue: there is no such scale, or there are too few contenders for it, or too many.
+        """
+        point, axes, limits = self.at(scale), self.axes_at(scale), LIMITS[scale]
+        if not axes:
+            return Experiment(point=point, contenders=tuple(contenders), budget_s=limits.budget_s)
+        return Sweep(
+            point=point,
+            axes=axes,
+            contenders=tuple(contenders),
+            budget_s=limits.sweep_budget_s,
+            point_budget_s=limits.point_budget_s,
+        )
 
 
 PRESETS: dict[str, Preset] = {

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from core.answer import agreement, wording
-from core.answer.study import FOLLOWS
+from core.answer.study import varying
 from core.experiment import PROTOCOL_VERSION, Point
 from core.lanes import FIELDS
 from core.sweep import AXES, SIZE_AXES
@@ -151,10 +151,10 @@ def along(of: Accelerator, wanted: Mapping[str, object], axis: str) -> tuple[Rec
 
     All are of one version of torch and of the driver: those with the most sizes, then the newest.
     """
-    varying = _varying(axis)
+    varied = varying(axis)
     curves: dict[tuple[str, ...], dict[float, Recording]] = {}
     for each in reversed(of.recordings):  # the newest of one size comes last, and stays
-        if _agrees(each, wanted, varying):
+        if _agrees(each, wanted, varied):
             curves.setdefault(each.versions, {})[float(each.value(axis))] = each
     best = max(curves.values(), key=lambda curve: (len(curve), _newest(curve.values())), default={})
     return tuple(best[size] for size in sorted(best))
@@ -170,13 +170,13 @@ def nearest(of: Accelerator, wanted: Mapping[str, object], axis: str = "") -> tu
         wanted: as in `matching`.
         axis: a size that may vary; then only trainings of which two sizes or more were recorded.
     """
-    varying, groups = _varying(axis), dict[tuple[object, ...], list[Recording]]()
-    fixed = [place for place, name in enumerate(SETTINGS) if name not in varying]
+    varied, groups = varying(axis), dict[tuple[object, ...], list[Recording]]()
+    fixed = [place for place, name in enumerate(SETTINGS) if name not in varied]
     for each in of.recordings:
         groups.setdefault(tuple(each.settings[place] for place in fixed) if axis else each.settings, []).append(each)
     found: list[tuple[tuple[int, float], int, list[Recording], list[str]]] = []
     for place, group in enumerate(groups.values()):
-        differing = _differing(group[0], wanted, varying)
+        differing = _differing(group[0], wanted, varied)
         if differing and _NEARBY.issuperset(differing) and (not axis or _sizes(group, axis) > 1):
             found.append((_distance(group[0], wanted, differing), place, group, differing))
     return tuple(
@@ -221,10 +221,6 @@ def _recording(line: Any) -> Recording:
         settings=_SETTINGS(line),
         versions=_VERSIONS(line),
     )
-
-
-def _varying(axis: str) -> frozenset[str]:
-    return FOLLOWS.get(axis, frozenset()) | {axis}
 
 
 def _sizes(group: Iterable[Recording], axis: str) -> int:

@@ -104,15 +104,14 @@ def speedup(measured: Trial, recorded: Trial) -> Across:
         NotComparable: they differ in a setting, or are of one machine.
     """
     require_two_machines(measured, recorded)
-    blocks = (len(measured.step_s), len(recorded.step_s))
     reason = _obstacle(measured, recorded) or _too_few(measured, recorded)
     if reason:
-        return _across(measured, recorded, "missing", reason, None, blocks)
+        return _across(measured, recorded, "missing", reason, None)
     ends = ratio_interval(measured.step_s, recorded.step_s)
     middle = math.log(statistics.median(measured.step_s) / statistics.median(recorded.step_s))
     reason = _closeness(middle, *map(math.log, ends))
     verdict: Verdict = "too_close" if reason else "gpu_faster" if middle > 0 else "cpu_faster"
-    return _across(measured, recorded, verdict, reason, (math.exp(middle), *ends), blocks)
+    return _across(measured, recorded, verdict, reason, (math.exp(middle), *ends))
 
 
 def require_two_machines(measured: Trial, recorded: Trial) -> None:
@@ -222,7 +221,6 @@ def _across(
     verdict: Verdict,
     reason: str,
     figures: tuple[float, float, float] | None,
-    blocks: tuple[int, int],
 ) -> Across:
     value, low, high = figures or (None, None, None)
     return Across(
@@ -230,9 +228,9 @@ def _across(
         value=value,
         low=low,
         high=high,
-        blocks=blocks,
+        blocks=_blocks(measured, recorded),
         reason=reason,
-        sentence=_sentence(measured, recorded, verdict, reason, figures, blocks),
+        sentence=_sentence(measured, recorded, verdict, reason, figures),
         cautions=cautions(measured, recorded),
     )
 
@@ -243,13 +241,13 @@ def _sentence(
     verdict: Verdict,
     reason: str,
     figures: tuple[float, float, float] | None,
-    blocks: tuple[int, int],
 ) -> str:
     ours = f"{summary.label(measured)} on {machine(measured)}"
     theirs = f"{summary.label(recorded)} recorded on {machine(recorded)}"
     if figures is None:
         return f"No verdict on {theirs} against {ours}: {reason}."
     value, low, high = figures
+    blocks = _blocks(measured, recorded)
     counted = f"from {units.count(blocks[0])} and {units.count(blocks[1])} blocks on two machines"
     if verdict == "too_close":
         interval = f"95 % interval {units.ratio(low)} to {units.ratio(high)}"
@@ -262,6 +260,10 @@ def _sentence(
         winner, loser, value, low, high = ours, theirs, 1 / value, 1 / high, 1 / low
     interval = f"95 % interval {units.ratio(low)} to {units.ratio(high)}"
     return f"{winner} trains {units.ratio(value)} as fast as {loser}, start-up not counted ({interval} {counted})."
+
+
+def _blocks(measured: Trial, recorded: Trial) -> tuple[int, int]:
+    return len(measured.step_s), len(recorded.step_s)
 
 
 def _closeness(middle: float, low: float, high: float) -> str:
@@ -300,10 +302,10 @@ Curve = tuple[str, tuple[object, ...], tuple[object, ...]]
 
 
 def _curves(rows: Iterable[Trial], axis: str) -> dict[Curve, tuple[Trial, ...]]:
-    varying = study.FOLLOWS.get(axis, frozenset()) | {axis}
+    varied = study.varying(axis)
     curves: dict[Curve, dict[float, Trial]] = {}
     for row in sorted(rows, key=lambda row: row.started_at):
-        settings = tuple(getattr(row, name) for name in SETTINGS if name not in varying)
+        settings = tuple(getattr(row, name) for name in SETTINGS if name not in varied)
         device = tuple(getattr(row, name) for name in (*study.DEVICE, "torch_version"))
         curves.setdefault((row.machine_id, settings, device), {})[size_of(row, axis)] = row
     return {key: tuple(curve[size] for size in sorted(curve)) for key, curve in curves.items()}
@@ -341,6 +343,4 @@ def _seconds(row: Trial | None, basis: Basis) -> tuple[float, ...]:
 
 def _name(rows: Sequence[Trial]) -> str:
     """The contender for people; with its threads only if they were the same at every size."""
-    last = rows[-1]
-    same = len({row.threads for row in rows}) == 1
-    return summary.label(last) if same else f"{last.contender} ({last.device_name}, best threads)"
+    return study.name(rows[-1], {row.threads for row in rows})

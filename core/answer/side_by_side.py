@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from core import units
 from core.answer import parity, report, summary, trust, wording
 from core.answer.outcome import Crossover
-from core.answer.study import FOLLOWS, SETTINGS, Study
+from core.answer.study import SETTINGS, Study, varying
 from core.errors import CrossoverError
 from core.experiment import Point
 from core.results.schema import Trial
@@ -96,7 +96,7 @@ def refusal(first: Study, second: Study) -> str:
         axes = report.axis_title(second.axis), report.axis_title(first.axis)
         return f"It varies the {axes[0]}, the study that is open the {axes[1]}: they have no axis in common."
     for name in SHARED:
-        if name != first.axis and name not in FOLLOWS.get(first.axis, ()):
+        if name not in varying(first.axis):
             values = getattr(other, name), getattr(one, name)
             if values[0] != values[1]:
                 return (
@@ -119,7 +119,7 @@ def _compared(first: Facts, second: Facts) -> Comparison:
 
 def _study(of: Study, answer: Crossover | None) -> Facts:
     rows = [row for run in of.runs for row in run]
-    varied = {of.axis, *FOLLOWS.get(of.axis, ()), "parameters"}
+    varied = varying(of.axis) | {"parameters"}
     sizes = f"{wording.size(of.sizes[0])} to {wording.size(of.sizes[-1])} ({len(of.sizes)} sizes)"
     return {
         ("Settings", "varied"): report.axis_title(of.axis),

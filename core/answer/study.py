@@ -133,7 +133,12 @@ def between(
 
 def settings(axis: str) -> tuple[str, ...]:
     """Columns in which the runs of a study along an axis agree, on both devices."""
-    return tuple(name for name in SETTINGS if name not in FOLLOWS.get(axis, frozenset()) | {axis})
+    return tuple(name for name in SETTINGS if name not in varying(axis))
+
+
+def varying(axis: str) -> frozenset[str]:
+    """Columns that differ along an axis: the axis itself, and what follows from it."""
+    return FOLLOWS.get(axis, frozenset()) | {axis}
 
 
 def identity(pair: tuple[Trial, Trial], axis: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Self
 from core import presets
 from core.errors import InvalidValue
 from core.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
-from core.presets import LIMITS, Scale
+from core.presets import Scale
 from core.results.schema import Trial
 from core.sweep import SIZE_AXES, Axis, Sweep, size_of
 
@@ -54,21 +54,11 @@ class Question:
         Raises:
             InvalidValue: there is no such tutorial or scale.
         """
-        of, limits = presets.preset(name), LIMITS[presets.checked_scale(scale)]
-        point, axes = of.at(scale), of.axes_at(scale)
+        of = presets.preset(name)
+        asked = of.asked(presets.checked_scale(scale), ANYBODY)
         title = of.title if scale == "class" else f"{of.title}, full scale"
         words = f"--preset {name}" + ("" if scale == "class" else f" --scale {scale}")
-        if not axes:
-            asked = Experiment(point=point, contenders=ANYBODY, budget_s=limits.budget_s)
-            return cls(title=title, asked=asked, words=words)
-        sweep = Sweep(
-            point=point,
-            axes=axes,
-            contenders=ANYBODY,
-            budget_s=limits.sweep_budget_s,
-            point_budget_s=limits.point_budget_s,
-        )
-        return cls(title=title, asked=sweep, words=words)
+        return cls(title=title, asked=asked, words=words)
 
     @property
     def axis(self) -> Axis | None:

@@ -13,12 +13,10 @@ from core.classroom.classes import DAYS, Classes
 from core.classroom.question import ANYBODY, Question
 from core.commands import FAILED, OK, arguments, measuring, output, sweep
 from core.errors import InvalidValue, StoreError
-from core.experiment import Experiment
 from core.jobs import runner
 from core.jobs.queue import Queue
 from core.results import environment
 from core.results.store import Store
-from core.sweep import Sweep
 
 OPTIONS = ("preset", "scale", "axis", "values", "range", "budget_s", "point_budget_s", "pairs")
 """Options that make the question, with those of a point; how the page tells a student what to type."""
@@ -142,15 +140,13 @@ def question_of(options: argparse.Namespace) -> Question:
     title = _title(options)
     given = options.axis or options.values or options.range
     if options.preset and not given and not presets.preset(options.preset).axes_at(arguments.scale(options)):
-        limits = presets.LIMITS[arguments.scale(options)]
-        point = arguments.point(options)
-        return Question(
-            title=title, words=words, asked=Experiment(point=point, contenders=ANYBODY, budget_s=limits.budget_s)
-        )
+        alone = presets.preset(options.preset).asked(arguments.scale(options), ANYBODY)
+        asked = dataclasses.replace(alone, point=arguments.point(options))
+        return Question(title=title, words=words, asked=asked)
     if not options.preset and not given:
         raise InvalidValue("preset", "", f"one of {', '.join(presets.PRESETS)}, unless --axis says what is varied")
-    asked: Sweep = dataclasses.replace(sweep.asked_for(options), contenders=ANYBODY)
-    return Question(title=title, words=words, asked=asked)
+    varied = dataclasses.replace(sweep.asked_for(options), contenders=ANYBODY)
+    return Question(title=title, words=words, asked=varied)
 
 
 def _add_question(parser: argparse.ArgumentParser) -> None:

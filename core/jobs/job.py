@@ -20,12 +20,10 @@ from core.exhibits import Exhibit
 from core.experiment import Experiment
 from core.jobs import files
 from core.jobs.process import Process
+from core.policy import Asked
 from core.progress import Progress
 from core.results.schema import Trial
 from core.sweep import Sweep
-
-Asked = Experiment | Sweep | Demonstration
-"""What can be asked of the measuring process."""
 
 State = Literal["queued", "running", "finished", "failed", "stopped", "crashed"]
 

@@ -25,10 +25,11 @@ from core import policy, units
 from core.errors import JobError, NotAllowed
 from core.experiment import EVERY_EPOCH, Experiment
 from core.jobs import delivery
-from core.jobs.job import Asked, Job, JobFolder
+from core.jobs.job import Job, JobFolder
 from core.jobs.ledger import Ledger, Terms
 from core.jobs.process import Process
 from core.jobs.seat import Seat
+from core.policy import Asked
 from core.results.store import Store
 
 JOBS = Path(__file__).parents[2] / "data" / "jobs"
@@ -113,6 +114,8 @@ class Queue:
         What was asked for and has not ended counts with all the time that it may take, so that asking for several
         at once, from however many tabs, is no way around a limit.
         """
+        if not terms.waiting and not terms.seconds_per_day:
+            return ""
         mine = [job for job in self._active() if job.asked_by == asked_by]
         if terms.waiting and len(mine) + len(wanted) > terms.waiting:
             have = f"You have {len(mine)} measurements waiting or running"

@@ -6,6 +6,7 @@ row of this machine is decided by `core.answer`; every figure drawn here names b
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -301,22 +302,9 @@ def _cause(of: Meeting, located: Located) -> str:
 
 
 def _bases(found: Sequence[Meeting]) -> None:
-    lines = []
-    for basis in BASES:
-        line: dict[str, str] = {"Cost basis": basis}
-        for one in found:
-            name = f"{one.recorded[-1].contender} recorded, against {one.measured[-1].contender}"
-            line[name] = _in_short(one, basis)
-        lines.append(line)
-    st.markdown(f"**Crossover on each cost basis**, {report.axis_title(found[0].axis)} with its 95 % interval")
-    st.dataframe(lines, hide_index=True, alt="The crossover of two machines on each cost basis")
-
-
-def _in_short(of: Meeting, basis: Basis) -> str:
-    try:
-        return study_view.in_short(accelerator_stock.meeting(of, basis).answer)
-    except CrossoverError as error:
-        return str(error)
+    names = (f"{one.recorded[-1].contender} recorded, against {one.measured[-1].contender}" for one in found)
+    columns = {name: partial(accelerator_stock.meeting, one) for name, one in zip(names, found, strict=True)}
+    study_view.bases(columns, found[0].axis, alt="The crossover of two machines on each cost basis")
 
 
 def _machine(row: Trial) -> str:

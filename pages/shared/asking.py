@@ -6,8 +6,8 @@ import streamlit as st
 
 from core.errors import CrossoverError
 from core.experiment import Experiment
-from core.jobs.job import Asked
 from core.jobs.machine import Machine
+from core.policy import Asked
 from core.results.schema import Trial
 from pages.shared import loaders, permits, result, settings, state
 from pages.shared.text import plain

@@ -9,7 +9,7 @@ elsewhere.
 import streamlit as st
 
 from core.errors import InvalidValue
-from core.experiment import Contender, Experiment
+from core.experiment import Contender
 from core.presets import LIMITS, PRESETS, SCALES, Preset, Scale, checked_scale, preset
 from core.sweep import Sweep
 from pages.shared import navigation, state
@@ -61,24 +61,16 @@ def started(page: state.PageName, of: Preset, scale: Scale) -> Link:
     """The settings of a preset as parameters of a page's link; the devices are left to the page."""
     if page == "tutorials":
         return {"tutorial": of.name, "scale": scale}
-    point, axes, limits = of.at(scale), of.axes_at(scale), LIMITS[scale]
-    training: Link = {**state.brief(point)}
+    training: Link = {**state.brief(of.at(scale))}
+    asked = of.asked(scale, (Contender(), Contender(threads=1)))
     if page == "compare":
-        asked = Experiment(point=point, contenders=(Contender(),), budget_s=limits.budget_s)
-        return {**training, "budget_s": state.settings(asked)["budget_s"]}
-    if not axes:
+        return {**training, "budget_s": f"{LIMITS[scale].budget_s:g}"}
+    if not isinstance(asked, Sweep):
         return training
-    sweep = Sweep(
-        point=point,
-        axes=axes,
-        contenders=(Contender(), Contender(threads=1)),
-        budget_s=limits.sweep_budget_s,
-        point_budget_s=limits.point_budget_s,
-    )
-    varied = {axis.name for axis in axes}
+    varied = {axis.name for axis in asked.axes}
     return {
         name: value
-        for name, value in state.sweep_settings(sweep).items()
+        for name, value in state.sweep_settings(asked).items()
         if name not in ("contenders", "fair")
         and (name not in state.POINT_FIELDS or name in training)
         and name not in varied

@@ -18,14 +18,13 @@ from core.exhibits import Exhibit
 from core.experiment import Experiment, Point
 from core.jobs.job import Job
 from core.jobs.machine import Machine
+from core.policy import Asked
 from core.progress import Progress
 from core.results import exhibits
 from core.results.schema import Trial
 from core.sweep import Sweep
 from pages.shared import live, loaders, permits, state
 from pages.shared.text import plain
-
-Asked = Experiment | Sweep | Demonstration
 
 
 @dataclass(frozen=True, kw_only=True)

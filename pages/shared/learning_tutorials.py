@@ -15,15 +15,15 @@ from core.answer.handout import Section
 from core.demonstration import Demonstration
 from core.errors import CrossoverError
 from core.exhibits import Exhibit
-from core.experiment import Contender, Experiment, Point
+from core.experiment import Contender, Point
 from core.jobs.machine import Machine
-from core.presets import LIMITS, PRESETS, SCALES, Preset, Scale, checked_scale
+from core.presets import PRESETS, SCALES, Preset, Scale, checked_scale
 from core.published import published
 from core.results.schema import Trial
 from core.sweep import Sweep, vary
 from pages.shared import learning_frame, learning_tasks, navigation, settings, state
 from pages.shared.learning_frame import Question
-from pages.shared.learning_tasks import Asked, Known, Task
+from pages.shared.learning_tasks import Known, Task
 from pages.shared.text import plain
 
 CLOCK_S: dict[Scale, float] = {"class": 20.0, "full": 300.0}
@@ -174,23 +174,15 @@ def task(of: Preset, scale: Scale, contenders: Sequence[str]) -> Task:
         InvalidValue: there are too few devices, or too many.
     """
     devices = tuple(Contender.parse(text) for text in contenders)
-    limits, point, axes = LIMITS[scale], of.at(scale), of.axes_at(scale)
-    main: Asked
-    if axes:
-        main = Sweep(
-            point=point,
-            axes=axes,
-            contenders=devices,
-            budget_s=limits.sweep_budget_s,
-            point_budget_s=limits.point_budget_s,
-        )
-    else:
-        main = Experiment(point=point, contenders=devices, budget_s=limits.budget_s)
     ends = devices if len(devices) < 2 else (devices[0], devices[-1])
     clock = Demonstration(
-        kind="clock", point=point, contenders=ends, budget_s=CLOCK_S[scale], recipes=(tutorial.recipe_name(of),)
+        kind="clock",
+        point=of.at(scale),
+        contenders=ends,
+        budget_s=CLOCK_S[scale],
+        recipes=(tutorial.recipe_name(of),),
     )
-    return Task(asked=(main, clock))
+    return Task(asked=(of.asked(scale, devices), clock))
 
 
 def points(of: Preset, scale: Scale) -> tuple[Point, ...]:

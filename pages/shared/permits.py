@@ -16,9 +16,9 @@ import streamlit as st
 from core import policy
 from core.errors import JobError, NotAllowed
 from core.jobs import runner
-from core.jobs.job import Asked, Job
+from core.jobs.job import Job
 from core.jobs.ledger import Terms
-from core.policy import Policy
+from core.policy import Asked, Policy
 from core.results.store import Store
 from pages.shared import loaders, state
 

@@ -81,15 +81,11 @@ def _timings(data: bytes, name: str) -> None:
 
 def _line(of: Study) -> dict[str, str]:
     row = of.runs[0][0]
-    try:
-        found = study_view.in_short(loaders.located(of, "steady").answer)
-    except CrossoverError as error:
-        found = str(error)
     return {
         "Along": report.axis_title(of.axis),
         "From … to": f"{wording.size(of.sizes[0])} to {wording.size(of.sizes[-1])} ({len(of.sizes)} sizes)",
         "Devices": f"{of.challenger} against {of.baseline}",
-        "Crossover": found,
+        "Crossover": study_view.in_short(lambda: loaders.located(of, "steady")),
         "Training": f"{row.model} on {row.dataset}, batch {row.batch_size:,}",
         "Machine": f"{row.cpu_name} ({row.machine_id[:6]})",
     }

@@ -3,7 +3,8 @@
 Draws what `core.answer` says and decides nothing. Names that a file wrote are shown as plain text.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -130,8 +131,28 @@ def cause(of: Study, answer: Crossover) -> None:
         st.caption(plain(str(error)))
 
 
-def in_short(answer: Crossover) -> str:
-    """An answer in as many words as a table has room for."""
+def bases(columns: Mapping[str, Callable[[Basis], Located]], axis: str, alt: str) -> None:
+    """The crossover on each cost basis.
+
+    Args:
+        columns: what is compared, in words → its answer on a basis.
+        axis: key of `core.sweep.SIZE_AXES`.
+        alt: what the table shows, for who cannot see it.
+    """
+    lines = [
+        {"Cost basis": basis, **{words: in_short(partial(found, basis)) for words, found in columns.items()}}
+        for basis in BASES
+    ]
+    st.markdown(f"**Crossover on each cost basis**, {report.axis_title(axis)} with its 95 % interval")
+    st.dataframe(lines, hide_index=True, alt=alt)
+
+
+def in_short(found: Callable[[], Located]) -> str:
+    """An answer in as many words as a table has room for, or why there is none."""
+    try:
+        answer = found().answer
+    except CrossoverError as error:
+        return str(error)
     base, other = (name.partition(" (")[0] for name in (answer.baseline, answer.challenger))
     if answer.estimate is not None and answer.low is not None and answer.high is not None:
         low, high = (wording.size(_rounded(end)) for end in (answer.low, answer.high))

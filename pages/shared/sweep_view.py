@@ -5,13 +5,14 @@ Draws what `core.answer` says and decides nothing.
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from core.answer import report, summary
 from core.answer.charts.grids import Cell
-from core.answer.outcome import BASES, Basis, Size
+from core.answer.outcome import Basis, Size
 from core.answer.study import Study
 from core.errors import CrossoverError, InvalidValue
 from core.experiment import Contender, Point
@@ -145,21 +146,9 @@ def _study(of: Study, beside: Sequence[Study]) -> Basis:
 
 def _bases(beside: Sequence[Study], of: Study) -> None:
     """The crossover on each basis, and against each way of using the CPU."""
-    lines = []
-    for basis in BASES:
-        line: dict[str, str] = {"Cost basis": basis}
-        for study in sorted(beside, key=lambda study: study is not of):
-            line[f"{study.challenger} against {study.baseline}"] = _in_short(study, basis)
-        lines.append(line)
-    st.markdown(f"**Crossover on each cost basis**, {report.axis_title(of.axis)} with its 95 % interval")
-    st.dataframe(lines, hide_index=True, alt="The crossover on each cost basis")
-
-
-def _in_short(of: Study, basis: Basis) -> str:
-    try:
-        return study_view.in_short(loaders.located(of, basis).answer)
-    except CrossoverError as error:
-        return str(error)
+    ordered = sorted(beside, key=lambda study: study is not of)
+    columns = {f"{study.challenger} against {study.baseline}": partial(loaders.located, study) for study in ordered}
+    study_view.bases(columns, of.axis, alt="The crossover on each cost basis")
 
 
 def _grid(rows: Sequence[Trial], asked: Sweep, found: Sequence[Study], chosen: Study | None, basis: Basis) -> None:
