@@ -383,7 +383,7 @@ class Entrant:
         """Compile or record what the lane needs; seconds."""
         size, train = self._point.batch_size, self._data.train
         samples, labels = (part[:size].to(self._device.torch) for part in (train.samples, train.labels))
-        single = bool(self._point.total_steps % self.contender.steps_per_call)
+        single = bool(self._point.total_steps % self.contender.lane.steps_per_call)
         seconds = 0.0
 
         def prepare() -> None:
@@ -406,7 +406,7 @@ class Entrant:
 
     def _whole(self, steps: int) -> int:
         """At least so many steps, in whole calls of the lane."""
-        each = self.contender.steps_per_call
+        each = self.contender.lane.steps_per_call
         return math.ceil(steps / each) * each
 
     def _sized(self, step_s: float) -> int:
@@ -414,7 +414,7 @@ class Entrant:
 
     def _time_epochs(self, step_s: float, limit_s: float) -> None:
         """Time as many epochs in one piece as make whole calls of the lane, unless that would take too long."""
-        each = self.contender.steps_per_call
+        each = self.contender.lane.steps_per_call
         in_step = each // math.gcd(each, self._point.steps_per_epoch)
         epoch_s = self._point.steps_per_epoch * step_s
         epochs = math.ceil(MIN_BLOCK_S / epoch_s / in_step) * in_step
@@ -427,11 +427,11 @@ class Entrant:
     def _use_settings(self) -> None:
         """Train with this contender's threads and arithmetic from here on; the others have theirs."""
         threads = self.record.threads
-        if threads == BEST_THREADS and self.contender.execution == "compiled":
+        if threads == BEST_THREADS and self.contender.lane.execution == "compiled":
             threads = environment.usable_cores()  # what is compiled at the start is one of those that are tried
         if threads != BEST_THREADS and torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
-        devices.use_tf32(self.contender.precision == "tf32")
+        devices.use_tf32(self.contender.lane.precision == "tf32")
 
     def _warm_up_block(self, steps: int) -> float:
         self._make_room(steps)

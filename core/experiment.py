@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from core import catalog, lanes, models
 from core.errors import InvalidValue
-from core.lanes import Lane
+from core.lanes import PLAIN, Lane
 
 PROTOCOL_VERSION = 1
 """Raised whenever the way of measuring changes so that older rows must not be put beside newer ones."""
@@ -160,22 +160,12 @@ class Contender:
     Attributes:
         device: `cpu`, `cuda:N` (NVIDIA, and AMD through ROCm), `xpu:N` or `mps`.
         threads: CPU threads, or `BEST_THREADS` to try several and take the best.
-        execution: key of `core.lanes.EXECUTIONS`; this and the fields below are those of `core.lanes.Lane`.
-        steps_per_call: whole steps of one compiled call or one replay of a graph.
-        optimizer: key of `core.lanes.OPTIMIZERS`.
-        precision: key of `core.lanes.PRECISIONS`.
-        memory_format: key of `core.lanes.MEMORY_FORMATS`.
-        micro_batch: samples of each piece of a batch; 0 for the batch as a whole.
+        lane: how it runs the training.
     """
 
     device: str = "cpu"
     threads: int = BEST_THREADS
-    execution: str = "eager"
-    steps_per_call: int = 1
-    optimizer: str = "default"
-    precision: str = "fp32"
-    memory_format: str = "contiguous"
-    micro_batch: int = 0
+    lane: Lane = PLAIN
 
     def __post_init__(self) -> None:
         match = _DEVICE.fullmatch(self.device) if isinstance(self.device, str) else None
@@ -185,16 +175,10 @@ class Contender:
             _settle(self, "device", f"{match[2]}:{int(match[3] or 0)}")
         low, high = RANGES["threads"]
         _whole("threads", self.threads, int(low), int(high))
-        Lane.of(self)  # checks its fields
 
     def __str__(self) -> str:
         served = self.device if self.threads == BEST_THREADS else f"{self.device}@{self.threads}"
         return "+".join((served, *self.lane.words))
-
-    @property
-    def lane(self) -> Lane:
-        """How it runs the training."""
-        return Lane.of(self)
 
     @property
     def on_host(self) -> bool:
@@ -212,7 +196,7 @@ class Contender:
         if match is None:
             raise InvalidValue("devices", text, "a device such as cpu, cuda:0 or mps, or cpu@1 for one thread")
         lane = Lane.parse(re.findall(r"\w+", match["lane"]))
-        return cls(device=match["device"], threads=int(match["threads"] or BEST_THREADS), **lane.columns)
+        return cls(device=match["device"], threads=int(match["threads"] or BEST_THREADS), lane=lane)
 
 
 @dataclass(frozen=True, kw_only=True)

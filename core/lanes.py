@@ -48,7 +48,7 @@ _EXECUTION = re.compile(r"(compiled|graph)([1-9]\d{0,5})?")
 _MICRO = re.compile(r"micro([1-9]\d{0,5})")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, order=True)
 class Lane:
     """One way to run a training.
 
@@ -130,7 +130,7 @@ class Lane:
 
     @classmethod
     def of(cls, row: object) -> Self:
-        """The lane of a contender or of a stored row."""
+        """The lane of a stored row."""
         return cls(**{name: getattr(row, name) for name in FIELDS})
 
 

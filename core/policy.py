@@ -195,7 +195,7 @@ class Policy:
         ):
             if value > limit:
                 raise NotAllowed(_too_much(what, value, limit))
-        if not self.run.compiled and any(contender.execution == "compiled" for contender in asked.contenders):
+        if not self.run.compiled and any(contender.lane.execution == "compiled" for contender in asked.contenders):
             raise NotAllowed("Compiled lanes cannot be run on this host; the others can.")
 
     def check_open(self) -> None:

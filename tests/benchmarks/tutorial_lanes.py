@@ -187,7 +187,7 @@ def lane_side(of: Workload, data: Data, contender: Contender) -> Side:
     training = Training(network, feed, learning_rate=point.learning_rate, lane=contender.lane)
     torch.set_num_threads(contender.threads)
     example = tuple(part[: point.batch_size] for part in (data.train.samples, data.train.labels))
-    remainder = bool(point.steps_per_epoch % contender.steps_per_call)
+    remainder = bool(point.steps_per_epoch % contender.lane.steps_per_call)
     startup_s = training.prepare(example, remainder=remainder)  # type: ignore[arg-type]
     count: Count | None = at_once(data) if of.tested else None
 

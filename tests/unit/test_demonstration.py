@@ -96,4 +96,4 @@ def test_the_recipes_of_tutorials_are_called_like_their_presets():
 
 def test_a_lesson_takes_devices_without_lanes():
     with pytest.raises(InvalidValue, match="devices without a lane in a lesson"):
-        Demonstration(kind="clock", contenders=(Contender(execution="compiled"),))
+        Demonstration(kind="clock", contenders=(Contender.parse("cpu+compiled"),))

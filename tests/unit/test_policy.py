@@ -137,11 +137,11 @@ def test_what_exceeds_a_budget_is_refused_with_the_budget_and_what_meets_it_is_n
 
 
 def test_a_host_may_refuse_lanes_that_compile_first():
-    compiled = Experiment(point=Point(), contenders=(Contender(), Contender(execution="compiled")))
+    compiled = Experiment(point=Point(), contenders=(Contender(), Contender.parse("cpu+compiled")))
     host = Policy(run=policy.RunBudget(compiled=False))
     with pytest.raises(NotAllowed, match="Compiled lanes cannot be run on this host"):
         host.check(compiled)
-    host.check(Experiment(point=Point(), contenders=(Contender(), Contender(optimizer="fused"))))
+    host.check(Experiment(point=Point(), contenders=(Contender(), Contender.parse("cpu+fused"))))
     Policy().check(compiled)
 
 
