@@ -9,6 +9,7 @@ Numbers in, numbers out: nothing here knows devices, rows or verdicts.
 
 import itertools
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -192,15 +193,16 @@ def nearby(readings: Readings) -> Vector:
     places = readings.sizes * _units_per_octave(readings)
     first = np.searchsorted(places, places - NEAR)
     last = np.searchsorted(places, places + NEAR, side="right")
-    return np.array([np.median(readings.values[a:b]) for a, b in zip(first, last, strict=True)])
+    values = readings.values.tolist()
+    return np.array([statistics.median(values[a:b]) for a, b in zip(first, last, strict=True)])
 
 
 def _deviations(group: Vector) -> Vector:
     """Absolute deviations of readings, each scaled so that their median estimates the standard deviation."""
     if len(group) <= FEW:
-        first, second = np.triu_indices(len(group), 1)
-        return np.asarray(np.abs(group[first] - group[second]) / _PAIR_SCALE)
-    return np.asarray(np.abs(group - np.median(group)) / _MEDIAN_SCALE)
+        pairs = itertools.combinations(group.tolist(), 2)
+        return np.array([abs(one - other) for one, other in pairs]) / _PAIR_SCALE
+    return np.asarray(np.abs(group - statistics.median(group.tolist())) / _MEDIAN_SCALE)
 
 
 def _sd(noise: Noise) -> float:

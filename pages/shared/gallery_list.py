@@ -14,7 +14,7 @@ from core.answer.holdings import Found, Held
 from core.answer.overview import StudyLine
 from core.answer.trust import Level
 from pages.shared import downloads, gallery_stock, loaders, result, state
-from pages.shared.gallery_stock import Choices
+from pages.shared.gallery_stock import Card, Choices
 from pages.shared.text import date, moment, plain
 
 View = Literal["Studies", "Trials", "Machines"]
@@ -92,15 +92,15 @@ def _studies(of: Held, found: Found, chosen: Choices) -> None:
     cards = st.container()
     shown = _page("studies_page", found.studies, CARDS)
     with cards:
-        for at in range(0, len(shown), 2):
-            for column, place in zip(st.columns(2, gap="medium"), shown[at : at + 2], strict=False):
+        drawn = list(zip(shown, gallery_stock.cards([of.studies[place] for place in shown]), strict=True))
+        for at in range(0, len(drawn), 2):
+            for column, (place, card) in zip(st.columns(2, gap="medium"), drawn[at : at + 2], strict=False):
                 with column:
-                    _card(of, place)
+                    _card(of, place, card)
 
 
-def _card(of: Held, place: int) -> None:
+def _card(of: Held, place: int, card: Card) -> None:
     line = of.studies[place]
-    card = gallery_stock.card(line)
     with st.container(border=True, height="stretch", key=f"card-{line.id}"):
         st.markdown(f"**{plain(title(line))}**")
         if card.chart is not None:

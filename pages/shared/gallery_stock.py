@@ -4,7 +4,8 @@ A study is read and answered only when it is on the screen. Caches are keyed by 
 from and hold on to it, so that no other object can take its place.
 """
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from core.answer import holdings, study
 from core.answer.charts import gallery
 from core.answer.holdings import Found, Held
 from core.answer.overview import Overview, StudyLine
+from core.answer.study import Study
 from core.errors import CrossoverError
 from pages.shared import loaders, state
 from pages.shared.text import plain
@@ -101,9 +103,10 @@ def machines(of: Held, chosen: Choices) -> list[dict[str, Any]]:
     return _machines(of, _key(chosen))[1]
 
 
-def card(line: StudyLine) -> Card:
-    """A study among others, worked out when it is first on a screen."""
-    return _card(line.id, tuple(line.trial_ids))
+def cards(lines: Sequence[StudyLine]) -> list[Card]:
+    """Studies among others, worked out when they are first on a screen; then their rows are read in one go."""
+    read = functools.cache(lambda: loaders.whole(lines))
+    return [_card(line.id, hash(tuple(line.trial_ids)), read) for line in lines]
 
 
 @st.cache_resource(max_entries=2, show_spinner=False, hash_funcs={Overview: id})
@@ -128,15 +131,15 @@ def _machines(of: Held, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tupl
 
 
 @st.cache_resource(max_entries=512, show_spinner=False)
-def _card(study_id: str, trial_ids: tuple[str, ...]) -> Card:
-    read = loaders.study(study_id)
-    if read is None:
+def _card(study_id: str, rows: int, _read: Callable[[], Mapping[str, Study]]) -> Card:
+    of = _read().get(study_id)
+    if of is None:
         return Card(said="The rows of this study were removed.", chart=None)
     try:
-        found = study.crossover(read)
+        found = study.crossover(of)
     except CrossoverError as error:
         return Card(said=str(error), chart=None)
-    baseline, challenger = read.runs[0]
+    baseline, challenger = of.runs[0]
     return Card(said=found.sentence, chart=gallery.small(found, (baseline.device_kind, challenger.device_kind)))
 
 

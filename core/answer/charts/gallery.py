@@ -143,7 +143,7 @@ def small(answer: Crossover, kinds: tuple[str, str]) -> Spec:
     x = {"type": "quantitative", "title": _title(answer.axis), **_log(sizes, look.COMPACT)}
     y = {"type": "quantitative", "title": None, **_log([row["time"] for row in rows], SECONDS)}
     by_device = {"field": "curve", "type": "nominal"}
-    key = look.legend(names, symbolSize=80, symbolOpacity=1, symbolStrokeWidth=0).to_dict()
+    key = look.plain_legend(names, symbolSize=80, symbolOpacity=1, symbolStrokeWidth=0)
     looks = {"color": look.colours(kinds), "strokeDash": list(look.DASHES[:2]), "shape": list(look.SHAPES[:2])}
     channels: dict[str, Row] = {
         channel: {
@@ -184,7 +184,7 @@ def _log(values: Sequence[float], label: str) -> Row:
     ticks = look.ticks(values)
     axis = {"labelExpr": label, "labelOverlap": "greedy", "grid": False}
     return {
-        "scale": look.log(values).to_dict(),
+        "scale": look.log_scale(values),
         "axis": axis | ({"values": ticks} if ticks is not alt.Undefined else {}),
     }
 

@@ -98,12 +98,17 @@ def tooltip(field: str, title: str, number: str = "") -> alt.Tooltip:
 
 def log(values: Iterable[float] = ()) -> alt.Scale:
     """A log scale; over all of `values`, with room at both ends, also where they are one and the same."""
+    return alt.Scale(**log_scale(values))
+
+
+def log_scale(values: Iterable[float] = ()) -> Row:
+    """The same as plain data, for a chart that is written out without Altair's checks."""
     known = [value for value in values if 0 < value < math.inf]
     if not known:
-        return alt.Scale(type="log", nice=False, padding=EDGE)
+        return {"type": "log", "nice": False, "padding": EDGE}
     low, high = min(known), max(known)
     room = max((high / low) ** ROOM, SMALLEST_ROOM)
-    return alt.Scale(type="log", nice=False, domain=[low / room, high * room])
+    return {"type": "log", "nice": False, "domain": [low / room, high * room]}
 
 
 def ticks(values: Iterable[float]) -> Any:
@@ -166,13 +171,18 @@ def colours(kinds: Sequence[str]) -> list[str]:
 
 def legend(names: Sequence[str], *, orient: Literal["top", "bottom"] = "top", **options: Any) -> alt.Legend:
     """A legend that stays within a narrow window: as many names beside each other as fit there."""
+    return alt.Legend(**plain_legend(names, orient=orient, **options))
+
+
+def plain_legend(names: Sequence[str], *, orient: Literal["top", "bottom"] = "top", **options: Any) -> Row:
+    """The same as plain data."""
     widths = [len(name) + SYMBOL_LETTERS for name in names]
     fits = (
         count
         for count in range(len(names), 1, -1)
         if sum(max(widths[place::count]) for place in range(count)) <= LEGEND_LETTERS
     )
-    return alt.Legend(orient=orient, title=None, columns=next(fits, 1), labelLimit=LEGEND_LIMIT, **options)
+    return {"orient": orient, "title": None, "columns": next(fits, 1), "labelLimit": LEGEND_LIMIT, **options}
 
 
 def counting_left_out(title: str, number: int) -> str | list[str]:
