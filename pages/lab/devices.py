@@ -55,7 +55,7 @@ def _devices(machine: Machine) -> None:
 
 def _machine(machine: Machine) -> None:
     facts = machine.environment
-    st.subheader("Machine and versions")
+    st.header("Machine and versions")
     shown = {
         "Processor": facts.cpu_name,
         "Processor threads": f"{facts.cores_usable} usable of {facts.cores}",
@@ -74,7 +74,7 @@ def _machine(machine: Machine) -> None:
 
 
 def _process(machine: Machine) -> None:
-    st.subheader("Measuring process")
+    st.header("Measuring process")
     jobs = [job for job in loaders.queue().jobs() if job.active]
     if not machine.live:
         st.markdown("It is starting; what is shown above was reported by the one before it.")

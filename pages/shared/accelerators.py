@@ -20,7 +20,7 @@ from core.answer.outcome import BASES, Basis
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.results.schema import Trial
-from pages.shared import accelerator_stock, loaders, state, study_view
+from pages.shared import accelerator_stock, links, loaders, state, study_view
 from pages.shared.loaders import Located
 from pages.shared.text import date, plain
 
@@ -101,7 +101,7 @@ def sizes(of: Accelerator | None, wanted: Wanted | None, axis: str) -> tuple[flo
     if len(curve) < 2:
         return ()
     used = st.toggle("Use the recorded sizes", True, help=SIZES_HELP, **state.bound("recorded_sizes"))
-    places = tuple(state.plain(float(each.value(axis))) for each in curve)
+    places = tuple(links.plain(float(each.value(axis))) for each in curve)
     if used:
         st.caption(plain(f"{report.axis_title(axis).capitalize()}: {', '.join(map(wording.size, places))}"))
     return places if used else ()
@@ -278,7 +278,7 @@ def _verdict(measured: Trial, other: Trial) -> None:
             delta_arrow="off",
             help="Ratio of the median times per step of two machines. Above 1: the recorded one is faster.",
         )
-        words.markdown(f"#### {plain(found.sentence)}")
+        words.markdown(f"## {plain(found.sentence)}")
         if found.verdict != "missing" and why:
             words.markdown(plain(why))
         for said in found.cautions:

@@ -9,7 +9,7 @@ from core.experiment import Experiment
 from core.jobs.machine import Machine
 from core.policy import Asked
 from core.results.schema import Trial
-from pages.shared import loaders, permits, result, settings, state
+from pages.shared import links, loaders, permits, result, settings, state
 from pages.shared.text import plain
 
 
@@ -22,7 +22,7 @@ def machine() -> Machine | None:
         return None
 
 
-def under_way(*, sweeps: bool) -> tuple[state.Kind, str] | None:
+def under_way(*, sweeps: bool) -> tuple[links.Kind, str] | None:
     """The oldest job that waits or runs, of sweeps or of comparisons: what a page shows that was asked nothing."""
     active = [job for job in loaders.queue().jobs() if job.active and (job.sweep if sweeps else job.experiment)]
     if not active:

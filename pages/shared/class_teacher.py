@@ -60,10 +60,10 @@ def made(of: Class) -> None:
 def draw(of: Class) -> None:
     """Draw the way in for a teacher, and the view behind it."""
     if not state.teaches(of.id):
-        with st.expander("For the teacher", key="teacher"):
+        with st.expander("For the teacher", **state.bound_view("teacher")):
             _enter(of)
         return
-    st.subheader("For the teacher")
+    st.header("For the teacher")
     pool = class_stock.pool(of)
     by_nickname = {entry.nickname: entry for entry in pool.results}
     lines = [_line(of, student, by_nickname.get(student.nickname)) for student in pool.students]

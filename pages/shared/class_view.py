@@ -31,7 +31,7 @@ OWN_LINK = (
 
 def heading(of: Class) -> None:
     """What the class is about."""
-    st.subheader(plain(of.name))
+    st.header(plain(of.name))
     asked = of.question.asked
     said = sweep_settings.sentence(asked) if isinstance(asked, Sweep) else settings.sentence(asked.point)
     st.markdown(f"**{plain(of.question.title)}** · {plain(said)}")

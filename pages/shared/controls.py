@@ -14,7 +14,7 @@ from core import catalog, experiment, models
 from core.errors import InvalidValue
 from core.experiment import Contender, Point
 from core.jobs.machine import Machine
-from pages.shared import loaders, state
+from pages.shared import links, loaders, state
 
 LADDERS: dict[str, tuple[float, ...]] = {
     "samples": (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000),
@@ -157,14 +157,14 @@ def ladder(
     """
     low, high = experiment.RANGES.get(name, (0, float("inf")))
     high = high if most is None else most
-    stops = sorted({state.plain(stop) for stop in ladder or LADDERS[name] if low <= stop <= high})
+    stops = sorted({links.plain(stop) for stop in ladder or LADDERS[name] if low <= stop <= high})
     linked = linked_number(name)
     if linked is not None and max(low, least or low) <= linked <= high:
         if linked not in stops:
             bisect.insort(stops, linked)
         if str(linked) != state.arrived()[name][-1]:  # "1e-2" is no stop's name, so the control takes its default
             default = linked
-    return st.select_slider(label, stops, value=state.plain(default), help=help, **state.bound(name))
+    return st.select_slider(label, stops, value=links.plain(default), help=help, **state.bound(name))
 
 
 def point_of(link: Mapping[str, Sequence[str]]) -> Point:
@@ -173,7 +173,7 @@ def point_of(link: Mapping[str, Sequence[str]]) -> Point:
     Raises:
         InvalidValue: a field is not what it may be.
     """
-    return Point.parse({name: values[-1] for name, values in link.items() if name in state.POINT_FIELDS})
+    return Point.parse({name: values[-1] for name, values in link.items() if name in links.POINT_FIELDS})
 
 
 def parsed(name: str, text: str) -> float:
@@ -193,7 +193,7 @@ def linked_number(name: str) -> float | None:
     """The number that the link brought for a control; None if it brought none."""
     values = state.arrived().get(name, ())
     try:
-        return state.plain(float(values[-1])) if values else None
+        return links.plain(float(values[-1])) if values else None
     except (ValueError, OverflowError):
         return None
 

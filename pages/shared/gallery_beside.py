@@ -35,7 +35,7 @@ def studies(of: Study, held: Held, shown: Sequence[int], basis: Basis) -> None:
         shown: places of the studies that the filters let through.
         basis: the cost basis that was chosen.
     """
-    st.subheader("Beside other studies")
+    st.header("Beside other studies")
     names = _offered(of, held, shown)
     if not names:
         st.caption("There is no other study here. One of another machine appears as soon as its rows are imported.")

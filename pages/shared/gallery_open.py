@@ -20,6 +20,7 @@ from pages.shared import (
     downloads,
     gallery_beside,
     gallery_list,
+    links,
     loaders,
     navigation,
     result,
@@ -68,7 +69,7 @@ def run(run_id: str) -> None:
     asked = result.experiment_of(trials)
     if asked and st.button("Set this up in Compare", icon=":material/balance:"):
         state.arrive(asked)
-        st.switch_page(navigation.COMPARE, query_params=state.settings(asked))
+        st.switch_page(navigation.COMPARE, query_params=links.settings(asked))
     result.draw(trials)
 
 
@@ -105,7 +106,7 @@ def _where_the_time_goes(of: Study) -> None:
     """The parts of a step over the sizes, for each device."""
     steps = [{size_of(run[0], of.axis): breakdown.parts(run[place]) for run in of.runs} for place in (0, 1)]
     known = [{size: parts for size, parts in each.items() if parts is not None} for each in steps]
-    st.subheader("Where the time goes")
+    st.header("Where the time goes")
     if not any(known):
         st.caption("No step was taken apart in these runs.")
         return
@@ -123,8 +124,8 @@ def _where_the_time_goes(of: Study) -> None:
 
 def _learned(of: Study) -> None:
     """The classification reports of one size, and the way to its run."""
-    sizes = [str(state.plain(size_of(run[0], of.axis))) for run in of.runs]
-    st.subheader("One size in full")
+    sizes = [str(links.plain(size_of(run[0], of.axis))) for run in of.runs]
+    st.header("One size in full")
     chosen = st.select_slider(
         report.axis_title(of.axis).capitalize(),
         sizes,
@@ -159,7 +160,7 @@ def _fingerprint(rows: Sequence[Trial]) -> None:
 
 def _take_along(of: Study, rows: Sequence[Trial]) -> None:
     """Rows, a script, the command and the link."""
-    st.subheader("Take it along")
+    st.header("Take it along")
     downloads.rows(rows, name=f"crossover-{of.id}")
     downloads.script(rows)
     asked = sweep_view.asked_by(of)

@@ -12,13 +12,13 @@ from core.errors import InvalidValue
 from core.experiment import Contender
 from core.presets import LIMITS, PRESETS, SCALES, Preset, Scale, checked_scale, preset
 from core.sweep import Sweep
-from pages.shared import navigation, state
+from pages.shared import links, navigation, state
 from pages.shared.text import plain
 
 MOST_LETTERS = 500
 """Letters of an instruction; the rest is left out."""
 
-STARTED: dict[state.PageName, str] = {
+STARTED: dict[links.PageName, str] = {
     "compare": navigation.COMPARE,
     "crossover": navigation.CROSSOVER,
     "tutorials": navigation.TUTORIALS,
@@ -41,7 +41,7 @@ Link = dict[str, str | list[str]]
 def around(page: st.Page) -> None:
     """Run a page, below what its link says and the button that shares it."""
     st.html(READABLE)
-    name = next((name for name in state.LINKS if name == (page.url_path or "compare")), None)
+    name = next((name for name in links.PAGES if name == (page.url_path or "compare")), None)
     if name is None:
         page.run()
         return
@@ -57,11 +57,11 @@ def around(page: st.Page) -> None:
     state.leave()
 
 
-def started(page: state.PageName, of: Preset, scale: Scale) -> Link:
+def started(page: links.PageName, of: Preset, scale: Scale) -> Link:
     """The settings of a preset as parameters of a page's link; the devices are left to the page."""
     if page == "tutorials":
         return {"tutorial": of.name, "scale": scale}
-    training: Link = {**state.brief(of.at(scale))}
+    training: Link = {**links.brief(of.at(scale))}
     asked = of.asked(scale, (Contender(), Contender(threads=1)))
     if page == "compare":
         return {**training, "budget_s": f"{LIMITS[scale].budget_s:g}"}
@@ -70,14 +70,14 @@ def started(page: state.PageName, of: Preset, scale: Scale) -> Link:
     varied = {axis.name for axis in asked.axes}
     return {
         name: value
-        for name, value in state.sweep_settings(asked).items()
+        for name, value in links.sweep_settings(asked).items()
         if name not in ("contenders", "fair")
-        and (name not in state.POINT_FIELDS or name in training)
+        and (name not in links.POINT_FIELDS or name in training)
         and name not in varied
     }
 
 
-def _begin(page: state.PageName) -> None:
+def _begin(page: links.PageName) -> None:
     """Turn a preset of the link into the settings that it stands for; what else the link says stays and goes before."""
     if page not in STARTED or "preset" not in st.query_params:
         return
@@ -91,22 +91,22 @@ def _begin(page: state.PageName) -> None:
     st.switch_page(STARTED[page], query_params={**link, **said})
 
 
-def _say(page: state.PageName) -> None:
+def _say(page: links.PageName) -> None:
     """Draw the instruction of the link, its way back to a lesson, and what of it is not known here."""
     text = state.guide_text("text")
     if text:
         shown = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
         st.info(f"**Whoever shared this link says:** {plain(shown)}", icon=":material/school:")
     lesson = state.guide_text("lesson")
-    if lesson in state.LESSON_NAMES:
+    if lesson in links.LESSON_NAMES:
         label = "Back to the lesson"
         st.page_link(navigation.LESSONS, label=label, icon=":material/lightbulb:", query_params={"lesson": lesson})
     elif lesson:
-        _complain("lesson", lesson, state.LESSON_NAMES)
-    known = state.LINKS[page].settings
+        _complain("lesson", lesson, links.LESSON_NAMES)
+    known = links.PAGES[page].settings
     for parameter in ("lock", "hide"):
         for name in state.guided(parameter):
-            if name.removeprefix(state.OPEN) not in ("all", *known):
+            if name.removeprefix(links.OPEN) not in ("all", *known):
                 _complain(parameter, name, ("all", *known) if parameter == "lock" else known)
     _put_away(page)
 
@@ -115,15 +115,15 @@ def _complain(parameter: str, name: str, allowed: tuple[str, ...]) -> None:
     st.warning(plain(str(InvalidValue(parameter, name, f"one of {', '.join(allowed)}"))))
 
 
-def _put_away(page: state.PageName) -> None:
+def _put_away(page: links.PageName) -> None:
     """Take hidden controls out of sight; they are drawn all the same, so their values hold and stay in the link."""
-    names = [name for name in state.LINKS[page].settings if name in state.guided("hide")]
+    names = [name for name in links.PAGES[page].settings if name in state.guided("hide")]
     if names:
         st.html(f"<style>{', '.join(f'.st-key-{name}' for name in names)} {{ display: none; }}</style>")
 
 
 @st.fragment
-def _share(page: state.PageName) -> None:
+def _share(page: links.PageName) -> None:
     """The link to what the page shows, and the making of one for a class."""
     shared = st.popover("Share", type="tertiary", icon=":material/link:", key="share", on_change="rerun")
     if not shared.open:
@@ -135,7 +135,7 @@ def _share(page: state.PageName) -> None:
             st.code(state.address(_for_class(page)), language=None, wrap_lines=True)
 
 
-def _for_class(page: state.PageName) -> Link:
+def _for_class(page: links.PageName) -> Link:
     """The link that a teacher puts together."""
     text = st.text_area("What to do, in your words", key="share_text", max_chars=MOST_LETTERS)
     link: Link = {**state.in_link()}
@@ -147,5 +147,5 @@ def _for_class(page: state.PageName) -> Link:
             link = {"preset": chosen, **({"scale": scale} if scale != "class" else {})}
     if settings and st.toggle("Fix the settings", key="share_lock"):
         left = st.multiselect("Settings that stay open", settings, key="share_open", help=OPEN_HELP)
-        link["lock"] = ",".join(["all", *(state.OPEN + name for name in left)])
+        link["lock"] = ",".join(["all", *(links.OPEN + name for name in left)])
     return link | ({"text": text} if text else {})

@@ -15,7 +15,7 @@ from core.answer.handout import Handout, Reply, Section, Table
 from core.exhibits import Exhibit
 from core.jobs.machine import Machine
 from core.results.schema import Trial
-from pages.shared import controls, settings, state
+from pages.shared import controls, links, settings, state
 from pages.shared.text import date, plain
 
 MOST_LETTERS = 2_000
@@ -49,7 +49,7 @@ class Question:
 
 def expect(question: Question) -> bool:
     """Draw the question with what was expected; whether what follows may be shown."""
-    key = state.PREDICTION.format(name=question.name)
+    key = links.PREDICTION.format(name=question.name)
     kept = state.expected(question.name)
     if kept in question.options and key not in st.session_state and key not in st.query_params:
         st.session_state[key] = kept  # as an index it would count as the default, and leave the link
@@ -91,7 +91,7 @@ def draw(sections: Sequence[Section], expected: str | None = None) -> None:
 
 
 def _section(section: Section) -> None:
-    st.subheader(section.title)
+    st.header(section.title)
     for sentence in section.sentences:
         st.markdown(plain(sentence))
     for figure in section.figures:
@@ -134,7 +134,7 @@ def report(
         trials: rows that it rests on.
         shown: exhibits that it rests on.
     """
-    st.subheader("4 · Hand in")
+    st.header("4 · Hand in")
     _hand_in(title, question, sections, (*handout.fingerprint(trials), *exhibit_facts(shown)))
 
 

@@ -327,7 +327,7 @@ LESSONS: dict[str, Lesson] = {
 def page_of(name: str, machine: Machine | None) -> None:
     """Draw one lesson."""
     lesson = LESSONS[name]
-    st.markdown(f"### {plain(lesson.title)}")
+    st.markdown(f"## {plain(lesson.title)}")
     st.markdown(plain(lesson.intro))
     ready = learning_frame.expect(lesson.question)
     with st.container(border=True):

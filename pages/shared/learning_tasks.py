@@ -23,7 +23,7 @@ from core.progress import Progress
 from core.results import exhibits
 from core.results.schema import Trial
 from core.sweep import Sweep
-from pages.shared import live, loaders, permits, state
+from pages.shared import links, live, loaders, permits
 from pages.shared.text import plain
 
 
@@ -119,12 +119,12 @@ def recorded_rows(points: Sequence[Point], machine: Machine | None) -> tuple[Tri
     """
     if not points:
         return ()
-    wanted = pd.DataFrame([_of(point) for point in points], columns=list(state.POINT_FIELDS))
+    wanted = pd.DataFrame([_of(point) for point in points], columns=list(links.POINT_FIELDS))
     frame = loaders.overview().frame
     elsewhere = frame["machine_id"] != (machine.environment.machine_id if machine else "")
-    columns = [*state.POINT_FIELDS, "machine_id", "run_id", "device_kind", "started_at"]
+    columns = [*links.POINT_FIELDS, "machine_id", "run_id", "device_kind", "started_at"]
     timed = frame.loc[elsewhere & (frame["pairs"] > 0), columns]
-    found = timed.merge(wanted.assign(number=range(len(points))), on=list(state.POINT_FIELDS))
+    found = timed.merge(wanted.assign(number=range(len(points))), on=list(links.POINT_FIELDS))
     runs = found.groupby("run_id")["device_kind"]
     found = found[(runs.transform("size") > 1) & runs.transform(lambda kinds: (kinds != "cpu").any())]
     newest = found.sort_values(["started_at", "run_id"]).drop_duplicates(["machine_id", "number"], keep="last")
@@ -224,7 +224,7 @@ def _key(asked: Asked) -> str:
 
 def _of(of: object) -> tuple[Any, ...]:
     """The training of a point or a row."""
-    return tuple(getattr(of, name) for name in state.POINT_FIELDS)
+    return tuple(getattr(of, name) for name in links.POINT_FIELDS)
 
 
 def _newest(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:

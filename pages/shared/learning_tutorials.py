@@ -193,7 +193,7 @@ def points(of: Preset, scale: Scale) -> tuple[Point, ...]:
 
 def page_of(of: Tutorial, machine: Machine | None) -> None:
     """Draw one tutorial: its claim, what is expected, how to run it, and what came of it."""
-    st.markdown(f"### {plain(of.of.title)}")
+    st.markdown(f"## {plain(of.of.title)}")
     st.markdown(f"> **It claims:** {plain(claim(of.of))}")
     st.caption(plain(f"Published by {of.of.source}. {of.of.note}"))
     ready = learning_frame.expect(of.question)

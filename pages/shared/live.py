@@ -80,7 +80,7 @@ def _panel(job_id: str) -> None:
         return
     if not job.active or job.experiment is None:
         st.rerun()
-    st.subheader("Waiting" if job.state == "queued" else "Measuring")
+    st.header("Waiting" if job.state == "queued" else "Measuring")
     contenders = ", ".join(map(str, job.asked.contenders))
     st.caption(plain(f"{settings.sentence(job.asked.point)} · {contenders}"))
     if job.state == "queued":

@@ -19,7 +19,7 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.lanes import PLAIN
 from core.results.schema import Trial
-from pages.shared import live, loaders, permits, remedy_stock, state, study_view
+from pages.shared import links, live, loaders, permits, remedy_stock, study_view
 from pages.shared.text import date, plain
 
 PAIRS = 20
@@ -44,7 +44,7 @@ def section(trials: Sequence[Trial], machine: Machine | None = None) -> None:
     ours = [row for row in bases if machine and row.machine_id == machine.environment.machine_id]
     if not (found or ours):
         return
-    st.subheader("What would help?")
+    st.header("What would help?")
     if duel:
         st.info(f"**{plain(duel.sentence)}**", icon=":material/trophy:")
     waited = False
@@ -81,7 +81,7 @@ def question(row: Trial, machine: Machine) -> Experiment | None:
     worth = lanes.worth_trying(on_host=summary.is_host(row), batch_size=row.batch_size, convolutions=row.model == "cnn")
     here = [lane for lane in worth if not lanes.why_not(lane, refusals, row.device)][: MAX_CONTENDERS - 1]
     try:
-        point = Point(**{name: getattr(row, name) for name in state.POINT_FIELDS})
+        point = Point(**{name: getattr(row, name) for name in links.POINT_FIELDS})
         contenders = [
             Contender.parse(f"{row.contender}{''.join(f'+{w}' for w in lane.words)}") for lane in (PLAIN, *here)
         ]
@@ -103,7 +103,7 @@ def best_lanes(of: Study, rows: Sequence[Trial], others: Sequence[Study], basis:
     if not chosen:
         return
     st.divider()
-    st.subheader("Best against best")
+    st.header("Best against best")
     try:
         located = remedy_stock.best_lanes(of, chosen, basis)
     except CrossoverError as error:

@@ -16,7 +16,7 @@ from core.errors import CrossoverError, InvalidValue
 from core.experiment import EVERY_EPOCH, Contender, Experiment, Point
 from core.jobs.machine import Machine
 from core.results.schema import OUTCOMES, Trial
-from pages.shared import accelerators, downloads, loaders, remedies, settings, state
+from pages.shared import accelerators, downloads, links, loaders, remedies, settings, state
 from pages.shared.text import date, plain
 
 MOST_BESIDE = 4
@@ -54,7 +54,7 @@ def experiment_of(trials: Sequence[Trial]) -> Experiment | None:
     """The question that a run answers; None where its rows ask for what this version does not offer."""
     first = trials[0]
     try:
-        point = Point(**{name: getattr(first, name) for name in state.POINT_FIELDS})
+        point = Point(**{name: getattr(first, name) for name in links.POINT_FIELDS})
         contenders = tuple(Contender.parse(trial.contender) for trial in trials)
         pairs = len(first.block_pair) if first.outcome == "timed" else EVERY_EPOCH
         return Experiment(point=point, contenders=contenders, budget_s=first.budget_s, pairs=pairs)
@@ -103,7 +103,7 @@ def _verdict(baseline: Trial, challenger: Trial) -> None:
                 help=SPEEDUP_HELP,
             )
         with words:
-            st.markdown(f"#### {plain(summary.verdict_sentence(found))}")
+            st.markdown(f"## {plain(summary.verdict_sentence(found))}")
             if found.verdict != "missing":
                 st.markdown(plain(why))
 
@@ -143,7 +143,7 @@ def _accuracy(trial: Trial) -> str:
 def _training(trials: Sequence[Trial], note: str) -> None:
     if not any(trial.loss for trial in trials):
         return
-    st.subheader("Training")
+    st.header("Training")
     left, right = st.columns(2, gap="medium")
     _chart(left, runs.loss_over_time, trials, "Loss over time", "Training loss against time of training")
     if any(summary.epoch_times(trial) for trial in trials if trial.block_steps):
@@ -159,7 +159,7 @@ def _training(trials: Sequence[Trial], note: str) -> None:
 
 def _where_the_time_goes(trials: Sequence[Trial], everything: Sequence[Trial]) -> None:
     """The parts of a step and of the start-up of all rows, and the break-even of those that were measured together."""
-    st.subheader("Where the time goes")
+    st.header("Where the time goes")
     left, right = st.columns(2, gap="medium")
     if any(breakdown.parts(trial) for trial in everything):
         _chart(left, runs.breakdown, everything, "One step", "Time per step by part")
@@ -178,7 +178,7 @@ def learned(trials: Sequence[Trial]) -> None:
     tested = [trial for trial in trials if trial.confusion]
     if not tested:
         return
-    st.subheader("What was learned")
+    st.header("What was learned")
     for challenger in _challengers(tested):
         _say(_agreement, tested[0], challenger)
     for begin in range(0, len(tested), MOST_BESIDE):
@@ -240,7 +240,7 @@ def _threads_tried(trial: Trial) -> str:
 
 def _take_along(trials: Sequence[Trial]) -> None:
     """Rows to download, the command that repeats the run, and the link."""
-    st.subheader("Take it along")
+    st.header("Take it along")
     run_id = trials[0].run_id
     downloads.rows(trials, name=f"crossover-{run_id}")
     downloads.script(trials)
@@ -252,7 +252,7 @@ def _take_along(trials: Sequence[Trial]) -> None:
     st.code(command(asked), language="bash", wrap_lines=True)
     st.caption("Link to this result and its settings:")
     st.code(
-        state.address({**state.settings(asked), **state.beside_machine(), "run": run_id}),
+        state.address({**links.settings(asked), **state.beside_machine(), "run": run_id}),
         language=None,
         wrap_lines=True,
     )
@@ -261,10 +261,10 @@ def _take_along(trials: Sequence[Trial]) -> None:
 def command(asked: Experiment) -> str:
     """The command line that asks the same; sizes that do not shape the model are left out."""
     words = ["python -m core run"]
-    for name, value in state.settings(asked).items():
-        if (name in state.POINT_FIELDS and value != "0") or name == "seed":
+    for name, value in links.settings(asked).items():
+        if (name in links.POINT_FIELDS and value != "0") or name == "seed":
             words.append(f"--{name.replace('_', '-')} {value}")
-    words.append(f"--devices {','.join(map(str, asked.contenders))} --budget {state.plain(asked.budget_s)}")
+    words.append(f"--devices {','.join(map(str, asked.contenders))} --budget {links.plain(asked.budget_s)}")
     return " ".join(words)
 
 

@@ -15,7 +15,7 @@ from core.answer import accelerators as recordings
 from core.errors import InvalidValue
 from core.experiment import Contender, Experiment, Point
 from core.jobs.machine import Machine
-from pages.shared import accelerators, controls, lane_controls, state
+from pages.shared import accelerators, controls, lane_controls, links, state
 
 ONE_THREAD = Contender(threads=1)
 
@@ -108,7 +108,7 @@ def sentence(point: Point, *, without: Collection[str] = ()) -> str:
         ", ".join([point.model, *(f"{axis.replace('_', ' ')} {getattr(point, axis):,}" for axis in axes)]),
         "" if "batch_size" in without else f"batch {point.batch_size:,}",
         f"{point.epochs:,} epoch{'s' if point.epochs > 1 else ''}",
-        "" if "learning_rate" in without else f"learning rate {state.plain(point.learning_rate)}",
+        "" if "learning_rate" in without else f"learning rate {links.plain(point.learning_rate)}",
         point.data_path.replace("_", " "),
     ]
     return " · ".join(filter(None, parts))

@@ -39,7 +39,7 @@ def _panel(job_id: str) -> None:
         return
     if not job.active or job.sweep is None:
         st.rerun()
-    st.subheader("Waiting" if job.state == "queued" else "Measuring")
+    st.header("Waiting" if job.state == "queued" else "Measuring")
     st.caption(plain(f"{sweep_settings.sentence(job.sweep)} · {', '.join(map(str, job.sweep.contenders))}"))
     if job.state == "queued":
         live.place(job)

@@ -17,7 +17,7 @@ from core.errors import CrossoverError, InvalidValue
 from core.experiment import Contender, Point
 from core.jobs.machine import Machine
 from core.sweep import ADAPTIVE_PAIRS, GRID_PAIRS, LIMITS, OTHER_AXES, SHAPED_BY, SIZE_AXES, Axis, Sweep
-from pages.shared import accelerators, controls, lane_controls, loaders, settings, state
+from pages.shared import accelerators, controls, lane_controls, links, loaders, settings, state
 
 STOPS: dict[str, tuple[float, ...]] = {
     "hidden_size": controls.LADDERS["hidden_size"],
@@ -283,12 +283,12 @@ def _stops(axis: str, *, dataset: str, family: models.Family, samples: int) -> l
     if axis == "batch_size" and samples:
         high = min(high, samples)
     ladder = STOPS.get(axis) or range(int(low), int(high) + 1)
-    return [state.plain(stop) for stop in ladder if low <= stop <= high]
+    return [links.plain(stop) for stop in ladder if low <= stop <= high]
 
 
 def _range(axis: str, stops: list[float]) -> tuple[float, float]:
     """A slider with two ends."""
-    key = state.RANGE.format(axis=axis)
+    key = links.RANGE.format(axis=axis)
     linked = [value for value in _linked_numbers(key) if axis == "parameters" or _possible(axis, value)]
     stops = sorted({*stops, *linked})
     low, high = (min(stops, key=lambda stop: abs(stop - end)) for end in USUAL_RANGE[axis])
@@ -298,7 +298,7 @@ def _range(axis: str, stops: list[float]) -> tuple[float, float]:
 
 
 def _values(axis: str, stops: list[float]) -> tuple[float, ...]:
-    key = state.VALUES.format(axis=axis)
+    key = links.VALUES.format(axis=axis)
     stops = sorted({*stops, *_linked_numbers(key)})
     usual = [value for value in USUAL_VALUES[axis] if value in stops] or stops[:1]
     label = f"{(SIZE_AXES | OTHER_AXES)[axis].capitalize()}, each of"
@@ -316,7 +316,7 @@ def _limits() -> dict[str, float]:
             most=LIMITS[field][1],
             help=LIMIT_HELP[name],
         )
-        for name, field in state.SWEEP_LIMITS.items()
+        for name, field in links.SWEEP_LIMITS.items()
     }
 
 
@@ -362,7 +362,7 @@ def link_fault(machine: Machine | None) -> str:
         point = controls.point_of(link)
         axis = (link.get("axis") or _size_axes(models.family(point.model))[:1])[-1]
         _check_axes(link, models.family(point.model), axis)
-        for name, field in state.SWEEP_LIMITS.items():
+        for name, field in links.SWEEP_LIMITS.items():
             if name in link:
                 _check_limit(name, field, link[name][-1])
         asked = tuple(Contender.parse(text) for text in link.get("contenders", ()))
@@ -379,13 +379,13 @@ def _check_axes(link: Mapping[str, Sequence[str]], family: models.Family, axis: 
     for name in link.get("also", ()):
         if name not in (*_size_axes(family), *OTHER_AXES):
             raise InvalidValue("also", name, f"one of {', '.join((*_size_axes(family), *OTHER_AXES))}")
-    for name, values in [(axis, state.RANGE), *((name, state.VALUES) for name in link.get("also", ()))]:
+    for name, values in [(axis, links.RANGE), *((name, links.VALUES) for name in link.get("also", ()))]:
         for text in link.get(values.format(axis=name), ()):
             Axis.parse(name, text.replace(":", ""))
             if name != "parameters" and not _possible(name, float(text)):
                 low, high = experiment.RANGES[name]
                 raise InvalidValue(values.format(axis=name), text, f"between {low:g} and {high:g}")
-    ends = link.get(state.RANGE.format(axis=axis), ())
+    ends = link.get(links.RANGE.format(axis=axis), ())
     if ends:
         Axis.parse(axis, ":".join(ends))
 
@@ -413,7 +413,7 @@ def _linked_numbers(name: str) -> list[float]:
         except ValueError:
             continue
         if math.isfinite(value):
-            found.append(state.plain(value))
+            found.append(links.plain(value))
     return found
 
 

@@ -19,7 +19,7 @@ from core.experiment import Contender, Point
 from core.jobs.machine import Machine
 from core.results.schema import Trial
 from core.sweep import Axis, Sweep, size_of
-from pages.shared import accelerators, downloads, loaders, remedies, state, study_view, sweep_settings
+from pages.shared import accelerators, downloads, links, loaders, remedies, state, study_view, sweep_settings
 from pages.shared.text import date, plain
 
 
@@ -34,7 +34,7 @@ def draw(rows: Sequence[Trial], asked: Sweep, machine: Machine | None = None) ->
     _two_machines(rows, asked.axes[0].name, machine, basis=basis if chosen else None)
     if len(asked.axes) > 1:
         _grid(rows, asked, found, chosen, basis)
-    _take_along(rows, asked, {**state.sweep_settings(asked), "sweep": asked.id}, name=asked.id)
+    _take_along(rows, asked, {**links.sweep_settings(asked), "sweep": asked.id}, name=asked.id)
 
 
 def draw_study(of: Study, machine: Machine | None = None) -> None:
@@ -62,7 +62,7 @@ def _two_machines(rows: Sequence[Trial], axis: str, machine: Machine | None, *, 
     met = accelerators.meetings(rows, axis, machine)
     if met and basis is not None:
         st.divider()
-        st.subheader("Beside a recorded accelerator")
+        st.header("Beside a recorded accelerator")
     if met:
         accelerators.draw_meetings(met, basis)
     elif why := accelerators.missing(rows, axis, machine):
@@ -75,7 +75,7 @@ def asked_by(of: Study) -> Sweep | None:
     """The sweep that measures a study; None where its rows ask for what this version does not offer."""
     first, last = of.runs[0], of.runs[-1]
     try:
-        point = Point(**{name: getattr(first[0], name) for name in state.POINT_FIELDS})
+        point = Point(**{name: getattr(first[0], name) for name in links.POINT_FIELDS})
         values = tuple(dict.fromkeys(size_of(run[0], of.axis) for run in of.runs))
         contenders = tuple(Contender.parse(row.contender) for row in last)
         return Sweep(point=point, axes=(Axis(name=of.axis, values=values),), contenders=contenders)
@@ -87,12 +87,12 @@ def command(asked: Sweep) -> str:
     """The command line that asks the same; what does not shape the training is left out."""
     varied = {axis.name for axis in asked.axes}
     words = ["python -m core sweep"]
-    for name, value in state.point_settings(asked.point).items():
+    for name, value in links.point_settings(asked.point).items():
         if name not in varied and (value != "0" or name == "seed"):
             words.append(f"--{name.replace('_', '-')} {value}")
     words += _axis_words(asked)
-    words.append(f"--devices {','.join(map(str, asked.contenders))} --budget {state.plain(asked.budget_s)}")
-    words.append(f"--point-budget {state.plain(asked.point_budget_s)} --pairs {asked.pairs}")
+    words.append(f"--devices {','.join(map(str, asked.contenders))} --budget {links.plain(asked.budget_s)}")
+    words.append(f"--point-budget {links.plain(asked.point_budget_s)} --pairs {asked.pairs}")
     return " ".join(words)
 
 
@@ -230,7 +230,7 @@ def _row(row: Trial, asked: Sweep, speedups: Mapping[str, float | None]) -> dict
 
 def _take_along(rows: Sequence[Trial], asked: Sweep | None, link: dict[str, str | list[str]], *, name: str) -> None:
     """Rows to download, the command that repeats the sweep, and the link."""
-    st.subheader("Take it along")
+    st.header("Take it along")
     if rows:
         downloads.rows(rows, name=f"crossover-{name}")
     if asked is None:

@@ -26,7 +26,7 @@ RECORDED = (
 
 def draw(machine: Machine | None) -> None:
     """Draw how the page works, and what is missing on a machine without an accelerator."""
-    st.subheader("How this works")
+    st.header("How this works")
     st.markdown(WELCOME)
     if machine and len(machine.devices) == 1:
         instead = RECORDED if state.recorded() else WITHOUT_ACCELERATOR

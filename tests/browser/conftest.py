@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from core.classroom.classes import Classes
 from core.jobs.queue import Queue
 from core.results.store import Store
 
@@ -69,6 +70,10 @@ class Server:
     def store(self) -> Store:
         return Store(self.folder / "results")
 
+    @property
+    def classes(self) -> Classes:
+        return Classes(self.folder / "classes")
+
     def start(self) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
@@ -77,6 +82,7 @@ class Server:
         folders = {
             "CROSSOVER_JOBS": str(self.folder / "jobs"),
             "CROSSOVER_RESULTS": str(self.folder / "results"),
+            "CROSSOVER_CLASSES": str(self.folder / "classes"),
             "CROSSOVER_LOCK": str(self.folder / "lock"),
         }
         with (self.folder / "server.log").open("ab") as log:

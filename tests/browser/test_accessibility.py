@@ -14,6 +14,8 @@ AXE = (resources.files("axe_playwright_python") / "axe.min.js").read_text()
 
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 SEVERE = {"serious", "critical"}
+ALSO = {"heading-order"}
+"""Rules of less weight that hold here as well: who listens to a page finds its parts by their headings."""
 
 CHECK = """
 async rules => {
@@ -33,12 +35,12 @@ KNOWN = {
 
 
 def violations(page):
-    """What axe finds that is serious, a line each."""
+    """What axe finds that is serious or that we hold to as well, a line each."""
     page.evaluate(AXE)
     return [
         f"{found['rule']}: {found['html'][:200]}: {found['why'][:300]}"
         for found in page.evaluate(CHECK, RULES)
-        if found["impact"] in SEVERE and KNOWN.get(found["rule"], "\0") not in found["html"]
+        if (found["impact"] in SEVERE or found["rule"] in ALSO) and KNOWN.get(found["rule"], "\0") not in found["html"]
     ]
 
 

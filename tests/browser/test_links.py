@@ -42,6 +42,7 @@ LINKS = {
         "/crossover?dataset=signal&axis=samples&samples_range=200&samples_range=5000",
         "/crossover?axis=batch_size&batch_size_range=8&batch_size_range=512&study={study}&basis=cold_start",
         "/crossover?axis=hidden_size&recorded={accelerator}&recorded_sizes=false",
+        "/crossover?{grid}",
     ],
     "devices": ["/devices"],
     "tutorials": [
@@ -57,6 +58,7 @@ LINKS = {
         "/lessons?lesson=learning&seeds=10&margin=2.0&predict_learning=it+depends+on+the+seed",
         "/lessons?lesson=small&predict_small=about+as+long",
     ],
+    "class": ["/class", "/class?class={class}", "/class?class={class}&me={me}"],
     "gallery": [
         "/gallery?filters=true&in_dataset=digits&in_model=mlp&in_kind=cuda&in_source=measured+here",
         "/gallery?view=Trials&in_dataset=signal&trials_page=2",
@@ -69,8 +71,8 @@ LINKS = {
         "/gallery?study={study}&beside={other}",
     ],
 }
-NOT_HERE = {"slice", "fair"}
-"""Controls of a grid over several axes and of a machine with an accelerator; tests of the pages have them."""
+NOT_HERE = {"fair"}
+"""A control of a machine with an accelerator; tests of the page have it."""
 
 
 @pytest.mark.parametrize("name", LINKS)

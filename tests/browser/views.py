@@ -1,16 +1,22 @@
 """What a page shows, as data: every control by its key, folded parts, charts, tables and headings."""
 
 import dataclasses
-from urllib.parse import parse_qs, quote_plus, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 
 from playwright.sync_api import expect
 
 from core.answer import overview
+from core.classroom.classes import Prediction
+from core.classroom.question import CHALLENGER
+from core.experiment import Contender, Point
+from core.results import environment
 from core.results import exhibits as exhibit_files
-from pages.shared import state
+from core.sweep import Axis, Sweep
+from pages.shared import links
 from tests import exhibited, rows
 from tests.browser.conftest import settled
 from tests.browser.test_crossover import stored
+from tests.ui.test_class import QUESTION, hand_in
 from tests.unit.answer.test_tutorial import measured
 
 CONTROLS = """
@@ -65,6 +71,7 @@ SHOWN = {
     "tutorials": "/tutorials?tutorial=signal&predict_signal=at+no+hidden+size",
     "lessons": "/lessons?lesson=clock&predict_clock=too+little",
     "class": "/class",
+    "class-student": "/class?class={class}&me={me}",
     "gallery": "/gallery",
     "gallery-run": f"/gallery?run={rows.RUN_ID}",
     "guided": "/?preset=signal&lock=all,-hidden_size&text=Set+the+hidden+size,+then+press+Run.",
@@ -72,6 +79,34 @@ SHOWN = {
 """What every page looks like in daily use, by name."""
 
 ELSEWHERE = "beefbeefbeef"
+
+
+GRID = Sweep(
+    point=Point(dataset="signal"),
+    axes=(Axis(name="hidden_size", values=(16, 64, 256)), Axis(name="batch_size", values=(16, 100))),
+    contenders=(Contender(threads=1), Contender()),
+)
+"""A grid over two axes, of which one looks at a slice."""
+
+
+def grid(server):
+    """The grid as measured on this machine; the link of its other slice."""
+    here = environment.read()
+    facts = {"machine_id": here.machine_id, "torch_version": here.torch_version, "device_name": here.cpu_name}
+    for place, point in enumerate(GRID.points):
+        for contender, step_s in ((GRID.contenders[0], 1e-6 * point.hidden_size), (GRID.contenders[1], 5e-5)):
+            row = rows.trial(
+                run_id=f"abc{place:09x}",
+                contender=str(contender),
+                experiment=GRID.experiment(point),
+                step_s=step_s,
+                outcome="timed",
+                pairs=GRID.pairs,
+                **facts,
+            )
+            server.store.add(row)
+    sliced = f"{GRID.contenders[1]} against {GRID.contenders[0]} · batch size 100"
+    return urlencode({**links.sweep_settings(GRID), "sweep": GRID.id, "slice": sliced}, doseq=True)
 
 
 def fill(server):
@@ -83,17 +118,25 @@ def fill(server):
         server.store.add(dataclasses.replace(row, run_id=f"e{row.run_id[1:]}", trial_id=f"e{row.trial_id[1:]}"))
     exhibit_files.add(server.store.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id=ELSEWHERE))
     row = rows.trial()
+    of, _ = server.classes.create("Physics 7b", QUESTION)
+    for nickname, place in (("Ada", 100), ("Emmy", 10)):
+        hand_in(server.classes, of, nickname, place=place)
+    student, token = server.classes.join(of, "Grete")
+    server.classes.predict(of, student, Prediction(winner=CHALLENGER, place=100))
     others = overview.studies(overview.read([(server.store, "measured here")]))
     return {
         "study": study,
         "other": next(line.id for line in others if line.id != study),
+        "grid": grid(server),
+        "class": of.code,
+        "me": f"{student.id}.{token}",
         "machine": quote_plus(f"{row.cpu_name} ({row.machine_id[:6]})"),
         "accelerator": quote_plus(f"NVIDIA Test GPU ({row.machine_id[:6]})"),
     }
 
 
-KNOWN = ".st-key-devices, .st-key-contenders, .st-key-view, h3:has-text('Measuring process'), "
-KNOWN += ".stForm:has-text('Join code')"
+KNOWN = ".st-key-devices, .st-key-contenders, .st-key-view, h2:has-text('Measuring process'), "
+KNOWN += ".stForm:has-text('Join code'), :text('Join code')"
 """What a page shows only once it knows the machine, or what is stored."""
 
 
@@ -121,5 +164,5 @@ def link(page):
 
 def names(page_name):
     """Every control of a page's link."""
-    of = state.LINKS[page_name]
+    of = links.PAGES[page_name]
     return {*of.settings, *of.views}

@@ -182,4 +182,4 @@ def test_markup_in_a_name_of_a_class_is_shown_as_it_is(world, classes, made, ope
     forged = dataclasses.replace(of, name="**bold** <img src=x>")
     classes.close(forged, closed=False)
     app = open_page(PAGE, **{"class": of.code})
-    assert app.subheader[0].value == r"\*\*bold\*\* \<img src\=x\>"
+    assert app.header[0].value == r"\*\*bold\*\* \<img src\=x\>"

@@ -5,7 +5,7 @@ import pytest
 from core.demonstration import Demonstration
 from core.experiment import Contender, Point
 from core.presets import PRESETS
-from pages.shared import navigation, state
+from pages.shared import links, navigation, state
 from tests.ui.conftest import CPU, GPU, checked, words
 
 CROSSOVER, TUTORIALS, LESSONS = navigation.CROSSOVER, navigation.TUTORIALS, navigation.LESSONS
@@ -52,7 +52,7 @@ def test_a_locked_setting_that_the_link_leaves_out_stands_at_its_default(world, 
 def test_lock_all_leaves_open_only_what_it_names(world, open_page):
     world.has(CPU, GPU)
     app = open_page(lock="all,-hidden_size")
-    drawn = {key: entry for key, entry in keyed(app).items() if key in state.SETTINGS}
+    drawn = {key: entry for key, entry in keyed(app).items() if key in links.SETTINGS}
     assert {"dataset", "hidden_size", "devices", "budget_s", "seed"} <= set(drawn)
     assert [key for key, entry in drawn.items() if not entry.disabled] == ["hidden_size"]
 
@@ -60,9 +60,9 @@ def test_lock_all_leaves_open_only_what_it_names(world, open_page):
 @pytest.mark.parametrize(
     ("page", "settings"),
     [
-        (CROSSOVER, state.SWEEP_SETTINGS),
-        (TUTORIALS, state.TUTORIAL_SETTINGS),
-        (LESSONS, state.LESSON_SETTINGS),
+        (CROSSOVER, links.SWEEP_SETTINGS),
+        (TUTORIALS, links.TUTORIAL_SETTINGS),
+        (LESSONS, links.LESSON_SETTINGS),
     ],
 )
 def test_lock_all_reaches_every_setting_of_every_page_and_no_view(world, open_page, page, settings):
@@ -154,7 +154,7 @@ def test_a_guided_start_survives_a_look_at_another_page(world, open_page):
 def test_every_page_has_its_line_in_the_table_of_links(world, open_page):
     world.has(CPU)
     pages = [path for name, path in vars(navigation).items() if name.isupper()]
-    assert {open_page(page).session_state["_page"] for page in pages} == set(state.LINKS)
+    assert {open_page(page).session_state["_page"] for page in pages} == set(links.PAGES)
 
 
 def test_a_control_that_is_not_in_the_table_of_links_cannot_be_drawn(world, open_page):

@@ -10,7 +10,7 @@ from core.classroom.question import CHALLENGER, Question
 from core.experiment import Contender, Experiment, Point
 from core.presets import PRESETS
 from core.sweep import Axis, Sweep
-from pages.shared import state
+from pages.shared import links
 from pages.shared.learning_lessons import LESSONS
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
@@ -55,7 +55,7 @@ def compare(world, open_page):
 
 
 def compare_link(world, open_page):
-    return open_page(COMPARE, **state.settings(rows.EXPERIMENT)), "Run"
+    return open_page(COMPARE, **links.settings(rows.EXPERIMENT)), "Run"
 
 
 def run_again(world, open_page):
@@ -72,7 +72,7 @@ def crossover(world, open_page):
 
 
 def crossover_link(world, open_page):
-    return open_page(CROSSOVER, **state.sweep_settings(SWEEP)), "Find the crossover"
+    return open_page(CROSSOVER, **links.sweep_settings(SWEEP)), "Find the crossover"
 
 
 def sweep_again(world, open_page):
@@ -83,7 +83,7 @@ def sweep_again(world, open_page):
 def sweep_measured_again(world, open_page):
     for number, point in enumerate(SWEEP.points):
         world.keep(rows.run(point=point, run_id=f"{number:012x}", outcome="timed"))
-    app = open_page(CROSSOVER, **state.sweep_settings(SWEEP), sweep=SWEEP.id)
+    app = open_page(CROSSOVER, **links.sweep_settings(SWEEP), sweep=SWEEP.id)
     return app, "Measure again"
 
 
@@ -192,7 +192,7 @@ def test_where_nobody_may_run_what_is_stored_is_shown_all_the_same(world, open_p
     world.has(CPU, GPU)
     host('who_may_run = "nobody"')
     stored = world.keep(rows.run())
-    app = open_page(COMPARE, **state.settings(Experiment(point=rows.EXPERIMENT.point, contenders=SWEEP.contenders)))
+    app = open_page(COMPARE, **links.settings(Experiment(point=rows.EXPERIMENT.point, contenders=SWEEP.contenders)))
     checked(button(app, "Run").click().run())
     assert app.query_params["run"] == stored[0].run_id
 
