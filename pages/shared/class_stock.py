@@ -121,7 +121,7 @@ def _result(key: tuple[Any, ...], _question: Question, _student: Student, _folde
     return pooled.result(_question, _student, Store(_folder).trials())
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=64, show_spinner=False)
 def _chart(results: tuple[Result, ...], places: tuple[tuple[float, int], ...], axis: str) -> dict[str, Any]:
     marks = [
         charts.Mark(

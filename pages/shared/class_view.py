@@ -17,7 +17,7 @@ from core.errors import CrossoverError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.sweep import Sweep
-from pages.shared import class_stock, controls, live, loaders, permits, settings, state, sweep_settings
+from pages.shared import class_stock, controls, drawing, live, loaders, permits, settings, state, sweep_settings
 from pages.shared.text import plain
 
 REFRESH_S = 5.0
@@ -273,7 +273,7 @@ def _everybody(of: Class) -> None:
         return
     spec = class_stock.chart(of, pool.results, pool.tally)
     alt = "Everybody's results by device, with what was expected behind"
-    st.vega_lite_chart(spec, width="stretch", height=spec["height"], alt=alt)
+    drawing.chart(spec, height=spec["height"], alt=alt)
     if of.question.places:
         st.caption(
             "Points with their 95 % intervals are crossovers that were measured, one a student; a triangle at an end "

@@ -19,7 +19,7 @@ from core.answer.side_by_side import IN_WORDS, Comparison
 from core.answer.study import Study
 from core.errors import CrossoverError
 from core.results.schema import Trial
-from pages.shared import downloads, gallery_list, loaders, state
+from pages.shared import downloads, drawing, gallery_list, loaders, state
 from pages.shared.text import plain
 
 MOST_OFFERED = 200
@@ -106,7 +106,7 @@ def _chart(together: Sequence[Study], basis: Basis) -> None:
     for draw, name in ((gallery.together, "Time per step"), (gallery.speedups_together, "Speedup")):
         st.markdown(f"**{name}**")
         spec = draw(_told_apart(curves))
-        st.vega_lite_chart(spec, width="stretch", height="content", alt=f"{name} of {len(curves)} studies")
+        drawing.chart(spec, alt=f"{name} of {len(curves)} studies")
         downloads.chart(spec, f"{name.lower().replace(' ', '-')}-{'-'.join(study.id for study in together)}")
 
 

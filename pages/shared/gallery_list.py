@@ -13,7 +13,7 @@ from core.answer import holdings, report, wording
 from core.answer.holdings import Found, Held
 from core.answer.overview import StudyLine
 from core.answer.trust import Level
-from pages.shared import downloads, gallery_stock, loaders, result, state
+from pages.shared import downloads, drawing, gallery_stock, loaders, result, state
 from pages.shared.gallery_stock import Card, Choices
 from pages.shared.text import date, moment, plain
 
@@ -104,7 +104,7 @@ def _card(of: Held, place: int, card: Card) -> None:
     with st.container(border=True, height="stretch", key=f"card-{line.id}"):
         st.markdown(f"**{plain(title(line))}**")
         if card.chart is not None:
-            st.vega_lite_chart(card.chart, width="stretch", alt=f"Time per step: {title(line)}")
+            drawing.chart(card.chart, height=None, alt=f"Time per step: {title(line)}")
         st.markdown(plain(card.said))
         st.caption(plain(about(line)))
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
@@ -121,7 +121,7 @@ def _trials(of: Held, found: Found, chosen: Choices) -> None:
         st.caption(NONE_LEFT)
         return
     spec = gallery_stock.step_times(of, chosen)
-    st.vega_lite_chart(spec, width="stretch", height=result.CURVE_HEIGHT, alt="Time per step by parameters")
+    drawing.chart(spec, height=result.CURVE_HEIGHT, alt="Time per step by parameters")
     st.caption("Select a row to open its run, a second one to set their two runs side by side.")
     table = st.container()
     shown = holdings.lines(of, _page("trials_page", found.trials.tolist(), LINES), TABLE)

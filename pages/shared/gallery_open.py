@@ -18,6 +18,7 @@ from core.results.schema import Trial
 from core.sweep import size_of
 from pages.shared import (
     downloads,
+    drawing,
     gallery_beside,
     gallery_list,
     links,
@@ -118,7 +119,7 @@ def _where_the_time_goes(of: Study) -> None:
                 continue
             spec = gallery.parts_over_sizes(parts, of.axis)
             name = f"Parts of a step by {report.axis_title(of.axis)} on {row.contender}"
-            st.vega_lite_chart(spec, width="stretch", alt=name)
+            drawing.chart(spec, height=None, alt=name)
             downloads.chart(spec, f"parts-{of.id}-{row.contender}")
 
 

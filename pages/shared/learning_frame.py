@@ -15,7 +15,7 @@ from core.answer.handout import Handout, Reply, Section, Table
 from core.exhibits import Exhibit
 from core.jobs.machine import Machine
 from core.results.schema import Trial
-from pages.shared import controls, links, settings, state
+from pages.shared import controls, drawing, links, settings, state
 from pages.shared.text import date, plain
 
 MOST_LETTERS = 2_000
@@ -96,7 +96,7 @@ def _section(section: Section) -> None:
         st.markdown(plain(sentence))
     for figure in section.figures:
         st.markdown(f"**{plain(figure.title)}**")
-        st.vega_lite_chart(figure.spec, width="stretch", height="content", alt=figure.title)
+        drawing.chart(figure.spec, alt=figure.title)
     for table in section.tables:
         _table(table)
     for listing in section.listings:

@@ -135,7 +135,7 @@ def rows(*, trial_ids: Collection[str] = (), run_ids: Collection[str] = ()) -> l
     if not named:
         return []
     few = sum(len(names) for _, names in named) <= KEPT_ROWS
-    return list(_rows(_stores(), _now(), named)) if few else _read(_stores(), named)
+    return list(_rows(_stores(), _now(), hash(named), named)) if few else _read(_stores(), named)
 
 
 def known(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
@@ -146,7 +146,7 @@ def known(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list
     """
     names = tuple(sorted({experiment.id for experiment in experiments}))
     wanted = (("experiment_id", names), ("machine_id", (machine.here.machine_id,)))
-    return newest_answers(_rows(_stores(), _now(), wanted), experiments, machine.here)
+    return newest_answers(_rows(_stores(), _now(), hash(wanted), wanted), experiments, machine.here)
 
 
 def study_lines() -> list[StudyLine]:
@@ -161,9 +161,19 @@ def study(study_id: str) -> Study | None:
 
 def whole(lines: Sequence[StudyLine]) -> dict[str, Study]:
     """Some of them with their whole rows, by name, read in one go; one whose rows are gone is missing."""
-    known = {row.trial_id: row for row in rows(trial_ids={name for line in lines for name in line.trial_ids})}
+    return _whole(_stores(), _now(), hash(tuple((line.id, tuple(line.trial_ids)) for line in lines)), lines)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _whole(
+    stores: tuple[tuple[str, str], ...], signatures: tuple[int, ...], key: int, _lines: Sequence[StudyLine]
+) -> dict[str, Study]:
+    known = {
+        row.trial_id: row
+        for row in _read(stores, (("trial_id", tuple(name for line in _lines for name in line.trial_ids)),))
+    }
     found: dict[str, Study] = {}
-    for line in lines:
+    for line in _lines:
         theirs = [known[name] for name in line.trial_ids if name in known]
         found |= {of.id: of for of in grouping.studies(theirs, axis=line.axis, least=1) if of.id == line.id}
     return found
@@ -179,7 +189,7 @@ def confusion(trial: Trial) -> dict[str, Any]:
     return _chart(_name(runs.confusion), hash(trial), runs.confusion, trial)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=64, show_spinner=False)
 def live_chart(job_id: str, elapsed_s: float, _progress: Progress) -> dict[str, Any]:
     """The loss curve of a running measurement; one for all who watch it."""
     return runs.live_loss(_progress, by="seconds", kinds=_kinds())
@@ -276,37 +286,40 @@ def _queue(folder: str) -> Queue:
     return Queue(Path(folder) if folder else None)
 
 
-def _stores() -> tuple[tuple[Path, str], ...]:
-    """Folders of rows, with where their rows are from, for people."""
-    return ((results().folder, "measured here"), (GALLERY, "gallery"))
+def _stores() -> tuple[tuple[str, str], ...]:
+    """Folders of rows, with where their rows are from, for people. As text: caches find a text sooner than a path."""
+    return ((str(results().folder), "measured here"), (str(GALLERY), "gallery"))
 
 
 def _now() -> tuple[int, ...]:
     """Changes whenever a file of one of them does."""
-    return tuple(_signature(folder) for folder, _ in _stores())
+    return tuple(_signature(Path(folder)) for folder, _ in _stores())
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
-def _overview(stores: tuple[tuple[Path, str], ...], *signatures: int) -> Overview:
-    return overviews.whole([(Store(folder), source) for folder, source in stores])
+def _overview(stores: tuple[tuple[str, str], ...], *signatures: int) -> Overview:
+    return overviews.whole([(Store(Path(folder)), source) for folder, source in stores])
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
-def _study_lines(stores: tuple[tuple[Path, str], ...], *signatures: int) -> list[StudyLine]:
+def _study_lines(stores: tuple[tuple[str, str], ...], *signatures: int) -> list[StudyLine]:
     return overviews.studies(_overview(stores, *signatures).frame)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _rows(
-    stores: tuple[tuple[Path, str], ...], signatures: tuple[int, ...], named: tuple[tuple[str, tuple[str, ...]], ...]
+    stores: tuple[tuple[str, str], ...],
+    signatures: tuple[int, ...],
+    key: int,
+    _named: tuple[tuple[str, tuple[str, ...]], ...],
 ) -> list[Trial]:
-    return _read(stores, named)
+    return _read(stores, _named)
 
 
-def _read(stores: tuple[tuple[Path, str], ...], named: tuple[tuple[str, tuple[str, ...]], ...]) -> list[Trial]:
+def _read(stores: tuple[tuple[str, str], ...], named: tuple[tuple[str, tuple[str, ...]], ...]) -> list[Trial]:
     found: dict[str, Trial] = {}
     for folder, _ in stores:
-        for trial in Store(folder).trials(**dict(named)):
+        for trial in Store(Path(folder)).trials(**dict(named)):
             found.setdefault(trial.trial_id, trial)
     return sorted(found.values(), key=lambda trial: (trial.started_at, trial.trial_id))
 
@@ -316,7 +329,7 @@ def _exhibits(folders: tuple[Path, ...], signatures: tuple[int, ...]) -> list[Ex
     return [shown for folder in folders for shown in exhibit_files.read(folder)[0]]
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
+@st.cache_resource(max_entries=256, show_spinner=False)
 def _chart(name: str, key: int, _draw: Callable[[Any], dict[str, Any]], _rows: Any) -> dict[str, Any]:
     return _draw(_rows)
 
@@ -390,7 +403,7 @@ def _drawn(answer: Crossover, evidence: Sequence[Evidence], kinds: tuple[str, st
     )
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=64, show_spinner=False)
 def _winners(
     key: int, devices: tuple[str, str], kinds: tuple[str, str], _cells: Sequence[Cell], _axes: tuple[str, str]
 ) -> dict[str, Any]:

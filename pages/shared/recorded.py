@@ -31,7 +31,7 @@ SAMPLE = "size,device,seconds\n" + "".join(
 def table() -> None:
     """Every study that is stored here or came with the app; selecting one puts it into the link."""
     lines = loaders.study_lines()
-    found = [known for line in lines[:MOST_STUDIES] if (known := loaders.study(line.id))]
+    found = list(loaders.whole(lines[:MOST_STUDIES]).values())
     if not found:
         st.caption("No sweep is stored yet. The first one that you run appears here.")
         return

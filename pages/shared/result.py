@@ -16,7 +16,7 @@ from core.errors import CrossoverError, InvalidValue
 from core.experiment import EVERY_EPOCH, Contender, Experiment, Point
 from core.jobs.machine import Machine
 from core.results.schema import OUTCOMES, Trial
-from pages.shared import accelerators, downloads, links, loaders, remedies, settings, state
+from pages.shared import accelerators, downloads, drawing, links, loaders, remedies, settings, state
 from pages.shared.text import date, plain
 
 MOST_BESIDE = 4
@@ -203,7 +203,7 @@ def _report(trial: Trial) -> None:
         column_config={"class": st.column_config.TextColumn(width=100)},
         alt=f"Classification report of {trial.contender}",
     )
-    st.vega_lite_chart(matrix, width="stretch", alt=f"Confusion matrix of {trial.contender}")
+    drawing.chart(matrix, height=None, alt=f"Confusion matrix of {trial.contender}")
     with st.expander("Report as text"):
         st.code(parity.classification_text(trial), language=None)
 
@@ -280,7 +280,7 @@ def _chart(
     if title:
         target.markdown(f"**{title}**")
     height: Any = "content" if make in (runs.breakdown, runs.startup) else CURVE_HEIGHT
-    target.vega_lite_chart(loaders.chart(make, trials), width="stretch", height=height, alt=alt)
+    drawing.chart(loaders.chart(make, trials), place=target, height=height, alt=alt)
 
 
 def _say(sentence: Callable[[Trial, Trial], str], baseline: Trial, challenger: Trial) -> None:

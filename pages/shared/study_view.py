@@ -17,7 +17,7 @@ from core.errors import CrossoverError
 from core.lanes import PLAIN
 from core.results.schema import Trial
 from core.sweep import Sweep, size_of
-from pages.shared import loaders, state
+from pages.shared import drawing, loaders, state
 from pages.shared.loaders import Located
 from pages.shared.text import plain
 
@@ -90,7 +90,7 @@ def chart(located: Located) -> None:
     """Time against size, and what its crosses stand for."""
     names = f"{located.answer.baseline} and {located.answer.challenger}"
     alt = f"Time against {report.axis_title(located.answer.axis)} for {names}"
-    st.vega_lite_chart(located.chart, width="stretch", height="content", alt=alt)
+    drawing.chart(located.chart, alt=alt)
     if any(entry.obstacle for entry in located.evidence):
         st.caption("Crosses at the bottom are sizes that cannot be compared; the table says why.")
 
@@ -99,7 +99,7 @@ def speedups(located: Located) -> None:
     """Speedup against size, folded away."""
     with st.expander("Speedup at each size"):
         st.caption("The dotted line and its band are interpolated between the sizes; the verdicts are not.")
-        st.vega_lite_chart(located.speedup, width="stretch", height="content", alt="Speedup against size")
+        drawing.chart(located.speedup, alt="Speedup against size")
 
 
 def sizes(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:

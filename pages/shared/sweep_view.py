@@ -19,7 +19,7 @@ from core.experiment import Contender, Point
 from core.jobs.machine import Machine
 from core.results.schema import Trial
 from core.sweep import Axis, Sweep, size_of
-from pages.shared import accelerators, downloads, links, loaders, remedies, state, study_view, sweep_settings
+from pages.shared import accelerators, downloads, drawing, links, loaders, remedies, state, study_view, sweep_settings
 from pages.shared.text import date, plain
 
 
@@ -42,7 +42,7 @@ def draw_study(of: Study, machine: Machine | None = None) -> None:
     rows = [row for run in of.runs for row in run]
     together = (of.challenger, of.axis, {run[0].run_id for run in of.runs})
     lines = [line for line in loaders.study_lines() if (line.challenger, line.axis, set(line.run_ids)) == together]
-    others = [other for line in lines if (other := loaders.study(line.id))]
+    others = list(loaders.whole(lines).values())
     basis = _study(of, others)
     everybody = loaders.rows(run_ids=[row.run_id for row in rows])
     remedies.best_lanes(of, everybody, loaders.studies(everybody, of.axis), basis)
@@ -157,7 +157,7 @@ def _grid(rows: Sequence[Trial], asked: Sweep, found: Sequence[Study], chosen: S
         axes = (asked.axes[0].name, asked.axes[1].name)
         st.markdown(f"**Map**: which is faster, {plain(chosen.challenger)} or {plain(chosen.baseline)}")
         spec = loaders.winners(_cells(asked, found, chosen, basis), axes, chosen)
-        st.vega_lite_chart(spec, width="stretch", height="content", alt="Map of the faster device")
+        drawing.chart(spec, alt="Map of the faster device")
     st.markdown("**Every point and device**, the shortest epoch first")
     speedups = _speedups(found, str(asked.contenders[0]))
     ordered = sorted(rows, key=lambda row: report.epoch_s(row) or float("inf"))

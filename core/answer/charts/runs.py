@@ -4,6 +4,7 @@ Vega-Lite specifications built with Altair, to be drawn by a page or written to 
 reach a chart. Nothing is drawn to a screen and no number is invented.
 """
 
+import functools
 import itertools
 import math
 import statistics
@@ -37,9 +38,9 @@ def loss_over_epochs(trials: Sequence[Trial]) -> Spec:
         for step, loss in zip(trial.loss_step, trial.loss, strict=True)
     ]
     tooltip = [
-        look.tooltip("step", "steps", ",d"),
-        look.tooltip("x", "epochs", ".2f"),
-        look.tooltip("y", "loss (nats)", ".4g"),
+        ("step", "steps", ",d"),
+        ("x", "epochs", ".2f"),
+        ("y", "loss (nats)", ".4g"),
     ]
     return _curves(rows, _series(trials), x="epochs trained", y="training loss (nats, log scale)", tooltip=tooltip)
 
@@ -54,9 +55,9 @@ def loss_over_time(trials: Sequence[Trial]) -> Spec:
         )
     ]
     tooltip = [
-        look.tooltip("step", "steps", ",d"),
-        look.tooltip("x", "seconds", ".4g"),
-        look.tooltip("y", "loss (nats)", ".4g"),
+        ("step", "steps", ",d"),
+        ("x", "seconds", ".4g"),
+        ("y", "loss (nats)", ".4g"),
     ]
     return _curves(
         rows,
@@ -89,7 +90,7 @@ def live_loss(
         )
     ]
     title = "steps" if by == "steps" else "time of training, start-up apart (s)"
-    tooltip = [look.tooltip("step", "steps", ",d"), look.tooltip("y", "loss (nats)", ".4g")]
+    tooltip = [("step", "steps", ",d"), ("y", "loss (nats)", ".4g")]
     return _curves(rows, series, x=title, y="training loss (nats, log scale)", tooltip=tooltip)
 
 
@@ -104,7 +105,7 @@ def epoch_times(trials: Sequence[Trial]) -> Spec:
         for at in range(0, len(times[trial.trial_id]), size)
     ]
     of = "time per epoch" if size == 1 else f"median time per epoch of every {size}"
-    tooltip = [look.tooltip("x", "epoch", ",d"), look.tooltip("y", f"time ({unit})", ".4g")]
+    tooltip = [("x", "epoch", ",d"), ("y", f"time ({unit})", ".4g")]
     y = f"{of} ({unit}, log scale)"
     return _curves(rows, _series(trials), x="epoch", y=y, tooltip=tooltip, grouped=size > 1, whole=True)
 
@@ -122,7 +123,7 @@ def blocks(trials: Sequence[Trial]) -> Spec:
         for at in range(0, len(trial.block_steps), size)
     ]
     of = "time per step" if size == 1 else f"median time per step of every {size} blocks"
-    tooltip = [look.tooltip("x", "pair", ",d"), look.tooltip("y", f"time per step ({unit})", ".4g")]
+    tooltip = [("x", "pair", ",d"), ("y", f"time per step ({unit})", ".4g")]
     return _curves(
         rows,
         _series(trials),
@@ -237,7 +238,7 @@ def _curves(
     *,
     x: str,
     y: str,
-    tooltip: list[alt.Tooltip],
+    tooltip: Sequence[Sequence[str]],
     grouped: bool = False,
     line: bool = True,
     whole: bool = False,
@@ -245,24 +246,44 @@ def _curves(
     """Values of several contenders over a common axis, on a log scale; what such a scale cannot show is counted."""
     drawn = [row for row in rows if math.isfinite(row["x"]) and math.isfinite(row["y"]) and row["y"] > 0]
     pointed = not line or len(drawn) <= MOST_POINTS * max(1, len(series))
+    frame = _frame(
+        tuple(series.items()), x, y, len(rows) - len(drawn), tuple(map(tuple, tooltip)), grouped, line, pointed, whole
+    )
+    return {**frame, "data": {"values": drawn}}
+
+
+@functools.lru_cache(maxsize=128)
+def _frame(
+    series: tuple[tuple[str, str], ...],
+    x: str,
+    y: str,
+    left_out: int,
+    tooltip: tuple[tuple[str, ...], ...],
+    grouped: bool,
+    line: bool,
+    pointed: bool,
+    whole: bool,
+) -> Spec:
+    """The chart without its rows. While a training runs, these change every second, and Altair's checks take long."""
+    kinds = dict(series)
     key = alt.Legend(orient="top", title=None, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0 if pointed else 2)
     ticks = alt.Axis(tickMinStep=1, format=",d") if whole else alt.Axis()
     base = alt.Chart().encode(
         x=alt.X("x:Q", title=x, axis=ticks, scale=alt.Scale(zero=False, nice=False, padding=look.EDGE)),
-        y=alt.Y("y:Q", title=look.counting_left_out(y, len(rows) - len(drawn)), scale=look.log()),
-        color=_by_contender(alt.Color, series, [look.DEVICE_COLOURS[kind] for kind in series.values()], key),
-        tooltip=[look.tooltip("contender", "device"), *tooltip],
+        y=alt.Y("y:Q", title=look.counting_left_out(y, left_out), scale=look.log()),
+        color=_by_contender(alt.Color, kinds, [look.DEVICE_COLOURS[kind] for kind in kinds.values()], key),
+        tooltip=[look.tooltip("contender", "device"), *(look.tooltip(*words) for words in tooltip)],
     )
     layers = []
     if grouped:
         layers.append(base.mark_rule(opacity=0.4).encode(y="low:Q", y2="high:Q"))
     if line:
-        dash = _by_contender(alt.StrokeDash, series, look.DASHES, None if pointed else key)
+        dash = _by_contender(alt.StrokeDash, kinds, look.DASHES, None if pointed else key)
         layers.append(base.mark_line(strokeWidth=2).encode(strokeDash=dash))
     if pointed:
         points = base.mark_point(filled=True, size=40, opacity=0.9)
-        layers.append(points.encode(shape=_by_contender(alt.Shape, series, look.SHAPES, key)))
-    return look.finished(alt.layer(*layers), drawn, height=look.HEIGHT)
+        layers.append(points.encode(shape=_by_contender(alt.Shape, kinds, look.SHAPES, key)))
+    return look.finished(alt.layer(*layers), [], height=look.HEIGHT)
 
 
 def _by_contender(
