@@ -23,12 +23,20 @@ def machine() -> Machine | None:
 
 
 def under_way(*, sweeps: bool) -> tuple[links.Kind, str] | None:
-    """The oldest job that waits or runs, of sweeps or of comparisons: what a page shows that was asked nothing."""
+    """The oldest job of ours that waits or runs, of sweeps or of comparisons: what a page shows that was asked nothing.
+
+    Somebody else's is offered, and not shown unasked: it would take the place of what a visitor is about to do.
+    """
     active = [job for job in loaders.queue().jobs() if job.active and (job.sweep if sweeps else job.experiment)]
-    if not active:
-        return None
-    state.show("job", active[0].id)
-    return "job", active[0].id
+    mine = next(filter(permits.ours, active), None)
+    if mine is not None:
+        state.show("job", mine.id)
+        return "job", mine.id
+    if active:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption("A measurement that somebody else asked for is under way.", width="content")
+            st.button("Watch it", key="watch", on_click=state.show, args=("job", active[0].id), type="tertiary")
+    return None
 
 
 def run_button(question: settings.Question, machine: Machine | None) -> None:

@@ -66,10 +66,12 @@ def stop(jobs: Iterable[str]) -> None:
 
 def stop_refusal(jobs: Sequence[Job]) -> str:
     """Why who looks at the page may not end some jobs, in one sentence; empty if they may."""
-    me = person()
-    if policy.current().who_may_stop == "anybody" or all(job.asked_by == me for job in jobs):
-        return ""
-    return "Only who asked for this measurement can stop it."
+    return "" if all(map(ours, jobs)) else "Only who asked for this measurement can stop it."
+
+
+def ours(job: Job) -> bool:
+    """Whether who looks at the page asked for a job; on one's own machine, all jobs are everybody's."""
+    return policy.current().who_may_stop == "anybody" or job.asked_by == person()
 
 
 def may_import() -> str:

@@ -6,8 +6,8 @@ Each session speaks Streamlit's own websocket protocol. It opens a page, then ag
 from an exponential distribution) and moves a slider, changes a filter of the gallery, or goes to another page. Timed
 is the server: from sending what the visitor did to the end of the script run, without a browser's drawing.
 
-The training that is measured meanwhile is T1 with 8 layers on one thread, over and over; before and after the crowd it
-is measured alone.
+The server has the settings of a host (crossover.hosted.toml). What is measured meanwhile is T1 with 8 layers on one
+thread, over and over; before and after the crowd it is measured alone.
 
 Exit status 1 if a page showed an exception.
 """
@@ -29,7 +29,7 @@ from core.jobs import runner
 from core.jobs.queue import Queue
 from core.presets import preset
 from core.results.store import Store
-from tests.benchmarks.sessions import Session, server
+from tests.benchmarks.sessions import ROOT, Session, server
 
 PAGES = ("", "crossover", "gallery", "tutorials", "lessons", "devices")
 """Addresses; the gallery and the first page are visited more often than the others."""
@@ -104,7 +104,10 @@ async def main() -> int:
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     queue, store = Queue(folder / "jobs"), Store(folder / "results")
-    with server(CROSSOVER_JOBS=str(queue.folder), CROSSOVER_RESULTS=str(store.folder)) as port:
+    host = ROOT / "crossover.hosted.toml"
+    with server(
+        CROSSOVER_JOBS=str(queue.folder), CROSSOVER_RESULTS=str(store.folder), CROSSOVER_POLICY=str(host)
+    ) as port:
         first = Session(port)
         await first.open()  # the charts' imports and the worker's start are another benchmark's
         await first.close()

@@ -238,3 +238,20 @@ def test_a_job_that_nobody_asked_for_on_a_page_belongs_to_no_visitor(world, open
     job = world.submit()
     assert "Stop" not in [found.label for found in open_page(COMPARE, job=job.id).button]
     assert dataclasses.replace(job, place=0).asked_by == ""
+
+
+def test_on_a_host_a_measurement_of_somebody_else_is_offered_and_not_shown_unasked(world, open_page, host):
+    world.has(CPU, GPU)
+    host('who_may_stop = "asker"')
+    asker = open_page(COMPARE)
+    checked(button(asker, "Run").click().run())
+    (job,) = world.queue.jobs()
+    other = open_page(COMPARE)
+    assert "somebody else asked for is under way" in words(other)
+    assert "How this works" in words(other)
+    assert "job" not in other.query_params
+    watching = checked(button(other, "Watch it").click().run())
+    assert watching.query_params["job"] == [job.id]
+    assert "Only who asked" in words(watching)
+    host('who_may_stop = "anybody"')
+    assert open_page(COMPARE).query_params["job"] == [job.id]
