@@ -67,41 +67,33 @@ def step_times(trials: "pd.DataFrame") -> Spec:
     rows = _bins(timed) if len(timed) else []
     kinds = [kind for kind in look.DEVICE_COLOURS if any(row["kind"] == kind for row in rows)]
     places = [list(look.DEVICE_COLOURS).index(kind) for kind in kinds]
-    legend = look.legend(kinds, symbolSize=120, symbolOpacity=1)
-    times = [row[end] for row in rows for end in ("low", "high")]
-    sizes = [row["parameters"] for row in rows]
-    y: dict[str, Any] = {
-        "title": "time per step (log scale)",
-        "scale": look.log(times),
-        "axis": alt.Axis(labelExpr=SECONDS, values=look.ticks(times)),
-    }
-    base = alt.Chart().encode(
-        x=alt.X(
-            "parameters:Q",
-            title="parameters (log scale)",
-            scale=look.log(sizes),
-            axis=alt.Axis(labelExpr=look.COMPACT, values=look.ticks(sizes), labelOverlap="greedy", grid=False),
-        ),
-        color=alt.Color(
-            "kind:N",
-            scale=alt.Scale(domain=kinds, range=[look.DEVICE_COLOURS[kind] for kind in kinds]),
-            legend=legend,
-        ),
-        tooltip=[
-            look.tooltip("kind", "device kind"),
-            look.tooltip("from", "parameters from", ",d"),
-            look.tooltip("to", "to", ",d"),
-            look.tooltip("trials", "trials", ",d"),
-            look.tooltip("shown", "median step"),
-            look.tooltip("half", "middle half of the trials"),
-        ],
-    )
-    shape = alt.Shape(
-        "kind:N", scale=alt.Scale(domain=kinds, range=[look.SHAPES[place] for place in places]), legend=legend
-    )
-    rule = base.mark_rule(strokeWidth=2, opacity=0.5).encode(y=alt.Y("low:Q", **y), y2="high:Q")
-    point = base.mark_point(filled=True, size=70, opacity=0.95).encode(y=alt.Y("step:Q", **y), shape=shape)
-    return look.finished(alt.layer(rule, point), rows, height=look.HEIGHT)
+    legend = look.plain_legend(kinds, symbolSize=120, symbolOpacity=1)
+    x = {"type": "quantitative", "title": "parameters (log scale)"}
+    x |= _log([row["parameters"] for row in rows], look.COMPACT)
+    y = {"type": "quantitative", "title": "time per step (log scale)"}
+    y |= _log([row[end] for row in rows for end in ("low", "high")], SECONDS, grid=True)
+    by_kind = {"field": "kind", "type": "nominal", "legend": legend}
+    colours = {"domain": kinds, "range": [look.DEVICE_COLOURS[kind] for kind in kinds]}
+    shapes = {"domain": kinds, "range": [look.SHAPES[place] for place in places]}
+    numbers = {"from": "parameters from", "to": "to", "trials": "trials"}
+    words = {"shown": "median step", "half": "middle half of the trials"}
+    tooltip = [
+        {"field": "kind", "type": "nominal", "title": "device kind"},
+        *({"field": field, "type": "quantitative", "title": said, "format": ",d"} for field, said in numbers.items()),
+        *({"field": field, "type": "nominal", "title": said} for field, said in words.items()),
+    ]
+    at: Row = {"x": {"field": "parameters", **x}, "color": {**by_kind, "scale": colours}, "tooltip": tooltip}
+    layers: list[Row] = [
+        {
+            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.5},
+            "encoding": {**at, "y": {"field": "low", **y}, "y2": {"field": "high"}},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.95},
+            "encoding": {**at, "y": {"field": "step", **y}, "shape": {**by_kind, "scale": shapes}},
+        },
+    ]
+    return _written(layers, rows, height=look.HEIGHT)
 
 
 def _bins(timed: "pd.DataFrame") -> list[Row]:
@@ -132,10 +124,7 @@ def _bins(timed: "pd.DataFrame") -> list[Row]:
 
 
 def small(answer: Crossover, kinds: tuple[str, str]) -> Spec:
-    """A study among others: both devices' median time at each size, and the interval of its crossover shaded.
-
-    Written out without Altair, which checks a chart for longer than a page of them may take.
-    """
+    """A study among others: both devices' median time at each size, and the interval of its crossover shaded."""
     names = (look.short(answer.baseline), look.short(answer.challenger))
     rows = _medians(Curve(name="", devices=names, answer=answer, kinds=kinds))
     zones: list[Row] = [{"from": one.low, "to": one.high} for one in answer.crossings]
@@ -160,29 +149,38 @@ def small(answer: Crossover, kinds: tuple[str, str]) -> Spec:
         {"field": "shown", "type": "nominal", "title": "median step"},
     ]
     at: Row = {"x": {"field": "size", **x}, "y": {"field": "time", **y}, "tooltip": tooltip, **channels}
+    layers: list[Row] = [
+        {
+            "data": {"values": zones},
+            "mark": {"type": "rect", "color": look.NEUTRAL, "opacity": 0.35},
+            "encoding": {"x": {"field": "from", **x}, "x2": {"field": "to"}},
+        },
+        {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {**at, "strokeDash": dash}},
+        {"mark": {"type": "point", "filled": True, "size": 40, "opacity": 1}, "encoding": {**at, "shape": shape}},
+    ]
+    return _written(layers, rows, height=SMALL_HEIGHT)
+
+
+def _written(layers: Sequence[Row], rows: Sequence[Row], *, height: int) -> Spec:
+    """A chart in the common look that is written out without Altair, which checks it for longer than a filter may take.
+
+    Tests check it against Vega-Lite's own schema.
+    """
     return {
         "$schema": alt.SCHEMA_URL,
         "width": "container",
-        "height": SMALL_HEIGHT,
+        "height": height,
         "background": "transparent",
         "config": {"view": {"stroke": None}},
-        "layer": [
-            {
-                "data": {"values": zones},
-                "mark": {"type": "rect", "color": look.NEUTRAL, "opacity": 0.35},
-                "encoding": {"x": {"field": "from", **x}, "x2": {"field": "to"}},
-            },
-            {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {**at, "strokeDash": dash}},
-            {"mark": {"type": "point", "filled": True, "size": 40, "opacity": 1}, "encoding": {**at, "shape": shape}},
-        ],
-        "data": {"values": rows},
+        "layer": list(layers),
+        "data": {"values": list(rows)},
     }
 
 
-def _log(values: Sequence[float], label: str) -> Row:
+def _log(values: Sequence[float], label: str, *, grid: bool = False) -> Row:
     """Scale and axis over values."""
     ticks = look.ticks(values)
-    axis = {"labelExpr": label, "labelOverlap": "greedy", "grid": False}
+    axis = {"labelExpr": label, "labelOverlap": "greedy", "grid": grid}
     return {
         "scale": look.log_scale(values),
         "axis": axis | ({"values": ticks} if ticks is not alt.Undefined else {}),
