@@ -82,6 +82,7 @@ def test_what_a_page_shows_comes_up_the_same_in_a_fresh_browser(look, filled, na
         first = ready(look(path))
         asked, drawn = link(first), views.controls(first)
         assert set(drawn) <= views.names(name) | views.TABLES
+        expect(first.get_by_text("changed on the way")).to_have_count(0)
         other = ready(look(first.url.removeprefix(filled.server.url)))
         assert views.controls(other) == drawn, path
         assert views.pictures(other) == views.pictures(first), path

@@ -83,7 +83,7 @@ ELSEWHERE = "beefbeefbeef"
 
 GRID = Sweep(
     point=Point(dataset="signal"),
-    axes=(Axis(name="hidden_size", values=(16, 64, 256)), Axis(name="batch_size", values=(16, 100))),
+    axes=(Axis(name="hidden_size", values=(16, 32, 64, 128, 256)), Axis(name="batch_size", values=(16, 100))),
     contenders=(Contender(threads=1), Contender()),
 )
 """A grid over two axes, of which one looks at a slice."""
