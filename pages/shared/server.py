@@ -1,12 +1,14 @@
 """What happens once, when the server starts, so that the first visitor does not wait for it or stumble over it.
 
-Three things. Streamlit takes a folder called `pages` for its older kind of app until some session has called
+Four things. Streamlit takes a folder called `pages` for its older kind of app until some session has called
 `st.navigation`, and answers the first deep link with "page not found": it is told at once. The heavy imports of
-the charts are made in the background. And, as `streamlit run` does by itself for an app without `st.App`, a
-browser is opened, unless the server is headless.
+the charts are made in the background. What they leave stays for good, so it is taken out of the rounds of Python's
+garbage collector, each of which would hold back every visitor for some 50 ms. And, as `streamlit run` does by itself
+for an app without `st.App`, a browser is opened, unless the server is headless.
 """
 
 import asyncio
+import gc
 import importlib
 import logging
 import webbrowser
@@ -46,8 +48,10 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
 
 async def _warm_up() -> None:
     await asyncio.to_thread(_import, CHART_MODULES)
+    gc.freeze()
     await asyncio.sleep(REPORT_DELAY_S)
     await asyncio.to_thread(_import, REPORT_MODULES)
+    gc.freeze()
 
 
 def _import(modules: Iterable[str]) -> None:
