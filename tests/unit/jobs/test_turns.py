@@ -14,11 +14,12 @@ from core.jobs.ledger import Terms
 from core.jobs.queue import Queue
 from core.results.store import Store
 
-TODAY = datetime.datetime.now(datetime.UTC).date().isoformat()
+TODAY = "2026-11-21"
 
 
 @pytest.fixture
-def queue(tmp_path):
+def queue(tmp_path, monkeypatch):
+    monkeypatch.setattr("core.jobs.queue._today", lambda: TODAY)  # midnight may pass while tests run
     return Queue(tmp_path / "jobs")
 
 
