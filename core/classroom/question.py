@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from core import presets
+from core import policy, presets
 from core.errors import InvalidValue
 from core.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
 from core.presets import Scale
@@ -70,7 +70,7 @@ class Question:
     @property
     def points(self) -> tuple[Point, ...]:
         """Every training of it."""
-        return self.asked.points if isinstance(self.asked, Sweep) else (self.asked.point,)
+        return policy.points_of(self.asked)
 
     @property
     def places(self) -> tuple[float, ...]:

@@ -302,8 +302,12 @@ def _cause(of: Meeting, located: Located) -> str:
 
 
 def _bases(found: Sequence[Meeting]) -> None:
-    names = (f"{one.recorded[-1].contender} recorded, against {one.measured[-1].contender}" for one in found)
-    columns = {name: partial(accelerator_stock.meeting, one) for name, one in zip(names, found, strict=True)}
+    columns = {
+        f"{one.recorded[-1].contender} recorded, against {one.measured[-1].contender}": partial(
+            accelerator_stock.meeting, one
+        )
+        for one in found
+    }
     study_view.bases(columns, found[0].axis, alt="The crossover of two machines on each cost basis")
 
 

@@ -28,10 +28,9 @@ def under_way(*, sweeps: bool) -> tuple[links.Kind, str] | None:
     Somebody else's is offered, and not shown unasked: it would take the place of what a visitor is about to do.
     """
     active = [job for job in loaders.queue().jobs() if job.active and (job.sweep if sweeps else job.experiment)]
-    mine = next(filter(permits.ours, active), None)
-    if mine is not None:
-        state.show("job", mine.id)
-        return "job", mine.id
+    if mine := permits.ours(active):
+        state.show("job", mine[0].id)
+        return "job", mine[0].id
     if active:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption("A measurement that somebody else asked for is under way.", width="content")

@@ -25,7 +25,7 @@ def chart(spec: Mapping[str, Any], *, alt: str, place: Any = st, height: Any = "
     place.vega_lite_chart({**spec, "data": _packed(id(values), values)[1]}, width="stretch", alt=alt, **options)
 
 
-@st.cache_resource(max_entries=512, show_spinner=False)
+@st.cache_resource(max_entries=256, show_spinner=False)
 def _packed(key: int, _values: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], pa.Table]:
     """Of the list of this identity; it is kept, so that no other can take its place."""
     return _values, pa.Table.from_pandas(pd.DataFrame(_values), preserve_index=False)

@@ -62,9 +62,9 @@ def started(page: links.PageName, of: Preset, scale: Scale) -> Link:
     if page == "tutorials":
         return {"tutorial": of.name, "scale": scale}
     training: Link = {**links.brief(of.at(scale))}
-    asked = of.asked(scale, (Contender(), Contender(threads=1)))
     if page == "compare":
-        return {**training, "budget_s": f"{LIMITS[scale].budget_s:g}"}
+        return {**training, "budget_s": links.text(LIMITS[scale].budget_s)}
+    asked = of.asked(scale, (Contender(), Contender(threads=1)))
     if not isinstance(asked, Sweep):
         return training
     varied = {axis.name for axis in asked.axes}

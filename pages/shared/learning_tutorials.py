@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core import catalog, units
+from core import catalog, policy, units
 from core.answer import sections, tutorial
 from core.answer.handout import Section
 from core.demonstration import Demonstration
@@ -20,7 +20,7 @@ from core.jobs.machine import Machine
 from core.presets import PRESETS, SCALES, Preset, Scale, checked_scale
 from core.published import published
 from core.results.schema import Trial
-from core.sweep import Sweep, vary
+from core.sweep import vary
 from pages.shared import learning_frame, learning_tasks, navigation, settings, state
 from pages.shared.learning_frame import Question
 from pages.shared.learning_tasks import Known, Task
@@ -187,8 +187,7 @@ def task(of: Preset, scale: Scale, contenders: Sequence[str]) -> Task:
 
 def points(of: Preset, scale: Scale) -> tuple[Point, ...]:
     """Every training of a tutorial at one scale."""
-    axes = of.axes_at(scale)
-    return Sweep(point=of.at(scale), axes=axes).points if axes else (of.at(scale),)
+    return policy.points_of(of.asked(scale, (Contender(),)))
 
 
 def page_of(of: Tutorial, machine: Machine | None) -> None:

@@ -151,9 +151,9 @@ def brief(point: Point) -> dict[str, str]:
     link, usual = point_settings(point), {**point_settings(Point(dataset=point.dataset)), "dataset": Point().dataset}
     shaped_by = models.family(point.model).axes
     if point.model != usual["model"]:  # a size of another family may usually be another
-        usual = {name: text for name, text in usual.items() if name not in shaped_by}
+        usual = {name: value for name, value in usual.items() if name not in shaped_by}
     useless = set(models.AXES) - set(shaped_by)
-    return {name: text for name, text in link.items() if name not in useless and text != usual.get(name)}
+    return {name: value for name, value in link.items() if name not in useless and value != usual.get(name)}
 
 
 def plain(value: float) -> float:

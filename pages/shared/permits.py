@@ -66,12 +66,15 @@ def stop(jobs: Iterable[str]) -> None:
 
 def stop_refusal(jobs: Sequence[Job]) -> str:
     """Why who looks at the page may not end some jobs, in one sentence; empty if they may."""
-    return "" if all(map(ours, jobs)) else "Only who asked for this measurement can stop it."
+    return "" if len(ours(jobs)) == len(jobs) else "Only who asked for this measurement can stop it."
 
 
-def ours(job: Job) -> bool:
-    """Whether who looks at the page asked for a job; on one's own machine, all jobs are everybody's."""
-    return policy.current().who_may_stop == "anybody" or job.asked_by == person()
+def ours(jobs: Sequence[Job]) -> list[Job]:
+    """The jobs that who looks at the page asked for; on one's own machine, all jobs are everybody's."""
+    if policy.current().who_may_stop == "anybody":
+        return list(jobs)
+    me = person()
+    return [job for job in jobs if job.asked_by == me]
 
 
 def may_import() -> str:

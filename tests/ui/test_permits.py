@@ -207,12 +207,19 @@ def test_two_sessions_that_hold_one_account_share_its_budget(world, open_page, h
     assert "of your 1 min 40 s for today" in words(app)
 
 
-def test_only_who_asked_may_stop_where_the_host_says_so(world, open_page, host):
+@pytest.fixture
+def asked(world, open_page, host):
+    """A measurement on a host where only its asker may stop it: the page that asked, and the job."""
     world.has(CPU, GPU)
     host('who_may_stop = "asker"')
     app = open_page(COMPARE)
     checked(button(app, "Run").click().run())
     (job,) = world.queue.jobs()
+    return app, job
+
+
+def test_only_who_asked_may_stop_where_the_host_says_so(world, open_page, host, asked):
+    app, job = asked
     other = open_page(COMPARE, job=job.id)
     assert "Stop" not in [found.label for found in other.button]
     assert "Only who asked" in words(other)
@@ -240,12 +247,8 @@ def test_a_job_that_nobody_asked_for_on_a_page_belongs_to_no_visitor(world, open
     assert dataclasses.replace(job, place=0).asked_by == ""
 
 
-def test_on_a_host_a_measurement_of_somebody_else_is_offered_and_not_shown_unasked(world, open_page, host):
-    world.has(CPU, GPU)
-    host('who_may_stop = "asker"')
-    asker = open_page(COMPARE)
-    checked(button(asker, "Run").click().run())
-    (job,) = world.queue.jobs()
+def test_on_a_host_a_measurement_of_somebody_else_is_offered_and_not_shown_unasked(open_page, host, asked):
+    _, job = asked
     other = open_page(COMPARE)
     assert "somebody else asked for is under way" in words(other)
     assert "How this works" in words(other)

@@ -161,7 +161,7 @@ def small(answer: Crossover, kinds: tuple[str, str]) -> Spec:
     return _written(layers, rows, height=SMALL_HEIGHT)
 
 
-def _written(layers: Sequence[Row], rows: Sequence[Row], *, height: int) -> Spec:
+def _written(layers: list[Row], rows: list[Row], *, height: int) -> Spec:
     """A chart in the common look that is written out without Altair, which checks it for longer than a filter may take.
 
     Tests check it against Vega-Lite's own schema.
@@ -172,8 +172,8 @@ def _written(layers: Sequence[Row], rows: Sequence[Row], *, height: int) -> Spec
         "height": height,
         "background": "transparent",
         "config": {"view": {"stroke": None}},
-        "layer": list(layers),
-        "data": {"values": list(rows)},
+        "layer": layers,
+        "data": {"values": rows},
     }
 
 

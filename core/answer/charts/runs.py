@@ -37,11 +37,11 @@ def loss_over_epochs(trials: Sequence[Trial]) -> Spec:
         for trial in trials
         for step, loss in zip(trial.loss_step, trial.loss, strict=True)
     ]
-    tooltip = [
+    tooltip = (
         ("step", "steps", ",d"),
         ("x", "epochs", ".2f"),
         ("y", "loss (nats)", ".4g"),
-    ]
+    )
     return _curves(rows, _series(trials), x="epochs trained", y="training loss (nats, log scale)", tooltip=tooltip)
 
 
@@ -54,11 +54,11 @@ def loss_over_time(trials: Sequence[Trial]) -> Spec:
             summary.seconds_at(trial, trial.loss_step), trial.loss_step, trial.loss, strict=False
         )
     ]
-    tooltip = [
+    tooltip = (
         ("step", "steps", ",d"),
         ("x", "seconds", ".4g"),
         ("y", "loss (nats)", ".4g"),
-    ]
+    )
     return _curves(
         rows,
         _series(trials),
@@ -90,7 +90,7 @@ def live_loss(
         )
     ]
     title = "steps" if by == "steps" else "time of training, start-up apart (s)"
-    tooltip = [("step", "steps", ",d"), ("y", "loss (nats)", ".4g")]
+    tooltip = (("step", "steps", ",d"), ("y", "loss (nats)", ".4g"))
     return _curves(rows, series, x=title, y="training loss (nats, log scale)", tooltip=tooltip)
 
 
@@ -105,7 +105,7 @@ def epoch_times(trials: Sequence[Trial]) -> Spec:
         for at in range(0, len(times[trial.trial_id]), size)
     ]
     of = "time per epoch" if size == 1 else f"median time per epoch of every {size}"
-    tooltip = [("x", "epoch", ",d"), ("y", f"time ({unit})", ".4g")]
+    tooltip = (("x", "epoch", ",d"), ("y", f"time ({unit})", ".4g"))
     y = f"{of} ({unit}, log scale)"
     return _curves(rows, _series(trials), x="epoch", y=y, tooltip=tooltip, grouped=size > 1, whole=True)
 
@@ -123,7 +123,7 @@ def blocks(trials: Sequence[Trial]) -> Spec:
         for at in range(0, len(trial.block_steps), size)
     ]
     of = "time per step" if size == 1 else f"median time per step of every {size} blocks"
-    tooltip = [("x", "pair", ",d"), ("y", f"time per step ({unit})", ".4g")]
+    tooltip = (("x", "pair", ",d"), ("y", f"time per step ({unit})", ".4g"))
     return _curves(
         rows,
         _series(trials),
@@ -238,7 +238,7 @@ def _curves(
     *,
     x: str,
     y: str,
-    tooltip: Sequence[Sequence[str]],
+    tooltip: tuple[tuple[str, ...], ...],
     grouped: bool = False,
     line: bool = True,
     whole: bool = False,
@@ -246,9 +246,7 @@ def _curves(
     """Values of several contenders over a common axis, on a log scale; what such a scale cannot show is counted."""
     drawn = [row for row in rows if math.isfinite(row["x"]) and math.isfinite(row["y"]) and row["y"] > 0]
     pointed = not line or len(drawn) <= MOST_POINTS * max(1, len(series))
-    frame = _frame(
-        tuple(series.items()), x, y, len(rows) - len(drawn), tuple(map(tuple, tooltip)), grouped, line, pointed, whole
-    )
+    frame = _frame(tuple(series.items()), x, y, len(rows) - len(drawn), tooltip, grouped, line, pointed, whole)
     return {**frame, "data": {"values": drawn}}
 
 
