@@ -11,6 +11,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from core import host_memory
+
 AMPERE = (8, 0)
 """First compute capability with TF32 and bfloat16 in hardware."""
 
@@ -31,6 +33,7 @@ def refusals(kind: str, capability: tuple[int, int] = (0, 0)) -> dict[str, str]:
         "fused": "" if kind in _fused_kinds() else f"this PyTorch has no fused SGD for {kind}",
         "tf32": _no_tf32(kind, capability),
         "bf16": _no_bf16(kind, capability),
+        "kept": host_memory.why_not(kind),
     }
     return {name: reason for name, reason in asked.items() if reason}
 

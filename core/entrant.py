@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core import batches, devices, networks, phases, units
+from core import batches, devices, host_memory, networks, phases, units
 from core.batches import Feed
 from core.datasets import Data, Split
 from core.errors import OutOfMemory
@@ -425,13 +425,14 @@ class Entrant:
         self.record.epoch_check_s = piece.seconds / epochs
 
     def _use_settings(self) -> None:
-        """Train with this contender's threads and arithmetic from here on; the others have theirs."""
+        """Train with this contender's threads, arithmetic and memory from here on; the others have theirs."""
         threads = self.record.threads
         if threads == BEST_THREADS and self.contender.lane.execution == "compiled":
             threads = environment.usable_cores()  # what is compiled at the start is one of those that are tried
         if threads != BEST_THREADS and torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
         devices.use_tf32(self.contender.lane.precision == "tf32")
+        host_memory.use(kept=self.contender.lane.host_memory == "kept")
 
     def _warm_up_block(self, steps: int) -> float:
         self._make_room(steps)

@@ -31,6 +31,10 @@ MEMORY_FORMATS: dict[str, str] = {
     "contiguous": "Images as PyTorch stores them: channel by channel.",
     "channels_last": "Images stored pixel by pixel, which some convolutions prefer.",
 }
+HOST_MEMORY: dict[str, str] = {
+    "returned": "What a step frees goes back to the system, as the C library does it with large blocks.",
+    "kept": "What a step frees is kept for the next one, as PyTorch does it on a GPU, and not asked for anew.",
+}
 MICRO_BATCH = "The batch in pieces whose gradients are added up: the same gradient, from pieces that fit the cache."
 """What `micro_batch` does, with a sentence for people."""
 
@@ -43,7 +47,7 @@ OTHER_MATHEMATICS = frozenset({"tf32", "bf16"})
 MAX_STEPS_PER_CALL = 100
 MAX_MICRO_BATCH = 65_536
 
-_PARTS = {"optimizer": OPTIMIZERS, "precision": PRECISIONS, "memory_format": MEMORY_FORMATS}
+_PARTS = {"optimizer": OPTIMIZERS, "precision": PRECISIONS, "memory_format": MEMORY_FORMATS, "host_memory": HOST_MEMORY}
 _EXECUTION = re.compile(r"(compiled|graph)([1-9]\d{0,5})?")
 _MICRO = re.compile(r"micro([1-9]\d{0,5})")
 
@@ -58,6 +62,7 @@ class Lane:
         optimizer: key of `OPTIMIZERS`; `default` in a compiled lane, whose step contains its update.
         precision: key of `PRECISIONS`.
         memory_format: key of `MEMORY_FORMATS`.
+        host_memory: key of `HOST_MEMORY`; of a CPU's training alone.
         micro_batch: samples of each piece of a batch; 0 for the batch as a whole.
     """
 
@@ -66,6 +71,7 @@ class Lane:
     optimizer: str = "default"
     precision: str = "fp32"
     memory_format: str = "contiguous"
+    host_memory: str = "returned"
     micro_batch: int = 0
 
     def __post_init__(self) -> None:
@@ -145,6 +151,7 @@ _TITLES = {
     "tf32": "TF32",
     "bf16": "bf16",
     "channels_last": "channels last",
+    "kept": "memory kept",
 }
 
 
@@ -152,7 +159,7 @@ CACHED_SAMPLES = 256
 """Samples of a micro-batch worth trying: pieces of about that many fit the cache in the tutorials' networks."""
 
 WORTH_TRYING = {
-    True: ("compiled10", "compiled", "micro", "fused", "bf16", "channels_last", "foreach"),
+    True: ("compiled10", "compiled", "kept", "micro", "fused", "bf16", "channels_last", "foreach"),
     False: ("graph10", "graph", "compiled10", "compiled", "bf16", "tf32", "fused", "channels_last"),
 }
 """By whether the device is the host: words of lanes that may help, those that helped most before first."""
@@ -197,7 +204,7 @@ def _meant(word: str) -> dict[str, Any]:
     for name, known in _PARTS.items():
         if word in known:
             return {name: word}
-    wanted = "compiled, compiled10, graph, graph10, foreach, fused, tf32, bf16, channels_last or micro250"
+    wanted = "compiled, compiled10, graph, graph10, foreach, fused, tf32, bf16, channels_last, kept or micro250"
     raise InvalidValue("lane", word, wanted)
 
 

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from core import devices
+from core import devices, host_memory
 from core.demonstration import Demonstration, Kind
 from core.errors import InvalidValue, OutOfMemory
 from core.exhibits import Content, Exhibit, Participant
@@ -42,6 +42,7 @@ def show(demonstration: Demonstration, *, hooks: Hooks) -> Exhibit | None:
     """
     _require(demonstration)
     devices.use_strict_fp32()
+    host_memory.use(kept=False)
     stage, begun = Stage(demonstration=demonstration, hooks=hooks), datetime.now(UTC)
     try:
         content = LESSONS[demonstration.kind](demonstration, stage)

@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Raised when a column is added, removed or changes its meaning.
 
 2: the outcome `timed`, which a reader of version 1 would refuse as a value that cannot be.
-3: lanes: steps_per_call, optimizer, memory_format, micro_batch, startup_compile_s, lane_loss, reference_loss."""
+3: lanes: steps_per_call, optimizer, memory_format, micro_batch, startup_compile_s, lane_loss, reference_loss.
+4: the lane's host_memory."""
 
 VERSION_KEY = b"crossover_schema_version"
 """Key of the version in a parquet file's metadata."""
@@ -122,6 +123,11 @@ class Trial:
         STRING, "how the update was done: `default` as PyTorch chooses, `foreach` or `fused`", default="default"
     )
     memory_format: str = column(STRING, "`contiguous`, or `channels_last` for images", default="contiguous")
+    host_memory: str = column(
+        STRING,
+        "what a step frees of a CPU's memory: `returned` to the system, or `kept` for the next",
+        default="returned",
+    )
     micro_batch: int = column(
         INT,
         "samples of each piece of a batch whose gradients were added up; 0: whole batches",

@@ -20,7 +20,8 @@ from pages.shared.text import plain
 HELP = (
     "Other ways to run the same steps, measured in turns with plain ones on every chosen device. "
     "`compiled10`: ten steps in one compiled call. `graph`: a recorded CUDA graph. `fused`, `foreach`: the update in "
-    "few operations. `micro250`: the batch in pieces that fit the cache. `bf16`, `tf32`: other mathematics."
+    "few operations. `kept`: memory that a step on the CPU frees is kept for the next. `micro250`: the batch in pieces "
+    "that fit the cache. `bf16`, `tf32`: other mathematics."
 )
 
 

@@ -108,7 +108,7 @@ def lab_epochs(slow: Point, fast: Point, contender: Contender) -> list[float]:
     data = datasets.load(slow.dataset, samples=slow.samples, seed=slow.seed)
     torch.set_num_threads(contender.threads or torch.get_num_threads())
     timer = Timer(device=open_device(contender.device))
-    ways = [(_training(slow, data), one_by_one(slow, data)), (_training(fast, data), at_once(data))]
+    ways = [(_training(slow, data), one_by_one(slow, data.one_by_one)), (_training(fast, data), at_once(data))]
     ratios = []
     for number in range(EPOCHS + 1):
         right: list[int] = []
@@ -134,10 +134,15 @@ def _epoch(training: Training, count: Count, steps: int, right: list[int]) -> No
     right.append(count(training.network))
 
 
-def one_by_one(point: Point, data: Data) -> Count:
-    """Validation and test samples as the lab reads them: one at a time with transforms, in batches of the training."""
-    assert isinstance(data.one_by_one, Subset)
-    images = data.one_by_one.dataset
+def one_by_one(point: Point, trained: object) -> Count:
+    """Validation and test samples as the lab reads them: one at a time with transforms, in batches of the training.
+
+    Args:
+        point: the training.
+        trained: what it is trained on, as `Data.one_by_one` has it.
+    """
+    assert isinstance(trained, Subset)
+    images = trained.dataset
     held_out = np.random.default_rng(point.seed).permutation(len(images))[point.samples :]  # as core.datasets splits
     tests = MNIST(datasets.FOLDER, train=False, transform=images.transform)
     loaders = [DataLoader(each, batch_size=point.batch_size) for each in (Subset(images, held_out.tolist()), tests)]

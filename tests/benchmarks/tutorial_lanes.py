@@ -2,25 +2,31 @@
 
     python -m tests.benchmarks.tutorial_lanes [--rounds 12] [--only T1] [--json]
 
-All sides of one workload start from equal weights and see the same batches in the same order. They take turns epoch by
-epoch in random order; what counts is the ratio to the tutorial's own loop of the same round, the quicker of one thread
-and all of them. Losses are compared over the first 1,000 steps. What a lane compiles first is its start-up and
-is told apart.
+All sides of one workload start from equal weights and see the same batches in the same order, each in a process of its
+own: what the C library does with freed memory depends on the past of a process, and a tutorial's holds nothing but the
+tutorial. They take turns epoch by epoch in random order; what counts is the ratio to the tutorial's own loop of the
+same round, the quicker of one thread and all of them. Losses are compared over the first 1,000 steps. What a lane
+compiles first is its start-up and is told apart.
 
 Exit status 1 if the losses of a lane that promises the same mathematics differ by more than rounding explains.
 """
 
 import argparse
+import contextlib
 import json
+import multiprocessing
 import os
+import pickle
 import random
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
@@ -29,15 +35,15 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
-from core import batches, datasets, networks
+from core import batches, datasets, host_memory, networks
 from core.answer.summary import median_interval
-from core.datasets import Data
+from core.datasets import Split
 from core.devices import use_strict_fp32
 from core.experiment import Contender, Point
 from core.presets import preset
 from core.training import Training
 from tests import idx
-from tests.benchmarks.loader_share import Count, at_once, one_by_one
+from tests.benchmarks.loader_share import at_once, one_by_one
 
 READING_S = 0.1
 """Epochs are repeated within one reading until it takes so long."""
@@ -49,21 +55,32 @@ neurons it is 3e-7 over 1,200 steps, 5e-4 after 2,500 and 2e-2 after 5,000, whil
 ALL = os.cpu_count() or 1
 
 
+Epoch = Callable[[], list[float]]
+"""Trains one epoch and returns the losses of its steps."""
+
+
 @dataclass(kw_only=True)
 class Side:
-    """One way to train.
+    """One way to train, in a process of its own.
 
     Attributes:
-        epoch: trains one epoch and returns the losses of its steps.
+        pipe: takes a number of epochs, answers with seconds an epoch and losses.
         startup_s: seconds of compiling before the first epoch.
         losses: of every step so far.
         times: seconds an epoch of each round.
     """
 
-    epoch: Callable[[], list[float]]
+    pipe: Connection
     startup_s: float = 0.0
     losses: list[float] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
+
+    def train(self, epochs: int) -> float:
+        """Seconds an epoch over so many."""
+        self.pipe.send(epochs)
+        seconds, losses = self.pipe.recv()
+        self.losses += losses
+        return seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,22 +89,22 @@ class Workload:
 
     Attributes:
         point: the training, data as the tutorial delivers them.
-        own: the tutorial's own epoch.
+        own: the tutorial's own epoch, on tensors (T1, T2) or images that are read one at a time (T3, T4).
         lanes: contenders as written on the command line, on resident data.
         tested: whether an epoch ends with validation and test.
     """
 
     point: Point
-    own: Callable[[nn.Module, torch.optim.Optimizer, Point, Data, Iterator[int]], list[float]]
+    own: Callable[[nn.Module, torch.optim.Optimizer, Point, Any, Iterator[int]], list[float]]
     lanes: tuple[str, ...]
     tested: bool = False
 
 
 def disc(
-    network: nn.Module, optimizer: torch.optim.Optimizer, point: Point, data: Data, _epochs: Iterator[int]
+    network: nn.Module, optimizer: torch.optim.Optimizer, point: Point, data: Split, _epochs: Iterator[int]
 ) -> list[float]:
     """T1: slices of tensors in order, errors counted per batch, printed per epoch."""
-    samples, labels, size = data.train.samples, data.train.labels, point.batch_size
+    samples, labels, size = data.samples, data.labels, point.batch_size
     losses, errors = [], torch.zeros((), dtype=torch.int64)
     for at in range(0, point.steps_per_epoch * size, size):
         batch, wanted = samples[at : at + size], labels[at : at + size]
@@ -103,13 +120,13 @@ def disc(
 
 
 def signal(
-    network: nn.Module, optimizer: torch.optim.Optimizer, point: Point, data: Data, epochs: Iterator[int]
+    network: nn.Module, optimizer: torch.optim.Optimizer, point: Point, data: Split, epochs: Iterator[int]
 ) -> list[float]:
     """T2: a DataLoader of tensors, loss and accuracy read at every step."""
     order = batches.order(point, next(epochs)).split(point.batch_size)
     losses = []
     for samples, labels in DataLoader(
-        TensorDataset(data.train.samples, data.train.labels), batch_sampler=[part.tolist() for part in order]
+        TensorDataset(data.samples, data.labels), batch_sampler=[part.tolist() for part in order]
     ):
         optimizer.zero_grad()
         scores = network(samples)
@@ -122,12 +139,15 @@ def signal(
 
 
 def images(
-    network: nn.Module, optimizer: torch.optim.Optimizer, point: Point, data: Data, epochs: Iterator[int]
+    network: nn.Module, optimizer: torch.optim.Optimizer, point: Point, data: Sized, epochs: Iterator[int]
 ) -> list[float]:
     """T3 and T4: one sample at a time with transforms, through the DataLoader; the loss read at every step."""
     order = batches.order(point, next(epochs)).split(point.batch_size)
     losses = []
-    for samples, labels in DataLoader(data.one_by_one, batch_sampler=[part.tolist() for part in order]):
+    for samples, labels in DataLoader(
+        data,  # type: ignore[arg-type]
+        batch_sampler=[part.tolist() for part in order],
+    ):
         scores = network(samples)
         loss = functional.cross_entropy(scores, labels)
         optimizer.zero_grad()
@@ -141,7 +161,7 @@ def workloads() -> dict[str, Workload]:
     """By the tutorial's number and what is varied."""
     t1, t2, t3, t4 = (preset(name).point for name in ("disc", "signal", "mnist-linear", "fashion-cnn"))
     compiled = ("cpu@1", "cpu@1+fused", "cpu@1+compiled", "cpu@1+compiled10")
-    wide = ("cpu@1", f"cpu@{ALL}", f"cpu@{ALL}+channels_last", "cpu@1+micro250+channels_last", f"cpu@{ALL}+micro250")
+    wide = ("cpu@1", f"cpu@{ALL}", f"cpu@{ALL}+kept", f"cpu@{ALL}+channels_last+kept", f"cpu@{ALL}+micro250")
     return {
         "T1, 4 layers": Workload(point=_with(t1, depth=4), own=disc, lanes=compiled),
         "T1, 8 layers": Workload(point=_with(t1, depth=8), own=disc, lanes=compiled),
@@ -162,67 +182,95 @@ def _with(point: Point, **changes: object) -> Point:
     return Point.parse({**{name: getattr(point, name) for name in Point.__dataclass_fields__}, **changes})
 
 
-def own_side(of: Workload, data: Data, threads: int) -> Side:
+def own_epoch(of: Workload, data: Any, threads: int) -> Epoch:
     """The tutorial's loop."""
     point = of.point
+    torch.set_num_threads(threads)
     network = networks.build(point.network, point.seed)
     optimizer = torch.optim.SGD(network.parameters(), lr=point.learning_rate)
     count = one_by_one(point, data) if of.tested else None
     epochs = iter(range(10**9))
 
     def epoch() -> list[float]:
-        torch.set_num_threads(threads)
         losses = of.own(network, optimizer, point, data, epochs)
         if count:
             count(network)
         return losses
 
-    return Side(epoch=epoch)
+    return epoch
 
 
-def lane_side(of: Workload, data: Data, contender: Contender) -> Side:
-    """Our loop on resident data, in a lane."""
+def lane_epoch(of: Workload, contender: Contender) -> tuple[Epoch, float]:
+    """Our loop on resident data, in a lane, and the seconds of compiling it."""
     point = _with(of.point, data_path="resident", loader_workers=0)
+    data = datasets.load(point.dataset, samples=point.samples, seed=point.seed)
+    host_memory.use(kept=contender.lane.host_memory == "kept")
+    torch.set_num_threads(contender.threads)
     network, host = networks.build(point.network, point.seed), torch.device("cpu")
     feed = batches.feed(point, data, data.train, host)
     training = Training(network, feed, learning_rate=point.learning_rate, lane=contender.lane)
-    torch.set_num_threads(contender.threads)
-    example = tuple(part[: point.batch_size] for part in (data.train.samples, data.train.labels))
-    remainder = bool(point.steps_per_epoch % contender.lane.steps_per_call)
-    startup_s = training.prepare(example, remainder=remainder)  # type: ignore[arg-type]
-    count: Count | None = at_once(data) if of.tested else None
+    example = data.train.samples[: point.batch_size], data.train.labels[: point.batch_size]
+    startup_s = training.prepare(example, remainder=bool(point.steps_per_epoch % contender.lane.steps_per_call))
+    count = at_once(data) if of.tested else None
 
     def epoch() -> list[float]:
-        torch.set_num_threads(contender.threads)
         training.advance(point.steps_per_epoch)
         losses = training.read_losses()
         if count:
             count(network)
         return losses
 
-    return Side(epoch=epoch, startup_s=startup_s)
+    return epoch, startup_s
 
 
-def compare(of: Workload, rounds: int) -> dict[str, Side]:
+def serve(pipe: Connection, folder: Path, workload: str, lane: str, threads: int) -> None:
+    """Be one side: make it ready, then train as many epochs as the pipe asks for, until it closes.
+
+    Args:
+        pipe: to the process that measures.
+        folder: of the images, and of the tutorial's data as a file.
+        workload: name of one.
+        lane: a contender, or nothing for the tutorial's own loop.
+        threads: of the own loop.
+    """
+    datasets.FOLDER, of = folder, workloads()[workload]
+    use_strict_fp32()
+    if lane:
+        epoch, startup_s = lane_epoch(of, Contender.parse(lane))
+    else:
+        epoch, startup_s = own_epoch(of, pickle.loads((folder / "own").read_bytes()), threads), 0.0
+    pipe.send(startup_s)
+    with contextlib.suppress(EOFError):
+        while True:
+            epochs, losses = pipe.recv(), []
+            begin = time.perf_counter()
+            for _ in range(epochs):
+                losses += epoch()
+            pipe.send(((time.perf_counter() - begin) / epochs, losses))
+
+
+def compare(name: str, of: Workload, rounds: int, folder: Path) -> dict[str, Side]:
     """Every side of a workload, timed in turns."""
-    data = datasets.load(of.point.dataset, samples=of.point.samples, seed=of.point.seed)
-    sides = {f"tutorial's loop, {threads} thread(s)": own_side(of, data, threads) for threads in sorted({1, ALL})}
-    sides |= {name: lane_side(of, data, Contender.parse(name)) for name in of.lanes}
-    repeats = {name: _read(side, 1) and 1 for name, side in sides.items()}
-    for name, side in sides.items():  # the second epoch is warm and says how many make a reading
-        repeats[name] = max(1, round(READING_S / _read(side, 1)))
+    data = datasets.load(of.point.dataset, samples=of.point.samples, seed=of.point.seed, folder=folder)
+    (folder / "own").write_bytes(pickle.dumps(data.one_by_one if of.own is images else data.train))
+    wanted = {f"tutorial's loop, {threads} thread(s)": ("", threads) for threads in sorted({1, ALL})}
+    wanted |= {lane: (lane, 0) for lane in of.lanes}
+    starts, sides = multiprocessing.get_context("spawn"), {}
+    for side, how in wanted.items():  # one after the other: compiling takes every core
+        ours, theirs = starts.Pipe()
+        starts.Process(target=serve, args=(theirs, folder, name, *how), daemon=True).start()
+        theirs.close()
+        sides[side] = Side(pipe=ours, startup_s=ours.recv())
+    for each in sides.values():
+        each.train(1)
+    # the second epoch is warm and says how many make a reading
+    repeats = {side: max(1, round(READING_S / each.train(1))) for side, each in sides.items()}
     for _ in range(rounds):
-        for name in random.sample(list(sides), len(sides)):
-            sides[name].times.append(_read(sides[name], repeats[name]))
+        for side in random.sample(list(sides), len(sides)):
+            sides[side].times.append(sides[side].train(repeats[side]))
+    for each in sides.values():
+        each.pipe.close()
     return sides
-
-
-def _read(side: Side, epochs: int) -> float:
-    """Seconds an epoch over so many."""
-    begin = time.perf_counter()
-    for _ in range(epochs):
-        side.losses += side.epoch()
-    return (time.perf_counter() - begin) / epochs
 
 
 def summary(sides: dict[str, Side]) -> dict[str, dict[str, float]]:
@@ -261,14 +309,14 @@ def main() -> int:
     parser.add_argument("--only", default="", help="beginning of the names of the workloads, such as T3")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    use_strict_fp32()
     results = {}
     with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
         for loader in ("MNIST", "FashionMNIST"):
-            datasets.FOLDER = idx.write(Path(made), train=60_000, test=10_000, loader=loader)
+            idx.write(folder, train=60_000, test=10_000, loader=loader)
         for name, workload in workloads().items():
             if name.startswith(options.only):
-                results[name] = summary(compare(workload, options.rounds))
+                results[name] = summary(compare(name, workload, options.rounds, folder))
                 if not options.json:
                     show(name, results[name])
                     sys.stdout.flush()

@@ -158,7 +158,15 @@ def test_what_was_measured_before_is_shown_without_measuring(world, open_page):
 def test_lanes_of_which_nothing_could_be_told_are_measured_afresh(world, open_page):
     world.has(HOST)
     world.keep(rows.run({"cpu@1": 1e-3}, point=POINT))
-    contenders = ["cpu@1", "cpu@1+compiled10", "cpu@1+compiled", "cpu@1+fused", "cpu@1+bf16", "cpu@1+foreach"]
+    contenders = [
+        "cpu@1",
+        "cpu@1+compiled10",
+        "cpu@1+compiled",
+        "cpu@1+kept",
+        "cpu@1+fused",
+        "cpu@1+bf16",
+        "cpu@1+foreach",
+    ]
     world.keep(laned(dict.fromkeys(contenders, 1e-3), point=POINT, run_id="e" * 12, jitter=2.0, outcome="timed"))
     app = open_page(run=rows.RUN_ID)
     assert "What would help cpu@1 is not known: this machine was too busy" in words(app)

@@ -8,6 +8,7 @@ from core import capabilities
 def test_a_cpu_with_a_compiler_lacks_only_what_gpus_have(monkeypatch, tmp_path):
     (tmp_path / "Python.h").touch()
     monkeypatch.setattr(capabilities.shutil, "which", lambda name: "/usr/bin/g++" if name == "g++" else None)
+    monkeypatch.setattr(capabilities.host_memory, "why_not", lambda _: "")
     monkeypatch.setattr(capabilities.sysconfig, "get_path", lambda _: str(tmp_path))
     assert capabilities.refusals("cpu").keys() == {"graph", "tf32"}
 
@@ -32,10 +33,10 @@ def test_on_windows_it_is_the_compiler_of_visual_studio(monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "capability", "lacks"),
     [
-        ("cuda", (9, 0), set()),
-        ("cuda", (7, 5), {"tf32", "bf16"}),
-        ("rocm", (9, 4), {"tf32"}),
-        ("mps", (0, 0), {"compiled", "graph", "tf32", "bf16"}),
+        ("cuda", (9, 0), {"kept"}),
+        ("cuda", (7, 5), {"tf32", "bf16", "kept"}),
+        ("rocm", (9, 4), {"tf32", "kept"}),
+        ("mps", (0, 0), {"compiled", "graph", "tf32", "bf16", "kept"}),
     ],
 )
 def test_gpus_differ_by_kind_and_generation(monkeypatch, kind, capability, lacks):

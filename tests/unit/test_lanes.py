@@ -24,6 +24,7 @@ GALLERY = Path(__file__).parents[2] / "data" / "gallery"
         ("cpu@2+compiled", Contender(threads=2, lane=Lane(execution="compiled"))),
         ("cuda:0+graph10", Contender(device="cuda:0", lane=Lane(execution="graph", steps_per_call=10))),
         ("cuda:0+graph+fused", Contender(device="cuda:0", lane=Lane(execution="graph", optimizer="fused"))),
+        ("cpu@2+channels_last+kept", Contender(threads=2, lane=Lane.parse(["kept", "channels_last"]))),
         ("cpu@2+micro250", Contender(threads=2, lane=Lane(micro_batch=250))),
         ("cuda:1+bf16+channels_last", Contender(device="cuda:1", lane=Lane.parse(["bf16", "channels_last"]))),
     ],
@@ -49,6 +50,7 @@ def test_a_plus_that_a_link_turned_into_a_space_is_still_one():
         optimizer=st.sampled_from(list(lanes.OPTIMIZERS)),
         precision=st.sampled_from(list(lanes.PRECISIONS)),
         memory_format=st.sampled_from(list(lanes.MEMORY_FORMATS)),
+        host_memory=st.sampled_from(list(lanes.HOST_MEMORY)),
         micro_batch=st.integers(0, lanes.MAX_MICRO_BATCH),
     )
 )
@@ -148,7 +150,14 @@ def test_jobs_of_earlier_versions_are_still_read():
 
 def test_lanes_worth_trying_fit_the_training_and_the_device():
     host = lanes.worth_trying(on_host=True, batch_size=1000, convolutions=True)
-    assert {"+".join(lane.words) for lane in host} >= {"compiled10", "compiled", "fused", "micro250", "channels_last"}
+    assert {"+".join(lane.words) for lane in host} >= {
+        "compiled10",
+        "compiled",
+        "kept",
+        "fused",
+        "micro250",
+        "channels_last",
+    }
     assert not any(lane.execution == "graph" for lane in host)
     card = lanes.worth_trying(on_host=False, batch_size=1000, convolutions=False)
     assert [lane.words for lane in card[:2]] == [("graph10",), ("graph",)]
