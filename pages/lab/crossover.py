@@ -31,8 +31,12 @@ def page() -> None:
     if shown:
         st.divider()
     recorded.own_timings()
-    with st.expander("Recorded studies", expanded=True) if shown else st.container():
+    if not shown:
         recorded.table()
+        return
+    with st.expander("Recorded studies", expanded=True, **state.bound_view("recorded_studies")) as part:
+        if part.open:
+            recorded.table()
 
 
 def _view(machine: Machine | None, asked: Sweep | None) -> bool:

@@ -5,7 +5,7 @@ card would have done. A recorded row is looked at, never measured, queued or sto
 row of this machine is decided by `core.answer`; every figure drawn here names both machines.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -88,11 +88,13 @@ def listing(machine: Machine | None, wanted: Wanted | None, axis: str = "") -> N
     found = stock(machine)
     if not found or wanted is None:
         return
-    lines = [_line(one, wanted, axis) for one in found]
     same = sum(bool(_exact(one, wanted, axis)) for one in found)
     noun = "accelerator" if len(found) == 1 else "accelerators"
-    with st.expander(f"{len(found)} recorded {noun}, {same} with this configuration", icon=":material/inventory_2:"):
-        st.dataframe(lines, hide_index=True, alt="Recorded accelerators")
+    label = f"{len(found)} recorded {noun}, {same} with this configuration"
+    with st.expander(label, icon=":material/inventory_2:", **state.bound_view("stock")) as part:
+        if part.open:
+            lines = [_line(one, wanted, axis) for one in found]
+            st.dataframe(lines, hide_index=True, alt="Recorded accelerators")
 
 
 def sizes(of: Accelerator | None, wanted: Wanted | None, axis: str) -> tuple[float, ...]:
@@ -171,7 +173,7 @@ def draw_meetings(found: Sequence[Meeting], basis: Basis | None = None) -> None:
     _bases(found)
     st.markdown("**Size by size**, from two machines")
     study_view.sizes(located.answer)
-    study_view.speedups(located)
+    study_view.speedups(located, "recorded_speedup")
     _fingerprints(first.measured[-1], first.recorded[-1])
 
 
@@ -286,10 +288,12 @@ def _verdict(measured: Trial, other: Trial) -> None:
 
 
 def _fingerprints(measured: Trial, other: Trial) -> None:
-    facts: Iterable[tuple[str, str, str]] = across.fingerprints(measured, other)
-    with st.expander("Two machines, two fingerprints", icon=":material/fingerprint:"):
-        lines = [{"": name, "Measured": ours, "Recorded": theirs} for name, ours, theirs in facts]
-        st.dataframe(lines, hide_index=True, height="content", alt="Fingerprints of both machines")
+    label = "Two machines, two fingerprints"
+    with st.expander(label, icon=":material/fingerprint:", **state.bound_view("fingerprints")) as part:
+        if part.open:
+            facts = across.fingerprints(measured, other)
+            lines = [{"": name, "Measured": ours, "Recorded": theirs} for name, ours, theirs in facts]
+            st.dataframe(lines, hide_index=True, height="content", alt="Fingerprints of both machines")
 
 
 def _cause(of: Meeting, located: Located) -> str:

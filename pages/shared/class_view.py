@@ -282,8 +282,9 @@ def _everybody(of: Class) -> None:
     _tally_table(of, pool)
     if pool.results:
         groups_table(of, pool.results)
-        with st.expander("Every result"):
-            results_table(of, pool.results)
+        with st.expander("Every result", **state.bound_view("results")) as part:
+            if part.open:
+                results_table(of, pool.results)
 
 
 def _tally_table(of: Class, pool: class_stock.Pool) -> None:

@@ -96,8 +96,8 @@ def _trust(found: Mark) -> None:
     """The trust mark and, for each check that is not met, why."""
     gallery_list.mark(found.level, found.label)
     if found.missing:
-        with st.expander(f"What the trust mark lacks ({len(found.missing)})"):
-            for sentence in found.missing:
+        with st.expander(f"What the trust mark lacks ({len(found.missing)})", **state.bound_view("lacks")) as part:
+            for sentence in found.missing if part.open else ():
                 st.markdown(f"- {plain(sentence)}")
     else:
         st.caption(f"All {found.of} checks of what is stored with the rows are met.")
@@ -150,13 +150,15 @@ def _learned(of: Study) -> None:
 
 
 def _fingerprint(rows: Sequence[Trial]) -> None:
-    with st.expander("Fingerprint: the machine, its devices, versions and the way of measuring"):
-        st.dataframe(
-            [{"What": what, "As measured": said} for what, said in side_by_side.fingerprint(rows).items()],
-            hide_index=True,
-            height="content",
-            alt="Fingerprint of the machine and the way of measuring",
-        )
+    label = "Fingerprint: the machine, its devices, versions and the way of measuring"
+    with st.expander(label, **state.bound_view("fingerprint")) as part:
+        if part.open:
+            st.dataframe(
+                [{"What": what, "As measured": said} for what, said in side_by_side.fingerprint(rows).items()],
+                hide_index=True,
+                height="content",
+                alt="Fingerprint of the machine and the way of measuring",
+            )
 
 
 def _take_along(of: Study, rows: Sequence[Trial]) -> None:

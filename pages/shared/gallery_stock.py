@@ -66,8 +66,9 @@ def unread(overview: Overview) -> None:
     for name in overview.newer:
         st.warning(plain(f"{name} was written by a newer version; what this version knows of it is shown."))
     if overview.skipped:
-        with st.expander(f"{len(overview.skipped)} files could not be read"):
-            st.dataframe([{"File": file.name, "Reason": file.reason} for file in overview.skipped], hide_index=True)
+        with st.expander(f"{len(overview.skipped)} files could not be read", **state.bound_view("unread")) as part:
+            if part.open:
+                st.dataframe([{"File": file.name, "Reason": file.reason} for file in overview.skipped], hide_index=True)
 
 
 def filters(of: Held) -> Choices:

@@ -6,7 +6,7 @@ from core import units
 from core.errors import CrossoverError
 from core.results import exchange
 from core.results.exchange import Proposal
-from pages.shared import loaders, permits
+from pages.shared import loaders, permits, state
 from pages.shared.text import date, plain
 
 MOST_LINES = 100
@@ -17,7 +17,7 @@ FACTS = ("contender", "device_name", "dataset", "model", "parameters", "outcome"
 
 def panel() -> None:
     """Take a file, unless this host takes none."""
-    with st.expander("Add rows of another machine", icon=":material/upload_file:"):
+    with st.expander("Add rows of another machine", icon=":material/upload_file:", **state.bound_view("add")):
         if reason := permits.may_import():
             st.text(reason)
             return

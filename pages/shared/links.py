@@ -67,7 +67,18 @@ GALLERY_FILTERS += ("in_source", "in_outcome")
 BESIDE = "beside"
 """Parameter of the Gallery's link with the studies, or the run, that are put beside the one that is open."""
 
-GALLERY_VIEWS = (*GALLERY_FILTERS, "filters", "view", "studies_page", "trials_page", "basis", "size", BESIDE)
+RESULT_VIEWS = ("loss", "reports", "blocks")
+"""Parts of a run's result that open and close."""
+
+COMPARE_VIEWS = ("more", "stock", *RESULT_VIEWS, "fingerprints")
+"""Every control of what the Compare page shows of its answer."""
+
+CROSSOVER_VIEWS: tuple[str, ...] = ("more", "stock", "slice", "basis", "speedup", "recorded_speedup", "fingerprints")
+CROSSOVER_VIEWS += ("timings", "own_speedup", "recorded_studies")
+"""Every control of what the Crossover page shows of its answer."""
+
+GALLERY_VIEWS: tuple[str, ...] = (*GALLERY_FILTERS, "filters", "view", "studies_page", "trials_page", "basis", "size")
+GALLERY_VIEWS += (BESIDE, "speedup", *RESULT_VIEWS, "lacks", "fingerprint", "add", "unread")
 """Every control of the Gallery page."""
 
 PageName = Literal["compare", "crossover", "devices", "tutorials", "lessons", "class", "gallery"]
@@ -90,12 +101,12 @@ class PageLink:
 
 
 PAGES: dict[PageName, PageLink] = {
-    "compare": PageLink(settings=SETTINGS, views=("more",), kinds=("job", "run")),
-    "crossover": PageLink(settings=SWEEP_SETTINGS, views=("more", "slice", "basis"), kinds=("job", "study", "sweep")),
+    "compare": PageLink(settings=SETTINGS, views=COMPARE_VIEWS, kinds=("job", "run")),
+    "crossover": PageLink(settings=SWEEP_SETTINGS, views=CROSSOVER_VIEWS, kinds=("job", "study", "sweep")),
     "devices": PageLink(),
     "tutorials": PageLink(settings=TUTORIAL_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in PRESETS)),
     "lessons": PageLink(settings=LESSON_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in LESSON_NAMES)),
-    "class": PageLink(views=("class", "teacher")),
+    "class": PageLink(views=("class", "teacher", "results")),
     "gallery": PageLink(views=GALLERY_VIEWS, kinds=("run", "study")),
 }
 """By page, every parameter of its link but those of a guided start."""

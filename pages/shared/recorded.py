@@ -51,7 +51,7 @@ def table() -> None:
 
 def own_timings() -> None:
     """Anyone's own timings, from a file or pasted, and the answer that they give."""
-    with st.expander("Your own timings", icon=":material/upload_file:"):
+    with st.expander("Your own timings", icon=":material/upload_file:", **state.bound_view("timings")):
         st.caption(
             "Any times of two devices at several sizes: a CSV with the columns size, device and seconds, one row a "
             "reading. Two readings or more at each size tell the noise, and with it the interval. Nothing is stored."
@@ -76,7 +76,7 @@ def _timings(data: bytes, name: str) -> None:
     study_view.headline(located.answer)
     study_view.chart(located)
     study_view.sizes(located.answer)
-    study_view.speedups(located)
+    study_view.speedups(located, "own_speedup")
 
 
 def _line(of: Study) -> dict[str, str]:

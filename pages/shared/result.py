@@ -152,9 +152,10 @@ def _training(trials: Sequence[Trial], note: str) -> None:
         right.caption("No epoch was trained to its end.")
     if note:
         st.caption(plain(note))
-    with st.expander("Loss over epochs"):
-        st.caption("Same weights, same batches: over epochs the curves should lie on each other.")
-        _chart(None, runs.loss_over_epochs, trials, "", "Training loss against epochs")
+    with st.expander("Loss over epochs", **state.bound_view("loss")) as part:
+        if part.open:
+            st.caption("Same weights, same batches: over epochs the curves should lie on each other.")
+            _chart(None, runs.loss_over_epochs, trials, "", "Training loss against epochs")
 
 
 def _where_the_time_goes(trials: Sequence[Trial], everything: Sequence[Trial]) -> None:
@@ -187,6 +188,10 @@ def learned(trials: Sequence[Trial]) -> None:
             with column:
                 st.markdown(f"**{plain(summary.label(trial))}**")
                 _report(trial)
+    with st.expander("Reports as text", **state.bound_view("reports")) as part:
+        for trial in tested if part.open else ():
+            st.markdown(f"**{plain(summary.label(trial))}**")
+            st.code(parity.classification_text(trial), language=None)
 
 
 def _agreement(baseline: Trial, challenger: Trial) -> str:
@@ -204,8 +209,6 @@ def _report(trial: Trial) -> None:
         alt=f"Classification report of {trial.contender}",
     )
     drawing.chart(matrix, height=None, alt=f"Confusion matrix of {trial.contender}")
-    with st.expander("Report as text"):
-        st.code(parity.classification_text(trial), language=None)
 
 
 def _report_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -221,15 +224,20 @@ def _raw(trials: Sequence[Trial]) -> None:
     """The values behind the verdict, and the checks on them."""
     if not any(trial.block_steps for trial in trials):
         return
-    with st.expander("How it was measured"):
-        _chart(None, runs.blocks, trials, "Every timed block", "Time per step of every timed block")
-        for trial in trials:
-            st.caption(plain(summary.epoch_check(trial)))
-            parts = breakdown.parts(trial)
-            if parts:
-                st.caption(plain(breakdown.excess_sentence(parts)))
-            if trial.threads_tried:
-                st.caption(plain(_threads_tried(trial)))
+    with st.expander("How it was measured", **state.bound_view("blocks")) as part:
+        if part.open:
+            _how_it_was_measured(trials)
+
+
+def _how_it_was_measured(trials: Sequence[Trial]) -> None:
+    _chart(None, runs.blocks, trials, "Every timed block", "Time per step of every timed block")
+    for trial in trials:
+        st.caption(plain(summary.epoch_check(trial)))
+        parts = breakdown.parts(trial)
+        if parts:
+            st.caption(plain(breakdown.excess_sentence(parts)))
+        if trial.threads_tried:
+            st.caption(plain(_threads_tried(trial)))
 
 
 def _threads_tried(trial: Trial) -> str:

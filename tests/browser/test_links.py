@@ -21,8 +21,10 @@ LINKS = {
         f"/?dataset=signal&{POINT}{SIZES['mlp']}&devices=cpu&lanes=compiled10&lanes=fused&budget_s=25&more=true",
         f"/?dataset=signal&{POINT}{SIZES['doubling-mlp']}&budget_s=25",
         f"/?dataset=fashion-mnist&{POINT}&model=cnn&width=3",
-        f"/?run={rows.RUN_ID}&epochs=3",
-        "/?recorded={accelerator}",
+        f"/?run={rows.RUN_ID}&epochs=3&loss=true&reports=true",
+        f"/?run={rows.RUN_ID}&blocks=true",
+        "/?recorded={accelerator}&stock=true&more=true",
+        f"/?run={rows.RUN_ID}&recorded={{accelerator}}&fingerprints=true",
     ],
     "crossover": [
         f"/crossover?dataset=signal&{POINT}&axis=depth&depth_range=3&depth_range=7&adaptive=false&hidden_size=100"
@@ -40,8 +42,9 @@ LINKS = {
         "/crossover?dataset=fashion-mnist&model=cnn&width=3",
         "/crossover?dataset=fashion-mnist&model=cnn&axis=batch_size&also=width&width_values=2&width_values=3",
         "/crossover?dataset=signal&axis=samples&samples_range=200&samples_range=5000",
-        "/crossover?axis=batch_size&batch_size_range=8&batch_size_range=512&study={study}&basis=cold_start",
-        "/crossover?axis=hidden_size&recorded={accelerator}&recorded_sizes=false",
+        "/crossover?axis=batch_size&batch_size_range=8&batch_size_range=512&study={study}&basis=cold_start"
+        "&speedup=true&recorded_studies=false&timings=true",
+        "/crossover?axis=hidden_size&recorded={accelerator}&recorded_sizes=false&stock=true&more=true",
         "/crossover?{grid}",
     ],
     "devices": ["/devices"],
@@ -58,21 +61,23 @@ LINKS = {
         "/lessons?lesson=learning&seeds=10&margin=2.0&predict_learning=it+depends+on+the+seed",
         "/lessons?lesson=small&predict_small=about+as+long",
     ],
-    "class": ["/class", "/class?class={class}", "/class?class={class}&me={me}"],
+    "class": ["/class", "/class?class={class}&results=true", "/class?class={class}&me={me}"],
     "gallery": [
         "/gallery?filters=true&in_dataset=digits&in_model=mlp&in_kind=cuda&in_source=measured+here",
         "/gallery?view=Trials&in_dataset=signal&trials_page=2",
         "/gallery?view=Machines",
-        f"/gallery?run={rows.RUN_ID}",
-        "/gallery?study={study}&basis=cold_start&size=256",
+        f"/gallery?run={rows.RUN_ID}&blocks=true&loss=true",
+        "/gallery?study={study}&basis=cold_start&size=256&speedup=true&reports=true",
+        "/gallery?study={study}&lacks=true&fingerprint=true",
+        "/gallery?add=true",
         "/gallery?studies_page=2",
         "/gallery?in_device=NVIDIA+Test+GPU&in_protocol=1&in_outcome=completed&in_trust=full&filters=true",
         "/gallery?in_machine={machine}",
         "/gallery?study={study}&beside={other}",
     ],
 }
-NOT_HERE = {"fair"}
-"""A control of a machine with an accelerator; tests of the page have it."""
+NOT_HERE = {"fair", "recorded_speedup", "own_speedup", "unread"}
+"""Controls of a machine with an accelerator, of one's own file, and of a damaged one; tests of the pages have them."""
 
 
 @pytest.mark.parametrize("name", LINKS)

@@ -221,6 +221,18 @@ def test_a_link_to_a_run_shows_its_whole_answer(world, open_page):
     }
 
 
+def test_parts_that_are_folded_away_are_drawn_once_the_link_or_a_click_opens_them(world, open_page):
+    world.has(CPU, GPU)
+    stored_run(world)
+    blocks, loss = "Time per step of every timed block", "Training loss against epochs"
+    charts = [chart.proto.alt for chart in open_page(run=rows.RUN_ID).get("vega_lite_chart")]
+    assert not {blocks, loss} & set(charts)
+    app = open_page(run=rows.RUN_ID, blocks="true", loss="true", reports="true")
+    assert {blocks, loss} <= {chart.proto.alt for chart in app.get("vega_lite_chart")}
+    assert sum("precision" in code.value for code in app.code) == 2
+    assert "whole epoch" in words(app)
+
+
 def test_a_run_from_another_machine_is_shown_but_not_offered_again(world, open_page):
     world.has(CPU)
     stored_run(world, machine_id="0" * 12)

@@ -445,6 +445,12 @@ def test_own_timings_get_the_same_answer(world, open_page):
     assert list(table(app, "Verdict")["Size"]) == [100, 400, 1600, 6400]
 
 
+def test_their_speedup_is_drawn_when_it_is_opened(world, open_page):
+    world.has(CPU)
+    assert "Speedup against size" not in alts(upload(open_page(PAGE), recorded.SAMPLE.encode()))
+    assert "Speedup against size" in alts(upload(open_page(PAGE, own_speedup="true"), recorded.SAMPLE.encode()))
+
+
 def test_own_timings_can_be_pasted(world, open_page):
     world.has(CPU)
     app = open_page(PAGE)

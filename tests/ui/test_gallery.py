@@ -151,7 +151,7 @@ def test_a_link_opens_a_run(stocked, open_page):
 
 def test_what_a_rows_mark_lacks_is_said_with_its_figure(world, open_page):
     world.keep(rows.run(app_commit="", pairs=4))
-    said = words(open_page(PAGE, run=rows.RUN_ID))
+    said = words(open_page(PAGE, run=rows.RUN_ID, lacks="true"))
     assert "Trust: partly, 7 of 9" in said
     for sentence in trust.of(rows.run(app_commit="", pairs=4)).missing:
         assert sentence in said
@@ -255,7 +255,7 @@ def test_a_study_opens_from_its_card_and_closes_again(studied, open_page):
 
 def test_an_open_study_shows_all_that_it_rests_on(studied, open_page):
     of = studied["there"]
-    app = open_page(PAGE, study=of.id)
+    app = open_page(PAGE, study=of.id, lacks="true", fingerprint="true")
     said = words(app)
     assert study.crossover(of).sentence in said
     assert trust.of([row for run in of.runs for row in run]).missing[0] in said
@@ -349,7 +349,7 @@ def test_each_machine_has_a_line(studied, open_page):
 
 def test_files_that_cannot_be_read_are_named_with_the_reason_and_the_rest_loads(stocked, open_page):
     (stocked.store.folder / "torn <b>.parquet").write_bytes(b"PAR1 torn")
-    app = open_page(PAGE)
+    app = open_page(PAGE, unread="true")
     assert "7 of 7 trials" in words(app)
     assert list(table(app, "File")["File"]) == ["torn <b>.parquet"]
 

@@ -65,7 +65,7 @@ def test_recorded_accelerators_are_offered_with_how_many_rows_and_whether_they_d
     world.has(CPU)
     record(world)
     record(world, run_id="c" * 12, machine_id="2" * 12, device_name="Other GPU", point=Point(hidden_size=256))
-    app = open_page()
+    app = open_page(stock="true")
     assert control(app, "recorded").value is None
     assert control(app, "devices").value == ["cpu@1", "cpu"]
     listed = table(app, "Accelerator").sort_values("Accelerator")
@@ -106,7 +106,7 @@ def test_a_run_is_shown_beside_the_recording_as_of_two_machines(world, open_page
     world.has(CPU)
     record(world)
     world.keep(rows.run({"cpu": 1e-3}, point=controls.DEFAULTS, run_id=LIVE))
-    app = open_page(run=LIVE, recorded=NAME)
+    app = open_page(run=LIVE, recorded=NAME, fingerprints="true")
     said = words(app)
     assert "cuda:0 (NVIDIA Test GPU) recorded on Other CPU (111111) trains" in said
     assert "cpu (Test CPU, 4 threads) on Test CPU (feedfa)" in said
@@ -177,7 +177,7 @@ def test_a_recorded_lane_is_offered_under_a_name_of_its_own(world, open_page):
     world.has(CPU)
     record(world)
     keep(world.gallery, rows.run({"cuda:0+graph10": 5e-5}, point=controls.DEFAULTS, run_id="d" * 12, **AWAY))
-    listed = table(open_page(), "Accelerator")
+    listed = table(open_page(stock="true"), "Accelerator")
     assert set(listed["Accelerator"]) == {NAME, "NVIDIA Test GPU, CUDA graph of 10 steps (111111)"}
 
 
