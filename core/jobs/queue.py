@@ -148,7 +148,7 @@ class Queue:
         """All jobs as they are now, in the order of submission."""
         jobs = [job for job_id in self._ids() if (job := self._look(job_id))]
         places = self._places(jobs)
-        return [dataclasses.replace(job, place=places.get(job.id, 0)) for job in jobs]
+        return [dataclasses.replace(job, place=places[job.id]) if job.id in places else job for job in jobs]
 
     def waiting(self) -> bool:
         """Whether a job waits for its turn."""
@@ -324,6 +324,8 @@ class Queue:
     def _places(self, jobs: Iterable[Job]) -> dict[str, int]:
         """Place of each job that waits: everybody's first before anybody's second, who had a turn last comes last."""
         waiting = [job for job in jobs if job.state == "queued"]
+        if not waiting:
+            return {}
         turns = self.ledger.turns({job.asked_by for job in waiting})
         asked: collections.Counter[str] = collections.Counter()
         order = []

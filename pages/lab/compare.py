@@ -11,7 +11,6 @@ from pages.shared.text import plain
 
 def page() -> None:
     """The settings on top, what they led to below."""
-    state.enter("compare")
     st.title("Compare")
     st.caption("Train one model on several devices, side by side, and read which is faster, by how much and why.")
     machine = asking.machine()

@@ -21,7 +21,6 @@ from pages.shared.text import plain
 
 def page() -> None:
     """The settings on top, what they led to below, then what is known without measuring."""
-    state.enter("crossover")
     st.title("Crossover")
     st.caption("Vary one training, and find the size from which one device is faster than another, with an interval.")
     machine = asking.machine()

@@ -8,7 +8,6 @@ from pages.shared.learning_lessons import LESSONS
 
 def page() -> None:
     """The choice of a lesson on top, the lesson below."""
-    state.enter("lessons")
     st.title("Lessons")
     st.caption("Five short lessons. Each asks first, then runs something here, then shows what it means.")
     chosen = st.segmented_control(

@@ -8,7 +8,6 @@ from pages.shared.learning_tutorials import TUTORIALS
 
 def page() -> None:
     """The choice of a tutorial on top, the tutorial below."""
-    state.enter("tutorials")
     st.title("Tutorials")
     st.caption(
         "Four tutorials train a network on the CPU and on a GPU. Expect something, run it here, and set your numbers "

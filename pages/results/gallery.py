@@ -9,7 +9,6 @@ from pages.shared.text import plain
 
 def page() -> None:
     """What is here, the filters, and one of the lists or what was opened from it."""
-    state.enter("gallery")
     st.title("Gallery")
     overview = loaders.overview()
     of = gallery_stock.held(overview)

@@ -13,7 +13,7 @@ from core.answer.charts import studies as study_charts
 from core.answer.outcome import Basis
 from core.answer.overview import Overview
 from pages.shared import loaders
-from pages.shared.loaders import Located
+from pages.shared.prepared import Located
 
 
 def known(but: str) -> tuple[Accelerator, ...]:

@@ -21,7 +21,7 @@ from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.results.schema import Trial
 from pages.shared import accelerator_stock, links, loaders, state, study_view
-from pages.shared.loaders import Located
+from pages.shared.prepared import Located
 from pages.shared.text import date, plain
 
 HELP = (

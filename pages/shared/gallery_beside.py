@@ -19,7 +19,7 @@ from core.answer.side_by_side import IN_WORDS, Comparison
 from core.answer.study import Study
 from core.errors import CrossoverError
 from core.results.schema import Trial
-from pages.shared import downloads, drawing, gallery_list, loaders, state
+from pages.shared import downloads, drawing, gallery_list, loaders, prepared, state
 from pages.shared.text import plain
 
 MOST_OFFERED = 200
@@ -140,7 +140,7 @@ def _numbered(curve: Curve, number: int) -> Curve:
 
 def _answer(of: Study, basis: Basis) -> Crossover | None:
     try:
-        return loaders.located(of, basis).answer
+        return prepared.located(of, basis).answer
     except CrossoverError:
         return None
 

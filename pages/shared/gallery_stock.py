@@ -72,9 +72,11 @@ def unread(overview: Overview) -> None:
 
 
 def filters(of: Held) -> Choices:
-    """Draw the filters; those without a choice let all through."""
-    chosen: dict[str, list[str]] = {}
-    with st.expander("Filters", icon=":material/filter_alt:", **state.bound_view("filters")):
+    """Draw the filters; those without a choice let all through, and need no control while they are folded away."""
+    chosen: dict[str, list[str]] = {name: [] for name in LABELS}
+    with st.expander("Filters", icon=":material/filter_alt:", **state.bound_view("filters")) as part:
+        if not part.open and not state.filtered():
+            return chosen
         columns = [*st.columns(3), *st.columns(3), *st.columns(3)]
         for column, (name, label) in zip(columns, LABELS.items(), strict=True):
             chosen[name] = column.multiselect(

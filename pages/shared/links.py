@@ -6,6 +6,7 @@ here reads a link or a session: that is `pages.shared.state`.
 """
 
 import dataclasses
+import functools
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -98,6 +99,21 @@ class PageLink:
     settings: tuple[str, ...] = ()
     views: tuple[str, ...] = ()
     kinds: tuple[Kind, ...] = ()
+
+    @functools.cached_property
+    def controls(self) -> frozenset[str]:
+        """Settings and views."""
+        return frozenset((*self.settings, *self.views))
+
+    @functools.cached_property
+    def guide(self) -> tuple[str, ...]:
+        """Parameters of a guided start that are no settings of the page."""
+        return tuple(name for name in GUIDE if name not in self.settings)
+
+    @functools.cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """Every parameter of the page's link, in the order in which a link has them."""
+        return tuple(dict.fromkeys((*self.settings, *self.views, *self.kinds, "shown", KEPT, *GUIDE)))
 
 
 PAGES: dict[PageName, PageLink] = {

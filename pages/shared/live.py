@@ -12,7 +12,7 @@ from core.errors import CrossoverError
 from core.jobs import runner
 from core.jobs.job import Job
 from core.progress import ContenderProgress, Progress
-from pages.shared import drawing, loaders, navigation, permits, settings
+from pages.shared import drawing, loaders, navigation, permits, prepared, settings
 from pages.shared.text import plain
 
 REFRESH_S = 1.0
@@ -115,7 +115,7 @@ def _progress(job_id: str, progress: Progress) -> None:
         done = contender.steps / contender.total_steps if contender.total_steps else 0.0
         st.progress(min(1.0, done), text=_line(contender))
     if any(contender.losses for contender in progress.contenders):
-        spec = loaders.live_chart(job_id, progress.elapsed_s, progress)
+        spec = prepared.live_chart(job_id, progress.elapsed_s, progress)
         drawing.chart(spec, height=CHART_HEIGHT, alt="Training loss so far")
 
 

@@ -1,13 +1,15 @@
-"""What pages read: the machine, jobs, stored rows, and charts of them, kept where reading again would cost time.
+"""What pages read: the machine, jobs and stored rows, kept where reading again would cost time.
 
-All caching is here. Keys are contents (a run's rows never change, a folder's files are named and dated), so nothing
-has to be invalidated by hand, and nothing is lost when a visitor clears the caches. Nothing here measures.
+What is worked out of rows is in `pages.shared.prepared`. Keys are contents (a run's rows never change, a folder's files
+are named and dated), so nothing has to be invalidated by hand, and nothing is lost when a visitor clears the caches.
+Nothing here measures.
 """
 
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,23 +17,16 @@ from typing import Any
 import streamlit as st
 
 from core import policy
-from core.answer import crossover, parity, timings
 from core.answer import overview as overviews
 from core.answer import study as grouping
-from core.answer.charts import grids, runs
-from core.answer.charts import studies as study_charts
-from core.answer.charts.grids import Cell
-from core.answer.outcome import Basis, Crossover, Evidence
 from core.answer.overview import Overview, StudyLine
 from core.answer.study import Study
-from core.answer.timings import Timings
 from core.exhibits import Exhibit
 from core.experiment import Contender, Experiment, Point
 from core.jobs import runner
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.progress import Progress
 from core.results import exchange
 from core.results import exhibits as exhibit_files
 from core.results.answers import newest_answers
@@ -42,6 +37,12 @@ from core.sweep import Axis, Sweep
 
 KEPT_ROWS = 400
 """Names of rows that are asked for at once and kept: those of a study; more are read for a download, and let go."""
+
+LOOKED_S = 2.0
+"""How long a folder that kept its date is taken for unchanged: what is put there gets its name once it is whole."""
+
+SETTLED_NS = 50_000_000
+"""A folder's date is believed after so many nanoseconds: two changes at once have the same one."""
 
 RESULTS_VARIABLE = "CROSSOVER_RESULTS"
 """Environment variable that names another folder of results."""
@@ -71,23 +72,6 @@ class Answers:
 
     rows: tuple[Trial, ...]
     complete: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Located:
-    """A crossover with what it rests on and its charts.
-
-    Attributes:
-        answer: the crossover.
-        evidence: what was timed at each size.
-        chart: finished, time against size.
-        speedup: finished, speedup against size.
-    """
-
-    answer: Crossover
-    evidence: tuple[Evidence, ...]
-    chart: dict[str, Any]
-    speedup: dict[str, Any]
 
 
 def queue() -> Queue:
@@ -179,22 +163,6 @@ def _whole(
     return found
 
 
-def chart(draw: Callable[[Sequence[Trial]], dict[str, Any]], trials: Sequence[Trial]) -> dict[str, Any]:
-    """The finished chart that `draw`, a function of `core.answer.charts`, makes of rows."""
-    return _chart(_name(draw), hash(tuple(trials)), draw, trials)
-
-
-def confusion(trial: Trial) -> dict[str, Any]:
-    """The finished confusion matrix of a trial that was tested."""
-    return _chart(_name(runs.confusion), hash(trial), runs.confusion, trial)
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def live_chart(job_id: str, elapsed_s: float, _progress: Progress) -> dict[str, Any]:
-    """The loss curve of a running measurement; one for all who watch it."""
-    return runs.live_loss(_progress, by="seconds", kinds=_kinds())
-
-
 def sweep(
     fields: Mapping[str, Any],
     axes: tuple[Axis, ...],
@@ -231,44 +199,10 @@ def job_rows(job: Job) -> list[Trial]:
     return _job_rows(job.id, job.trial_ids, job.unsaved, job)
 
 
-def studies(trials: Sequence[Trial], axis: str) -> list[Study]:
-    """The studies along an axis that rows hold, down to a single size."""
-    return _studies(_content(trials), axis, trials)
-
-
-def located(of: Study, basis: Basis) -> Located:
-    """The answer of a study on a cost basis, with what it rests on and its charts.
-
-    Raises:
-        CrossoverError: its rows cannot be compared.
-    """
-    return _located(of.id, of.axis, _content([row for run in of.runs for row in run]), basis, of)
-
-
-def located_timings(data: bytes, name: str) -> tuple[Timings, Located]:
-    """Somebody's own timings, the answer that they give, and its charts.
-
-    Raises:
-        CrossoverError: the file is not of the kind that is read, or a value in it is none that can be.
-    """
-    return _located_timings(hashlib.sha256(data).hexdigest(), name, data)
-
-
-def winners(cells: Sequence[Cell], axes: tuple[str, str], of: Study) -> dict[str, Any]:
-    """The finished map of a grid."""
-    kinds = (of.runs[0][0].device_kind, of.runs[0][1].device_kind)
-    return _winners(hash((tuple(cells), axes)), (of.baseline, of.challenger), kinds, cells, axes)
-
-
 def exhibits() -> list[Exhibit]:
     """Every exhibit of this machine's store and of the gallery that ships with the app, the gallery's first."""
     folders = (GALLERY, results().folder)
     return _exhibits(folders, tuple(_signature(folder / exhibit_files.FOLDER) for folder in folders))
-
-
-def report(trial: Trial) -> dict[str, Any] | None:
-    """The classification report of a trial by class name; None if it was not tested."""
-    return _report(hash(trial), trial)
 
 
 def proposal(data: bytes, name: str) -> Proposal:
@@ -330,11 +264,6 @@ def _exhibits(folders: tuple[Path, ...], signatures: tuple[int, ...]) -> list[Ex
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def _chart(name: str, key: int, _draw: Callable[[Any], dict[str, Any]], _rows: Any) -> dict[str, Any]:
-    return _draw(_rows)
-
-
-@st.cache_resource(max_entries=256, show_spinner=False)
 def _sweep(
     fields: tuple[tuple[str, Any], ...],
     _axes: tuple[Axis, ...],
@@ -374,73 +303,24 @@ def _job_rows(job_id: str, trial_ids: tuple[str, ...], unsaved: bool, _job: Job)
     return runner.rows(queue(), _job)
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _studies(key: int, axis: str, _trials: Sequence[Trial]) -> list[Study]:
-    return grouping.studies(_trials, axis=axis, least=1)
-
-
-@st.cache_resource(max_entries=512, show_spinner=False)
-def _located(study_id: str, axis: str, key: int, basis: Basis, _of: Study) -> Located:
-    kinds = (_of.runs[0][0].device_kind, _of.runs[0][1].device_kind)
-    return _drawn(grouping.crossover(_of, basis), grouping.evidence(_of, basis), kinds)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _located_timings(key: str, name: str, _data: bytes) -> tuple[Timings, Located]:
-    read = timings.read(_data, name)
-    found = crossover.locate(
-        read.evidence, axis="size", basis="as_given", baseline=read.baseline, challenger=read.challenger
-    )
-    return read, _drawn(found, read.evidence, None)
-
-
-def _drawn(answer: Crossover, evidence: Sequence[Evidence], kinds: tuple[str, str] | None) -> Located:
-    return Located(
-        answer=answer,
-        evidence=tuple(evidence),
-        chart=study_charts.crossover(answer, evidence, kinds=kinds),
-        speedup=study_charts.speedup(answer, kinds=kinds),
-    )
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _winners(
-    key: int, devices: tuple[str, str], kinds: tuple[str, str], _cells: Sequence[Cell], _axes: tuple[str, str]
-) -> dict[str, Any]:
-    return grids.winners(_cells, axes=_axes, devices=devices, kinds=kinds)
-
-
-@st.cache_data(max_entries=256, show_spinner=False)
-def _report(key: int, _trial: Trial) -> dict[str, Any] | None:
-    return parity.classification(_trial)
-
-
 @st.cache_resource(max_entries=4, ttl=600, show_spinner="Checking the file …")
 def _proposal(key: str, name: str, folder: str, signature: int, _data: bytes) -> Proposal:
     return exchange.check(_data, name, results())
 
 
-def _content(trials: Sequence[Trial]) -> int:
-    """Changes whenever the rows do; a row of one name changes only while it is measured."""
-    return hash(tuple((trial.trial_id, trial.outcome, len(trial.block_steps)) for trial in trials))
-
-
-def _kinds() -> dict[str, str]:
-    """Device → its kind, as far as the measuring process has said."""
-    known = runner.machine(queue())
-    return {info.device: info.kind for info in known.devices} if known else {}
-
-
 def _signature(folder: Path) -> int:
-    """Changes whenever a file of the folder does."""
+    """Changes whenever a file of the folder does; one that grows under its name is seen a moment later."""
     try:
-        with os.scandir(folder) as entries:
-            stats = ((entry.name, entry.stat()) for entry in entries)
-            return hash(tuple(sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)))
+        changed = folder.stat().st_mtime_ns
+        settled = time.time_ns() - changed > SETTLED_NS
+        return _files(folder, changed, int(time.monotonic() / LOOKED_S) if settled else time.monotonic_ns())
     except OSError:
         return 0
 
 
-def _name(draw: Callable[..., Any]) -> str:
-    """Name of a chart among all."""
-    return f"{draw.__module__}.{draw.__qualname__}"
+@functools.lru_cache(maxsize=16)
+def _files(folder: Path, _changed: int, _moment: int) -> int:
+    """Changes with the name, date and size of every file of the folder; looked at once in a moment."""
+    with os.scandir(folder) as entries:
+        stats = ((entry.name, entry.stat()) for entry in entries)
+        return hash(tuple(sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)))

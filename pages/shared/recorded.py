@@ -1,11 +1,12 @@
 """What is known without measuring: the studies of the store and of the gallery, and anyone's own timings."""
 
+import pyarrow as pa
 import streamlit as st
 
 from core.answer import report, wording
 from core.answer.study import Study
 from core.errors import CrossoverError
-from pages.shared import loaders, permits, state, study_view
+from pages.shared import loaders, permits, prepared, state, study_view
 from pages.shared.text import plain
 
 MOST_BYTES = 1_000_000
@@ -37,7 +38,7 @@ def table() -> None:
         return
     st.markdown("**Recorded here or shipped with the app.** Select one to see it.")
     st.dataframe(
-        [_line(study) for study in found],
+        _lines(hash(tuple((study.id, len(study.runs)) for study in found)), found),
         hide_index=True,
         key="studies",
         on_select=lambda: _select(found),
@@ -67,7 +68,7 @@ def own_timings() -> None:
 
 def _timings(data: bytes, name: str) -> None:
     try:
-        timings, located = loaders.located_timings(data, name)
+        timings, located = prepared.located_timings(data, name)
     except CrossoverError as error:
         st.error(plain(str(error)))
         return
@@ -79,13 +80,19 @@ def _timings(data: bytes, name: str) -> None:
     study_view.speedups(located, "own_speedup")
 
 
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _lines(key: int, _found: list[Study]) -> pa.Table:
+    """The table as the browser gets it, made once for all visitors."""
+    return pa.Table.from_pylist([_line(study) for study in _found])
+
+
 def _line(of: Study) -> dict[str, str]:
     row = of.runs[0][0]
     return {
         "Along": report.axis_title(of.axis),
         "From … to": f"{wording.size(of.sizes[0])} to {wording.size(of.sizes[-1])} ({len(of.sizes)} sizes)",
         "Devices": f"{of.challenger} against {of.baseline}",
-        "Crossover": study_view.in_short(lambda: loaders.located(of, "steady")),
+        "Crossover": study_view.in_short(lambda: prepared.located(of, "steady")),
         "Training": f"{row.model} on {row.dataset}, batch {row.batch_size:,}",
         "Machine": f"{row.cpu_name} ({row.machine_id[:6]})",
     }

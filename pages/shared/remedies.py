@@ -19,7 +19,7 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.lanes import PLAIN
 from core.results.schema import Trial
-from pages.shared import links, live, loaders, permits, remedy_stock, study_view
+from pages.shared import links, live, loaders, permits, prepared, remedy_stock, study_view
 from pages.shared.text import date, plain
 
 PAIRS = 20
@@ -112,7 +112,7 @@ def best_lanes(of: Study, rows: Sequence[Trial], others: Sequence[Study], basis:
     study_view.headline(located.answer)
     plain_one = best.plain_study(of, others)
     if plain_one:
-        answer = loaders.located(plain_one, basis).answer
+        answer = prepared.located(plain_one, basis).answer
         st.markdown(plain(best.moved(answer, located.answer) or f"Plain steps on both devices: {answer.sentence}"))
     st.caption(f"{best.CHOSEN_APART}. Only lanes that compute what plain steps compute take part.")
     study_view.chart(located)

@@ -14,7 +14,7 @@ from core.answer.remedies import DATA, SAME, Remedy
 from core.answer.study import Study
 from core.results.schema import Trial
 from pages.shared import loaders
-from pages.shared.loaders import Located
+from pages.shared.prepared import Located
 
 MOST = 50
 """Rows of other settings that are read at most, the newest first."""

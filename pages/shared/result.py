@@ -16,7 +16,7 @@ from core.errors import CrossoverError, InvalidValue
 from core.experiment import EVERY_EPOCH, Contender, Experiment, Point
 from core.jobs.machine import Machine
 from core.results.schema import OUTCOMES, Trial
-from pages.shared import accelerators, downloads, drawing, links, loaders, remedies, settings, state
+from pages.shared import accelerators, downloads, drawing, links, prepared, remedies, settings, state
 from pages.shared.text import date, plain
 
 MOST_BESIDE = 4
@@ -200,7 +200,7 @@ def _agreement(baseline: Trial, challenger: Trial) -> str:
 
 
 def _report(trial: Trial) -> None:
-    report, matrix = loaders.report(trial), loaders.confusion(trial)
+    report, matrix = prepared.report(trial), prepared.confusion(trial)
     st.dataframe(
         _report_rows(report or {}),
         hide_index=True,
@@ -288,7 +288,7 @@ def _chart(
     if title:
         target.markdown(f"**{title}**")
     height: Any = "content" if make in (runs.breakdown, runs.startup) else CURVE_HEIGHT
-    drawing.chart(loaders.chart(make, trials), place=target, height=height, alt=alt)
+    drawing.chart(prepared.chart(make, trials), place=target, height=height, alt=alt)
 
 
 def _say(sentence: Callable[[Trial, Trial], str], baseline: Trial, challenger: Trial) -> None:

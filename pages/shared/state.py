@@ -8,7 +8,8 @@ remembers only what a link cannot say, for each page apart.
 """
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,23 +19,58 @@ from core.experiment import Experiment
 from core.sweep import Sweep
 from pages.shared import links
 
-_PAGE, _ARRIVED, _TOUCHED, _VIEW, _RECALLED, _SWEEPS = "_page", "_arrived", "_touched", "_view", "_recalled", "_sweeps"
+_HERE, _PAGES, _RECALLED, _SWEEPS = "_here", "_pages", "_recalled", "_sweeps"
 _PREDICTIONS, _OPENED, _REPORTS = "_predictions", "_opened", "_reports"
 _CLASSES, _TEACHES, _VISITOR = "_classes", "_teaches", "_visitor"
 _CLASS, _ME, _CODES, _ANNOUNCED = "class", "me", "_codes", "_announced"
-_GUIDE, _DRAWN, _DRAWN_BEFORE, _HIDDEN, _SEEN = "_guide", "_drawn", "_drawn_before", "_hidden", "_seen"
+
+Values = dict[str, list[str]]
+"""Parameters of a link, each with all that it says."""
+
+
+@dataclass(kw_only=True)
+class _Page:
+    """What a session remembers of one of its pages.
+
+    Attributes:
+        name: of the page.
+        arrived: the settings in the link that the session came with; None before the first look.
+        touched: whether the user has taken the settings into their own hands since.
+        view: what was shown beside the settings last.
+        guide: the guided start that the page was opened with; None before the first look.
+        locked: settings that it fixes.
+        drawn: controls of this run, and …
+        before: … of the last one.
+        seen: what the link said when the run began.
+        hidden: what controls stood at that gave way to others.
+    """
+
+    name: links.PageName
+    arrived: dict[str, tuple[str, ...]] | None = None
+    touched: bool = False
+    view: tuple[links.Kind, str] | None = None
+    guide: dict[str, str] | None = None
+    locked: frozenset[str] = frozenset()
+    drawn: set[str] = field(default_factory=set)
+    before: set[str] = field(default_factory=set)
+    seen: Values = field(default_factory=dict)
+    hidden: Values = field(default_factory=dict)
+
+    @property
+    def link(self) -> links.PageLink:
+        """What the page puts into its link."""
+        return links.PAGES[self.name]
 
 
 def enter(page: links.PageName) -> None:
-    """Say which page this is; first of all on a page that has settings."""
-    st.session_state[_PAGE] = page
-    if _own(_ARRIVED) not in st.session_state:
-        _unfold()
+    """Say which page this is, before anything of it is drawn."""
+    here = st.session_state[_HERE] = _known(page)
+    if here.arrived is None:
+        _unfold(here)
         _mend_plus()
     arrived()  # before a control is drawn and resets what it cannot show
-    _keep_guide()
-    st.session_state[_own(_DRAWN)] = set()
-    st.session_state[_own(_SEEN)] = in_link()
+    _keep_guide(here)
+    here.drawn, here.seen = set(), in_link()
 
 
 def leave() -> None:
@@ -43,24 +79,23 @@ def leave() -> None:
     The browser takes a parameter out of the link as soon as its control is gone, so these values stand under a name
     of their own there, until the control is back or the link is opened anew.
     """
-    drawn, before = st.session_state[_own(_DRAWN)], st.session_state.get(_own(_DRAWN_BEFORE), set())
-    kept = st.session_state.setdefault(_own(_HIDDEN), {})
-    kept.update({name: values for name, values in st.session_state[_own(_SEEN)].items() if name in before - drawn})
-    for name in drawn & set(kept):
-        del kept[name]
-    st.session_state[_own(_DRAWN_BEFORE)] = set(drawn)
-    folded = [f"{name}:{value}" for name, values in kept.items() for value in values]
+    here = _here()
+    here.hidden.update({name: values for name, values in here.seen.items() if name in here.before - here.drawn})
+    for name in here.drawn & set(here.hidden):
+        del here.hidden[name]
+    here.before = here.drawn
+    folded = [f"{name}:{value}" for name, values in here.hidden.items() for value in values]
     if folded and st.query_params.get_all(links.KEPT) != folded:
         st.query_params[links.KEPT] = folded
     elif links.KEPT in st.query_params and not folded:
         del st.query_params[links.KEPT]
 
 
-def _unfold() -> None:
+def _unfold(here: _Page) -> None:
     """Give the values that a link kept for controls that are not drawn back to these."""
     found: dict[str, list[str]] = {}
     for name, _, value in (text.partition(":") for text in st.query_params.get_all(links.KEPT)):
-        if name in (*links.PAGES[_page()].settings, *links.PAGES[_page()].views) and name not in st.query_params:
+        if name in here.link.controls and name not in st.query_params:
             found.setdefault(name, []).append(value)
     for name, values in found.items():
         st.query_params[name] = values
@@ -74,10 +109,11 @@ def bound(name: str) -> dict[str, Any]:
     Args:
         name: of the control, one of those that `links.PAGES` has for the page.
     """
-    if name not in (*links.PAGES[_page()].settings, *links.PAGES[_page()].views):
-        raise LookupError(f"{name} is no control of the page {_page()}: see `links.PAGES`")
-    st.session_state.setdefault(_own(_DRAWN), set()).add(name)
-    return {"key": name, "bind": "query-params", "on_change": touch, "disabled": locked(name)}
+    here = _here()
+    if name not in here.link.controls:
+        raise LookupError(f"{name} is no control of the page {here.name}: see `links.PAGES`")
+    here.drawn.add(name)
+    return {"key": name, "bind": "query-params", "on_change": touch, "disabled": name in here.locked}
 
 
 def bound_view(name: str) -> dict[str, Any]:
@@ -87,15 +123,13 @@ def bound_view(name: str) -> dict[str, Any]:
 
 def locked(name: str) -> bool:
     """Whether the link fixes a setting at its value; Streamlit then takes no other from the browser."""
-    names = {*guided("lock"), *guided("hide")}
-    all_but = "all" in names and links.OPEN + name not in names
-    return name in links.PAGES[_page()].settings and (name in names or all_but)
+    return name in _here().locked
 
 
 def drawn_settings() -> list[str]:
     """The settings that the page shows now."""
-    drawn = st.session_state.get(_own(_DRAWN), set())
-    return [name for name in links.PAGES[_page()].settings if name in drawn]
+    here = _here()
+    return [name for name in here.link.settings if name in here.drawn]
 
 
 def guided(name: str) -> tuple[str, ...]:
@@ -105,7 +139,7 @@ def guided(name: str) -> tuple[str, ...]:
 
 def guide_text(name: str) -> str:
     """A parameter of the guided start that the page was opened with; empty if it has none."""
-    return str(st.session_state.get(_own(_GUIDE), {}).get(name, ""))
+    return (_here().guide or {}).get(name, "")
 
 
 def _mend_plus() -> None:
@@ -121,25 +155,25 @@ def _mend_plus() -> None:
         st.rerun()
 
 
-def _keep_guide() -> None:
+def _keep_guide(here: _Page) -> None:
     """Remember the guided start of a page, and put it back into a link that lost it on the way."""
-    own = [name for name in links.GUIDE if name not in links.PAGES[_page()].settings]
-    found = {name: st.query_params[name] for name in own if st.query_params.get(name)}
-    kept = st.session_state.setdefault(_own(_GUIDE), found)
-    for name in kept:
+    found = {name: st.query_params[name] for name in here.link.guide if st.query_params.get(name)}
+    if here.guide is None:
+        here.guide = found
+    for name in here.guide:
         if name not in found:
-            st.query_params[name] = kept[name]
+            st.query_params[name] = here.guide[name]
+    names = {*guided("lock"), *guided("hide")}
+    all_but = "all" in names
+    here.locked = frozenset(
+        name for name in here.link.settings if name in names or (all_but and links.OPEN + name not in names)
+    )
 
 
-def in_link() -> dict[str, list[str]]:
+def in_link() -> Values:
     """What the link of this page says, without anything that is not of this page."""
-    return {name: st.query_params.get_all(name) for name in _names() if name in st.query_params}
-
-
-def _names() -> Iterator[str]:
-    """Every parameter of this page's link."""
-    of = links.PAGES[_page()]
-    yield from dict.fromkeys((*of.settings, *of.views, *of.kinds, "shown", links.KEPT, *links.GUIDE))
+    present = set(st.query_params)
+    return {name: st.query_params.get_all(name) for name in _here().link.parameters if name in present}
 
 
 def arrived() -> Mapping[str, tuple[str, ...]]:
@@ -147,22 +181,21 @@ def arrived() -> Mapping[str, tuple[str, ...]]:
 
     Kept from the first look, because a control resets a value that it cannot show, in the link too.
     """
-    key = _own(_ARRIVED)
-    if key not in st.session_state:
-        named = [name for name in links.PAGES[_page()].settings if name in st.query_params]
-        st.session_state[key] = {name: tuple(st.query_params.get_all(name)) for name in named}
-    found: Mapping[str, tuple[str, ...]] = st.session_state[key]
-    return found
+    here = _here()
+    if here.arrived is None:
+        named = [name for name in here.link.settings if name in st.query_params]
+        here.arrived = {name: tuple(st.query_params.get_all(name)) for name in named}
+    return here.arrived
 
 
 def touch() -> None:
     """Note that the user has changed a setting or accepted what is shown: the link's own fault is past."""
-    st.session_state[_own(_TOUCHED)] = True
+    _here().touched = True
 
 
 def touched() -> bool:
     """Whether the user has taken the page's settings into their own hands since they came."""
-    return bool(st.session_state.get(_own(_TOUCHED)))
+    return _here().touched
 
 
 def view() -> tuple[links.Kind, str] | None:
@@ -170,14 +203,14 @@ def view() -> tuple[links.Kind, str] | None:
 
     A parameter that is not of the form of such a name is as good as none.
     """
-    for kind in links.PAGES[_page()].kinds:
+    here = _here()
+    for kind in here.link.kinds:
         text = st.query_params.get(kind)
         if text is not None and links.PATTERNS[kind].fullmatch(text):
             return kind, text
-    remembered: tuple[links.Kind, str] | None = st.session_state.get(_own(_VIEW))
-    if remembered is not None:
-        show(*remembered)
-    return remembered
+    if here.view is not None:
+        show(*here.view)
+    return here.view
 
 
 def show(kind: links.Kind, name: str, *, recalled: bool = False) -> None:
@@ -192,7 +225,7 @@ def show(kind: links.Kind, name: str, *, recalled: bool = False) -> None:
         if other != kind and other in st.query_params:
             del st.query_params[other]
     st.query_params[kind] = name
-    st.session_state[_own(_VIEW)] = (kind, name)
+    _here().view = (kind, name)
     if recalled:
         st.session_state[_RECALLED] = name
 
@@ -202,7 +235,7 @@ def show_nothing() -> None:
     for kind in links.PATTERNS:
         if kind in st.query_params:
             del st.query_params[kind]
-    st.session_state.pop(_own(_VIEW), None)
+    _here().view = None
 
 
 def recalled(name: str) -> bool:
@@ -267,6 +300,11 @@ def put_beside(names: Sequence[str]) -> None:
         st.query_params[links.BESIDE] = ",".join(names)
     elif links.BESIDE in st.query_params:
         del st.query_params[links.BESIDE]
+
+
+def filtered() -> bool:
+    """Whether a filter of the Gallery has a choice."""
+    return any(st.session_state.get(name) or name in st.query_params for name in links.GALLERY_FILTERS)
 
 
 def recorded() -> str:
@@ -370,7 +408,7 @@ def adopt(values: Mapping[str, Any]) -> None:
         if not locked(name):
             st.session_state[name] = value
             link[name] = (links.text(value),)  # so that a control has a stop for it
-    st.session_state[_own(_ARRIVED)] = link
+    _here().arrived = link
     touch()
 
 
@@ -383,11 +421,9 @@ def start(page: links.PageName, link: Mapping[str, str | list[str]]) -> None:
     """Forget what the session knows of a page, so that it opens as if by a link."""
     for name in links.PAGES[page].settings:
         st.session_state.pop(name, None)
-    for key in (_TOUCHED, _VIEW, _GUIDE, _HIDDEN, _DRAWN_BEFORE):
-        st.session_state.pop(_own(key, page), None)
     values = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in link.items()}
-    known = [name for name in links.PAGES[page].settings if name in values]
-    st.session_state[_own(_ARRIVED, page)] = {name: values[name] for name in known}
+    known = {name: values[name] for name in links.PAGES[page].settings if name in values}
+    _pages()[page] = _Page(name=page, arrived=known)
 
 
 def address(parameters: Mapping[str, str | list[str]]) -> str:
@@ -397,11 +433,16 @@ def address(parameters: Mapping[str, str | list[str]]) -> str:
     return f"{bare}?{query}" if query else bare
 
 
-def _page() -> links.PageName:
-    page: links.PageName = st.session_state.get(_PAGE, "compare")
-    return page
+def _here() -> _Page:
+    """What is remembered of the page that is open."""
+    found: _Page | None = st.session_state.get(_HERE)
+    return found or _known("compare")
 
 
-def _own(key: str, page: links.PageName | None = None) -> str:
-    """A key of the session that each page has for itself."""
-    return f"{key}_{page or _page()}"
+def _known(page: links.PageName) -> _Page:
+    return _pages().setdefault(page, _Page(name=page))
+
+
+def _pages() -> dict[links.PageName, _Page]:
+    found: dict[links.PageName, _Page] = st.session_state.setdefault(_PAGES, {})
+    return found

@@ -17,8 +17,8 @@ from core.errors import CrossoverError
 from core.lanes import PLAIN
 from core.results.schema import Trial
 from core.sweep import Sweep, size_of
-from pages.shared import drawing, loaders, state
-from pages.shared.loaders import Located
+from pages.shared import drawing, prepared, state
+from pages.shared.prepared import Located
 from pages.shared.text import plain
 
 BASIS_HELP = (
@@ -69,7 +69,7 @@ def answer(of: Study) -> tuple[Basis, Located | None]:
     answered = st.container()
     chosen = basis()
     try:
-        located = loaders.located(of, chosen)
+        located = prepared.located(of, chosen)
     except CrossoverError as error:
         st.warning(plain(str(error)))
         return chosen, None

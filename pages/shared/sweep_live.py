@@ -10,7 +10,7 @@ from core.errors import CrossoverError
 from core.jobs.job import Job
 from core.progress import Progress
 from core.sweep import Sweep
-from pages.shared import accelerators, live, loaders, study_view, sweep_settings
+from pages.shared import accelerators, live, loaders, prepared, study_view, sweep_settings
 from pages.shared.text import plain
 
 SHOWN_NOTES = 5
@@ -75,12 +75,12 @@ def _so_far(job: Job, asked: Sweep) -> None:
     axis = asked.axes[0].name
     try:
         rows = loaders.job_rows(job)
-        found = study_view.main(loaders.studies(rows, axis), asked)
+        found = study_view.main(prepared.studies(rows, axis), asked)
         if met := accelerators.meetings(rows, axis, loaders.machine()):
             accelerators.draw_so_far(met[0])
         if found is None:
             return
-        located = loaders.located(found, "steady")
+        located = prepared.located(found, "steady")
     except CrossoverError as error:
         st.caption(plain(str(error)))
         return

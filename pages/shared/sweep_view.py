@@ -19,13 +19,24 @@ from core.experiment import Contender, Point
 from core.jobs.machine import Machine
 from core.results.schema import Trial
 from core.sweep import Axis, Sweep, size_of
-from pages.shared import accelerators, downloads, drawing, links, loaders, remedies, state, study_view, sweep_settings
+from pages.shared import (
+    accelerators,
+    downloads,
+    drawing,
+    links,
+    loaders,
+    prepared,
+    remedies,
+    state,
+    study_view,
+    sweep_settings,
+)
 from pages.shared.text import date, plain
 
 
 def draw(rows: Sequence[Trial], asked: Sweep, machine: Machine | None = None) -> None:
     """Draw the rows of a sweep, and the chosen recorded accelerator beside them."""
-    found = loaders.studies(rows, asked.axes[0].name)
+    found = prepared.studies(rows, asked.axes[0].name)
     chosen = _choice(found, asked)
     basis: Basis = "steady"
     if chosen is not None:
@@ -45,7 +56,7 @@ def draw_study(of: Study, machine: Machine | None = None) -> None:
     others = list(loaders.whole(lines).values())
     basis = _study(of, others)
     everybody = loaders.rows(run_ids=[row.run_id for row in rows])
-    remedies.best_lanes(of, everybody, loaders.studies(everybody, of.axis), basis)
+    remedies.best_lanes(of, everybody, prepared.studies(everybody, of.axis), basis)
     _two_machines(rows, of.axis, machine, basis=basis)
     _take_along(rows, asked_by(of), {"study": of.id}, name=of.id)
 
@@ -147,7 +158,7 @@ def _study(of: Study, beside: Sequence[Study]) -> Basis:
 def _bases(beside: Sequence[Study], of: Study) -> None:
     """The crossover on each basis, and against each way of using the CPU."""
     ordered = sorted(beside, key=lambda study: study is not of)
-    columns = {f"{study.challenger} against {study.baseline}": partial(loaders.located, study) for study in ordered}
+    columns = {f"{study.challenger} against {study.baseline}": partial(prepared.located, study) for study in ordered}
     study_view.bases(columns, of.axis, alt="The crossover on each cost basis")
 
 
@@ -156,7 +167,7 @@ def _grid(rows: Sequence[Trial], asked: Sweep, found: Sequence[Study], chosen: S
     if chosen is not None:
         axes = (asked.axes[0].name, asked.axes[1].name)
         st.markdown(f"**Map**: which is faster, {plain(chosen.challenger)} or {plain(chosen.baseline)}")
-        spec = loaders.winners(_cells(asked, found, chosen, basis), axes, chosen)
+        spec = prepared.winners(_cells(asked, found, chosen, basis), axes, chosen)
         drawing.chart(spec, alt="Map of the faster device")
     st.markdown("**Every point and device**, the shortest epoch first")
     speedups = _speedups(found, str(asked.contenders[0]))
@@ -199,7 +210,7 @@ def _cell(size: Size, y: float) -> Cell:
 def _sizes(of: Study, basis: Basis) -> tuple[Size, ...]:
     """The verdicts of a study's sizes, none where its rows cannot be compared."""
     try:
-        return loaders.located(of, basis).answer.sizes
+        return prepared.located(of, basis).answer.sizes
     except CrossoverError:
         return ()
 

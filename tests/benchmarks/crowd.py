@@ -3,8 +3,9 @@
     python -m tests.benchmarks.crowd [--sessions 100] [--seconds 120] [--think 2]
 
 Each session speaks Streamlit's own websocket protocol. It opens a page, then again and again thinks for a while (drawn
-from an exponential distribution) and moves a slider, changes a filter of the gallery, or goes to another page. Timed
-is the server: from sending what the visitor did to the end of the script run, without a browser's drawing.
+from an exponential distribution) and moves a slider, opens what is folded away, changes a filter of the gallery, or
+goes to another page. Timed is the server: from sending what the visitor did to the end of the script run, without a
+browser's drawing.
 
 The server has the settings of a host (crossover.hosted.toml). What is measured meanwhile is T1 with 8 layers on one
 thread, over and over; before and after the crowd it is measured alone.
@@ -83,6 +84,8 @@ class Crowd:
         for label, (_, options) in session.choices.items():
             some = draw.sample(options, min(len(options), draw.randint(0, 2)))
             acts.append(lambda label=label, some=some: session.choose(label, some))
+        for label in session.parts:
+            acts.append(lambda label=label: session.unfold(label))
         return draw.choice(acts)
 
 

@@ -62,10 +62,11 @@ async def measure(port: int, store: Store, rounds: int) -> dict[str, list[float]
     seconds, session = await visit(port)
     found: dict[str, list[float]] = {"first visit since the server started": [seconds]}
     await session.close()
-    visits, changes, added = [], [], []
+    visits, opened, changes, added = [], [], [], []
     for number in range(rounds):
         seconds, session = await visit(port)
         visits.append(seconds)
+        opened.append(await session.unfold("Filters"))
         label, options = choice(session, number)
         changes.append(await session.choose(label, options))
         if session.faults:
@@ -76,7 +77,8 @@ async def measure(port: int, store: Store, rounds: int) -> dict[str, list[float]
         seconds, session = await visit(port)
         added.append(seconds)
         await session.close()
-    return {**found, "a new visitor": visits, "a filter change": changes, "a visit after a row was added": added}
+    found |= {"a new visitor": visits, "opening the filters": opened, "a filter change": changes}
+    return {**found, "a visit after a row was added": added}
 
 
 def choice(session: Session, number: int) -> tuple[str, Sequence[str]]:

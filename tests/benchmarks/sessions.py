@@ -79,6 +79,7 @@ class Session:
         sliders: each slider by its label.
         buttons: identity of each button by its label, as the page sent it last, whether it can be pressed or not.
         choices: identity of each multiselect by its label, with its options, as the page sent it last.
+        parts: identity of each part that opens and closes by its label, as the page sent it last.
         faults: exceptions that a page showed.
     """
 
@@ -87,6 +88,7 @@ class Session:
         self.sliders: dict[str, Slider] = {}
         self.buttons: dict[str, str] = {}
         self.choices: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self.parts: dict[str, str] = {}
         self.faults: list[str] = []
         self._address = f"ws://127.0.0.1:{port}/_stcore/stream"
         self._query, self._page = query, page
@@ -139,6 +141,12 @@ class Session:
         self._states[identity] = state
         return await self.rerun()
 
+    async def unfold(self, label: str) -> float:
+        """Open a part of the page and wait for the run that follows; returns its seconds."""
+        identity = self.parts[label]
+        self._states[identity] = WidgetState(id=identity, bool_value=True)
+        return await self.rerun()
+
     async def go(self, page: str) -> float:
         """Open another page by the menu; returns the seconds of its run."""
         self._page, self._query = page, ""
@@ -146,6 +154,7 @@ class Session:
         self._states.clear()
         self.sliders.clear()
         self.choices.clear()
+        self.parts.clear()
         return await self.rerun()
 
     async def press(self, identity: str) -> float:
@@ -185,6 +194,9 @@ class Session:
                     self._note_end(message.script_finished)
 
     def _note(self, message: ForwardMsg) -> None:
+        part = message.delta.add_block.expandable
+        if part.id:
+            self.parts[part.label] = part.id
         element = message.delta.new_element
         match element.WhichOneof("type"):
             case "button":
