@@ -24,6 +24,9 @@ MAX_DEVICES = 100
 MAX_NAME = 100
 """Bounds of a file that is read: more readings than any sweep has, few enough to hold in memory on a shared host."""
 
+SMALLEST, LARGEST = 1e-18, 1e18
+"""Numbers that are read, as seconds and as sizes: beyond the age of the universe, and an operation of any machine."""
+
 HOST = "cpu"
 """How the name of the device begins that the other is measured against."""
 
@@ -144,12 +147,14 @@ def _full_rows(rows: Iterator[tuple[int, list[str]]], width: int, name: str) -> 
 
 
 def _number(column: str, text: str, line: int) -> float:
-    """A number above 0, written plainly."""
+    """A number above 0, written plainly, and not so far from 1 that a chart of it would leave the range of floats."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 < value < math.inf or "_" in text:
+    if value > 0 and not SMALLEST <= value <= LARGEST:
+        raise InvalidValue(f"{column} in line {line}", text.strip(), f"between {SMALLEST:g} and {LARGEST:g}")
+    if not value > 0 or "_" in text:
         hint = "a number above 0, with a point where it is not whole" if "," in text else "a number above 0"
         raise InvalidValue(f"{column} in line {line}", text.strip(), hint)
     return value
@@ -157,8 +162,8 @@ def _number(column: str, text: str, line: int) -> float:
 
 def _new(device: str, line: int, readings: Readings) -> str:
     """The name of a device that was not seen before."""
-    if not device or len(device) > MAX_NAME:
-        hint = f"a name of at most {MAX_NAME} characters, such as cpu or cuda:0"
+    if not device or len(device) > MAX_NAME or not device.isprintable():
+        hint = f"a name of at most {MAX_NAME} printable characters, such as cpu or cuda:0"
         raise InvalidValue(f"device in line {line}", device, hint)
     if len(readings) == MAX_DEVICES:
         raise InvalidValue("device", f"{MAX_DEVICES + 1} different names", f"at most {MAX_DEVICES} devices")

@@ -24,6 +24,8 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import psutil
+
 from core.answer.summary import step_time
 from core.experiment import Contender, Experiment
 from core.jobs import runner
@@ -99,6 +101,13 @@ async def measured_s(queue: Queue, store: Store) -> float:
     return step_time(trial).median_s or float("nan")
 
 
+def cpu_s() -> dict[str, float]:
+    """Seconds of processor time that the server and the visitors have used."""
+    this = psutil.Process()
+    (app,) = (child for child in this.children() if "streamlit" in " ".join(child.cmdline()))
+    return {name: sum(of.cpu_times()[:2]) for name, of in (("server", app), ("visitors", this))}
+
+
 async def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sessions", type=int, default=100)
@@ -117,17 +126,19 @@ async def main() -> int:
         await measured_s(queue, store)
         alone = [await measured_s(queue, store) for _ in range(ALONE)]
         crowd, until = Crowd(port, options.think), time.monotonic() + options.seconds
+        used = cpu_s()
         visitors = [asyncio.create_task(crowd.visit(number, until)) for number in range(options.sessions)]
         among = []
         while time.monotonic() < until - 10:
             among.append(await measured_s(queue, store))
             print(f"{len(crowd.waited)} runs so far, a step takes {1e6 * among[-1]:.0f} µs", file=sys.stderr)
         await asyncio.gather(*visitors)
+        cores = {name: round((now - used[name]) / options.seconds, 2) for name, now in cpu_s().items()}
         await asyncio.sleep(2)
         alone += [await measured_s(queue, store) for _ in range(ALONE)]
     if queue.seat.occupant:
         queue.seat.occupant.process.kill()
-    print(json.dumps(_summary(options, crowd, alone, among), indent=2))
+    print(json.dumps(_summary(options, crowd, alone, among) | {"cores_used": cores}, indent=2))
     return 1 if crowd.faults else 0
 
 
