@@ -131,7 +131,7 @@ def test_devices_that_cannot_be_chosen_are_refused(devices, words):
         ("nan,cpu,1", "size in line 3 is 'nan'"),
         ("8,,1", "device in line 3 is ''"),
         (f"8,{'c' * 101},1", "a name of at most 100 printable characters"),
-        ('8,c\x00pu,1', "printable characters"),
+        ("8,c\x00pu,1", "printable characters"),
     ],
 )
 def test_a_value_that_cannot_be_is_named_with_its_line(row, words):
