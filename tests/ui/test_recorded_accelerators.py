@@ -338,3 +338,14 @@ def test_marks_of_the_recording_are_hollow_and_of_another_shape(world, open_page
     spec = next(chart.proto.spec for chart in app.get("vega_lite_chart") if chart.proto.alt.startswith("Time"))
     assert '"diamond"' in spec
     assert '"filled": false' in spec or '"filled":false' in spec
+
+
+def test_both_fingerprints_and_the_speedup_of_two_machines_can_be_opened_by_a_link(world, open_page):
+    world.has(CPU)
+    record_study(world)
+    job = world.end(job_of(world, world.keep(measured_here())), state="finished")
+    asked = {"job": job.id, "recorded": NAME}
+    assert "Speedup against size" not in alts(open_page(CROSSOVER, **asked))
+    app = open_page(CROSSOVER, **asked, recorded_speedup="true", fingerprints="true")
+    assert "Speedup against size" in alts(app)
+    assert "1" * 12 in list(table(app, "Recorded")["Recorded"])
