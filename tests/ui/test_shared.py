@@ -1,5 +1,6 @@
 """What pages share: text from elsewhere, links, and the command that repeats a run."""
 
+import os
 import re
 import shlex
 import string
@@ -14,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from core import __main__ as command_line
 from core.commands import arguments
 from core.experiment import Contender, Experiment, Point
-from pages.shared import result, text
+from pages.shared import loaders, result, text
 from tests.ui.conftest import PROJECT
 
 
@@ -79,3 +80,24 @@ def test_the_app_loads_no_torch():
 def test_the_entry_point_opens_on_compare(world, open_page):
     app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=60).run()
     assert app.title[0].value == "Compare"
+
+
+def test_a_new_file_of_a_store_is_seen_at_once_and_one_that_grows_there_a_moment_later(tmp_path, monkeypatch):
+    now = 1_000.0
+    monkeypatch.setattr(loaders.time, "monotonic", lambda: now)
+    file = tmp_path / "rows.parquet"
+    file.write_bytes(b"half")
+    os.utime(tmp_path, (1, 1))  # long ago
+    first = loaders._signature(tmp_path)
+    file.write_bytes(b"half and half")
+    assert loaders._signature(tmp_path) == first, "the folder keeps its date when a file in it grows"
+    now += loaders.LOOKED_S
+    grown = loaders._signature(tmp_path)
+    assert grown != first
+    (tmp_path / "more.parquet").touch()
+    assert loaders._signature(tmp_path) != grown
+    (tmp_path / "even more.parquet").touch()
+    os.utime(tmp_path)
+    before = loaders._signature(tmp_path)
+    (tmp_path / "at the same moment.parquet").touch()
+    assert loaders._signature(tmp_path) != before, "a folder that has just changed is looked through each time"
