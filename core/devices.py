@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from core import capabilities
+from core import capabilities, host_memory
 from core.errors import DeviceUnavailable
 from core.results import environment
 from core.results.environment import DeviceInfo
@@ -55,8 +55,10 @@ class Device:
         return None
 
     def release(self) -> None:
-        """Hand memory that nothing uses back to the device."""
-        if self.torch.type != "cpu":
+        """Hand memory that nothing uses back to the device; that of a CPU to the system."""
+        if self.torch.type == "cpu":
+            host_memory.use(kept=False)
+        else:
             torch.accelerator.memory.empty_cache()
 
 

@@ -9,10 +9,9 @@ import streamlit as st
 from core.answer import across
 from core.answer.accelerators import COLUMNS, Accelerator, accelerators
 from core.answer.across import Meeting
-from core.answer.charts import studies as study_charts
 from core.answer.outcome import Basis
 from core.answer.overview import Overview
-from pages.shared import loaders
+from pages.shared import loaders, prepared
 from pages.shared.prepared import Located
 
 
@@ -49,9 +48,4 @@ def _known(key: int, but: str, _overview: Overview) -> tuple[Overview, tuple[Acc
 def _meeting(key: str, blocks: tuple[int, ...], basis: Basis, _of: Meeting) -> Located:
     answer, evidence = across.crossover(_of, basis), across.evidence(_of, basis)
     kinds = (_of.measured[-1].device_kind, _of.recorded[-1].device_kind)
-    return Located(
-        answer=answer,
-        evidence=tuple(evidence),
-        chart=study_charts.crossover(answer, evidence, kinds=kinds, recorded=True),
-        speedup=study_charts.speedup(answer, kinds=kinds),
-    )
+    return prepared.drawn(answer, evidence, kinds, recorded=True)

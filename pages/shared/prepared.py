@@ -44,12 +44,12 @@ class Located:
 
 def chart(draw: Callable[[Sequence[Trial]], dict[str, Any]], trials: Sequence[Trial]) -> dict[str, Any]:
     """The finished chart that `draw`, a function of `core.answer.charts`, makes of rows."""
-    return _chart(_name(draw), _content(trials), draw, trials)
+    return _chart(_name(draw), hash(tuple(trials)), draw, trials)
 
 
 def confusion(trial: Trial) -> dict[str, Any]:
     """The finished confusion matrix of a trial that was tested."""
-    return _chart(_name(runs.confusion), _content([trial]), runs.confusion, trial)
+    return _chart(_name(runs.confusion), hash(trial), runs.confusion, trial)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -72,6 +72,25 @@ def located(of: Study, basis: Basis) -> Located:
     return _located(of.id, of.axis, _content([row for run in of.runs for row in run]), basis, of)
 
 
+def drawn(
+    answer: Crossover, evidence: Sequence[Evidence], kinds: tuple[str, str] | None, *, recorded: bool = False
+) -> Located:
+    """A crossover with its charts, drawn now; who calls this keeps it.
+
+    Args:
+        answer: the crossover.
+        evidence: what it rests on.
+        kinds: of the baseline's and the challenger's device; None where they are not known.
+        recorded: whether the challenger was recorded on another machine.
+    """
+    return Located(
+        answer=answer,
+        evidence=tuple(evidence),
+        chart=study_charts.crossover(answer, evidence, kinds=kinds, recorded=recorded),
+        speedup=study_charts.speedup(answer, kinds=kinds),
+    )
+
+
 def located_timings(data: bytes, name: str) -> tuple[Timings, Located]:
     """Somebody's own timings, the answer that they give, and its charts.
 
@@ -89,7 +108,7 @@ def winners(cells: Sequence[Cell], axes: tuple[str, str], of: Study) -> dict[str
 
 def report(trial: Trial) -> dict[str, Any] | None:
     """The classification report of a trial by class name; None if it was not tested."""
-    return _report(_content([trial]), trial)
+    return _report(hash(trial), trial)
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
@@ -105,7 +124,7 @@ def _studies(key: int, axis: str, _trials: Sequence[Trial]) -> list[Study]:
 @st.cache_resource(max_entries=512, show_spinner=False)
 def _located(study_id: str, axis: str, key: int, basis: Basis, _of: Study) -> Located:
     kinds = (_of.runs[0][0].device_kind, _of.runs[0][1].device_kind)
-    return _drawn(grouping.crossover(_of, basis), grouping.evidence(_of, basis), kinds)
+    return drawn(grouping.crossover(_of, basis), grouping.evidence(_of, basis), kinds)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -114,16 +133,7 @@ def _located_timings(key: str, name: str, _data: bytes) -> tuple[Timings, Locate
     found = crossover.locate(
         read.evidence, axis="size", basis="as_given", baseline=read.baseline, challenger=read.challenger
     )
-    return read, _drawn(found, read.evidence, None)
-
-
-def _drawn(answer: Crossover, evidence: Sequence[Evidence], kinds: tuple[str, str] | None) -> Located:
-    return Located(
-        answer=answer,
-        evidence=tuple(evidence),
-        chart=study_charts.crossover(answer, evidence, kinds=kinds),
-        speedup=study_charts.speedup(answer, kinds=kinds),
-    )
+    return read, drawn(found, read.evidence, None)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -139,8 +149,8 @@ def _report(key: int, _trial: Trial) -> dict[str, Any] | None:
 
 
 def _content(trials: Sequence[Trial]) -> int:
-    """Changes whenever the rows do; one of a name changes only while it is measured, or is shown as a recorded one."""
-    return hash(tuple((row.trial_id, row.contender, row.outcome, len(row.block_steps)) for row in trials))
+    """Changes whenever the rows do; a row of one name changes only while it is measured."""
+    return hash(tuple((trial.trial_id, trial.outcome, len(trial.block_steps)) for trial in trials))
 
 
 def _kinds() -> dict[str, str]:

@@ -38,7 +38,7 @@ def table() -> None:
         return
     st.markdown("**Recorded here or shipped with the app.** Select one to see it.")
     st.dataframe(
-        _lines(hash(tuple((study.id, len(study.runs)) for study in found)), found),
+        _lines(hash(tuple(row.trial_id for study in found for run in study.runs for row in run)), found),
         hide_index=True,
         key="studies",
         on_select=lambda: _select(found),

@@ -156,18 +156,18 @@ def _mend_plus() -> None:
 
 
 def _keep_guide(here: _Page) -> None:
-    """Remember the guided start of a page, and put it back into a link that lost it on the way."""
+    """Remember the guided start of a page and what it locks, and put it back into a link that lost it on the way."""
     found = {name: st.query_params[name] for name in here.link.guide if st.query_params.get(name)}
     if here.guide is None:
         here.guide = found
+        names = {*guided("lock"), *guided("hide")}
+        all_but = "all" in names
+        here.locked = frozenset(
+            name for name in here.link.settings if name in names or (all_but and links.OPEN + name not in names)
+        )
     for name in here.guide:
         if name not in found:
             st.query_params[name] = here.guide[name]
-    names = {*guided("lock"), *guided("hide")}
-    all_but = "all" in names
-    here.locked = frozenset(
-        name for name in here.link.settings if name in names or (all_but and links.OPEN + name not in names)
-    )
 
 
 def in_link() -> Values:

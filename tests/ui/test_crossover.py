@@ -272,6 +272,27 @@ def test_recorded_studies_are_listed_with_their_crossover_and_one_opens_by_its_l
     assert {found.label for found in app.get("download_button")} == {"10 rows as parquet", "10 rows as csv", "A sample"}
 
 
+def test_a_recorded_study_whose_sizes_were_measured_again_is_listed_with_its_new_crossover(world, open_page):
+    world.has(CPU)
+    for trial in measured(machine_id="1" * 12):
+        world.gallery.add(trial)
+    before = table(open_page(PAGE), "Along")
+    for place, size in enumerate(TIMES):
+        again = rows.run(
+            {"cpu": 1e-3, "cuda:0": 1e-4},
+            run_id=f"ffff{place:08x}",
+            point=Point(hidden_size=size, batch_size=64),
+            pairs=6,
+            machine_id="1" * 12,
+            started_at="2030-01-01T00:00:00.000+00:00",
+        )
+        for trial in again:
+            world.gallery.add(trial)
+    after = table(open_page(PAGE), "Along")
+    assert list(after["From … to"]) == list(before["From … to"])
+    assert list(after["Crossover"]) != list(before["Crossover"])
+
+
 def test_of_many_recorded_studies_the_largest_are_listed_and_the_rest_is_counted(world, open_page, monkeypatch):
     world.has(CPU)
     monkeypatch.setattr(recorded, "MOST_STUDIES", 1)

@@ -60,6 +60,15 @@ def test_each_contender_of_a_run_has_its_own_way_and_the_next_measurement_its_ow
     assert kept.lane_loss == kept.reference_loss
 
 
+def test_what_a_run_kept_goes_back_when_it_ends(monkeypatch):
+    asked = []
+    monkeypatch.setattr(host_memory, "use", lambda *, kept: asked.append(kept))
+    point = Point(dataset="disc", samples=100, hidden_size=4, batch_size=50, epochs=2)
+    measure(Experiment(point=point, contenders=(Contender.parse("cpu@1+kept"),), budget_s=20), hooks=Hooks())
+    assert asked[0] is True
+    assert asked[-1] is False
+
+
 def test_a_cpu_has_it_here_and_a_gpu_always():
     assert "kept" not in devices.find("cpu").refusals
     assert "in any case" in host_memory.why_not("cuda")
