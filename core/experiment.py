@@ -18,7 +18,7 @@ from core import catalog, lanes, models
 from core.errors import InvalidValue
 from core.lanes import PLAIN, Lane
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 """Raised whenever the way of measuring changes so that older rows must not be put beside newer ones."""
 
 DATA_PATHS: dict[str, str] = {

@@ -31,8 +31,8 @@ PROJECT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "core.jobs.worker")
 """How a worker is started; the folder of jobs is appended."""
 
-WAITING_POLICY = {"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"}
-"""Idle OpenMP threads sleep instead of spinning, so that one contender's do not slow the other's blocks."""
+WAITING_POLICY = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "3000", "KMP_BLOCKTIME": "0"}
+"""Idle OpenMP threads look for work for some tens of microseconds and then sleep (docs/decisions/0007)."""
 
 STARTS = 3
 """Workers that may die in a row before they are ready; after that it is not bad luck."""

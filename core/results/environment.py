@@ -121,8 +121,14 @@ def read() -> Environment:
         torchvision_version=_version("torchvision"),
         app_version=__version__,
         app_commit=_commit(PROJECT),
-        omp_wait_policy=os.environ.get("OMP_WAIT_POLICY", ""),
+        omp_wait_policy=_waiting(),
     )
+
+
+def _waiting() -> str:
+    """How idle OpenMP threads of this process wait: the policy, and how often they look for work before they sleep."""
+    policy, looks = (os.environ.get(name, "") for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"))
+    return f"{policy}, GOMP_SPINCOUNT={looks}" if looks else policy
 
 
 def machine_id(cpu_name: str, cores: int, cores_usable: int, memory_bytes: int, system: str) -> str:

@@ -110,7 +110,7 @@ class Trial:
     torchvision_version: str = column(STRING, "torchvision", default="")
     app_version: str = column(STRING, "Crossover")
     app_commit: str = column(STRING, "commit of the code, `+` where files were changed; empty if unknown")
-    omp_wait_policy: str = column(STRING, "OMP_WAIT_POLICY of the measuring process")
+    omp_wait_policy: str = column(STRING, "OMP_WAIT_POLICY of the measuring process, and GOMP_SPINCOUNT if set")
 
     # The protocol
     protocol_version: int = column(INT, "rows of different versions are never put beside each other")

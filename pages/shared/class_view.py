@@ -255,12 +255,12 @@ def _panel(job_id: str) -> None:
         return
     if not job.active:
         st.rerun()
+    live.stop_button([job])
     if job.state == "queued":
         live.place(job)
     else:
         share = job.progress.share if job.progress else 0.0
         st.progress(share, text=plain(job.progress.phase) if job.progress else "The measuring process starts.")
-    live.stop_button([job])
 
 
 def _everybody(of: Class) -> None:

@@ -195,6 +195,7 @@ def _panel(task: Task, active_before: int) -> None:
         st.rerun()
     if live.watched(active[0].id) is None:
         return
+    live.stop_button(active)
     now = next((job for job in active if job.state == "running"), None)
     done = len(task.asked) - len(active)
     if now is None:
@@ -204,8 +205,6 @@ def _panel(task: Task, active_before: int) -> None:
             now.progress.share if now.progress else 0.0,
             text=f"Part {done + 1} of {len(task.asked)} · {_phase(now.progress)}",
         )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        live.stop_button(active)
 
 
 def _phase(progress: Progress | None) -> str:

@@ -83,26 +83,30 @@ def _panel(job_id: str) -> None:
     st.header("Waiting" if job.state == "queued" else "Measuring")
     contenders = ", ".join(map(str, job.asked.contenders))
     st.caption(plain(f"{settings.sentence(job.asked.point)} · {contenders}"))
+    stop_button([job])
     if job.state == "queued":
         place(job)
     else:
         _progress(job.id, job.progress or Progress(phase="starting"))
-    stop_button([job])
 
 
 def stop_button(jobs: Sequence[Job]) -> None:
-    """Draw the button that ends jobs that belong together, in the order of the queue."""
+    """Draw the button that ends jobs that belong together, in the order of the queue.
+
+    It belongs above whatever grows while they run: a button that moves is missed by who is about to press it.
+    """
     ids = tuple(job.id for job in jobs)
-    if reason := permits.stop_refusal(jobs):
-        st.caption(plain(reason))
-    else:
-        st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop, args=(ids,))
-    st.caption("It goes on when this page is closed; open the page again to see it.")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if reason := permits.stop_refusal(jobs):
+            st.caption(plain(reason), width="content")
+        else:
+            st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop, args=(ids,))
+        st.caption("It goes on when this page is closed; open the page again to see it.", width="content")
 
 
 def place(job: Job) -> None:
     """Draw a waiting job's place in the queue."""
-    if job.place > 1 or any(other.state == "running" for other in loaders.queue().jobs()):
+    if job.place > 1 or any(other.state == "running" and other.id != job.id for other in loaders.queue().jobs()):
         st.info(f"Place {job.place} in the queue. One measurement at a time keeps the times honest; people take turns.")
     else:
         st.info("Place 1 in the queue. The measuring process is about to take it.")

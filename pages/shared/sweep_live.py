@@ -41,11 +41,11 @@ def _panel(job_id: str) -> None:
         st.rerun()
     st.header("Waiting" if job.state == "queued" else "Measuring")
     st.caption(plain(f"{sweep_settings.sentence(job.sweep)} · {', '.join(map(str, job.sweep.contenders))}"))
+    live.stop_button([job])
     if job.state == "queued":
         live.place(job)
     else:
         _progress(job.sweep, job.progress or Progress(phase="starting"))
-    live.stop_button([job])
     _so_far(job, job.sweep)
 
 

@@ -10,7 +10,9 @@ import os
 import statistics
 import time
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+from core.jobs.runner import WAITING_POLICY
+
+os.environ.update(WAITING_POLICY)
 
 import torch
 

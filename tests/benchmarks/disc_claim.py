@@ -8,7 +8,9 @@ The error is that of all 1,000 training points after each epoch.
 import dataclasses
 import os
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+from core.jobs.runner import WAITING_POLICY
+
+os.environ.update(WAITING_POLICY)
 
 import torch
 

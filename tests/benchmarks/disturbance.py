@@ -33,7 +33,7 @@ EXPERIMENT = Experiment(point=preset("disc").point, contenders=(Contender(thread
 def bare_s() -> float:
     """Median step of the bare loop in a process of its own."""
     command = [sys.executable, str(ROOT / "tests" / "benchmarks" / "bare_loop.py"), str(SECONDS)]
-    environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
+    environment = {**os.environ, **runner.WAITING_POLICY}
     return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 
 

@@ -23,7 +23,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+from core.jobs.runner import WAITING_POLICY
+
+os.environ.update(WAITING_POLICY)
 
 import torch
 from torch import Tensor, nn

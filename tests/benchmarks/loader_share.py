@@ -26,7 +26,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+from core.jobs.runner import WAITING_POLICY
+
+os.environ.update(WAITING_POLICY)
 
 import numpy as np
 import torch

@@ -14,7 +14,9 @@ import statistics
 import time
 from collections.abc import Callable
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+from core.jobs.runner import WAITING_POLICY
+
+os.environ.update(WAITING_POLICY)
 
 import torch
 from torch.nn import functional

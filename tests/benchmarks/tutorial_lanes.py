@@ -28,7 +28,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+from core.jobs.runner import WAITING_POLICY
+
+os.environ.update(WAITING_POLICY)
 
 import torch
 from torch import nn
@@ -160,7 +162,7 @@ def images(
 def workloads() -> dict[str, Workload]:
     """By the tutorial's number and what is varied."""
     t1, t2, t3, t4 = (preset(name).point for name in ("disc", "signal", "mnist-linear", "fashion-cnn"))
-    compiled = ("cpu@1", "cpu@1+fused", "cpu@1+compiled", "cpu@1+compiled10")
+    compiled = ("cpu@1", "cpu@1+fused", "cpu@1+compiled", "cpu@1+compiled10", f"cpu@{ALL}", f"cpu@{ALL}+compiled10")
     wide = ("cpu@1", f"cpu@{ALL}", f"cpu@{ALL}+kept", f"cpu@{ALL}+channels_last+kept", f"cpu@{ALL}+micro250")
     return {
         "T1, 4 layers": Workload(point=_with(t1, depth=4), own=disc, lanes=compiled),

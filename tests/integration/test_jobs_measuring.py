@@ -36,7 +36,7 @@ def test_the_worker_trains_reports_and_stores_and_names_itself(queue, tmp_path):
     assert trial.outcome == "completed"
     assert trial.steps >= point.total_steps
     assert (trial.trial_id, trial.experiment_id) == (done.trial_ids[0], job.experiment.id)
-    assert trial.omp_wait_policy == "PASSIVE"
+    assert trial.omp_wait_policy == "PASSIVE, GOMP_SPINCOUNT=3000"
 
     score = Path(f"/proc/{done.worker_pid}/oom_score_adj")
     assert not score.exists() or score.read_text().strip() == "1000"

@@ -82,8 +82,11 @@ class TestTheFingerprint:
         assert (fresh_read().torch_version, fresh_read().torchvision_version) == ("", "")
 
     def test_the_wait_policy_is_that_of_the_process(self, fresh_read, monkeypatch):
+        monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
         monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
         assert fresh_read().omp_wait_policy == "ACTIVE"
+        monkeypatch.setenv("GOMP_SPINCOUNT", "500")
+        assert fresh_read().omp_wait_policy == "ACTIVE, GOMP_SPINCOUNT=500"
 
 
 class TestTheNameOfAMachine:

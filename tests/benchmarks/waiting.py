@@ -1,0 +1,153 @@
+"""How should idle OpenMP threads wait? Steps of all threads against steps of one, for every way, in turns.
+
+    python -m tests.benchmarks.waiting [--rounds 12] [--busy 0 1] [--json]
+
+The time of a step with all threads over the time with one thread of the same round; below 1, more threads pay. Each way
+is a process of its own, because OpenMP reads its environment once. `busy` processes that never rest share the machine.
+`default` is what PyTorch does unasked; a number is how often a thread looks for work before it sleeps.
+"""
+
+import argparse
+import contextlib
+import json
+import multiprocessing
+import os
+import random
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+
+import torch
+
+from core import batches, datasets, networks
+from core.devices import use_strict_fp32
+from core.experiment import Contender, Point
+from core.training import Training
+
+WAYS = ("default", "passive", "500", "2000", "3000", "5000", "20000")
+READING_S = 0.05
+ALL = os.cpu_count() or 1
+
+DISC = Point(dataset="disc", model="doubling-mlp", depth=8, batch_size=100, shuffle=False)
+WORKLOADS = {
+    "T1, 8 layers": (DISC, ""),
+    "T1, 8 layers, ten steps a compiled call": (DISC, "+compiled10"),
+    "T2, 100 neurons": (Point(dataset="signal", model="mlp", hidden_size=100, depth=2, batch_size=32), ""),
+    "T2, 1000 neurons": (Point(dataset="signal", model="mlp", hidden_size=1_000, depth=2, batch_size=32), ""),
+    "256 neurons, batch 256": (Point(dataset="signal", model="mlp", hidden_size=256, depth=4, batch_size=256), ""),
+}
+
+
+def environment(way: str) -> dict[str, str]:
+    """Of a process whose idle threads wait in this way."""
+    if way == "default":
+        return {}
+    return {"OMP_WAIT_POLICY": "PASSIVE"} | ({} if way == "passive" else {"GOMP_SPINCOUNT": way})
+
+
+def serve(pipe: Connection, workload: str, threads: int) -> None:
+    """Train as many steps as the pipe asks for and answer with the seconds a step, until it closes."""
+    use_strict_fp32()
+    torch.set_num_threads(threads)
+    point, lane = WORKLOADS[workload]
+    contender = Contender.parse(f"cpu@{threads}{lane}")
+    data = datasets.load(point.dataset, samples=point.samples, seed=0)
+    feed = batches.feed(point, data, data.train, torch.device("cpu"))
+    run = Training(networks.build(point.network, 0), feed, learning_rate=point.learning_rate, lane=contender.lane)
+    example = data.train.samples[: point.batch_size], data.train.labels[: point.batch_size]
+    run.prepare(example, remainder=False)
+    run.advance(200)
+    with contextlib.suppress(EOFError):
+        while True:
+            steps, begin = pipe.recv(), time.perf_counter()
+            run.advance(steps)
+            run.read_losses()
+            pipe.send((time.perf_counter() - begin) / steps)
+
+
+def side(workload: str, way: str, threads: int) -> Connection:
+    """A process that trains."""
+    starts, own = multiprocessing.get_context("spawn"), environment(way)
+    ours, theirs = starts.Pipe()
+    os.environ.update(own)
+    starts.Process(target=serve, args=(theirs, workload, threads), daemon=True).start()
+    for name in own:
+        del os.environ[name]
+    theirs.close()
+    return ours
+
+
+@contextlib.contextmanager
+def company(busy: int) -> Iterator[None]:
+    """Processes that never rest."""
+    others = [multiprocessing.get_context("spawn").Process(target=_spin, daemon=True) for _ in range(busy)]
+    for other in others:
+        other.start()
+    yield
+    for other in others:
+        other.terminate()
+
+
+def compare(workload: str, rounds: int, busy: int) -> dict[str, dict[str, float]]:
+    """Median, 90th percentile and largest ratio of each way; and the step with one thread in seconds."""
+    sides = {"one thread": side(workload, "passive", 1)} | {way: side(workload, way, ALL) for way in WAYS}
+    with company(busy):
+        steps = {name: max(10, _tens(READING_S / _read(pipe, 100))) for name, pipe in sides.items()}
+        ratios: dict[str, list[float]] = {way: [] for way in WAYS}
+        alone: list[float] = []
+        for _ in range(rounds):
+            found = {name: _read(sides[name], steps[name]) for name in random.sample(list(sides), len(sides))}
+            alone.append(found["one thread"])
+            for way in WAYS:
+                ratios[way].append(found[way] / found["one thread"])
+    for pipe in sides.values():
+        pipe.close()
+    told = {
+        way: {"median": statistics.median(of), "p90": sorted(of)[int(0.9 * len(of))], "highest": max(of)}
+        for way, of in ratios.items()
+    }
+    return {"one thread": {"step_s": statistics.median(alone)}} | told
+
+
+def _read(pipe: Connection, steps: int) -> float:
+    pipe.send(steps)
+    return float(pipe.recv())
+
+
+def _tens(steps: float) -> int:
+    """Whole compiled calls."""
+    return 10 * round(steps / 10)
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--busy", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if ALL == 1:
+        sys.exit("This machine has one core; there is nothing to wait for.")
+    results = {}
+    for busy in options.busy:
+        for workload in WORKLOADS:
+            name = f"{workload}; {busy} busy" if busy else workload
+            results[name] = found = compare(workload, options.rounds, busy)
+            if not options.json:
+                print(f"\n{name}: one thread {found.pop('one thread')['step_s'] * 1e6:.0f} us a step")
+                print(f"| {ALL} threads, waiting | median | p90 | highest |\n|---|---|---|---|")
+                for way, of in found.items():
+                    print(f"| {way} | {of['median']:.2f} | {of['p90']:.2f} | {of['highest']:.1f} |")
+                sys.stdout.flush()
+    if options.json:
+        print(json.dumps(results, indent=2))
+
+
+if __name__ == "__main__":
+    main()
