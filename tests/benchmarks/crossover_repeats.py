@@ -17,8 +17,8 @@ from typing import Any
 
 from core.results.environment import usable_cores
 
-TRAINING = ("--dataset", "signal", "--model", "mlp", "--depth", "2", "--batch-size", "1024")
-RANGE = "8:1024"
+TRAINING = ("--dataset", "signal", "--model", "mlp", "--depth", "2", "--batch-size", "32")
+RANGE = "8:4096"
 
 
 def sweep(folder: Path, devices: str) -> tuple[dict[str, Any], int, float]:

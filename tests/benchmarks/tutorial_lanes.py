@@ -163,15 +163,14 @@ def workloads() -> dict[str, Workload]:
     """By the tutorial's number and what is varied."""
     t1, t2, t3, t4 = (preset(name).point for name in ("disc", "signal", "mnist-linear", "fashion-cnn"))
     compiled = ("cpu@1", "cpu@1+fused", "cpu@1+compiled", "cpu@1+compiled10", f"cpu@{ALL}", f"cpu@{ALL}+compiled10")
+    large = ("cpu@1", f"cpu@{ALL}", "cpu@1+compiled", f"cpu@{ALL}+compiled")
     wide = ("cpu@1", f"cpu@{ALL}", f"cpu@{ALL}+kept", f"cpu@{ALL}+channels_last+kept", f"cpu@{ALL}+micro250")
     return {
         "T1, 4 layers": Workload(point=_with(t1, depth=4), own=disc, lanes=compiled),
         "T1, 8 layers": Workload(point=_with(t1, depth=8), own=disc, lanes=compiled),
-        "T1, 10 layers": Workload(point=_with(t1, depth=10), own=disc, lanes=("cpu@1", f"cpu@{ALL}", "cpu@1+compiled")),
+        "T1, 10 layers": Workload(point=_with(t1, depth=10), own=disc, lanes=large),
         "T2, 10 neurons": Workload(point=_with(t2, hidden_size=10), own=signal, lanes=compiled),
-        "T2, 1000 neurons": Workload(
-            point=_with(t2, hidden_size=1_000), own=signal, lanes=("cpu@1", f"cpu@{ALL}", "cpu@1+compiled")
-        ),
+        "T2, 1000 neurons": Workload(point=_with(t2, hidden_size=1_000), own=signal, lanes=large),
         "T3": Workload(
             point=t3, own=images, lanes=("cpu@1", f"cpu@{ALL}", "cpu@1+fused", "cpu@1+compiled10"), tested=True
         ),

@@ -26,14 +26,15 @@ from core.devices import use_strict_fp32
 from core.experiment import Contender, Point
 from core.training import Training
 
-WAYS = ("default", "passive", "500", "2000", "3000", "5000", "20000")
+WAYS = ("default", "passive", "1000", "3000", "10000")
+ONE = "one thread"
 READING_S = 0.05
 ALL = os.cpu_count() or 1
 
 DISC = Point(dataset="disc", model="doubling-mlp", depth=8, batch_size=100, shuffle=False)
 WORKLOADS = {
     "T1, 8 layers": (DISC, ""),
-    "T1, 8 layers, ten steps a compiled call": (DISC, "+compiled10"),
+    "T1, 8 layers, compiled": (DISC, "+compiled"),
     "T2, 100 neurons": (Point(dataset="signal", model="mlp", hidden_size=100, depth=2, batch_size=32), ""),
     "T2, 1000 neurons": (Point(dataset="signal", model="mlp", hidden_size=1_000, depth=2, batch_size=32), ""),
     "256 neurons, batch 256": (Point(dataset="signal", model="mlp", hidden_size=256, depth=4, batch_size=256), ""),
@@ -90,25 +91,18 @@ def company(busy: int) -> Iterator[None]:
         other.terminate()
 
 
-def compare(workload: str, rounds: int, busy: int) -> dict[str, dict[str, float]]:
-    """Median, 90th percentile and largest ratio of each way; and the step with one thread in seconds."""
-    sides = {"one thread": side(workload, "passive", 1)} | {way: side(workload, way, ALL) for way in WAYS}
+def compare(sides: dict[str, Connection], rounds: int, busy: int) -> tuple[float, dict[str, list[float]]]:
+    """Seconds of a step with one thread, and the ratios of each way to it, sorted."""
     with company(busy):
         steps = {name: max(10, _tens(READING_S / _read(pipe, 100))) for name, pipe in sides.items()}
         ratios: dict[str, list[float]] = {way: [] for way in WAYS}
         alone: list[float] = []
         for _ in range(rounds):
             found = {name: _read(sides[name], steps[name]) for name in random.sample(list(sides), len(sides))}
-            alone.append(found["one thread"])
+            alone.append(found[ONE])
             for way in WAYS:
-                ratios[way].append(found[way] / found["one thread"])
-    for pipe in sides.values():
-        pipe.close()
-    told = {
-        way: {"median": statistics.median(of), "p90": sorted(of)[int(0.9 * len(of))], "highest": max(of)}
-        for way, of in ratios.items()
-    }
-    return {"one thread": {"step_s": statistics.median(alone)}} | told
+                ratios[way].append(found[way] / found[ONE])
+    return statistics.median(alone), {way: sorted(of) for way, of in ratios.items()}
 
 
 def _read(pipe: Connection, steps: int) -> float:
@@ -134,17 +128,21 @@ def main() -> None:
     options = parser.parse_args()
     if ALL == 1:
         sys.exit("This machine has one core; there is nothing to wait for.")
+    if not options.json:
+        print(f"| workload | one thread | {' | '.join(WAYS)} |\n|{'---|' * (len(WAYS) + 2)}", flush=True)
     results = {}
-    for busy in options.busy:
-        for workload in WORKLOADS:
-            name = f"{workload}; {busy} busy" if busy else workload
-            results[name] = found = compare(workload, options.rounds, busy)
+    for workload in WORKLOADS:
+        sides = {ONE: side(workload, "passive", 1)} | {way: side(workload, way, ALL) for way in WAYS}
+        for busy in options.busy:
+            step_s, ratios = compare(sides, options.rounds, busy)
+            name = f"{workload}; {busy} busy"
+            told = {way: (statistics.median(of), of[int(0.9 * len(of))]) for way, of in ratios.items()}
+            results[name] = {"one_thread_step_s": step_s, "median_and_p90": told}
             if not options.json:
-                print(f"\n{name}: one thread {found.pop('one thread')['step_s'] * 1e6:.0f} us a step")
-                print(f"| {ALL} threads, waiting | median | p90 | highest |\n|---|---|---|---|")
-                for way, of in found.items():
-                    print(f"| {way} | {of['median']:.2f} | {of['p90']:.2f} | {of['highest']:.1f} |")
-                sys.stdout.flush()
+                cells = " | ".join(f"{median:.2f} ({p90:.2f})" for median, p90 in told.values())
+                print(f"| {name} | {step_s * 1e6:.0f} us | {cells} |", flush=True)
+        for pipe in sides.values():
+            pipe.close()
     if options.json:
         print(json.dumps(results, indent=2))
 

@@ -139,7 +139,7 @@ def test_stored_rows_still_have_the_identity_of_their_question():
         assert [str(contender) for contender in contenders] == [row.contender for row in ordered]
         assert rows[0].protocol_version == PROTOCOL_VERSION
         assert Experiment(point=Point(**fields), contenders=contenders).id == rows[0].experiment_id
-        assert all(Lane.of(row) == PLAIN for row in rows)
+        assert [Lane.of(row) for row in ordered] == [contender.lane for contender in contenders]
 
 
 def test_jobs_of_earlier_versions_are_still_read():

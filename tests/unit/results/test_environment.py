@@ -85,6 +85,7 @@ class TestTheFingerprint:
         monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
         monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
         assert fresh_read().omp_wait_policy == "ACTIVE"
+        fresh_read.cache_clear()
         monkeypatch.setenv("GOMP_SPINCOUNT", "500")
         assert fresh_read().omp_wait_policy == "ACTIVE, GOMP_SPINCOUNT=500"
 
