@@ -118,7 +118,7 @@ def _progress(job_id: str, progress: Progress) -> None:
     for contender in progress.contenders:
         done = contender.steps / contender.total_steps if contender.total_steps else 0.0
         st.progress(min(1.0, done), text=_line(contender))
-    if any(contender.losses for contender in progress.contenders):
+    if any(len(contender.losses) > 1 for contender in progress.contenders):  # one point is no curve
         spec = prepared.live_chart(job_id, progress.elapsed_s, progress)
         drawing.chart(spec, height=CHART_HEIGHT, alt="Training loss so far")
 
