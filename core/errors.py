@@ -53,6 +53,20 @@ class ForeignFile(StoreError):
     """One file is torn, hostile or not ours; it is named and skipped, the rest loads."""
 
 
+class DamagedFile(CrossoverError):
+    """A small file of ours holds something that it cannot hold; it is named, and nothing is deleted for it.
+
+    Attributes:
+        name: of the file.
+        reason: in words that go on after a colon.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(f"{name} is damaged: {reason}.")
+
+
 class NotAllowed(CrossoverError):
     """The host does not let this visitor do this."""
 

@@ -1,0 +1,110 @@
+"""Small files of ours, JSON or TOML, read into the class that says what they hold: a value, or a reason with a name.
+
+Whoever can write into our folders, and whatever breaks a disk, can leave anything in such a file: another type, a
+number beyond all bounds, text that is none, a thousand brackets, a pipe, a link. All of that ends here, as
+`DamagedFile`, and nowhere else. Rows are parquet and are read by `core.results.reading`. Nothing here writes.
+"""
+
+import json
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from core.errors import CrossoverError, DamagedFile
+
+MOST_BYTES = 4 * 2**20
+"""Size beyond which a file is not read; ours have some thousand bytes, the longest some hundred thousand."""
+
+LARGEST = 2**53
+"""No count and no size comes near it, and up to it a float holds every whole number."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
+Seconds = Annotated[float, msgspec.Meta(ge=0)]
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_REASON_LENGTH = 200
+
+T = TypeVar("T")
+
+
+def read_json(path: Path, kind: type[T], *, most_bytes: int = MOST_BYTES) -> T | None:
+    """What a JSON file holds; None where there is no such file.
+
+    Args:
+        path: of the file.
+        kind: a frozen dataclass, or any other type that says what the file holds. Keys that it does not know are of a
+            later version and are passed over.
+        most_bytes: size beyond which the file is not read.
+
+    Raises:
+        DamagedFile: the file cannot be read, or holds something else.
+    """
+    return _read(path, lambda text: parse_json(text, kind), most_bytes)
+
+
+def read_toml(path: Path, *, most_bytes: int = MOST_BYTES) -> dict[str, Any] | None:
+    """The tables of a TOML file; None where there is no such file.
+
+    Raises:
+        DamagedFile: the file cannot be read, or is not TOML.
+    """
+    return _read(path, tomllib.loads, most_bytes)
+
+
+def parse_json(text: str, kind: type[T]) -> T:
+    """What JSON holds; raises ValueError, RecursionError or what the checks of `kind` raise, as `typed` does."""
+    data = json.loads(text)
+    if _SURROGATE.search(text):
+        json.dumps(data, ensure_ascii=False).encode()  # half a character can be read, and written nowhere
+    return typed(data, kind)
+
+
+def typed(data: object, kind: type[T]) -> T:
+    """Plain data as the class that says what they are.
+
+    Raises:
+        ValueError: a part is missing or of another type, or its number or length is not allowed; says where.
+    """
+    return msgspec.convert(data, kind, strict=True)
+
+
+def _read(path: Path, parse: Callable[[str], T], most_bytes: int) -> T | None:
+    try:
+        return parse(_content(path, most_bytes).decode())
+    except FileNotFoundError:
+        return None
+    except DamagedFile:
+        raise
+    except OSError as error:
+        raise DamagedFile(path.name, f"it cannot be read: {error.strerror or error}") from error
+    except RecursionError as error:
+        raise DamagedFile(path.name, "it is nested too deeply") from error
+    except (ValueError, TypeError, OverflowError, CrossoverError) as error:
+        raise DamagedFile(path.name, _reason(error)) from error
+
+
+def _content(path: Path, most_bytes: int) -> bytes:
+    """The bytes of a plain file; of a pipe or a device nothing is read, which might never end."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise DamagedFile(path.name, "it is not a plain file")
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise DamagedFile(path.name, f"it has more than the {most_bytes:,} bytes that are read")
+    return data
+
+
+def _reason(error: Exception) -> str:
+    match error:
+        case UnicodeError():
+            return "it is not text"
+        case json.JSONDecodeError() | tomllib.TOMLDecodeError():
+            return f"it is torn, or no {'JSON' if isinstance(error, json.JSONDecodeError) else 'TOML'}"
+    return str(error).rstrip(".")[:_REASON_LENGTH] or type(error).__name__
