@@ -17,30 +17,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import ForeignFile
-from core.results.schema import COLUMNS, DEVICE_KINDS, OUTCOMES, SCHEMA, VERSION_KEY
+from core.results import checks
+from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY
 
 MAX_FILE_BYTES = 64 * 2**20
-MAX_ROWS = 200_000
+MAX_ROWS = 50_000
 MAX_COLUMNS = 500
 MAX_TABLE_BYTES = 512 * 2**20
-MAX_LIST = 1_000_000
-MAX_TEXT_BYTES = 20_000
-"""Bounds of a file that is read. Ours have one row, compacted ones some thousand; a compressed bomb has more."""
+"""Bounds of a file that is read. Ours have one row, compacted ones as many at most; a compressed bomb has more."""
 
 BATCH_ROWS = 256
 """Rows decoded at once, at most; what a file declares of its size need not be true, so the decoded size is watched."""
-
-_BLOCK_LISTS = tuple(c.name for c in COLUMNS if c.name.startswith("block_") and c.name != "block_clock_mhz")
-_WARM_UP_LISTS = ("warmup_steps", "warmup_s")
-_LOSS_LISTS = ("loss_step", "loss")
-_EQUALLY_LONG = (_BLOCK_LISTS, _WARM_UP_LISTS, _LOSS_LISTS)
-_AT_LEAST_ONE = ("block_steps", "warmup_steps", "steps_per_epoch", "batch_size", "samples", "epochs", "parameters")
-_CLOCK = ("block_begin_ns", "block_end_ns")
-_MAY_BE_ANY_NUMBER = ("loss", "lane_loss", "reference_loss")
-"""Losses may be NaN or infinite; no other number may, and none but these may be negative."""
-
-_LARGEST = 2**60
-"""No count, time or size comes near it, and what is computed from such numbers would not be one any more."""
 
 _TYPE_LENGTH = 80
 """Characters of a foreign type that are quoted; nested ones name their fields, at any length."""
@@ -68,11 +55,12 @@ class Piece:
     metadata: Mapping[bytes, bytes]
 
 
-def read_file(source: Source) -> tuple[int, pa.Table]:
+def read_file(source: Source, *, most_rows: int | None = None) -> tuple[int, pa.Table]:
     """One file, checked before and while it is decoded.
 
     Args:
         source: a file, or the bytes of one.
+        most_rows: rows beyond which it is refused before anything is decoded; `MAX_ROWS` unless given.
 
     Returns:
         The version it was written with, and its rows, of `SCHEMA`.
@@ -81,12 +69,16 @@ def read_file(source: Source) -> tuple[int, pa.Table]:
         ForeignFile: it is torn, not ours, too large, or holds values that cannot be.
         OSError: the system does not let it be read.
     """
-    piece = read_piece(source)
+    piece = read_piece(source, most_rows=most_rows)
     return piece.version, piece.table
 
 
 def read_piece(
-    source: Source, *, columns: Collection[str] = tuple(SCHEMA.names), groups: Sequence[int] | None = None
+    source: Source,
+    *,
+    columns: Collection[str] = tuple(SCHEMA.names),
+    groups: Sequence[int] | None = None,
+    most_rows: int | None = None,
 ) -> Piece:
     """Some columns of some row groups of a file, all unless said; raises as `read_file` does.
 
@@ -98,7 +90,7 @@ def read_piece(
     try:
         with pq.ParquetFile(source, page_checksum_verification=True) as file:
             facts = file.metadata
-            version = _check_outside(file)
+            version = _check_outside(file, MAX_ROWS if most_rows is None else most_rows)
             rows = tuple(facts.row_group(index).num_rows for index in range(facts.num_row_groups))
             wanted = range(len(rows)) if groups is None else groups
             table = _decode(file, [name for name in SCHEMA.names if name in columns], list(wanted))
@@ -110,18 +102,20 @@ def read_piece(
             raise
         raise ForeignFile("it is torn or not a parquet file") from error
     table = _complete(table, columns)
-    _check_values(table)
+    checks.require(table, newer=version > SCHEMA_VERSION)
     return Piece(version=version, groups=rows, table=table, whole=whole, metadata=metadata)
 
 
-def _check_outside(file: pq.ParquetFile) -> int:
+def _check_outside(file: pq.ParquetFile, most_rows: int) -> int:
     """Refuse by what the file says of itself; returns its version."""
     facts, schema = file.metadata, file.schema_arrow
     text = (schema.metadata or {}).get(VERSION_KEY, b"")
     if not re.fullmatch(rb"\d{1,6}", text):
         raise ForeignFile("it was not written by Crossover")
-    if facts.num_rows > MAX_ROWS or facts.num_columns > MAX_COLUMNS:
-        raise ForeignFile(f"it claims {facts.num_rows:,} rows of {facts.num_columns:,} columns, more than are read")
+    if facts.num_columns > MAX_COLUMNS:
+        raise ForeignFile(f"it claims {facts.num_columns:,} columns, more than the {MAX_COLUMNS:,} that are read")
+    if facts.num_rows > most_rows:
+        raise ForeignFile(f"it claims {facts.num_rows:,} rows, more than the {most_rows:,} that are read")
     claimed = _claimed_bytes(file, range(facts.num_row_groups))
     if claimed > MAX_TABLE_BYTES:
         raise ForeignFile(f"it claims {claimed:,} bytes, more than the {MAX_TABLE_BYTES:,} that are read")
@@ -186,52 +180,3 @@ def _complete(table: pa.Table, wanted: Collection[str]) -> pa.Table:
 def _default(entry: "dataclasses.Field[object]") -> object:
     factory = entry.default_factory
     return entry.default if factory is dataclasses.MISSING else factory()
-
-
-def _check_values(table: pa.Table) -> None:
-    """Refuse rows that no measurement can have written, by the columns that a table has."""
-    present = set(table.column_names)
-    for name, words in (("outcome", OUTCOMES), ("device_kind", DEVICE_KINDS)):
-        if name in present and not pc.all(pc.is_in(table[name], pa.array(list(words))), min_count=0).as_py():
-            raise ForeignFile(f"its column {name} has a value that is none of {', '.join(words)}")
-    for names in _EQUALLY_LONG:
-        lengths = [pc.list_value_length(table[name]) for name in names if name in present]
-        if any(pc.any(pc.not_equal(lengths[0], other)).as_py() for other in lengths[1:]):
-            raise ForeignFile(f"its lists {', '.join(names)} are not equally long")
-    for field in table.schema:
-        _check_numbers(field, table[field.name])
-    for name in present.intersection(_AT_LEAST_ONE):
-        if pc.any(pc.less(_values(table[name]), 1), min_count=0).as_py():
-            raise ForeignFile(f"its column {name} has a value below 1")
-    if present.issuperset(_CLOCK) and _ends_too_soon(table):
-        raise ForeignFile("it has a block that does not end after it begins")
-
-
-def _ends_too_soon(table: pa.Table) -> bool:
-    begin, end = (_values(table[name]) for name in _CLOCK)
-    return bool(pc.any(pc.less_equal(end, begin), min_count=0).as_py())
-
-
-def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.list_flatten(column) if pa.types.is_list(column.type) else column
-
-
-def _check_numbers(field: pa.Field, column: pa.ChunkedArray) -> None:
-    kind = field.type
-    if pa.types.is_list(kind):
-        if (pc.max(pc.list_value_length(column)).as_py() or 0) > MAX_LIST:
-            raise ForeignFile(f"its list {field.name} has more than {MAX_LIST:,} entries")
-        column, kind = pc.list_flatten(column), kind.value_type
-        if column.null_count:
-            raise ForeignFile(f"its list {field.name} has an entry without a value")
-    if pa.types.is_string(kind) and (pc.max(pc.binary_length(column)).as_py() or 0) > MAX_TEXT_BYTES:
-        raise ForeignFile(f"its column {field.name} has a text of more than {MAX_TEXT_BYTES:,} bytes")
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)) or field.name in _MAY_BE_ANY_NUMBER:
-        return
-    if pa.types.is_floating(kind) and not pc.all(pc.is_finite(column), min_count=0).as_py():
-        raise ForeignFile(f"its column {field.name} has a value that is not a finite number")
-    ends = pc.min_max(column).as_py()
-    if (ends["min"] or 0) < 0:
-        raise ForeignFile(f"its column {field.name} has a negative value")
-    if (ends["max"] or 0) > _LARGEST:
-        raise ForeignFile(f"its column {field.name} has a value beyond all that is measured")

@@ -23,7 +23,7 @@ BEGIN = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 QUESTIONS = 500
 """Sweeps of a machine that ask for something else each; then it measures them again."""
 
-DATASETS, BATCHES, DEPTHS = ("digits", "signal", "disc"), (32, 64, 128), (1, 2, 3)
+DATASETS, BATCHES, DEPTHS = ("digits", "mnist", "fashion-mnist"), (32, 64, 128), (1, 2, 3)
 GPUS = ("NVIDIA H200", "NVIDIA A100", "NVIDIA L4", "AMD MI300X")
 
 

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import ForeignFile
-from core.results import exchange, quarantine
+from core.results import allowed, exchange, quarantine
 from core.results.exchange import Proposal, export, import_file
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, to_table
 from core.results.store import Store
@@ -30,6 +30,7 @@ from tests.rows import run, trial
 
 PROJECT = Path(__file__).parents[2]
 HERE, THERE = "aaaaaaaaaaaa", "0123456789ab"
+FORMED = {*allowed.FORMS, *allowed.WORDS}
 HTML = '<script>alert(1)</script><img src=x onerror="alert(2)">![a](http://example.org/a.png) $x$ :red[b]'
 MUTATED = 2_000
 BATCH = 250
@@ -101,7 +102,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
         "steps is string, not int64",
     ),
     "ten gigabytes in a few kilobytes": (lambda: repeated(60_000_000), "more memory than there is"),
-    "a list beyond measure": (lambda: repeated(2_000_000), "more than 1,000,000 entries"),
+    "a list beyond measure": (lambda: repeated(2_000_000), "more than 1,000 entries"),
     "more rows than it has": (lambda: claiming(10**6), "claims"),
     "ten thousand million rows": (lambda: claiming(10**10), "claims"),
     "nested": (lambda: nested(5), "column message is list<"),
@@ -112,7 +113,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "a negative time": (one_bad_value(budget_s=-1.0), "budget_s has a negative value"),
     "a negative block": (one_bad_value(pairs=1, block_end_ns=(1,)), "does not end after it begins"),
     "a number beyond measure": (one_bad_value(steps=2**62), "steps has a value beyond all that is measured"),
-    "a text without end": (one_bad_value(cpu_name="x" * 1_000_000), "cpu_name has a text of more than 20,000 bytes"),
+    "a text without end": (one_bad_value(cpu_name="x" * 1_000_000), "cpu_name has a text of more than 500 bytes"),
     "an outcome by another hand": (one_bad_value(outcome=HTML), "outcome has a value that is none of"),
 }
 
@@ -139,7 +140,8 @@ def test_a_bomb_takes_no_memory_of_the_process_that_asks(store):
 
 
 def test_text_that_is_a_program_elsewhere_comes_in_as_text(store):
-    texts = {field.name for field in SCHEMA if field.type == pa.string()} - {"outcome", "device_kind", "origin"}
+    texts = {field.name for field in SCHEMA if field.type == pa.string()} - FORMED - {"origin"}
+    assert {"device_name", "cpu_name", "message"} < texts
     row = dataclasses.replace(trial(), **dict.fromkeys(texts, HTML))
     assert import_file(export(to_table([row]), "parquet"), HTML, store).added == 1
     (kept,) = (found for found in store.trials() if found.origin)
@@ -147,13 +149,23 @@ def test_text_that_is_a_program_elsewhere_comes_in_as_text(store):
     assert not set(kept.origin) & set("<>\"'&")
 
 
+@pytest.mark.parametrize("column", sorted(FORMED))
+def test_text_that_is_read_later_does_not_come_in_as_a_program(store, column):
+    data = export(to_table([dataclasses.replace(trial(), **{column: HTML})]), "parquet")
+    (refused,) = import_file(data, "hostile.parquet", store).refused
+    assert column in refused.reason
+
+
 @pytest.mark.parametrize("name", ["../../../etc/passwd", "..\\..\\x", "C:\\x\\y", "a\x00b", "/", "x" * 5_000, "."])
 def test_a_row_cannot_choose_where_it_is_kept(store, name):
-    row = trial(trial_id=name, run_id=name, started_at=name)
-    assert import_file(export(to_table([row]), "parquet"), name, store).added == 1
+    file = store.add(trial(trial_id=name, run_id=name, started_at=name))
+    assert file.resolve().parent == store.folder.resolve()
+    data = export(to_table([trial(trial_id=name, run_id=name, started_at=name)]), "parquet")
+    assert import_file(data, name, store).refused
+    assert import_file(export(to_table(run()), "parquet"), name, store).added == 2
     files = list(store.folder.parent.rglob("*.parquet"))
     assert {file.parent for file in files} == {store.folder}
-    assert len(files) == 3
+    assert len(files) == 4
 
 
 def test_a_process_that_is_ended_by_a_file_is_a_refusal(monkeypatch):

@@ -24,12 +24,11 @@ from hypothesis import strategies as st
 
 from core.errors import ForeignFile, StoreError
 from core.experiment import Point
-from core.results import derived, lookup, reading
+from core.results import allowed, derived, lookup, reading
 from core.results import store as store_module
 from core.results.derived import File
 from core.results.schema import (
     COLUMNS,
-    DEVICE_KINDS,
     OUTCOMES,
     SCHEMA,
     SCHEMA_VERSION,
@@ -39,6 +38,7 @@ from core.results.schema import (
     to_table,
 )
 from core.results.store import GALLERY, Store
+from tests import possible
 from tests.rows import RUN_ID, run, trial
 
 OTHER_RUN = "ba9876543210"
@@ -99,33 +99,8 @@ def test_a_row_of_nothing_but_what_it_must_have_can_be_kept(store):
     assert store.trials() == [bare]
 
 
-def _any_value(column: "dataclasses.Field[Any]", length: int) -> st.SearchStrategy[Any]:
-    """Values that a measurement may write into a column, `length` of them where it is a list."""
-    kind, whole = column.metadata["type"], st.integers(min_value=1, max_value=2**59)
-    number = st.floats(allow_nan=False) if column.name == "loss" else st.floats(min_value=0.0, max_value=1e18)
-    if column.name in ("outcome", "device_kind"):
-        return st.sampled_from(list(OUTCOMES) if column.name == "outcome" else DEVICE_KINDS)
-    if pa.types.is_list(kind):
-        return st.tuples(*[whole if kind.value_type == pa.int64() else number] * length)
-    text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-    plain = {pa.string(): text, pa.bool_(): st.booleans(), pa.int64(): whole, pa.float64(): number}
-    value = plain.get(kind, st.binary(max_size=20))
-    return st.none() | value if column.default is None else value
-
-
-@st.composite
-def _any_row(draw: st.DrawFn) -> Trial:
-    alike = {name: group[0] for group in reading._EQUALLY_LONG for name in group}
-    lengths = {name: draw(st.integers(0, 4)) for name in SCHEMA.names}
-    values = {c.name: draw(_any_value(c, lengths[alike.get(c.name, c.name)])) for c in COLUMNS}
-    begin, end = values["block_begin_ns"], values["block_end_ns"]
-    values["block_begin_ns"] = tuple(map(min, begin, end))
-    values["block_end_ns"] = tuple(max(pair) + 1 for pair in zip(begin, end, strict=True))
-    return Trial(**values)
-
-
 @settings(max_examples=50, deadline=None)
-@given(row=_any_row())
+@given(row=possible.rows())
 def test_any_row_survives_its_file(row):
     with tempfile.TemporaryDirectory() as folder:
         Store(Path(folder)).add(row)
@@ -519,8 +494,8 @@ REFUSED: dict[str, tuple[Callable[[], bytes | pa.Table], str]] = {
         "block that does not end after",
     ),
     "a list without end": (
-        lambda: to_table([trial(busy_step_s=(1.0,) * (reading.MAX_LIST + 1))]),
-        "more than 1,000,000 entries",
+        lambda: to_table([trial(busy_step_s=(1.0,) * (allowed.SHORT_LIST + 1))]),
+        "busy_step_s has more than 1,000 entries",
     ),
 }
 
@@ -568,7 +543,7 @@ def test_an_extension_type_that_nobody_here_knows_is_read_as_what_it_is_made_of_
     [
         ("MAX_FILE_BYTES", 100, "bytes, more than the 100"),
         ("MAX_ROWS", 1, "claims 2 rows"),
-        ("MAX_COLUMNS", 10, "columns, more than are read"),
+        ("MAX_COLUMNS", 10, "columns, more than the 10 that are read"),
         ("MAX_TABLE_BYTES", 1_000, "more than the 1,000 that are read"),
     ],
 )

@@ -1,0 +1,154 @@
+"""The door: what a row may say, column by column and together, in the store and in a file from elsewhere."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+
+from core.errors import ForeignFile
+from core.experiment import DATA_PATHS, MAX_CONTENDERS
+from core.results import allowed, checks
+from core.results.exchange import export, import_file
+from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, to_table
+from core.results.store import GALLERY, Store
+from tests import possible
+from tests.rows import RUN_ID, run, trial
+
+EARLIER = Path(__file__).parent / "earlier"
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a device that cannot be parsed": ({"contender": "cpu@abc"}, "column contender says 'cpu@abc', which is not"),
+    "five thousand digits of threads": ({"contender": f"cpu@{'1' * 5_000}"}, "column contender has a text of more"),
+    "more threads than there can be": ({"contender": "cpu@9999", "threads": 9999}, "threads has a value above 1,024"),
+    "a device that there is not": ({"contender": "tpu", "device": "tpu"}, "column device says 'tpu'"),
+    "a lane that there is not": ({"contender": "cpu+warp"}, "column contender says 'cpu+warp'"),
+    "a lane in another order": (
+        {"contender": "cpu+bf16+compiled", "execution": "compiled", "precision": "bf16"},
+        "what its columns device and lane say",
+    ),
+    "another lane than its columns": ({"contender": "cpu+bf16"}, "what its columns device and lane say"),
+    "a lane that contradicts itself": (
+        {"contender": "cpu+compiled+fused", "execution": "compiled", "optimizer": "fused"},
+        "column contender says 'cpu+compiled+fused'",
+    ),
+    "another device than its column": ({"contender": "cuda:0", "device": "cpu"}, "what its columns device and lane"),
+    "other threads than its column": ({"contender": "cpu@2", "threads": 3}, "what its column threads says: 3"),
+    "another kind than its device": ({"device_kind": "cuda"}, "column device_kind says 'cuda', which is not the kind"),
+    "a device without its number": ({"contender": "cuda", "device": "cuda", "device_kind": "cuda"}, "column device"),
+    "a way to get data that there is not": ({"data_path": "by post"}, "column data_path has a value that is none of"),
+    "an execution that there is not": ({"execution": "by hand"}, "column execution has a value that is none of"),
+    "a data set without a name": ({"dataset": ""}, "column dataset says ''"),
+    "markup for a data set": ({"dataset": "<b>"}, "column dataset says '<b>'"),
+    "markup for a model": ({"model": "[a](http://x)"}, "column model says"),
+    "a run that no link can name": ({"run_id": "X" * 12}, "column run_id says"),
+    "a row that is not named for its run": ({"trial_id": f"{'f' * 12}-0"}, "trial_id has a row that is named for"),
+    "a row beyond all contenders": ({"trial_id": f"{RUN_ID}-{MAX_CONTENDERS}"}, "column trial_id says"),
+    "a machine with a path": ({"machine_id": "../x"}, "column machine_id says '../x'"),
+    "a question that is none": ({"experiment_id": "'; --"}, "column experiment_id says"),
+    "no date": ({"started_at": "yesterday"}, "column started_at says 'yesterday'"),
+    "a day that there is not": ({"started_at": "2026-02-30T00:00:00+00:00"}, "which is not a date"),
+    "the year of a clock that was never set": ({"started_at": "1970-01-01T00:00:00+00:00"}, "between the years"),
+    "the end of all tables": ({"started_at": "9999-12-31T23:59:59+00:00"}, "between the years"),
+    "a time of nowhere": ({"started_at": "2026-11-21T09:30:00"}, "column started_at says"),
+    "more epochs than can be asked for": ({"epochs": 2**40}, "column epochs has a value above 10,000"),
+    "more samples than can be asked for": ({"samples": 2**40}, "column samples has a value above 1,000,000"),
+    "more steps than samples": ({"samples": 10, "steps_per_epoch": 11}, "more steps than there are samples"),
+    "a share above all": ({"train_accuracy": 1.5}, "column train_accuracy has a value above 1"),
+    "a long list of threads": (
+        {"threads_tried": (1,) * 1_001, "threads_tried_step_s": (1.0,) * 1_001},
+        "list threads_tried has more than 1,000 entries",
+    ),
+    "threads tried without their times": ({"threads_tried": (1, 2)}, "threads_tried, threads_tried_step_s are not"),
+    "a name without end": ({"cpu_name": "x" * 501}, "column cpu_name has a text of more than 500 bytes"),
+    "counts that are no square": ({"confusion": (1, 2, 3)}, "confusion is not a square"),
+    "counts of other classes": ({"confusion": (0,) * 8 + (270,)}, "confusion has not the 10 classes of digits"),
+    "counts beyond memory": ({"confusion": (2**50,) * 100}, "column confusion has a value above 1,000,000"),
+    "counts of other items": ({"confusion": (1,) * 100}, "confusion does not count the test samples"),
+    "predictions of other items": ({"predictions": b"\x00"}, "predictions has not one for each"),
+    "a prediction of no class": ({"predictions": bytes([10]) * 270}, "predictions names a class that there is not"),
+}
+
+
+def faulty(changes: dict[str, Any]) -> Trial:
+    return dataclasses.replace(trial(), **changes)
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_could_not_be_read_later_is_refused_at_the_door_in_words(tmp_path, case):
+    changes, reason = REFUSED[case]
+    store = Store(tmp_path / "rows")
+    bad = store.add(faulty(changes))
+    good = trial(run_id="b" * 12)
+    store.add(good)
+    (skipped,) = store.read().skipped
+    assert skipped.name == bad.name
+    assert reason in skipped.reason
+    assert store.trials() == [good]
+
+
+def test_a_row_that_is_refused_in_the_store_is_refused_where_rows_come_in(tmp_path):
+    data = export(to_table([*run(), faulty({"contender": "cpu@abc", "trial_id": f"{RUN_ID}-5"})]), "parquet")
+    (refused,) = import_file(data, "lab.parquet", Store(tmp_path)).refused
+    assert refused.name == "lab.parquet"
+    assert "'cpu@abc'" in refused.reason
+
+
+def test_a_reason_holds_nothing_that_a_terminal_would_obey():
+    with pytest.raises(ForeignFile) as found:
+        checks.require(to_table([faulty({"contender": "cpu\x1b]0;x\x07\u202e"})]))
+    assert str(found.value).isprintable()
+    assert str(found.value).isascii()
+
+
+@settings(max_examples=50, deadline=None)
+@given(row=possible.rows())
+def test_any_row_that_can_be_comes_through(row):
+    checks.require(to_table([row]))
+
+
+@pytest.mark.parametrize("folder", [GALLERY, EARLIER], ids=["gallery", "earlier versions"])
+def test_every_row_that_was_ever_measured_comes_through(folder):
+    assert Store(folder).read().skipped == ()
+
+
+def test_many_rows_are_checked_as_a_few_are(monkeypatch):
+    rows = to_table([row for number in range(20) for row in run(run_id=f"{number:012x}", pairs=2)])
+    bad = to_table([faulty({"contender": "cpu@2", "threads": 3, "run_id": "f" * 12, "trial_id": f"{'f' * 12}-0"})])
+    for few in (1, 1_000):
+        monkeypatch.setattr(checks, "FEW", few)
+        checks.require(rows)
+        with pytest.raises(ForeignFile, match="what its column threads says"):
+            checks.require(pa.concat_tables([rows, bad]))
+
+
+@pytest.mark.parametrize("column", sorted(allowed.MAY_BE_NEWER))
+def test_a_newer_version_may_know_more_words_but_no_markup(column):
+    later, markup = (to_table([trial(**{column: word})]) for word in ("invented-later", "<b>"))
+    checks.require(later, newer=True)
+    with pytest.raises(ForeignFile, match=column):
+        checks.require(later)
+    with pytest.raises(ForeignFile, match=column):
+        checks.require(markup, newer=True)
+
+
+def test_a_newer_version_may_know_more_lanes(tmp_path):
+    store = Store(tmp_path / "rows")
+    path = store.add(trial())
+    table = to_table([dataclasses.replace(trial(), contender="cpu+fp8", precision="fp8")])
+    pq.write_table(table.replace_schema_metadata({VERSION_KEY: str(SCHEMA_VERSION + 1).encode()}), path)
+    assert store.trials()[0].contender == "cpu+fp8"
+
+
+def test_every_text_is_bounded_and_every_word_of_the_table_is_a_column():
+    names = {column.name for column in COLUMNS}
+    assert names.issuperset({*allowed.FORMS, *allowed.WORDS, *allowed.AT_LEAST_ONE, *allowed.ANY_NUMBER})
+    assert allowed.AT_MOST.keys() <= names
+    assert allowed.WORDS["data_path"] == tuple(DATA_PATHS)
+    texts = [field.name for field in SCHEMA if field.type == pa.string()]
+    for name in texts:
+        with pytest.raises(ForeignFile, match=name):
+            checks.require(to_table([dataclasses.replace(trial(), **{name: "x" * 30_000})]))
