@@ -78,7 +78,7 @@ def _distance(of: Study, line: StudyLine) -> tuple[bool, ...]:
 
 def _chosen(names: dict[str, str]) -> list[str]:
     """The control; its choice is in the link as ids, which are shorter than names."""
-    st.session_state["beside"] = [name for name in state.beside() if name in names]
+    st.session_state["beside"] = [name for name in state.beside() if name in names][: MOST_TOGETHER - 1]
     return st.multiselect(
         "Put beside it",
         list(names),

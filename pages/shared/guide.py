@@ -6,6 +6,8 @@ text and never as Markdown or HTML. A lock is a help for a class, not a permissi
 elsewhere.
 """
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from core.errors import InvalidValue
@@ -45,6 +47,7 @@ def around(page: st.Page) -> None:
     if name is None:
         page.run()
         return
+    state.shorten(name)
     _begin(name)
     state.enter(name)
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
@@ -92,7 +95,9 @@ def _begin(page: links.PageName) -> None:
 
 
 def _say(page: links.PageName) -> None:
-    """Draw the instruction of the link, its way back to a lesson, and what of it is not known here."""
+    """Draw the instruction of the link, its way back to a lesson, and what of it is not known or was not read here."""
+    if cut := state.cut():
+        st.warning(plain(cut))
     text = state.guide_text("text")
     if text:
         shown = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
@@ -102,22 +107,23 @@ def _say(page: links.PageName) -> None:
         label = "Back to the lesson"
         st.page_link(navigation.LESSONS, label=label, icon=":material/lightbulb:", query_params={"lesson": lesson})
     elif lesson:
-        _complain("lesson", lesson, links.LESSON_NAMES)
+        _complain("lesson", [lesson], links.LESSON_NAMES)
     known = links.PAGES[page].settings
     for parameter in ("lock", "hide"):
-        for name in state.guided(parameter):
-            if name.removeprefix(links.OPEN) not in ("all", *known):
-                _complain(parameter, name, ("all", *known) if parameter == "lock" else known)
+        strange = [name for name in state.guided(parameter) if name.removeprefix(links.OPEN) not in ("all", *known)]
+        if strange:
+            _complain(parameter, strange, ("all", *known) if parameter == "lock" else known)
     _put_away(page)
 
 
-def _complain(parameter: str, name: str, allowed: tuple[str, ...]) -> None:
-    st.warning(plain(str(InvalidValue(parameter, name, f"one of {', '.join(allowed)}"))))
+def _complain(parameter: str, names: Sequence[str], allowed: tuple[str, ...]) -> None:
+    st.warning(plain(str(InvalidValue(parameter, links.few(names), f"one of {', '.join(allowed)}"))))
 
 
 def _put_away(page: links.PageName) -> None:
     """Take hidden controls out of sight; they are drawn all the same, so their values hold and stay in the link."""
-    names = [name for name in links.PAGES[page].settings if name in state.guided("hide")]
+    hidden = set(state.guided("hide"))
+    names = [name for name in links.PAGES[page].settings if name in hidden]
     if names:
         st.html(f"<style>{', '.join(f'.st-key-{name}' for name in names)} {{ display: none; }}</style>")
 

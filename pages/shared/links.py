@@ -8,6 +8,7 @@ here reads a link or a session: that is `pages.shared.state`.
 import dataclasses
 import functools
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -139,6 +140,19 @@ READABLE = ",:@"
 OPEN = "-"
 """Put before the name of a setting that `lock=all` leaves open."""
 
+LONGEST = 8_000
+"""Letters of a link: web servers before us take no more in one line of a request, and the longest of ours, with an
+instruction in another script and every setting, has some 7,500."""
+
+MOST_PARAMETERS = 100
+"""Parameters of a link; no page has more than 60."""
+
+MOST_VALUES, LONGEST_VALUE = 200, 2_000
+"""Values of one parameter, and letters of each; half of a sweep's points, and four times the longest instruction."""
+
+NAMED, NAMED_LETTERS = 3, 20
+"""Of many faults so many are named, each by so many letters."""
+
 PATTERNS: dict[Kind, re.Pattern[str]] = {
     "job": re.compile(r"\d{20}-[0-9a-f]{6}"),
     "run": re.compile(r"[0-9a-f]{12}"),
@@ -146,6 +160,20 @@ PATTERNS: dict[Kind, re.Pattern[str]] = {
     "sweep": re.compile(r"[0-9a-f]{16}"),
 }
 """What the name of each kind looks like."""
+
+
+def beyond(link: Mapping[str, Sequence[str]]) -> set[str]:
+    """Parameters that say more than a link of ours ever does; all of them where the link as a whole does."""
+    letters = sum(len(name) + len(value) for name, values in link.items() for value in values)
+    if len(link) > MOST_PARAMETERS or letters > LONGEST:
+        return set(link)
+    return {name for name, values in link.items() if len(values) > MOST_VALUES or max(map(len, values)) > LONGEST_VALUE}
+
+
+def few(names: Sequence[str]) -> str:
+    """The first of many names, with how many more there are."""
+    shown = [name if len(name) <= NAMED_LETTERS else f"{name[:NAMED_LETTERS]}…" for name in names[:NAMED]]
+    return ", ".join(shown) + (f" and {len(names) - NAMED:,} more" if len(names) > NAMED else "")
 
 
 def settings(experiment: Experiment) -> dict[str, str | list[str]]:

@@ -43,6 +43,7 @@ class _Page:
         before: … of the last one.
         seen: what the link said when the run began.
         hidden: what controls stood at that gave way to others.
+        cut: why a part of the link was not read, in one sentence; empty where all of it was.
     """
 
     name: links.PageName
@@ -55,11 +56,34 @@ class _Page:
     before: set[str] = field(default_factory=set)
     seen: Values = field(default_factory=dict)
     hidden: Values = field(default_factory=dict)
+    cut: str = ""
 
     @property
     def link(self) -> links.PageLink:
         """What the page puts into its link."""
         return links.PAGES[self.name]
+
+
+def shorten(page: links.PageName) -> None:
+    """Take out of a link what is beyond all that links of ours say, before anything reads it, and run the page anew.
+
+    Only when the page is looked at first: from then on its controls hold what the link says.
+    """
+    here = _known(page)
+    link = {name: st.query_params.get_all(name) for name in st.query_params} if here.arrived is None else {}
+    beyond = links.beyond(link)
+    if not beyond:
+        return
+    what = "" if len(beyond) == len(link) else f" about {links.few(sorted(beyond))}"
+    here.cut = f"This link says more{what} than a link of this app can, so the page opened as if it said nothing{what}."
+    st.query_params.from_dict({name: values for name, values in link.items() if name not in beyond})
+    st.rerun()
+
+
+def cut() -> str:
+    """Why a part of the link was not read, in one sentence; empty where all of it was, and once settings change."""
+    here = _here()
+    return "" if here.touched else here.cut
 
 
 def enter(page: links.PageName) -> None:
