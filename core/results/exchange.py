@@ -95,14 +95,20 @@ def import_file(source: Path | bytes, name: str, store: Store) -> ImportReport:
     return keep(check(source, name, store), store)
 
 
-def check(source: Path | bytes, name: str, store: Store) -> Proposal:
+def check(source: Path | bytes, name: str, store: Store, *, most_rows: int = quarantine.MAX_ROWS) -> Proposal:
     """What `import_file` would do, with nothing added; `keep` does it.
+
+    Args:
+        source: the file or its bytes.
+        name: of the file.
+        store: where the rows would go.
+        most_rows: rows beyond which the file is refused, before anything of it is unpacked.
 
     Raises:
         StoreError: the file cannot be opened or the store cannot be read.
     """
     try:
-        table = quarantine.read(source)
+        table = quarantine.read(source, most_rows=most_rows)
     except ForeignFile as error:
         return Proposal(refused=(Skipped(name=_origin(name), reason=str(error)),))
     index = table.schema.get_field_index("origin")

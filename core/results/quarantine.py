@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from core.errors import ForeignFile, StoreError
 from core.results.reading import MAX_FILE_BYTES, read_file
-from core.results.schema import SCHEMA, SCHEMA_VERSION
+from core.results.schema import BYTE_BYTES, SCHEMA, SCHEMA_VERSION, object_bytes
 
 MEMORY_BYTES = 640 * 2**20
 """What the child may allocate: three times the rows of the largest file, and 120 MiB that Python and pyarrow take."""
@@ -28,8 +28,14 @@ MEMORY_BYTES = 640 * 2**20
 SECONDS = 120
 """How long the child may take; the largest file takes 3 s on an idle core, and the child lets others go first."""
 
-MAX_UNPACKED_BYTES = 128 * 2**20
-"""Rows of one file, unpacked; some 20,000 ordinary ones. A larger store is brought in several files."""
+MAX_ROWS = 20_000
+"""Rows of one file, looked at before anything is unpacked. A larger store is brought in several files."""
+
+MAX_OBJECT_BYTES = 256 * 2**20
+"""What the rows of one file may take as objects: `MAX_ROWS` that were timed only, or some 10,000 ordinary ones."""
+
+MAX_UNPACKED_BYTES = MAX_OBJECT_BYTES // BYTE_BYTES
+"""What they may take as a table."""
 
 AT_ONCE = 2
 """Children at one time; whoever comes third waits, so that a class that uploads leaves the host some memory."""
@@ -49,11 +55,12 @@ _BROKE = f"reading it ends the process that checks it, or takes more than {MEMOR
 _places = threading.BoundedSemaphore(AT_ONCE)
 
 
-def read(source: Path | bytes) -> pa.Table:
+def read(source: Path | bytes, *, most_rows: int = MAX_ROWS) -> pa.Table:
     """The rows of a foreign file, checked and cleaned.
 
     Args:
         source: the file or its bytes.
+        most_rows: rows beyond which it is refused by what it says of itself, before anything is unpacked.
 
     Returns:
         Rows of `SCHEMA` with every value checked; characters of `UNSEEN` are replaced in text.
@@ -64,7 +71,7 @@ def read(source: Path | bytes) -> pa.Table:
     """
     try:
         with _opened(source) as content, tempfile.TemporaryFile() as reply, _places:
-            code = _run_child(content, reply)
+            code = _run_child(content, reply, most_rows)
             return _received(code, reply)
     except OSError as error:
         name = source if isinstance(source, Path) else "The file"
@@ -83,10 +90,10 @@ def _opened(source: Path | bytes) -> IO[bytes]:
     return content
 
 
-def _run_child(content: IO[bytes], reply: IO[bytes]) -> int:
+def _run_child(content: IO[bytes], reply: IO[bytes], most_rows: int) -> int:
     """Let a child read `content` and write `reply`; returns its exit status, negative if a signal ended it."""
     environment = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "core.results.quarantine"]
+    command = [sys.executable, "-m", "core.results.quarantine", str(most_rows)]
     try:
         return subprocess.run(
             command,
@@ -139,19 +146,23 @@ def _cpu_signal() -> int | None:
     return -int(signal.SIGXCPU)
 
 
-def checked(data: bytes) -> pa.Table:
+def checked(data: bytes, most_rows: int = MAX_ROWS) -> pa.Table:
     """The child's part: the rows of a file, or the reason why not. May take the process down, so never call it else.
+
+    Args:
+        data: the file.
+        most_rows: rows beyond which it is refused.
 
     Raises:
         ForeignFile: it is torn, not ours, too large, hostile, or of a newer version.
     """
     try:
-        version, table = read_file(pa.BufferReader(data))
+        version, table = read_file(pa.BufferReader(data), most_rows=most_rows)
         if version > SCHEMA_VERSION:  # its rows would lose columns that are not known here, and count as known later
             raise ForeignFile("it was written by a newer version of Crossover, which is needed to import it")
-        if table.nbytes > MAX_UNPACKED_BYTES:
-            most = MAX_UNPACKED_BYTES // 2**20
-            raise ForeignFile(f"it unpacks to more than the {most:,} MiB that are imported at once")
+        if object_bytes(table) > MAX_OBJECT_BYTES:
+            most = MAX_OBJECT_BYTES // 2**20
+            raise ForeignFile(f"its rows take more than the {most:,} MiB of memory that are imported at once")
         return _cleaned(table)
     except MemoryError as error:
         raise ForeignFile("it unpacks to more memory than there is") from error
@@ -186,10 +197,10 @@ def _limit() -> None:
         resource.setrlimit(name, (value if hard == resource.RLIM_INFINITY else min(value, hard),) * 2)
 
 
-def _main(source: BinaryIO, reply: BinaryIO) -> None:
+def _main(source: BinaryIO, reply: BinaryIO, most_rows: int) -> None:
     _limit()
     try:
-        table = checked(source.read(MAX_FILE_BYTES))
+        table = checked(source.read(MAX_FILE_BYTES), most_rows)
     except ForeignFile as error:
         reply.write(json.dumps({"refused": str(error)[:_REASON_LENGTH]}).encode() + b"\n")
         return
@@ -200,4 +211,4 @@ def _main(source: BinaryIO, reply: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
-    _main(sys.stdin.buffer, sys.stdout.buffer)
+    _main(sys.stdin.buffer, sys.stdout.buffer, int(sys.argv[1]))

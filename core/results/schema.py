@@ -241,6 +241,13 @@ SCHEMA = pa.schema(
 """What every file of the store is written with, and read against."""
 
 
+OBJECT_BYTES, BYTE_BYTES = 5_000, 4
+"""Bytes of a row as an object, without its values, and of each byte that its values take in a table."""
+
+AT_ONCE = 256
+"""Rows that become objects at a time: on the way they take twice as much."""
+
+
 def to_table(trials: list[Trial]) -> pa.Table:
     """Rows as an Arrow table of `SCHEMA`."""
     columns = {
@@ -251,8 +258,14 @@ def to_table(trials: list[Trial]) -> pa.Table:
 
 
 def from_table(table: pa.Table) -> list[Trial]:
-    """Rows of a table of `SCHEMA`; lists come back as tuples."""
-    return [Trial(**_with_tuples(row)) for row in table.to_pylist()]
+    """Rows of a table of `SCHEMA`; lists come back as tuples. They take `object_bytes`, and little more on the way."""
+    batches = table.to_batches(max_chunksize=AT_ONCE)
+    return [Trial(**_with_tuples(row)) for batch in batches for row in batch.to_pylist()]
+
+
+def object_bytes(table: pa.Table) -> int:
+    """Memory that rows take as objects of Python, about; several times what they take as a table."""
+    return int(OBJECT_BYTES * table.num_rows + BYTE_BYTES * table.nbytes)
 
 
 def _with_tuples(row: dict[str, Any]) -> dict[str, Any]:

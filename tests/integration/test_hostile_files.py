@@ -24,9 +24,9 @@ import pytest
 from core.errors import ForeignFile
 from core.results import allowed, exchange, quarantine
 from core.results.exchange import Proposal, export, import_file
-from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, to_table
+from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, to_table
 from core.results.store import Store
-from tests.rows import run, trial
+from tests.rows import RUN_ID, run, trial
 
 PROJECT = Path(__file__).parents[2]
 HERE, THERE = "aaaaaaaaaaaa", "0123456789ab"
@@ -86,6 +86,20 @@ def claiming(rows: int) -> bytes:
     return bytes(head + tail + len(tail).to_bytes(4, "little") + b"PAR1")
 
 
+def tiny(rows: int) -> bytes:
+    """Rows of which nothing was timed: a few hundred kilobytes, and gigabytes as objects."""
+    lists = {column.name: () for column in COLUMNS if pa.types.is_list(column.metadata["type"])}
+    table = to_table([trial(**lists, predictions=b"")])
+    return written(pa.concat_tables([table] * rows).combine_chunks(), compression="zstd")
+
+
+def of_one_run(rows: int) -> bytes:
+    """Rows that would all be paired with each other."""
+    table = pa.concat_tables([to_table([trial(pairs=2)])] * rows).combine_chunks()
+    names = pa.array([f"{RUN_ID}-{number}" for number in range(rows)])
+    return written(table.set_column(table.schema.get_field_index("trial_id"), SCHEMA.field("trial_id"), names))
+
+
 def twice() -> bytes:
     table = to_table(run())
     return written(table.append_column("message", table["message"]))
@@ -113,6 +127,8 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "a negative time": (one_bad_value(budget_s=-1.0), "budget_s has a negative value"),
     "a negative block": (one_bad_value(pairs=1, block_end_ns=(1,)), "does not end after it begins"),
     "a number beyond measure": (one_bad_value(steps=2**62), "steps has a value beyond all that is measured"),
+    "two hundred thousand rows": (lambda: tiny(200_000), "claims 200,000 rows, more than the 20,000"),
+    "more rows of a run than it has contenders": (lambda: of_one_run(1_000), "column trial_id says"),
     "a text without end": (one_bad_value(cpu_name="x" * 1_000_000), "cpu_name has a text of more than 500 bytes"),
     "an outcome by another hand": (one_bad_value(outcome=HTML), "outcome has a value that is none of"),
 }
@@ -137,6 +153,36 @@ def test_a_bomb_takes_no_memory_of_the_process_that_asks(store):
     assert len(bomb) < 100_000
     assert import_file(bomb, "bomb.parquet", store).refused
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 100 * 1024
+
+
+def test_a_file_of_many_rows_takes_no_memory_of_the_process_that_asks(store):
+    resource = pytest.importorskip("resource")
+    many = tiny(200_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert len(many) < 1_000_000
+    assert import_file(many, "many.parquet", store).refused
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 100 * 1024
+
+
+def test_rows_are_counted_before_anything_of_a_file_is_unpacked(monkeypatch):
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: pytest.fail("unpacked"))
+    with pytest.raises(ForeignFile, match="claims 3 rows, more than the 2 that are read"):
+        quarantine.checked(tiny(3), most_rows=2)
+
+
+def test_who_asks_says_how_many_rows_a_file_may_have(store):
+    data = export(to_table(run()), "parquet")
+    (refused,) = exchange.check(data, "lab.parquet", store, most_rows=1).refused
+    assert "claims 2 rows, more than the 1 that are read" in refused.reason
+    assert exchange.check(data, "lab.parquet", store, most_rows=2).new.num_rows == 2
+
+
+def test_what_rows_take_as_objects_is_bounded_too(monkeypatch):
+    data = export(to_table(run()), "parquet")
+    assert quarantine.checked(data).num_rows == 2
+    monkeypatch.setattr(quarantine, "MAX_OBJECT_BYTES", 20_000)
+    with pytest.raises(ForeignFile, match="of memory that are imported at once"):
+        quarantine.checked(data)
 
 
 def test_text_that_is_a_program_elsewhere_comes_in_as_text(store):
@@ -169,7 +215,7 @@ def test_a_row_cannot_choose_where_it_is_kept(store, name):
 
 
 def test_a_process_that_is_ended_by_a_file_is_a_refusal(monkeypatch):
-    monkeypatch.setattr(quarantine, "_run_child", lambda content, reply: -11)
+    monkeypatch.setattr(quarantine, "_run_child", lambda content, reply, most_rows: -11)
     with pytest.raises(ForeignFile, match="ends the process that checks it"):
         quarantine.read(b"x")
 
@@ -193,7 +239,7 @@ def test_a_process_that_takes_too_long_is_a_refusal(monkeypatch):
     ],
 )
 def test_what_comes_back_is_not_believed_either(monkeypatch, reply):
-    def forged(content: Any, place: Any) -> int:
+    def forged(content: Any, place: Any, most_rows: int) -> int:
         place.write(reply)
         return 0
 
@@ -203,7 +249,7 @@ def test_what_comes_back_is_not_believed_either(monkeypatch, reply):
 
 
 def test_rows_of_another_schema_that_come_back_are_not_taken(monkeypatch):
-    def forged(content: Any, place: Any) -> int:
+    def forged(content: Any, place: Any, most_rows: int) -> int:
         place.write(b'{"refused": ""}\n')
         with pa.ipc.new_stream(place, pa.schema({"a": pa.int64()})) as stream:
             stream.write_table(pa.table({"a": [1]}))

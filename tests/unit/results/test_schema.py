@@ -1,6 +1,7 @@
 """The one table of columns: what each must say of itself, and rows that survive becoming a table."""
 
 import dataclasses
+import tracemalloc
 from typing import get_args
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from core.results.schema import (
     Trial,
     dictionary,
     from_table,
+    object_bytes,
     to_table,
 )
 from tests.rows import trial
@@ -90,3 +92,17 @@ def test_the_time_of_a_block_is_the_difference_of_its_clock_readings_in_seconds(
     row = trial(pairs=0, block_begin_ns=(1_000, 10), block_end_ns=(1_500_001_000, 10), block_steps=(5, 2))
     assert row.block_s == (1.5, 0.0)
     assert row.step_s == (0.3, 0.0)
+
+
+@pytest.mark.parametrize("pairs", [0, 20, 2_000])
+def test_what_rows_take_as_objects_is_known_before_they_are_made(pairs):
+    rows = to_table([trial(pairs=pairs)] * 600)
+    tracemalloc.start()
+    try:
+        made = from_table(rows)
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(made) == 600
+    assert kept < 1.2 * object_bytes(rows)
+    assert most < 2 * object_bytes(rows)
