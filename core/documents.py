@@ -25,7 +25,7 @@ LARGEST = 2**53
 """No count and no size comes near it, and up to it a float holds every whole number."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
-Seconds = Annotated[float, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _REASON_LENGTH = 200

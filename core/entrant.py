@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core import batches, devices, host_memory, networks, phases, units
+from core import batches, devices, host_memory, networks, pace, phases, units
 from core.batches import Feed
 from core.datasets import Data, Split
 from core.errors import OutOfMemory
@@ -72,7 +72,6 @@ class Record:
     block_steal: list[float] = field(default_factory=list)
     block_switches: list[int] = field(default_factory=list)
     block_clock_mhz: list[float] = field(default_factory=list)
-    resumed_at_block: list[int] = field(default_factory=list)
     startup_device_s: float | None = None
     startup_build_s: float | None = None
     startup_transfer_s: float | None = None
@@ -126,7 +125,6 @@ class Entrant:
         self._training: Training | None = None
         self._final: list[Tensor] | None = None
         self._closed_at = 0
-        self._saved: dict[str, Any] | None = None
         self.compiling_s = 0.0
         self._block_steps = MIN_BLOCK_STEPS
 
@@ -172,6 +170,16 @@ class Entrant:
             have = f"{units.memory(free)} of {self.contender.device} are free"
             message = f"The training needs about {units.memory(needed)}, but {have}."
             raise OutOfMemory(message)
+
+    def require_pace(self, budget_s: float) -> None:
+        """Refuse a training of which not even a block can be timed within its budget.
+
+        Raises:
+            TooSlow: it is one.
+        """
+        flops = self._point.network.flops_per_step(self._point.batch_size)
+        self._use_settings()
+        pace.require(flops, budget_s, self._device, str(self.contender))
 
     def try_threads(self, candidates: tuple[int, ...], *, rounds: int, block_s: float) -> Iterator[None]:
         """Choose the thread count that trains fastest, on steps that are taken back afterwards.
@@ -331,24 +339,6 @@ class Entrant:
             loss_seconds=tuple(step * step_s for step in ends) if step_s else (),
         )
 
-    def state(self) -> dict[str, Any]:
-        """Everything that `resume` needs, as tensors on the host and primitives."""
-        return {
-            "contender": str(self.contender),
-            "record": dataclasses.asdict(self.record),
-            "curve": dataclasses.asdict(self.curve),
-            "steps": self.steps,
-            "weights": [weight.cpu() for weight in self.training.weights()],
-            "final": None if self._final is None else [weight.cpu() for weight in self._final],
-        }
-
-    def resume(self, state: dict[str, Any]) -> None:
-        """Go on from an earlier process's state at the next `start`."""
-        self._saved = state
-        self.record = Record(**state["record"])
-        self.record.resumed_at_block = [*self.record.resumed_at_block, len(self.record.block_pair)]
-        self.curve = LossCurve(**state["curve"])
-
     _resident: Split | None = None
     _prefetched = 0
 
@@ -356,17 +346,9 @@ class Entrant:
         self._resident = self._data.train.to(self._device.torch)
 
     def _build(self) -> None:
-        saved = self._saved
-        self._training = self._start(first_step=saved["steps"] if saved else 0)
-        if saved:
-            self._training.set_weights(saved["weights"])
-            self._final = saved["final"] and [weight.to(self._device.torch) for weight in saved["final"]]
-            self._saved = None
-
-    def _start(self, *, first_step: int) -> Training:
-        """A fresh network in training, with a feed that begins at `first_step`."""
+        """Put a fresh network in training, with a feed that begins with the first step."""
         rate, lane = self._point.learning_rate, self.contender.lane
-        return Training(self._network(), self._feed(first_step), learning_rate=rate, steps=first_step, lane=lane)
+        self._training = Training(self._network(), self._feed(0), learning_rate=rate, lane=lane)
 
     def _network(self) -> nn.Module:
         """A fresh network on the device."""

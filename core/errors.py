@@ -41,6 +41,18 @@ class OutOfMemory(CrossoverError):
     """A model and its batch do not fit into the memory of a device."""
 
 
+class TooSlow(CrossoverError):
+    """Not even the first blocks of a training could be timed within its budget; nothing was run.
+
+    Attributes:
+        reason: in words that go on after a colon.
+    """
+
+    def __init__(self, reason: str, advice: str) -> None:
+        self.reason = reason
+        super().__init__(f"Nothing was measured: {reason}. {advice}")
+
+
 class NotComparable(CrossoverError):
     """Two rows were measured or trained differently, so that one must not be set against the other."""
 

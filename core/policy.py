@@ -8,15 +8,16 @@ docs/class-mode.md. Nothing here knows a visitor; who asks is found out in `page
 
 import dataclasses
 import functools
+import math
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from core import units
+from core import catalog, models, units
 from core.demonstration import Demonstration
 from core.errors import CrossoverError, InvalidValue, NotAllowed
 from core.experiment import RANGES, Experiment, Point
@@ -53,6 +54,7 @@ _HASH = re.compile(r"scrypt\$[0-9a-f]{32}\$[0-9a-f]{64}")
 _DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 BANNER_LENGTH = 500
 LARGEST = 10**12
+"""Highest number that a key may have, unless its default is higher."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +64,8 @@ class RunBudget:
     Attributes:
         seconds: of measuring, as the run's own budget has it; of a sweep with one point on top.
         parameters: of the largest network.
+        operations: of one step of the slowest training, in FLOP: parameters times batch, as it were.
+        memory_bytes: of the largest training: network, what a step keeps of its batch, and the samples.
         epochs: of the longest training.
         points: of a sweep.
         compiled: whether lanes that compile first may run; compiling takes minutes, which no budget counts.
@@ -69,6 +73,8 @@ class RunBudget:
 
     seconds: float = 2 * RANGES["budget_s"][1]
     parameters: int = LARGEST
+    operations: int = 10**18
+    memory_bytes: int = 10**15
     epochs: int = int(RANGES["epochs"][1])
     points: int = MAX_POINTS
     compiled: bool = True
@@ -185,16 +191,18 @@ class Policy:
         """
         self.check_open()
         points = points_of(asked)
+        parameters, operations, memory_bytes = (max(costs) for costs in zip(*map(_costs, points), strict=True))
         epochs = max(point.epochs for point in points)
-        parameters = max(_parameters(point) for point in points)
-        for what, value, limit in (
-            ("time", seconds(asked), self.run.seconds),
-            ("parameters", parameters, self.run.parameters),
-            ("epochs", epochs, self.run.epochs),
-            ("points", len(points), self.run.points),
+        for does, may, value, limit, shown in (
+            ("may take", "take", seconds(asked), self.run.seconds, units.duration),
+            ("has", "have", parameters, self.run.parameters, _counted("parameters")),
+            ("needs", "need", operations, self.run.operations, _operations_a_step),
+            ("needs", "need", memory_bytes, self.run.memory_bytes, _memory),
+            ("has", "have", epochs, self.run.epochs, _counted("epochs")),
+            ("has", "have", len(points), self.run.points, _counted("points")),
         ):
             if value > limit:
-                raise NotAllowed(_too_much(what, value, limit))
+                raise NotAllowed(f"This run {does} {shown(value)}, and a run may {may} {shown(limit)} on this host.")
         if not self.run.compiled and any(contender.lane.execution == "compiled" for contender in asked.contenders):
             raise NotAllowed("Compiled lanes cannot be run on this host; the others can.")
 
@@ -242,15 +250,24 @@ def _loaded(path: Path, _changed_ns: int) -> Policy:
 
 
 @functools.lru_cache(maxsize=4096)
-def _parameters(point: Point) -> int:
-    return point.network.parameters
+def _costs(point: Point) -> tuple[int, int, int]:
+    """Parameters, operations of a step, and bytes of memory of a training."""
+    network, facts = point.network, catalog.dataset(point.dataset)
+    samples = models.FLOAT_BYTES * math.prod(facts.shape) * point.samples
+    memory_bytes = network.memory_bytes(point.batch_size) + samples
+    return network.parameters, network.flops_per_step(point.batch_size), memory_bytes
 
 
-def _too_much(what: str, value: float, limit: float) -> str:
-    if what == "time":
-        asked, most = units.duration(value), units.duration(limit)
-        return f"This run may take {asked}, and a run may take {most} on this host; a smaller time budget is needed."
-    return f"This run has {units.count(int(value))} {what}, and a run may have {units.count(int(limit))} on this host."
+def _counted(noun: str) -> Callable[[float], str]:
+    return lambda value: f"{units.count(int(value))} {noun}"
+
+
+def _operations_a_step(value: float) -> str:
+    return f"{units.operations(value)} a step"
+
+
+def _memory(value: float) -> str:
+    return f"{units.memory(value)} of memory"
 
 
 def _table(name: str, part: Any, value: object) -> dict[str, Any]:
@@ -293,8 +310,9 @@ def _typed(key: str, value: object, kind: type, allowed: str) -> object:
 def _number(key: str, value: object, default: float) -> float:
     whole = not isinstance(default, float)
     number = isinstance(value, int) or (isinstance(value, float) and not whole)
-    if isinstance(value, bool) or not number or not 0 <= value <= LARGEST:  # type: ignore[operator]  # nan is refused
-        raise InvalidValue(key, value, f"a {'whole ' if whole else ''}number from 0 to {LARGEST:,}")
+    most = max(LARGEST, default)
+    if isinstance(value, bool) or not number or not 0 <= value <= most:  # type: ignore[operator]  # nan is refused
+        raise InvalidValue(key, value, f"a {'whole ' if whole else ''}number from 0 to {most:,}")
     return value  # type: ignore[return-value]
 
 

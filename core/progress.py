@@ -3,8 +3,10 @@
 Written between timed blocks, never inside one. Not a result: results are rows in the store.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+
+from core.documents import Count, Seconds
+from core.errors import InvalidValue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,13 +25,17 @@ class ContenderProgress:
     """
 
     contender: str
-    steps: int = 0
-    total_steps: int = 0
-    step_s: float | None = None
-    threads: int | None = None
-    loss_steps: tuple[int, ...] = ()
+    steps: Count = 0
+    total_steps: Count = 0
+    step_s: Seconds | None = None
+    threads: Count | None = None
+    loss_steps: tuple[Count, ...] = ()
     losses: tuple[float, ...] = ()
-    loss_seconds: tuple[float, ...] = ()
+    loss_seconds: tuple[Seconds, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len({len(self.loss_steps), len(self.losses), len(self.loss_seconds) or len(self.losses)}) > 1:
+            raise InvalidValue("losses", len(self.losses), "as many as steps and seconds at which they were read")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +50,10 @@ class SweepProgress:
         notes: a sentence for each point that has no times, and why the sweep ended early.
     """
 
-    done: int
-    total: int
+    done: Count
+    total: Count
     size_label: str = ""
-    remaining_s: float | None = None
+    remaining_s: Seconds | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -70,9 +76,9 @@ class Progress:
     """
 
     phase: str
-    elapsed_s: float = 0.0
-    budget_s: float = 0.0
-    pairs: int = 0
+    elapsed_s: Seconds = 0.0
+    budget_s: Seconds = 0.0
+    pairs: Count = 0
     contenders: tuple[ContenderProgress, ...] = ()
     sweep: SweepProgress | None = None
 
@@ -83,19 +89,3 @@ class Progress:
             return self.sweep.share
         shares = [entry.steps / entry.total_steps for entry in self.contenders if entry.total_steps]
         return min(1.0, sum(shares) / len(shares)) if shares else 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for a status file."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        """Read `to_json`'s data back."""
-        contenders = tuple(ContenderProgress(**_with_tuples(entry)) for entry in data.get("contenders", ()))
-        told = data.get("sweep")
-        sweep = SweepProgress(**_with_tuples(told)) if told else None
-        return cls(**{**data, "contenders": contenders, "sweep": sweep})
-
-
-def _with_tuples(entry: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}

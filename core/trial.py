@@ -9,7 +9,7 @@ import dataclasses
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -36,22 +36,8 @@ THREAD_BLOCK_S = 0.03
 WARM_UP_SHARE = 0.25
 """Share of the budget after which slow contenders count as warm, all together."""
 
-SAVE_EVERY_S = 5.0
-SAVE_SHARE = 0.05
-"""A checkpoint is due after so long, and when saving takes no more than that share of the time."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Checkpoint:
-    """What is needed to go on after the measuring process was killed.
-
-    Attributes:
-        state: tensors on the host and primitives, for `torch.save`.
-        trials: the rows as they would be if it ended now, with the outcome `interrupted`.
-    """
-
-    state: dict[str, Any]
-    trials: tuple[Trial, ...] = ()
+KEEP_EVERY_S = 5.0
+"""How often the rows so far are given away, in case the measuring process is killed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,14 +47,12 @@ class Hooks:
     Attributes:
         progress: told how far it is.
         should_stop: asked whether someone wants it stopped.
-        save: given a checkpoint every few seconds.
-        saved: an earlier checkpoint of the same experiment to go on from.
+        keep: given the rows every few seconds as they would be if it ended now, with the outcome `interrupted`.
     """
 
     progress: Callable[[Progress], None] = lambda _: None
     should_stop: Callable[[], bool] = lambda: False
-    save: Callable[[Checkpoint], None] = lambda _: None
-    saved: Checkpoint | None = None
+    keep: Callable[[Sequence[Trial]], None] = lambda _: None
 
 
 class _Stopped(Exception):
@@ -79,12 +63,13 @@ class _BudgetSpent(Exception):
     """The budget was over before the first pair could be timed."""
 
 
-def measure(experiment: Experiment, *, hooks: Hooks) -> list[Trial]:
+def measure(experiment: Experiment, *, hooks: Hooks, run_id: str = "") -> list[Trial]:
     """Measure one experiment on this machine.
 
     Args:
         experiment: the training, its contenders and the budget.
-        hooks: how to tell of progress, ask for a stop, and save.
+        hooks: how to tell of progress, ask for a stop, and keep what is measured.
+        run_id: name of the run, 12 hexadecimal digits; a new one unless given.
 
     Returns:
         A row for each contender of which something was measured, in the experiment's order.
@@ -94,28 +79,27 @@ def measure(experiment: Experiment, *, hooks: Hooks) -> list[Trial]:
         LaneUnavailable: its device does not have the lane that was asked for; nothing was run.
         DatasetUnavailable: the files of the data set are missing.
         InvalidValue: more threads or samples were asked for than there are.
+        TooSlow: not even the first blocks could be timed within the budget; nothing was run.
     """
-    return _Measurement(experiment, hooks).run()
+    return _Measurement(experiment, hooks, run_id or uuid.uuid4().hex[:12]).run()
 
 
 @dataclass
 class _Measurement:
     experiment: Experiment
     hooks: Hooks
-    run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    run_id: str
     started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
     pairs: int = 0
     entrants: list[Entrant] = field(default_factory=list)
     _began: float = 0.0
-    _saved_at: float = 0.0
-    _save_took: float = 0.0
+    _kept_at: float = 0.0
 
     def run(self) -> list[Trial]:
         self._require_contenders()
         devices.use_strict_fp32()
         try:
             self._load()
-            self._resume()
             self._prepare()
             self._train()
             self._conclude()
@@ -146,22 +130,13 @@ class _Measurement:
         contenders = self.experiment.contenders
         self.entrants = [Entrant(contender, point, self._data) for contender in contenders]
 
-    def _resume(self) -> None:
-        """Go on from a checkpoint of the same run."""
-        if self.hooks.saved is None:
-            return
-        state = self.hooks.saved.state
-        self.run_id, self.started_at, self.pairs = state["run_id"], state["started_at"], state["pairs"]
-        for entrant, saved in zip(self.entrants, state["entrants"], strict=True):
-            if saved is not None:
-                entrant.resume(saved)
-
     def _prepare(self) -> None:
-        self._began = self._saved_at = time.perf_counter()
+        self._began = self._kept_at = time.perf_counter()
         for entrant in self.entrants:
             self._tell(f"starting up {entrant.contender}")
             with self._surviving(entrant):
                 entrant.require_memory()
+                entrant.require_pace(self.experiment.budget_s)
                 entrant.start()
                 self._require_time()
                 self._choose_threads(entrant)
@@ -193,7 +168,7 @@ class _Measurement:
                     entrant.block(self.pairs)
                 self._tell("training")
             self.pairs += 1
-            self._save_if_due()
+            self._keep_if_due()
 
     def _due(self) -> list[Entrant]:
         """Who has another block to come: until enough pairs are timed, and all epochs trained unless times suffice."""
@@ -263,8 +238,8 @@ class _Measurement:
             self._require_time()
 
     def _require_time(self) -> None:
-        """End a preparation after which no pair could be timed; one that goes on from earlier pairs has its rows."""
-        if self.pairs == 0 and self._elapsed() >= self.experiment.budget_s:
+        """End a preparation after which no pair could be timed."""
+        if self._elapsed() >= self.experiment.budget_s:
             raise _BudgetSpent
 
     def _heed(self) -> None:
@@ -289,19 +264,10 @@ class _Measurement:
             return 0.0
         return time.perf_counter() - self._began - sum(entrant.compiling_s for entrant in self.entrants)
 
-    def _save_if_due(self) -> None:
-        now = time.perf_counter()
-        if now - self._saved_at < max(SAVE_EVERY_S, self._save_took / SAVE_SHARE):
-            return
-        state = {
-            "run_id": self.run_id,
-            "started_at": self.started_at,
-            "pairs": self.pairs,
-            "entrants": [entrant.state() if entrant.outcome is None else None for entrant in self.entrants],
-        }
-        self.hooks.save(Checkpoint(state=state, trials=tuple(self._rows(unfinished="interrupted"))))
-        self._saved_at = time.perf_counter()
-        self._save_took = self._saved_at - now
+    def _keep_if_due(self) -> None:
+        if time.perf_counter() - self._kept_at >= KEEP_EVERY_S:
+            self.hooks.keep(self._rows(unfinished="interrupted"))
+            self._kept_at = time.perf_counter()
 
     def _rows(self, *, unfinished: Outcome = "stopped") -> list[Trial]:
         """A row for each contender that has something to tell."""

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 from core.errors import StoreError
 from core.exhibits import Exhibit
-from core.jobs.job import Job, JobFolder, State
+from core.jobs.job import Job, State
+from core.jobs.job_folder import JobFolder
 from core.results import exhibits
+from core.results.answers import CUT_OFF
 from core.results.schema import Outcome, Trial
 from core.results.store import Store
 
@@ -80,22 +82,44 @@ def rescue(folder: JobFolder, job: Job, *, state: State, event: str) -> Job:
             else dataclasses.replace(job, state=state, message=f"{event} before it was done.")
         )
     outcome: Outcome = "stopped" if state == "stopped" else "interrupted"
-    whole, partial = folder.unsaved(), folder.partial()
-    cut_off = [_cut_off(trial, outcome, event) for trial in partial]
+    stored = [trial for trial in own_rows(job) if trial.outcome not in CUT_OFF]
+    cut_off = [_cut_off(trial, outcome, event) for trial in folder.partial()]
+    whole = folder.unsaved()
     if job.sweep:
-        return _rescue_sweep(folder, job, whole, cut_off, state=state, event=event)
-    if whole:
+        return _rescue_sweep(folder, job, [*whole, *stored], cut_off, state=state, event=event)
+    if not whole and len(stored) == len(job.asked.contenders):
+        whole = stored
+    if whole and all(trial.outcome not in CUT_OFF for trial in whole):
         return complete(folder, job, whole, again=True)
-    blocks = max((len(trial.block_pair) for trial in cut_off), default=0)
-    if not blocks:
-        return dataclasses.replace(job, state=state, message=f"{event} before anything was measured.")
-    unit = "pair" if len(cut_off) > 1 else "block"
-    measured = f"{event} after {blocks} {unit}{'s' if blocks > 1 else ''}"
-    delivered, refusal = deliver(folder, job, cut_off, again=True)
-    message = (
-        f"{measured}. {refusal}" if refusal else f"{measured}; what was measured is saved, run it again to continue."
-    )
-    return dataclasses.replace(delivered, state=state, message=message)
+    return _rescue_part(folder, job, [*whole, *stored, *cut_off], state=state, event=event)
+
+
+def own_rows(job: Job) -> list[Trial]:
+    """What the store has of a job's own runs, whether the job knows of it or not; none where it cannot be read."""
+    experiments = [job.experiment] if job.experiment else []
+    if job.sweep:
+        experiments = [job.sweep.experiment(point) for point in job.sweep.points]
+    with contextlib.suppress(StoreError):
+        return Store(job.store).trials(run_id=[job.run_of(experiment) for experiment in experiments])
+    return []
+
+
+def try_again(folder: JobFolder, job: Job) -> Job:
+    """Bring what the store refused of an ended job to it once more; the job as it is then, the same if it refuses.
+
+    Raises:
+        OSError: what lies in memory cannot be brought to the disk yet.
+    """
+    if job.unsaved:
+        shown = folder.exhibit() if job.demonstration else None
+        kept = folder.unsaved()
+        if shown:
+            job = complete_exhibit(folder, job, shown)
+        elif kept:
+            tried, refusal = deliver(folder, job, kept, again=True)
+            job = job if refusal else dataclasses.replace(tried, message="")
+    folder.move_to_disk()
+    return job
 
 
 def saved(job: Job) -> str:
@@ -112,10 +136,23 @@ def with_rows(job: Job, trials: Sequence[Trial]) -> Job:
     return dataclasses.replace(job, run_ids=tuple(run_ids), trial_ids=tuple(trial_ids))
 
 
+def _rescue_part(folder: JobFolder, job: Job, rows: Sequence[Trial], *, state: State, event: str) -> Job:
+    """The same for an experiment of which only a part was measured."""
+    rows = list({trial.trial_id: trial for trial in reversed(rows)}.values())[::-1]
+    blocks = max((len(trial.block_pair) for trial in rows), default=0)
+    if not blocks:
+        return dataclasses.replace(job, state=state, message=f"{event} before anything was measured.")
+    unit = "pair" if len(rows) > 1 else "block"
+    measured = f"{event} after {blocks} {unit}{'s' if blocks > 1 else ''}"
+    delivered, refusal = deliver(folder, job, rows, again=True)
+    message = f"{measured}. {refusal}" if refusal else f"{measured}; what was measured by then is saved."
+    return dataclasses.replace(delivered, state=state, message=message)
+
+
 def _rescue_sweep(
     folder: JobFolder, job: Job, whole: Sequence[Trial], cut_off: Sequence[Trial], *, state: State, event: str
 ) -> Job:
-    """The same for a sweep: the rows of its last whole point, if they were on their way, and of the one cut off."""
+    """The same for a sweep: rows of whole points that it does not know of yet, and of the point that was cut off."""
     settled = with_rows(job, whole)
     message = f"{event}: {saved(settled)}; run it again to continue."
     rest = [trial for trial in cut_off if trial.block_pair and trial.trial_id not in settled.trial_ids]

@@ -1,6 +1,7 @@
 """Small files that several processes read while one writes: JSON and rows, replaced whole or not at all.
 
-A reader sees the old content or the new one, never a part. Nothing here knows what a job is.
+A reader sees the old content or the new one, never a part. JSON is read by `core.documents`. Nothing here knows what a
+job is.
 """
 
 import contextlib
@@ -10,14 +11,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.errors import ForeignFile
 from core.results import whole
-from core.results.schema import SCHEMA, Trial, from_table, to_table
+from core.results.reading import read_file
+from core.results.schema import Trial, from_table, to_table
 
 replace = functools.partial(whole.write, lasting=False)
 """Put a file in the place of another; after a loss of power, nobody goes on where they were."""
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Replace `path` by `data`.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    replace(path, lambda file: file.write(data))
 
 
 def write_json(path: Path, data: object) -> None:
@@ -26,7 +37,7 @@ def write_json(path: Path, data: object) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    replace(path, lambda file: file.write(json.dumps(data).encode()))
+    write_bytes(path, json.dumps(data).encode())
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
@@ -43,11 +54,11 @@ def write_rows(path: Path, trials: Sequence[Trial]) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    replace(path, lambda file: pq.write_table(to_table(list(trials)), file))
+    replace(path, lambda file: pq.write_table(to_table(list(trials)), file, write_page_checksum=True))
 
 
 def read_rows(path: Path) -> list[Trial]:
-    """The rows in `path`; none where it is missing or torn."""
-    with contextlib.suppress(OSError, pa.ArrowException):
-        return from_table(pq.read_table(path, schema=SCHEMA, partitioning=None))
+    """The rows in `path`; none where it is missing, or holds something else than rows."""
+    with contextlib.suppress(OSError, ForeignFile):
+        return from_table(read_file(path)[1])
     return []

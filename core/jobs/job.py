@@ -1,28 +1,20 @@
-"""One job: what was asked for, what became of it, and the files in which that is written down.
+"""One job: what was asked for, and what became of it.
 
-A job is a folder, so that it outlives the browser, the page's server, the command line and the worker:
-`request.json` (written once), `status.json` (replaced whole), `cancel` (a mark that it shall stop),
-`partial.parquet` (rows as they would be if it ended now), `unsaved.parquet` (rows on their way into the store, or
-refused by it) and `exhibit.json` (what a lesson showed). Which job is next, and who may change what, is decided in
-`core.jobs.queue`.
+Plain data. The files in which it is written down are those of `core.jobs.job_folder`; which job is next, and who may
+change what, is decided in `core.jobs.queue`.
 """
 
-import functools
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import hashlib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal
 
 from core.demonstration import Demonstration
-from core.errors import InvalidValue
-from core.exhibits import Exhibit
 from core.experiment import Experiment
-from core.jobs import files
 from core.jobs.process import Process
+from core.jobs.uptime import Moment
 from core.policy import Asked
 from core.progress import Progress
-from core.results.schema import Trial
 from core.sweep import Sweep
 
 State = Literal["queued", "running", "finished", "failed", "stopped", "crashed"]
@@ -61,7 +53,10 @@ class Job:
         unsaved: whether the store refused rows or the exhibit of it, so that only the job has them.
         worker: the process that measures or measured it.
         asked_by: who asked, a name that says nothing about the person; empty for who did on the command line.
-        began_at: when its turn came, ISO 8601, UTC; empty before.
+        asked_from: where from, a name that says nothing either and that many may share; empty as above.
+        began: when its turn came; None before.
+        reported: when the process that measures it last said so.
+        damage: why its state cannot be read, in one sentence; it then counts as running until it is settled.
     """
 
     id: str
@@ -79,7 +74,10 @@ class Job:
     unsaved: bool = False
     worker: Process | None = None
     asked_by: str = ""
-    began_at: str = ""
+    asked_from: str = ""
+    began: Moment | None = None
+    reported: Moment | None = None
+    damage: str = ""
 
     @property
     def experiment(self) -> Experiment | None:
@@ -107,185 +105,13 @@ class Job:
         return self.state in ACTIVE
 
     @property
-    def worker_pid(self) -> int | None:
-        """Number of the process that measures or measured it."""
-        return self.worker.pid if self.worker else None
-
-    @property
     def lost(self) -> bool:
         """Whether it is said to run in a process that does not live any more."""
         return self.state == "running" and not (self.worker and self.worker.alive)
 
+    def run_of(self, experiment: Experiment) -> str:
+        """Name of the run in which this job measures an experiment, 12 hexadecimal digits; the same at every call.
 
-@dataclass(frozen=True)
-class JobFolder:
-    """The files of one job.
-
-    Attributes:
-        path: the folder; its name is the job's id.
-    """
-
-    path: Path
-
-    @classmethod
-    def create(cls, path: Path, job: Job) -> Self:
-        """Write down a new job; others see it complete or not at all.
-
-        Raises:
-            OSError: the folder cannot be written.
+        So whoever finds the job dead knows which rows of the store are its own.
         """
-        draft = cls(path.with_name(f".{path.name}.tmp"))
-        draft.path.mkdir(parents=True)
-        request = {
-            _kind(job.asked): job.asked.to_json(),
-            "store": str(job.store),
-            "fresh": job.fresh,
-            "created_at": job.created_at,
-            "asked_by": job.asked_by,
-        }
-        files.write_json(draft._request, request)
-        draft.write(job)
-        draft.path.rename(path)
-        return cls(path)
-
-    def read(self) -> Job | None:
-        """The job as it is written down; None where that cannot be read."""
-        request, status = files.read_json(self._request), files.read_json(self._status)
-        if request is None:
-            return None
-        try:
-            return _job(self.path.name, request, status or {"state": "failed", "message": "Its status file is torn."})
-        except (InvalidValue, KeyError, TypeError, ValueError):  # of another version, or by another hand
-            return None
-
-    def write(self, job: Job) -> None:
-        """Replace what is written down of the job's state.
-
-        Raises:
-            OSError: the folder cannot be written.
-        """
-        status = {
-            "state": job.state,
-            "progress": job.progress.to_json() if job.progress else None,
-            "message": job.message,
-            "run_ids": list(job.run_ids),
-            "trial_ids": list(job.trial_ids),
-            "exhibit_id": job.exhibit_id,
-            "unsaved": job.unsaved,
-            "worker": asdict(job.worker) if job.worker else None,
-            "began_at": job.began_at,
-        }
-        files.write_json(self._status, status)
-
-    def ask_to_stop(self) -> None:
-        """Leave the mark that the job shall stop."""
-        self._cancel.touch()
-
-    @property
-    def asked_to_stop(self) -> bool:
-        return self._cancel.exists()
-
-    def keep_partial(self, trials: Sequence[Trial]) -> None:
-        """Keep rows as they would be if the measurement ended now."""
-        files.write_rows(self._partial, trials)
-
-    def partial(self) -> list[Trial]:
-        """Rows by the last `keep_partial`; none before."""
-        return files.read_rows(self._partial)
-
-    def keep_unsaved(self, trials: Sequence[Trial]) -> None:
-        """Keep rows on their way into the store until the job's end is written down."""
-        files.write_rows(self._unsaved, trials)
-
-    def unsaved(self) -> list[Trial]:
-        """Rows by the last `keep_unsaved`; none once the store has them for certain."""
-        return files.read_rows(self._unsaved)
-
-    def keep_exhibit(self, exhibit: Exhibit) -> None:
-        """Keep what a lesson showed; it stays for as long as the job."""
-        files.write_json(self._exhibit, exhibit.to_json())
-
-    def exhibit(self) -> Exhibit | None:
-        """What a lesson showed; None before its end."""
-        data = files.read_json(self._exhibit)
-        try:
-            return Exhibit.from_json(data) if data is not None else None
-        except InvalidValue:  # of another version, or by another hand
-            return None
-
-    def drop_rows(self) -> None:
-        """Drop what was kept of rows that the store has."""
-        self._partial.unlink(missing_ok=True)
-        self._unsaved.unlink(missing_ok=True)
-
-    @property
-    def _request(self) -> Path:
-        return self.path / "request.json"
-
-    @property
-    def _status(self) -> Path:
-        return self.path / "status.json"
-
-    @property
-    def _cancel(self) -> Path:
-        return self.path / "cancel"
-
-    @property
-    def _partial(self) -> Path:
-        return self.path / "partial.parquet"
-
-    @property
-    def _unsaved(self) -> Path:
-        return self.path / "unsaved.parquet"
-
-    @property
-    def _exhibit(self) -> Path:
-        return self.path / "exhibit.json"
-
-
-def _job(job_id: str, request: Mapping[str, Any], status: Mapping[str, Any]) -> Job:
-    if status["state"] not in STATES:
-        raise InvalidValue("state", status["state"], f"one of {', '.join(STATES)}")
-    progress, worker = status.get("progress"), status.get("worker")
-    run_id = status.get("run_id")  # as earlier versions wrote it
-    return Job(
-        id=job_id,
-        asked=_asked(request),
-        store=Path(request["store"]),
-        fresh=bool(request["fresh"]),
-        created_at=str(request["created_at"]),
-        state=status["state"],
-        progress=Progress.from_json(progress) if progress else None,
-        message=str(status.get("message", "")),
-        run_ids=tuple(status.get("run_ids", (run_id,) if run_id else ())),
-        trial_ids=tuple(status.get("trial_ids", ())),
-        exhibit_id=str(status.get("exhibit_id", "")),
-        unsaved=bool(status.get("unsaved", False)),
-        worker=Process(**worker) if worker else None,
-        asked_by=str(request.get("asked_by", "")),
-        began_at=str(status.get("began_at", "")),
-    )
-
-
-def _kind(asked: Asked) -> str:
-    """The word under which a request is written down."""
-    match asked:
-        case Sweep():
-            return "sweep"
-        case Demonstration():
-            return "demonstration"
-    return "experiment"
-
-
-def _asked(request: Mapping[str, Any]) -> Asked:
-    if "sweep" in request:
-        return _sweep(json.dumps(request["sweep"]))
-    if "demonstration" in request:
-        return Demonstration.from_json(request["demonstration"])
-    return Experiment.from_json(request["experiment"])
-
-
-@functools.lru_cache(maxsize=64)
-def _sweep(text: str) -> Sweep:
-    """A sweep from its JSON; checking hundreds of points takes too long for who looks every tenth of a second."""
-    return Sweep.from_json(json.loads(text))
+        return hashlib.sha256(f"{self.id} {experiment.id}".encode()).hexdigest()[:12]

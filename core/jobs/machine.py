@@ -9,10 +9,12 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any
 
 from filelock import BaseFileLock, FileLock
+from msgspec import Meta
 
+from core.documents import Seconds
 from core.results.answers import Here
 from core.results.environment import DeviceInfo, Environment
 
@@ -33,8 +35,8 @@ class Machine:
     """
 
     environment: Environment
-    devices: tuple[DeviceInfo, ...]
-    startup_s: Mapping[str, float] = field(default_factory=dict)
+    devices: Annotated[tuple[DeviceInfo, ...], Meta(min_length=1)]
+    startup_s: Mapping[str, Seconds] = field(default_factory=dict)
     hint: str = ""
     live: bool = True
 
@@ -50,26 +52,10 @@ class Machine:
         return Here(machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=self.device_names)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a file; whether it is live is for the reader to find out."""
+        """Plain data; whether it is live is for the reader to find out."""
         data = asdict(self)
         del data["live"]
         return data
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], *, live: bool) -> Self:
-        """Read `to_json`'s data back.
-
-        Raises:
-            KeyError: a part is missing.
-            TypeError: a part is not of this version.
-        """
-        return cls(
-            environment=Environment(**data["environment"]),
-            devices=tuple(DeviceInfo(**entry) for entry in data["devices"]),
-            startup_s=dict(data["startup_s"]),
-            hint=str(data["hint"]),
-            live=live,
-        )
 
 
 def measurement_lock() -> BaseFileLock:

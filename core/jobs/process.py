@@ -1,24 +1,34 @@
-"""A process by its number and time of birth: whether it still lives, and how it is ended with its children.
+"""A process by its number and its birth: whether it still lives, and how it is ended with its children.
 
-The number alone is not enough, systems give it to another process later. Nothing here starts a process.
+The number alone is not enough, systems give it to another process later, and a file may say any number. So a process
+is known by what the kernel counts and no clock can change: the boot it belongs to and the ticks at which it began. And
+none is signalled unless its command line is one of ours. Nothing here starts a process.
 """
 
 import contextlib
+import functools
 import os
-import signal
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import psutil
-
-BIRTH_TOLERANCE_S = 2.0
-"""Times of birth may differ by this much: Linux derives them from a wall clock that is adjusted now and then."""
+from msgspec import Meta
 
 DEATH_S = 1.0
 """How long a killed process is waited for; the kernel needs milliseconds unless the process is deep in a driver."""
 
+Ours = Callable[[Sequence[str]], bool]
+"""Whether a command line is one of ours; no other process is ever signalled."""
+
 _POLL_S = 0.005
+_START_TICKS = 19
+"""Place of a process' start among the fields behind its name in /proc/N/stat."""
+
+_ENDED = ("Z", "X", "x")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,49 +36,57 @@ class Process:
     """One process of this machine.
 
     Attributes:
-        pid: its number.
-        created: when it began, seconds since 1970.
+        pid: its number; never 0 or 1, which stand for whole groups of processes or for the system's first one.
+        born: by `_birth`, when it began; empty where that was not written down, and then it counts as dead.
     """
 
-    pid: int
-    created: float
+    pid: Annotated[int, Meta(gt=1, lt=2**31)]
+    born: str = ""
 
     @property
     def alive(self) -> bool:
         """Whether it still runs; one that ended and was not yet buried by its parent does not."""
-        try:
-            seen = psutil.Process(self.pid)
-            same = abs(seen.create_time() - self.created) <= BIRTH_TOLERANCE_S
-            return same and seen.status() != psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
+        if not self.born:
             return False
-        except psutil.AccessDenied:  # a process that we may not look at is one that is there
+        try:
+            return _birth(self.pid) == self.born
+        except PermissionError:  # a process that we may not look at is one that is there
             return True
 
-    def kill(self) -> None:
+    def kill(self, ours: Ours) -> None:
         """End it and all its children at once, and wait until it is gone.
 
-        Raises:
-            PermissionError: it belongs to somebody else.
-        """
-        if not self.alive:
-            self.kill_orphans()
-            return
-        with contextlib.suppress(psutil.NoSuchProcess):
-            seen = psutil.Process(self.pid)
-            for member in (*seen.children(recursive=True), seen):
-                _kill(member)
-        deadline = time.monotonic() + DEATH_S
-        while self.alive and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
-        self.kill_orphans()
+        Args:
+            ours: says which command line it must have.
 
-    def kill_orphans(self) -> None:
-        """End what a dead leader of a process group has left behind, such as the workers of a DataLoader."""
-        if sys.platform == "win32" or self.alive or _taken(self.pid):
+        Raises:
+            PermissionError: it belongs to somebody else, or is none of ours: then nothing was signalled.
+        """
+        if self.alive:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                seen = psutil.Process(self.pid)
+                _require_ours(seen, ours)
+                for member in (*seen.children(recursive=True), seen):
+                    _kill(member)
+            deadline = time.monotonic() + DEATH_S
+            while self.alive and time.monotonic() < deadline:
+                time.sleep(_POLL_S)
+        self.kill_orphans(ours)
+
+    def kill_orphans(self, ours: Ours) -> None:
+        """End what this process left behind in its group when it died, such as the workers of a DataLoader.
+
+        Only forks of it are ended, which have its command line. What runs another program (the compilers that torch
+        starts) looks after its parent by itself.
+        """
+        if sys.platform == "win32" or not self.born or _taken(self.pid):
             return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        if not self.born.startswith(f"{boot()}:"):  # its group ended with the boot that it belonged to
+            return
+        for member in _group(self.pid):
+            with contextlib.suppress(psutil.Error, PermissionError):
+                _require_ours(member, ours)
+                _kill(member)
 
 
 def this() -> Process:
@@ -80,9 +98,86 @@ def of(pid: int) -> Process:
     """The process that has this number now.
 
     Raises:
-        psutil.NoSuchProcess: there is none.
+        psutil.NoSuchProcess: there is none, or it has ended.
+        PermissionError: it may not be looked at.
     """
-    return Process(pid=pid, created=psutil.Process(pid).create_time())
+    born = _birth(pid)
+    if born is None:
+        raise psutil.NoSuchProcess(pid)
+    return Process(pid=pid, born=born)
+
+
+def _birth(pid: int) -> str | None:
+    """The boot and the moment in which the process with a number began; None if none has it, or it has ended.
+
+    Raises:
+        PermissionError: it may not be looked at.
+    """
+    if sys.platform != "linux":
+        return _birth_elsewhere(pid)
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        _require_absent(pid)
+        return None
+    return None if fields[0] in _ENDED else f"{boot()}:{fields[_START_TICKS]}"
+
+
+def _birth_elsewhere(pid: int) -> str | None:
+    """The same where the system keeps the moment itself, which no later change of its clock moves."""
+    try:
+        seen = psutil.Process(pid)
+        return None if seen.status() == psutil.STATUS_ZOMBIE else f"{boot()}:{seen.create_time():.6f}"
+    except psutil.NoSuchProcess:
+        return None
+    except psutil.AccessDenied as error:
+        raise PermissionError(str(error)) from None
+
+
+def _taken(pid: int) -> bool:
+    """Whether the number now belongs to a living process, whose group must not be touched."""
+    try:
+        return _birth(pid) is not None
+    except PermissionError:
+        return True
+
+
+def _require_absent(pid: int) -> None:
+    """Find out whether a process is only hidden, as some systems hide those of other users.
+
+    Raises:
+        PermissionError: it is.
+    """
+    with contextlib.suppress(ProcessLookupError, OverflowError):
+        os.kill(pid, 0)  # signals nothing
+
+
+@functools.cache
+def boot() -> str:
+    """A name of the time since the system was started; empty where it gives none."""
+    with contextlib.suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return ""
+
+
+def _group(number: int) -> Iterator[psutil.Process]:
+    """The processes of a group."""
+    for member in psutil.process_iter():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getpgid(member.pid) == number:
+                yield member
+
+
+def _require_ours(member: psutil.Process, ours: Ours) -> None:
+    try:
+        command = member.cmdline()
+    except psutil.AccessDenied as error:
+        raise PermissionError(str(error)) from None
+    if not command:  # it has just ended
+        raise psutil.NoSuchProcess(member.pid)
+    if not ours(command):
+        message = f"process {member.pid} is none of ours"
+        raise PermissionError(message)
 
 
 def _kill(member: psutil.Process) -> None:
@@ -92,10 +187,3 @@ def _kill(member: psutil.Process) -> None:
         return
     except psutil.AccessDenied as error:
         raise PermissionError(str(error)) from None
-
-
-def _taken(pid: int) -> bool:
-    """Whether the number now belongs to a living process, whose group must not be touched."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    return False

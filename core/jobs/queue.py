@@ -6,11 +6,10 @@ once. What a person may ask for is told by `Terms`; who a person is, is the busi
 starts a process or measures.
 """
 
-import collections
 import contextlib
 import dataclasses
 import datetime
-import hashlib
+import logging
 import os
 import re
 import secrets
@@ -22,13 +21,14 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from core import policy, units
-from core.errors import JobError, NotAllowed
-from core.experiment import EVERY_EPOCH, Experiment
-from core.jobs import delivery
-from core.jobs.job import Job, JobFolder
+from core.errors import DamagedFile, JobError, NotAllowed
+from core.jobs import delivery, silence, spare, turns
+from core.jobs.job import Job
+from core.jobs.job_folder import JobFolder
 from core.jobs.ledger import Ledger, Terms
 from core.jobs.process import Process
 from core.jobs.seat import Seat
+from core.jobs.uptime import Moment
 from core.policy import Asked
 from core.results.store import Store
 
@@ -50,6 +50,8 @@ GUARD_S = 10.0
 _GUARD_POLL_S = 0.01
 _JOB_ID = re.compile(r"\d{20}-[0-9a-f]{6}")
 
+_log = logging.getLogger(__name__)
+
 
 class Queue:
     """The jobs of one folder.
@@ -65,9 +67,17 @@ class Queue:
         self.seat = Seat(self.folder)
         self.ledger = Ledger(self.folder / "people.json")
         self._ended: dict[str, Job] = {}
+        self._named: set[str] = set()
 
     def submit(
-        self, asked: Asked, store: Store, *, fresh: bool = False, asked_by: str = "", terms: Terms | None = None
+        self,
+        asked: Asked,
+        store: Store,
+        *,
+        fresh: bool = False,
+        asked_by: str = "",
+        asked_from: str = "",
+        terms: Terms | None = None,
     ) -> Job:
         """Queue a measurement, or join an active one of the same question, budget and store, which costs nothing.
 
@@ -77,8 +87,9 @@ class Queue:
         Args:
             asked: what to measure or to show.
             store: where its rows go, or its exhibit.
-            fresh: do not continue what an earlier, killed measurement left behind.
+            fresh: of a sweep, measure points that the store has as well.
             asked_by: who asks, as in `Job`.
+            asked_from: where from, as in `Job`.
             terms: what who asks is held to; by default only to the length of the queue.
 
         Raises:
@@ -101,7 +112,15 @@ class Queue:
                 raise NotAllowed(reason)
             self._prune()
             new, now = self._new_id(), _now()
-            job = Job(id=new, asked=asked, store=same[1], fresh=fresh, created_at=now, asked_by=asked_by)
+            job = Job(
+                id=new,
+                asked=asked,
+                store=same[1],
+                fresh=fresh,
+                created_at=now,
+                asked_by=asked_by,
+                asked_from=asked_from,
+            )
             try:
                 JobFolder.create(self.folder / job.id, job)
             except OSError as error:
@@ -116,31 +135,20 @@ class Queue:
         """
         if not terms.waiting and not terms.seconds_per_day:
             return ""
-        mine = [job for job in self._active() if job.asked_by == asked_by]
-        if terms.waiting and len(mine) + len(wanted) > terms.waiting:
-            have = f"You have {len(mine)} measurements waiting or running"
-            more = f", this would be {len(wanted)} more," if len(wanted) > 1 else ""
-            return f"{have}{more} and {terms.waiting} are allowed at once."
-        if not terms.seconds_per_day:
-            return ""
+        mine = [policy.seconds(job.asked) for job in self._active() if job.asked_by == asked_by]
         used_s = self.ledger.spent_s(asked_by, _today())
-        used_s += sum(policy.seconds(job.asked) for job in mine)
-        wanted_s, left_s = sum(map(policy.seconds, wanted)), max(0.0, terms.seconds_per_day - used_s)
-        if wanted_s <= left_s:
-            return ""
-        return (
-            f"This run may take {units.duration(wanted_s)}, and of your {units.duration(terms.seconds_per_day)} for "
-            f"today (UTC) {units.duration(left_s)} are left."
-        )
+        return terms.refusal([policy.seconds(asked) for asked in wanted], mine, used_s=used_s)
 
     def job(self, job_id: str) -> Job:
         """One job as it is now; one whose process died is marked as crashed, with what it had saved.
 
         Raises:
-            JobError: there is no such job, or no longer.
+            JobError: there is no such job, or no longer, or it cannot be read.
         """
         job = self._look(job_id) if _JOB_ID.fullmatch(job_id) else None
         if job is None:
+            if job_id in self._named:
+                raise JobError(f"The files of the job {job_id} are damaged; they are left as they are.")
             raise JobError(f"There is no job {job_id[:40]!r}; the {KEPT_JOBS} jobs that ended last can be looked up.")
         return self._placed(job)
 
@@ -180,10 +188,10 @@ class Queue:
             if job and job.state == "running" and job.worker:
                 self.files(job_id).ask_to_stop()
                 try:
-                    job.worker.kill()
+                    job.worker.kill(self.seat.serves)
                 except PermissionError:
                     raise JobError(
-                        f"Job {job_id} is measured by a process of another user, who alone can end it."
+                        f"Job {job_id} is measured by a process of somebody else, who alone can end it."
                     ) from None
                 return self._bury(job)
         return self.job(job_id)
@@ -199,22 +207,52 @@ class Queue:
             for job in active:
                 if places.get(job.id) == 1:
                     with contextlib.suppress(OSError):  # a full disk costs fairness, not the measurement
-                        self.ledger.take_turn(job.asked_by)
-                    return self._write(dataclasses.replace(job, state="running", worker=worker, began_at=_now()))
+                        self.ledger.take_turn(job.asked_by, job.asked_from)
+                    now = Moment.now()
+                    running = dataclasses.replace(job, state="running", worker=worker, began=now, reported=now)
+                    return self._write(running)
         return None
 
-    def report(self, job: Job) -> None:
+    def report(self, job: Job) -> bool:
         """Write down how far a running job is; for its worker alone.
 
+        Returns:
+            Whether it still is to be measured; not if somebody has settled it meanwhile.
+
         Raises:
-            OSError: the folder cannot be written.
+            OSError: neither the folder nor memory can be written.
         """
-        self.files(job.id).write(job)
+        files = self.files(job.id)
+        if files.settled:
+            return False
+        files.write(dataclasses.replace(job, reported=Moment.now()))
+        return True
 
     def end(self, job: Job) -> None:
-        """Write down what became of a job; for its worker alone."""
+        """Write down what became of a job; for its worker alone. What somebody else has settled stays as it is.
+
+        Raises:
+            OSError: neither the folder nor memory can be written.
+            JobError: the queue is locked for too long.
+        """
         with self.guard():
-            self._write(job)
+            if not self.files(job.id).settled:
+                self._write(job)
+
+    def settle(self) -> None:
+        """Bring what a full disk or store refused to where it belongs, and settle what nobody measures any more.
+
+        For the worker, while it has nothing to measure.
+        """
+        with self.guard():
+            self._bury_lost(idle=True)
+            in_memory = set(spare.names(self.folder))
+            for job in map(self._read, self._ids()):
+                if job and not job.active and (job.unsaved or job.id in in_memory):
+                    with contextlib.suppress(OSError):  # it is tried again later
+                        tried = delivery.try_again(self.files(job.id), job)
+                        if tried != job:
+                            self._write(tried)
 
     def fail_waiting(self, message: str) -> None:
         """Mark every waiting job as failed, because no worker can serve it."""
@@ -226,19 +264,6 @@ class Queue:
     def files(self, job_id: str) -> JobFolder:
         """The files of a job."""
         return JobFolder(self.folder / job_id)
-
-    def checkpoint(self, job: Job, experiment: Experiment | None = None) -> Path:
-        """File from which a measurement of an experiment into the job's store is continued.
-
-        Args:
-            job: whose measurement it is.
-            experiment: a point of its sweep; what was asked for otherwise.
-        """
-        asked = experiment or job.asked
-        store = hashlib.sha256(str(job.store).encode()).hexdigest()[:8]
-        pairs = getattr(asked, "pairs", EVERY_EPOCH)  # a demonstration has none, and nothing to go on from
-        kind = "-timed" if pairs else ""  # who wants the times alone must not use up a training
-        return self.folder / "checkpoints" / f"{asked.id}-{store}{kind}.pt"
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
@@ -267,13 +292,23 @@ class Queue:
             return []
 
     def _read(self, job_id: str) -> Job | None:
-        """A job as it is written down; those that ended are remembered, they never change again."""
+        """A job as it is written down; None if it cannot be read. Those that ended well never change again."""
         if job_id in self._ended:
             return self._ended[job_id]
-        job = self.files(job_id).read()
-        if job and not job.active:
+        try:
+            job = self.files(job_id).read()
+        except DamagedFile as error:
+            self._name(job_id, str(error))
+            return None
+        if not job.active and not job.unsaved:
             self._ended[job_id] = job
         return job
+
+    def _name(self, job_id: str, damage: str) -> None:
+        """Say once that a job cannot be read."""
+        if job_id not in self._named and (self.folder / job_id).exists():
+            self._named.add(job_id)
+            _log.warning("The job %s is passed over: %s", job_id, damage)
 
     def _active(self) -> list[Job]:
         jobs = (self._read(job_id) for job_id in self._ids())
@@ -281,35 +316,64 @@ class Queue:
 
     def _look(self, job_id: str) -> Job | None:
         job = self._read(job_id)
-        if job is None or not job.lost:
+        if job is None or not self._is_over(job):
             return job
         with self.guard():  # somebody else may have been quicker
             job = self._read(job_id)
-            return self._bury(job) if job and job.lost else job
+            if job and self._is_over(job):
+                return (
+                    self._end_silent(job) if silence.too_long(job) else self._bury(job, event=silence.cut_off_by(job))
+                )
+            return job
 
-    def _bury_lost(self) -> None:
-        """Settle every job whose process is dead; under the guard."""
+    def _is_over(self, job: Job) -> bool:
+        """Whether a job is said to run that nobody measures any more, as far as anybody but the worker can tell."""
+        if not job.lost:
+            return silence.too_long(job)
+        known = job.worker is not None and job.worker.born
+        return bool(known) or not (self.seat.taken or self.seat.locked)
+
+    def _bury_lost(self, *, idle: bool = False) -> None:
+        """Settle every job whose process is dead; under the guard.
+
+        Args:
+            idle: whether the one who asks is the worker and measures nothing: then what runs nowhere is lost as well.
+        """
         for job in self._active():
-            if job.lost:
+            if self._is_over(job) or (idle and job.lost):
                 self._bury(job)
 
-    def _bury(self, job: Job) -> Job:
-        """Settle a job whose process is dead; under the guard."""
+    def _end_silent(self, job: Job) -> Job:
+        """End a worker that has lost its way, if it is one of ours, and settle its job; under the guard."""
+        event = f"The measuring process said nothing for {units.duration(silence.lasted_s(job))} and was ended"
+        with contextlib.suppress(PermissionError):
+            if job.worker:
+                job.worker.kill(self.seat.serves)
+        return self._bury(job, event=event)
+
+    def _bury(self, job: Job, *, event: str = "") -> Job:
+        """Settle a job whose process is dead; under the guard.
+
+        Args:
+            job: as it is written down.
+            event: what cut it off, if that is known better than by its files.
+        """
         if job.worker:
-            job.worker.kill_orphans()
+            job.worker.kill_orphans(self.seat.serves)
         files = self.files(job.id)
         if files.asked_to_stop:
             settled = delivery.rescue(files, job, state="stopped", event="Stopped")
         else:
-            settled = delivery.rescue(files, job, state="crashed", event="The measuring process was killed")
+            settled = delivery.rescue(files, job, state="crashed", event=event or silence.cut_off_by(job))
+        settled = dataclasses.replace(settled, damage="")
         with contextlib.suppress(OSError):  # a full disk must not hide from the looker what became of the job
             self._write(settled)
         return settled
 
     def _write(self, job: Job) -> Job:
         files = self.files(job.id)
-        if not job.active and job.began_at and (before := self._read(job.id)) and before.active:
-            self._charge(job)
+        if not job.active and job.began and (before := self._read(job.id)) and before.active:
+            self._charge(job, job.began)
         files.write(job)
         if not job.active and not job.unsaved:
             files.drop_rows()
@@ -322,23 +386,12 @@ class Queue:
         return dataclasses.replace(job, place=self._places(self._active()).get(job.id, 0))
 
     def _places(self, jobs: Iterable[Job]) -> dict[str, int]:
-        """Place of each job that waits: everybody's first before anybody's second, who had a turn last comes last."""
-        waiting = [job for job in jobs if job.state == "queued"]
-        if not waiting:
-            return {}
-        turns = self.ledger.turns({job.asked_by for job in waiting})
-        asked: collections.Counter[str] = collections.Counter()
-        order = []
-        for job in waiting:  # in the order of submission
-            order.append((asked[job.asked_by], turns[job.asked_by], job.id))
-            asked[job.asked_by] += 1
-        return {job_id: place for place, (_, _, job_id) in enumerate(sorted(order), start=1)}
+        return turns.places([job for job in jobs if job.state == "queued"], self.ledger)
 
-    def _charge(self, job: Job) -> None:
+    def _charge(self, job: Job, began: Moment) -> None:
         """Write down what a job cost who asked for it, at most what it had asked for; under the guard."""
-        began = datetime.datetime.fromisoformat(job.began_at)
-        lasted_s = (datetime.datetime.now(datetime.UTC) - began).total_seconds()
-        seconds = min(max(0.0, lasted_s), policy.seconds(job.asked))  # start-up and waiting are the host's
+        lasted_s = began.ago_s or 0.0  # before the machine was started anew, nobody knows how long
+        seconds = min(lasted_s, policy.seconds(job.asked))  # start-up and waiting are the host's
         with contextlib.suppress(OSError):  # a full disk must not hide what became of the job
             self.ledger.charge(job.asked_by, seconds, _today())
 
@@ -348,14 +401,12 @@ class Queue:
         return f"{max(time.time_ns(), newest + 1):020d}-{secrets.token_hex(3)}"
 
     def _prune(self) -> None:
-        """Drop the oldest ended jobs, unless rows depend on them."""
-        jobs = {job_id: self._read(job_id) for job_id in self._ids()}
-        ended = [job_id for job_id, job in jobs.items() if job is None or not job.active]
-        for job_id in ended[:-KEPT_JOBS]:
-            job = jobs[job_id]
-            if job is None or not job.unsaved:
-                shutil.rmtree(self.folder / job_id, ignore_errors=True)
-                self._ended.pop(job_id, None)
+        """Drop the oldest ended jobs, unless rows depend on them; those that cannot be read stay."""
+        jobs = [job for job_id in self._ids() if (job := self._read(job_id)) and not job.active]
+        for job in jobs[:-KEPT_JOBS]:
+            if not job.unsaved:
+                shutil.rmtree(self.folder / job.id, ignore_errors=True)
+                self._ended.pop(job.id, None)
 
 
 def _today() -> str:

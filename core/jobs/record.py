@@ -7,11 +7,9 @@ it runs. How rows reach the store is the business of `core.jobs.delivery`.
 import contextlib
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
-from core.experiment import Experiment
 from core.jobs import delivery
 from core.jobs.job import Job
 from core.jobs.queue import Queue
@@ -35,7 +33,7 @@ class Record:
         self.job = job
         self._queue = queue
         self._files = queue.files(job.id)
-        self._checkpoint = queue.checkpoint(job)
+        self._settled = False
         self._sweep: SweepProgress | None = None
         self._reported_at = -REPORT_S
 
@@ -52,54 +50,32 @@ class Record:
         self.job = replace(self.job, progress=replace(self.job.progress or Progress(phase="starting"), sweep=progress))
         self._report()
 
-    def begin(self, experiment: Experiment) -> None:
-        """Turn to a point of a sweep: what is saved from now on, or was earlier, is saved under its name."""
-        self._checkpoint = self._queue.checkpoint(self.job, experiment)
-        if self.job.fresh:
-            self.forget()
-
-    def found(self, experiment: Experiment, trials: Sequence[Trial]) -> None:
-        """Count rows that the store has already among the job's; nothing is to be continued there."""
+    def found(self, trials: Sequence[Trial]) -> None:
+        """Count rows that the store has already among the job's."""
         self.job = delivery.with_rows(self.job, trials)
-        self._queue.checkpoint(self.job, experiment).unlink(missing_ok=True)
 
     def deliver(self, trials: Sequence[Trial]) -> str:
         """Bring the rows of a point of a sweep to the store; why it refused them, empty if it did not."""
         self.job, refusal = delivery.deliver(self._files, self.job, trials)
         if not refusal and self._report():
             self._files.drop_rows()
-        if not refusal:
-            self.forget()
         return refusal
 
     def should_stop(self) -> bool:
-        """Whether the measurement shall end at the next opportunity."""
-        return self._files.asked_to_stop
+        """Whether the measurement shall end at the next opportunity; also if somebody has settled its job."""
+        return self._settled or self._files.asked_to_stop
 
-    def save(self, state: Mapping[str, Any], trials: Sequence[Trial]) -> None:
-        """Keep what is needed to continue after a kill, and the rows as they would be if it ended now."""
-        from core.jobs import checkpoint  # imports torch, which a worker does only once it has the seat
-
-        with _forgiven("The checkpoint"):
-            checkpoint.write(self._checkpoint, state)
+    def keep(self, trials: Sequence[Trial]) -> None:
+        """Keep the rows as they would be if the measurement ended now."""
+        with _forgiven("What was measured so far"):
             self._files.keep_partial(trials)
-
-    def saved(self) -> dict[str, Any] | None:
-        """State that an earlier, killed measurement of the same experiment saved; None if there is none."""
-        from core.jobs import checkpoint
-
-        return None if self.job.fresh else checkpoint.read(self._checkpoint)
-
-    def forget(self) -> None:
-        """Drop what was saved to continue from."""
-        self._checkpoint.unlink(missing_ok=True)
 
     def _report(self) -> bool:
         """Write the job down; whether that worked."""
         self._reported_at = time.monotonic()
         with _forgiven("The progress"):
-            self._queue.report(self.job)
-            return True
+            self._settled = not self._queue.report(self.job)
+            return not self._settled
         return False
 
 

@@ -4,11 +4,17 @@ The lock decides who serves; the entry lets others see it without touching the l
 under the queue's guard. Nothing here starts or ends a process.
 """
 
+import contextlib
+import itertools
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
+from core import documents
+from core.documents import Count
+from core.errors import DamagedFile
 from core.jobs import files
 from core.jobs.machine import Machine
 from core.jobs.process import Process
@@ -26,7 +32,14 @@ class Occupant:
 
     process: Process
     ready: bool = False
-    starts: int = 1
+    starts: Count = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Report(Machine):
+    """What a worker found, with who it was."""
+
+    process: Process
 
 
 @dataclass(frozen=True)
@@ -50,12 +63,10 @@ class Seat:
 
     @property
     def occupant(self) -> Occupant | None:
-        """Who sat down last, alive or not; None before the first and after one that left in order."""
-        data = files.read_json(self._entry) or {}
-        try:
-            return Occupant(process=Process(**data["process"]), ready=data["ready"], starts=data["starts"])
-        except (KeyError, TypeError):
-            return None
+        """Who sat down last, alive or not; None before the first, after one that left in order, or if it is damaged."""
+        with contextlib.suppress(DamagedFile):  # then the lock tells whether somebody serves
+            return documents.read_json(self._entry, Occupant)
+        return None
 
     @property
     def taken(self) -> bool:
@@ -89,11 +100,25 @@ class Seat:
     @property
     def machine(self) -> Machine | None:
         """What a worker reported last; None before the first report, or where another version wrote it."""
-        data = files.read_json(self._machine) or {}
-        try:
-            return Machine.from_json(data, live=Process(**data["process"]).alive)
-        except (KeyError, TypeError):
-            return None
+        with contextlib.suppress(DamagedFile):
+            if found := documents.read_json(self._machine, _Report):
+                facts = {name: getattr(found, name) for name in Machine.__dataclass_fields__}
+                return Machine(**{**facts, "live": found.process.alive})
+        return None
+
+    def dismiss(self) -> None:
+        """End who serves, if anybody does.
+
+        Raises:
+            PermissionError: it is a process of somebody else.
+        """
+        if occupant := self.occupant:
+            occupant.process.kill(self.serves)
+
+    def serves(self, command: Sequence[str]) -> bool:
+        """Whether a command line is that of a worker of this queue."""
+        wanted = str(self.folder)
+        return any((option, folder) == ("--jobs", wanted) for option, folder in itertools.pairwise(command))
 
     @property
     def _entry(self) -> Path:

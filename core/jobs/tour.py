@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from core import units
 from core.answer import search, study
 from core.answer.outcome import Evidence
+from core.errors import TooSlow
 from core.experiment import Experiment, Point
 from core.jobs import forecast, visit
 from core.jobs.machine import Machine
@@ -86,7 +87,7 @@ class Tour:
         answers = Store(job.store).answers(asked.values(), self._machine.here, since=since)
         for point, experiment in asked.items():
             if rows := answers.get(experiment.id):
-                self.record.found(experiment, rows)
+                self.record.found(rows)
                 self.visits[point] = visit.seen(self.sweep, point, rows)
 
     def _next(self) -> Point | None:
@@ -109,8 +110,11 @@ class Tour:
     def _visit(self, point: Point) -> Arrival | None:
         """Measure a point and bring its rows to the store; how the sweep ended if it did."""
         experiment, began = self.sweep.experiment(point), time.monotonic()
-        self.record.begin(experiment)
-        rows = self._measure(experiment, self.record)
+        try:
+            rows = self._measure(experiment, self.record)
+        except TooSlow as error:
+            self.visits[point] = visit.skipped(self.sweep, point, error.reason, time.monotonic() - began)
+            return None
         if any(row.outcome == "stopped" for row in rows) or (not rows and self.record.should_stop()):
             return Arrival(stopped=True, rows=tuple(rows))
         if rows and (refusal := self.record.deliver(rows)):

@@ -46,6 +46,9 @@ UNWANTED = frozenset({"pandas", "sklearn", "altair", "streamlit"})
 WAITING = "waiting for another measurement on this machine"
 """Phase of a job whose turn has come while somebody else measures."""
 
+SETTLE_EVERY_S, SETTLE_S = 5.0, 120.0
+"""How often, and while a job ends for how long, what could not be written is tried again."""
+
 _POLL_S = 0.1
 
 _log = logging.getLogger(__name__)
@@ -118,8 +121,12 @@ class Worker:
     def run(self) -> Ending:
         """Take jobs until there is a reason to stop."""
         self._warm_up_if_free()
-        idle_since = time.monotonic()
+        idle_since = settled_at = time.monotonic()
         while True:
+            if time.monotonic() - settled_at >= SETTLE_EVERY_S:
+                with contextlib.suppress(JobError):
+                    self.queue.settle()
+                settled_at = time.monotonic()
             if self.queue.waiting():
                 if self.code.changed:
                     return "renew"
@@ -135,8 +142,6 @@ class Worker:
     def _work(self, job: Job) -> bool:
         """Measure one job. False if this process cannot be trusted with another."""
         record = Record(self.queue, job)
-        if job.fresh:
-            record.forget()
         try:
             with self._alone(record):
                 measured = self._measure(record)
@@ -165,43 +170,53 @@ class Worker:
             case Arrival():
                 self._finish_sweep(record, measured)
             case Exhibit():
-                self.queue.end(delivery.complete_exhibit(files, job, measured))
+                self._settle(delivery.complete_exhibit(files, job, measured))
             case None:
-                self.queue.end(delivery.rescue(files, job, state="stopped", event="Stopped"))
+                self._settle(delivery.rescue(files, job, state="stopped", event="Stopped"))
             case _:
                 self._finish(record, measured)
 
+    def _settle(self, job: Job) -> None:
+        """Write down what became of a job, and try again for a while where nothing can be written."""
+        deadline = time.monotonic() + SETTLE_S
+        while True:
+            try:
+                return self.queue.end(job)
+            except (OSError, JobError):
+                _log.exception("The end of job %s could not be written.", job.id)
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(SETTLE_EVERY_S)
+
     def _finish(self, record: Record, trials: Sequence[Trial]) -> None:
-        """End a job that returned; one that was stopped can be continued later."""
+        """End a job that returned."""
         files, job = self.queue.files(record.job.id), record.job
         if not trials and not record.should_stop():
             return self._fail(record, "Nothing was measured within the time budget; a longer one may help.")
         if trials and all(trial.outcome != "stopped" for trial in trials):
-            self.queue.end(delivery.complete(files, job, trials))
-            return record.forget()
+            return self._settle(delivery.complete(files, job, trials))
         if trials:
-            files.keep_partial(trials)
-        return self.queue.end(delivery.rescue(files, job, state="stopped", event="Stopped"))
+            record.keep(trials)
+        return self._settle(delivery.rescue(files, job, state="stopped", event="Stopped"))
 
     def _finish_sweep(self, record: Record, arrival: Arrival) -> None:
         """End a sweep; every point but one that was cut off has brought its rows already."""
         files, job = self.queue.files(record.job.id), record.job
         if arrival.refusal:
-            return self.queue.end(replace(job, state="failed", message=arrival.refusal))
+            return self._settle(replace(job, state="failed", message=arrival.refusal))
         if not arrival.stopped:
             if not job.trial_ids:
                 return self._fail(record, arrival.summary or "Nothing was measured.")
-            return self.queue.end(replace(job, state="finished", message=arrival.summary))
+            return self._settle(replace(job, state="finished", message=arrival.summary))
         if arrival.rows:
-            files.keep_partial(arrival.rows)
-        return self.queue.end(delivery.rescue(files, job, state="stopped", event="Stopped"))
+            record.keep(arrival.rows)
+        return self._settle(delivery.rescue(files, job, state="stopped", event="Stopped"))
 
     def _fail(self, record: Record, reason: str) -> None:
-        """End a job that raised. What was measured before is saved, but nothing is continued from there."""
+        """End a job that raised. What was measured before is saved."""
         rescued = delivery.rescue(self.queue.files(record.job.id), record.job, state="failed", event="It failed")
         saved = " What was measured before is saved." if rescued.trial_ids else ""
-        self.queue.end(replace(rescued, message=reason + saved))
-        record.forget()
+        self._settle(replace(rescued, message=reason + saved))
 
     @contextlib.contextmanager
     def _alone(self, record: Record) -> Iterator[None]:
@@ -283,7 +298,7 @@ def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, co
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve the queue named on the command line with real measurements."""
     parser = argparse.ArgumentParser(prog="core.jobs.worker", description="Measure the jobs of one queue.")
-    parser.add_argument("--jobs", type=Path, help="folder of jobs")
+    parser.add_argument("--jobs", type=Path, required=True, help="folder of jobs; it tells the worker from others")
     parser.add_argument("--idle", type=float, default=IDLE_S, help="seconds without work after which to leave")
     asked = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(levelname)s %(message)s")
@@ -299,14 +314,8 @@ def load() -> Bench:
     from core.results import environment
 
     def measure(experiment: Experiment, record: Record) -> list[Trial]:
-        state = record.saved()
-        hooks = trial.Hooks(
-            progress=record.progress,
-            should_stop=record.should_stop,
-            save=lambda checkpoint: record.save(checkpoint.state, checkpoint.trials),
-            saved=trial.Checkpoint(state=state) if state else None,
-        )
-        return trial.measure(experiment, hooks=hooks)
+        hooks = trial.Hooks(progress=record.progress, should_stop=record.should_stop, keep=record.keep)
+        return trial.measure(experiment, hooks=hooks, run_id=record.job.run_of(experiment))
 
     def demonstrate(demonstration: Demonstration, record: Record) -> Exhibit | None:
         hooks = trial.Hooks(progress=record.progress, should_stop=record.should_stop)

@@ -15,10 +15,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Annotated
 
 import psutil
+from msgspec import Meta
 
 from core import __version__
+from core.documents import Count
+from core.results.schema import DEVICE_KINDS
 
 if sys.platform != "win32":
     import resource
@@ -30,6 +34,9 @@ CGROUPS = ("sys/fs/cgroup", "sys/fs/cgroup/cpu")
 
 GIT_TIMEOUT_S = 5
 
+MOST_CORES = 2**16
+"""Processor threads beyond which a file that tells of a machine is not believed."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
@@ -37,9 +44,9 @@ class Environment:
 
     machine_id: str
     cpu_name: str
-    cores: int
-    cores_usable: int
-    memory_bytes: int
+    cores: Annotated[int, Meta(ge=1, le=MOST_CORES)]
+    cores_usable: Annotated[int, Meta(ge=1, le=MOST_CORES)]
+    memory_bytes: Count
     system: str
     python_version: str
     torch_version: str
@@ -63,9 +70,9 @@ class DeviceInfo:
     """
 
     device: str
-    kind: str
+    kind: Annotated[str, Meta(pattern=f"^({'|'.join(DEVICE_KINDS)})$")]
     name: str
-    memory_bytes: int
+    memory_bytes: Count
     driver: str = ""
     refusals: Mapping[str, str] = field(default_factory=dict, hash=False)
 

@@ -41,7 +41,7 @@ def draw_end(job: Job, again: Callable[[], None]) -> None:
         return
     box = st.error if job.state in ("failed", "crashed") else st.warning
     box(plain(job.message or f"This measurement has {job.state}."))
-    continues = bool(job.trial_ids) if job.sweep else loaders.queue().checkpoint(job).exists()
+    continues = bool(job.sweep and job.trial_ids)
     if job.state == "finished":
         return
     reason = permits.refusal(job.asked)

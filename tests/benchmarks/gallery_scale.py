@@ -101,8 +101,7 @@ def main() -> None:
         with server(CROSSOVER_JOBS=f"{name}/jobs", CROSSOVER_RESULTS=str(store.folder)) as port:
             found = asyncio.run(measure(port, store, options.rounds))
             memory = memory_bytes()
-        if occupant := Queue(Path(name) / "jobs").seat.occupant:
-            occupant.process.kill()
+        Queue(Path(name) / "jobs").seat.dismiss()
     print(f"{rows:,} trials from {options.machines} machines\n")
     print("| what | median | lowest | highest | times |\n|---|---|---|---|---|")
     for what, times in found.items():

@@ -96,9 +96,7 @@ class Server:
             self._process.wait()
 
     def kill_worker(self) -> None:
-        occupant = self.queue.seat.occupant
-        if occupant:
-            occupant.process.kill()
+        self.queue.seat.dismiss()
 
     def _answers(self) -> bool:
         try:

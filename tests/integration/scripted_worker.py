@@ -9,7 +9,6 @@ import logging
 import os
 import sys
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -95,18 +94,16 @@ def _measure(experiment: Experiment, record: Record, release: Path) -> list[Tria
         return []
     if script == CURVE:
         return _curve(experiment, record)
-    saved = record.saved() if script != QUICK else None
-    run_id, pairs = (saved["run_id"], saved["pairs"]) if saved else (uuid.uuid4().hex[:12], 0)
-    first = pairs
+    run_id, pairs = record.job.run_of(experiment), 0
     while script != QUICK or pairs < 2:
         if script != DEAF and record.should_stop():
             return _rows(experiment, run_id, pairs, outcome="stopped", message="It was stopped.")
         time.sleep(ROUND_S)
         pairs += 1
-        if script != QUICK and pairs - first in (2, 4):
-            record.save({"run_id": run_id, "pairs": pairs}, _rows(experiment, run_id, pairs, outcome="interrupted"))
-        record.progress(_progress(experiment, pairs, resumed_from=first))
-        if script == BROKEN and pairs - first == 4:
+        if script != QUICK and pairs in (2, 4):
+            record.keep(_rows(experiment, run_id, pairs, outcome="interrupted"))
+        record.progress(progress(experiment, pairs))
+        if script == BROKEN and pairs == 4:
             raise ZeroDivisionError("a bug")
         if release.exists():
             break
@@ -134,12 +131,12 @@ def _demonstrate(demonstration: Demonstration, record: Record, release: Path) ->
 
 
 def _curve(experiment: Experiment, record: Record) -> list[Trial]:
-    run_id = uuid.uuid4().hex[:12]
+    run_id = record.job.run_of(experiment)
     for pairs in range(experiment.pairs):
         if record.should_stop():
             return _rows(experiment, run_id, pairs, outcome="stopped", message="It was stopped.") if pairs else []
         time.sleep(ROUND_S)
-        record.progress(_progress(experiment, pairs + 1, resumed_from=0))
+        record.progress(progress(experiment, pairs + 1))
     return timed(experiment, run_id)
 
 
@@ -171,10 +168,10 @@ def _rows(
     ]
 
 
-def _progress(experiment: Experiment, pairs: int, *, resumed_from: int) -> Progress:
+def progress(experiment: Experiment, pairs: int) -> Progress:
+    """What a measurement tells after so many pairs."""
     contenders = tuple(ContenderProgress(contender=str(entry), steps=pairs) for entry in experiment.contenders)
-    phase = f"resumed from {resumed_from}" if resumed_from else "training"
-    return Progress(phase=phase, pairs=pairs, contenders=contenders)
+    return Progress(phase="training", pairs=pairs, contenders=contenders)
 
 
 def _note(what: str) -> None:

@@ -39,8 +39,7 @@ def queue(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(runner, "COMMAND", COMMAND)
     queue = Queue(tmp_path / "jobs")
     yield queue
-    if queue.seat.occupant:
-        queue.seat.occupant.process.kill()
+    queue.seat.dismiss()
 
 
 def file_of(nickname: str, code: str) -> bytes:

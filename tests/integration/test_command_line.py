@@ -27,8 +27,7 @@ def surroundings(tmp_path_factory):
     folder = tmp_path_factory.mktemp("command-line")
     variables = {"CROSSOVER_JOBS": str(folder / "jobs"), "CROSSOVER_LOCK": str(folder / "lock")}
     yield {**os.environ, **variables}, folder
-    if occupant := Queue(folder / "jobs").seat.occupant:
-        occupant.process.kill()
+    Queue(folder / "jobs").seat.dismiss()
 
 
 @pytest.fixture

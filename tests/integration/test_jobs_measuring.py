@@ -20,8 +20,7 @@ def queue(tmp_path, monkeypatch):
     monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "machine.lock"))
     queue = Queue(tmp_path / "jobs")
     yield queue
-    if queue.seat.occupant:
-        queue.seat.occupant.process.kill()
+    queue.seat.dismiss()
 
 
 def test_the_worker_trains_reports_and_stores_and_names_itself(queue, tmp_path):
@@ -38,7 +37,7 @@ def test_the_worker_trains_reports_and_stores_and_names_itself(queue, tmp_path):
     assert (trial.trial_id, trial.experiment_id) == (done.trial_ids[0], job.experiment.id)
     assert trial.omp_wait_policy == "PASSIVE, GOMP_SPINCOUNT=3000"
 
-    score = Path(f"/proc/{done.worker_pid}/oom_score_adj")
+    score = Path(f"/proc/{done.worker.pid}/oom_score_adj")
     assert not score.exists() or score.read_text().strip() == "1000"
 
     found = runner.machine(queue)

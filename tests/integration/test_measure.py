@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from core import catalog, datasets, devices, entrant, models, trial
-from core.errors import DeviceUnavailable, InvalidValue
+from core import catalog, datasets, devices, entrant, models, pace, trial
+from core.errors import DeviceUnavailable, InvalidValue, TooSlow
 from core.experiment import DATA_PATHS, Contender, Experiment, Point
 from core.progress import Progress
 from core.results import environment
 from core.results.schema import Trial
-from core.trial import Checkpoint, Hooks, measure, thread_counts
+from core.trial import Hooks, measure, thread_counts
 from tests import idx
 
 ONE, TWO, BEST = Contender(threads=1), Contender(threads=2), Contender()
@@ -244,43 +244,29 @@ def test_progress_shows_steps_losses_and_rounds():
     assert len(entry.losses) == len(entry.loss_steps) == len(entry.loss_seconds) > 10
 
 
-def test_a_killed_training_goes_on_as_if_it_had_not_been_killed(monkeypatch):
-    monkeypatch.setattr(trial, "SAVE_EVERY_S", 0.0)
-    monkeypatch.setattr(trial, "SAVE_SHARE", 1e9)
-    point = small(samples=1_000, dataset="disc", epochs=400)
-    saved: list[Checkpoint] = []
-    (whole,) = run(point, ONE, save=saved.append)
-    middle = saved[0]
-    assert [row.outcome for row in middle.trials] == ["interrupted"]
-
-    (resumed,) = run(point, ONE, saved=middle)
-    assert resumed.outcome == "completed"
-    assert (resumed.run_id, resumed.trial_id, resumed.started_at) == (whole.run_id, whole.trial_id, whole.started_at)
-    assert resumed.block_begin_ns[: len(middle.trials[0].block_begin_ns)] == middle.trials[0].block_begin_ns
-    assert resumed.resumed_at_block == (len(middle.trials[0].block_pair),)
-    assert resumed.loss == whole.loss
-    assert resumed.predictions == whole.predictions
+def test_rows_are_given_away_while_it_runs_as_if_it_were_cut_off(monkeypatch):
+    monkeypatch.setattr(trial, "KEEP_EVERY_S", 0.0)
+    kept: list[list[Trial]] = []
+    (whole,) = run(small(epochs=400), ONE, keep=kept.append)
+    assert [len(row.block_pair) for (row,) in kept] == list(range(1, len(kept) + 1))
+    for (row,) in kept:
+        assert (row.outcome, row.run_id, row.trial_id) == ("interrupted", whole.run_id, whole.trial_id)
+        assert row.block_begin_ns == whole.block_begin_ns[: len(row.block_begin_ns)]
 
 
-def test_a_killed_measurement_of_times_goes_on_to_the_pairs_that_were_wanted(monkeypatch):
-    monkeypatch.setattr(trial, "SAVE_EVERY_S", 0.0)
-    monkeypatch.setattr(trial, "SAVE_SHARE", 1e9)
-    saved: list[Checkpoint] = []
-    (whole,) = run(small(), pairs=3, save=saved.append)
-    (resumed,) = run(small(), pairs=3, saved=saved[1])
-    assert (resumed.outcome, resumed.trial_id, resumed.block_pair) == ("timed", whole.trial_id, (0, 1, 2))
-    assert resumed.resumed_at_block == (2,)
+def test_a_run_has_the_name_that_it_is_given():
+    asked = Experiment(point=small(), contenders=(ONE,), pairs=2)
+    (row,) = measure(asked, hooks=Hooks(), run_id="0123456789ab")
+    assert (row.run_id, row.trial_id) == ("0123456789ab", "0123456789ab-0")
 
 
-def test_a_checkpoint_survives_being_written_and_read_without_pickle(tmp_path, monkeypatch):
-    monkeypatch.setattr(trial, "SAVE_EVERY_S", 0.0)
-    monkeypatch.setattr(trial, "SAVE_SHARE", 1e9)
-    saved: list[Checkpoint] = []
-    run(small(epochs=400), ONE, save=saved.append)
-    torch.save(saved[0].state, tmp_path / "state.pt")
-    state = torch.load(tmp_path / "state.pt", weights_only=True)
-    (row,) = run(small(epochs=400), ONE, saved=Checkpoint(state=state))
-    assert row.run_id == saved[0].state["run_id"]
+def test_a_training_of_which_no_block_fits_into_the_budget_is_not_begun(monkeypatch):
+    monkeypatch.setattr(pace, "product_flops", lambda _: 1e6)
+    monkeypatch.setattr(pace, "SLOWEST_FLOPS", {"cpu": 1e5})
+    told: list[Progress] = []
+    with pytest.raises(TooSlow, match="one step on cpu@1 takes at least"):
+        run(small(), ONE, budget_s=1, progress=told.append)
+    assert [entry.phase for entry in told] == ["loading data", "starting up cpu@1"]
 
 
 def test_a_device_that_is_not_there_is_refused_and_those_there_are_named():

@@ -41,8 +41,7 @@ def queue(tmp_path, monkeypatch, image_sets):
     monkeypatch.chdir(PROJECT)
     used = Queue(tmp_path / "jobs")
     yield used
-    if used.seat.occupant:
-        used.seat.occupant.process.kill()
+    used.seat.dismiss()
 
 
 def until(app, condition):

@@ -343,15 +343,6 @@ def test_a_job_that_did_not_finish_says_why_and_can_be_run_again(world, open_pag
     assert again.experiment == job.experiment
 
 
-def test_a_job_that_left_a_checkpoint_is_said_to_continue(world, open_page):
-    world.has(CPU, GPU)
-    job = world.end(world.run(), state="crashed", message="Killed.")
-    checkpoint = world.queue.checkpoint(job)
-    checkpoint.parent.mkdir()
-    checkpoint.touch()
-    assert button(open_page(job=job.id), "Run again (continues)")
-
-
 def test_what_was_measured_before_a_crash_is_shown(world, open_page):
     world.has(CPU, GPU)
     trials = world.keep(rows.run(outcome="interrupted", message="Killed."))

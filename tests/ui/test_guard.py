@@ -131,6 +131,6 @@ def test_a_store_that_cannot_be_written_is_not_well(world, monkeypatch, tmp_path
 def test_a_job_that_waits_for_a_worker_that_is_gone_is_not_well(world, monkeypatch):
     world.submit()
     assert _health(monkeypatch)[0] == 200
-    world.queue.seat.take(Occupant(process=process.Process(pid=2**22 + 1, created=1.0)))
+    world.queue.seat.take(Occupant(process=process.Process(pid=2**22 + 1, born="before")))
     status, found = _health(monkeypatch)
     assert (status, found["waiting"], found["worker"]) == (503, 1, "away")

@@ -1,9 +1,13 @@
 """What a running measurement says of itself survives its file, whoever wrote it."""
 
+import dataclasses
 import json
+import math
 
 import pytest
 
+from core import documents
+from core.errors import InvalidValue
 from core.progress import ContenderProgress, Progress, SweepProgress
 
 SWEEP = SweepProgress(done=2, total=9, size_label="hidden size 64", remaining_s=12.5, notes=("One did not fit.",))
@@ -11,10 +15,15 @@ SWEEP = SweepProgress(done=2, total=9, size_label="hidden size 64", remaining_s=
 
 @pytest.mark.parametrize("sweep", [None, SWEEP])
 def test_progress_survives_its_file(sweep):
-    contender = ContenderProgress(contender="cpu", losses=(0.5,), loss_steps=(10,), loss_seconds=(0.1,))
+    contender = ContenderProgress(contender="cpu", losses=(0.5, math.inf), loss_steps=(10, 20), loss_seconds=(0.1, 0.2))
     told = Progress(phase="training", pairs=3, contenders=(contender,), sweep=sweep)
-    assert Progress.from_json(json.loads(json.dumps(told.to_json()))) == told
+    assert documents.parse_json(json.dumps(dataclasses.asdict(told)), Progress) == told
 
 
 def test_progress_of_an_earlier_version_knows_of_no_sweep():
-    assert Progress.from_json({"phase": "training", "contenders": []}) == Progress(phase="training")
+    assert documents.parse_json('{"phase": "training", "contenders": []}', Progress) == Progress(phase="training")
+
+
+def test_as_many_losses_as_steps_at_which_they_were_read():
+    with pytest.raises(InvalidValue, match="losses"):
+        ContenderProgress(contender="cpu", losses=(0.5,), loss_steps=(10, 20))

@@ -1,10 +1,14 @@
 """A queue and a store of its own for each test, and no lock shared with a real measurement."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from core.jobs import process
 from core.jobs.machine import LOCK_VARIABLE
+from core.jobs.process import Process
 from core.jobs.queue import Queue
 from core.results.store import Store
 
@@ -24,3 +28,12 @@ def queue(tmp_path: Path) -> Queue:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "results")
+
+
+@pytest.fixture
+def dead() -> Process:
+    """A process that ran once."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    mark = process.of(child.pid)
+    child.communicate(b"\n")
+    return mark

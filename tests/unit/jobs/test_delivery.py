@@ -73,7 +73,7 @@ def test_a_row_that_had_come_to_its_own_end_keeps_its_outcome(queue, store, job)
     diverged, cut_off = rows.run(pairs=1, outcome="interrupted")
     files.keep_partial([delivery.dataclasses.replace(diverged, outcome="diverged", message="NaN."), cut_off])
     done = delivery.rescue(files, job, state="crashed", event="It was killed")
-    assert done.message == "It was killed after 1 pair; what was measured is saved, run it again to continue."
+    assert done.message == "It was killed after 1 pair; what was measured by then is saved."
     assert [(trial.outcome, trial.message) for trial in runner.rows(queue, done)] == [
         ("diverged", "NaN."),
         ("interrupted", "It was killed."),

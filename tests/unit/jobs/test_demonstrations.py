@@ -1,15 +1,10 @@
 """Lessons in the queue: asked, shown, kept, stopped, and what is left when somebody dies."""
 
-import subprocess
-import sys
-
 import pytest
 
-from core.demonstration import Demonstration
 from core.errors import StoreError
 from core.jobs import delivery, process, runner
 from core.jobs.machine import measurement_lock
-from core.jobs.process import Process
 from core.jobs.queue import Queue
 from core.jobs.worker import Code, Worker
 from core.results import exhibits
@@ -126,14 +121,6 @@ def test_where_nothing_can_be_kept_the_message_says_so(queue, store, monkeypatch
     assert runner.exhibit(queue, done) is None
 
 
-@pytest.fixture
-def dead() -> Process:
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    mark = process.of(child.pid)
-    child.communicate(b"\n")
-    return mark
-
-
 def test_a_lesson_whose_process_is_killed_has_crashed(queue, store, dead):
     queue.submit(demonstration(QUICK), store)
     lost = queue.job(queue.claim(dead).id)
@@ -155,11 +142,6 @@ def test_an_exhibit_outlives_the_file_beside_the_job(queue, store, work):
     done = queue.job(job.id)
     (queue.files(job.id).path / "exhibit.json").write_text('{"id": "torn')
     assert runner.exhibit(queue, done).id == done.exhibit_id
-
-
-def test_nothing_is_continued_from_a_lesson(queue, store):
-    job = queue.submit(Demonstration(kind="moving"), store)
-    assert not queue.checkpoint(job).exists()
 
 
 def test_a_lesson_of_another_version_is_not_listed(queue, store):

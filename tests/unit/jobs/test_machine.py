@@ -14,7 +14,7 @@ from core.results.environment import DeviceInfo
 
 CPU = DeviceInfo(device="cpu", kind="cpu", name="Test CPU", memory_bytes=2**34, driver="")
 FOUND = Machine(environment=environment.read(), devices=(CPU,), startup_s={"cpu": 0.5}, hint="Nothing seen.")
-NOBODY = Process(pid=process.this().pid, created=0.0)
+NOBODY = Process(pid=process.this().pid, born="before")
 
 
 @pytest.fixture

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -9,6 +10,8 @@ from core.jobs.process import Process
 
 SLEEPER = (sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)")
 
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads what only Linux tells in /proc")
+
 
 @pytest.fixture
 def sleeper():
@@ -19,12 +22,26 @@ def sleeper():
     child.communicate()
 
 
+def ours(command) -> bool:
+    return tuple(command) == SLEEPER
+
+
 def test_the_asking_process_is_alive():
     assert process.this().alive
 
 
-def test_a_number_that_went_to_another_process_is_not_the_process():
-    assert not Process(pid=process.this().pid, created=process.this().created - 3600).alive
+@pytest.mark.parametrize("born", ["", "another boot:1", "0"])
+def test_a_number_that_went_to_another_process_is_not_the_process(born):
+    assert not Process(pid=process.this().pid, born=born).alive
+
+
+@linux
+def test_no_clock_that_is_set_makes_a_process_look_dead(monkeypatch, sleeper):
+    mark = process.of(sleeper.pid)
+    monkeypatch.setattr(psutil, "boot_time", lambda: 0.0)
+    monkeypatch.setattr("time.time", lambda: 0.0)
+    assert mark.alive
+    assert process.of(sleeper.pid) == mark
 
 
 def test_a_process_that_ended_but_was_not_buried_is_dead(sleeper):
@@ -32,28 +49,44 @@ def test_a_process_that_ended_but_was_not_buried_is_dead(sleeper):
     assert mark.alive
     sleeper.kill()
     psutil.Process(sleeper.pid)  # its entry is still there
-    mark.kill()
+    mark.kill(ours)
     assert not mark.alive
 
 
 def test_a_kill_ends_the_process_and_is_no_error_afterwards(sleeper):
     mark = process.of(sleeper.pid)
-    mark.kill()
+    mark.kill(ours)
     assert not mark.alive
     sleeper.wait()
-    mark.kill()
+    mark.kill(ours)
     assert not mark.alive
+
+
+def test_a_process_whose_command_line_is_none_of_ours_is_not_signalled(sleeper):
+    mark = process.of(sleeper.pid)
+    with pytest.raises(PermissionError, match="none of ours"):
+        mark.kill(lambda command: "core.jobs.worker" in command)
+    assert mark.alive
+
+
+def test_a_process_of_another_birth_is_not_signalled(sleeper):
+    Process(pid=sleeper.pid, born=process.this().born).kill(ours)
+    Process(pid=sleeper.pid).kill(ours)
+    assert process.of(sleeper.pid).alive
 
 
 def test_a_process_that_may_not_be_looked_at_counts_as_alive_and_cannot_be_killed(monkeypatch, sleeper):
     def deny(self):
         raise psutil.AccessDenied(self.pid)
 
+    def refuse(pid):
+        raise PermissionError(pid)
+
     mark = process.of(sleeper.pid)
     monkeypatch.setattr(psutil.Process, "kill", deny)
     with pytest.raises(PermissionError):
-        mark.kill()
-    monkeypatch.setattr(psutil.Process, "create_time", deny)
+        mark.kill(ours)
+    monkeypatch.setattr(process, "_birth", refuse)
     assert mark.alive
 
 
@@ -62,3 +95,28 @@ def test_there_is_no_process_with_a_number_that_nobody_has(sleeper):
     sleeper.wait()
     with pytest.raises(psutil.NoSuchProcess):
         process.of(sleeper.pid)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups of this kind")
+@pytest.mark.parametrize("born", ["", "another boot:1"])
+def test_what_is_left_of_a_process_that_was_none_of_ours_is_not_signalled(born):
+    family = "import os, time; pid = os.fork(); print(pid, flush=True) if pid else time.sleep(60)"
+    leader = subprocess.Popen([sys.executable, "-c", family], start_new_session=True, stdout=subprocess.PIPE, text=True)
+    child = process.of(int(leader.stdout.readline()))
+    leader.wait()
+    try:
+        Process(pid=leader.pid, born=born).kill_orphans(lambda _: True)
+        assert child.alive
+        Process(pid=leader.pid, born=child.born).kill_orphans(ours)
+        assert child.alive
+    finally:
+        child.kill(lambda _: True)
+        leader.stdout.close()
+    assert not child.alive
+
+
+def test_the_group_of_the_asking_process_is_never_signalled():
+    mine = process.this()
+    Process(pid=os.getpgid(0), born="another boot:1").kill_orphans(lambda _: True)
+    mine.kill_orphans(lambda _: True)
+    assert mine.alive

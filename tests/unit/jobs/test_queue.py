@@ -1,7 +1,5 @@
 import dataclasses
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -24,15 +22,6 @@ ME = process.this()
 
 def experiment(width: int = 128, **changes) -> Experiment:
     return Experiment(point=Point(hidden_size=width), contenders=(Contender(), Contender(threads=1)), **changes)
-
-
-@pytest.fixture
-def dead() -> Process:
-    """A process that ran once."""
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    mark = process.of(child.pid)
-    child.communicate(b"\n")
-    return mark
 
 
 def trials(pairs: int = 3, **changes):
@@ -183,11 +172,13 @@ def test_what_the_worker_reports_is_what_others_see(queue, store):
     queue.submit(experiment(), store)
     job = queue.claim(ME)
     progress = Progress(
-        phase="training", pairs=2, contenders=(ContenderProgress(contender="cpu", losses=(0.5, float("inf"))),)
+        phase="training",
+        pairs=2,
+        contenders=(ContenderProgress(contender="cpu", loss_steps=(1, 2), losses=(0.5, float("inf"))),),
     )
     queue.report(dataclasses.replace(job, progress=progress))
     seen = Queue(queue.folder).job(job.id)
-    assert (seen.progress, seen.worker_pid, seen.state) == (progress, ME.pid, "running")
+    assert (seen.progress, seen.worker, seen.state) == (progress, ME, "running")
 
 
 def test_a_waiting_job_is_stopped_at_once_a_running_one_is_asked_to_end(queue, store):
@@ -212,9 +203,7 @@ def test_a_job_whose_process_died_crashed_and_what_it_had_saved_is_in_the_store(
     queue.files(job.id).keep_partial(trials(pairs=3, outcome="interrupted"))
     crashed = queue.job(job.id)
     assert crashed.state == "crashed"
-    assert crashed.message == (
-        "The measuring process was killed after 3 pairs; what was measured is saved, run it again to continue."
-    )
+    assert crashed.message == ("The measuring process was killed after 3 pairs; what was measured by then is saved.")
     assert [trial.outcome for trial in store.trials(run_id=crashed.run_id)] == ["interrupted"] * 2
     assert crashed.trial_ids == tuple(trial.trial_id for trial in trials())
     assert Queue(queue.folder).jobs() == [crashed]
@@ -297,34 +286,37 @@ def test_old_ended_jobs_are_dropped_but_not_active_ones_nor_rows_that_no_store_h
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
+    "content",
     [
-        ("request.json", "{"),
-        ("request.json", json.dumps({"experiment": {}, "store": "x", "fresh": False, "created_at": ""})),
-        ("request.json", json.dumps({"store": "x"})),
-        ("status.json", json.dumps({"state": "dancing"})),
-        ("status.json", json.dumps({"state": "running", "worker": {"pid": 1, "other": 2}})),
+        "{",
+        json.dumps({"experiment": {}, "store": "x", "fresh": False, "created_at": ""}),
+        json.dumps({"experiment": Experiment(point=Point()).to_json(), "store": "", "fresh": False, "created_at": ""}),
+        json.dumps({"sweep": {"axes": [[[[]]]]}, "store": "x", "fresh": False, "created_at": ""}),
+        json.dumps({"store": "x"}),
+        "[" * 10_000,
     ],
 )
-def test_a_job_that_cannot_be_understood_is_skipped_and_the_others_go_on(queue, store, name, content):
+def test_a_job_that_cannot_be_understood_is_named_left_alone_and_the_others_go_on(queue, store, caplog, content):
     spoiled, sound = queue.submit(experiment(1), store), queue.submit(experiment(2), store)
-    (queue.folder / spoiled.id / name).write_text(content)
-    assert [job.id for job in Queue(queue.folder).jobs()] == [sound.id]
-    assert queue.claim(ME).id == sound.id
+    request = queue.folder / spoiled.id / "request.json"
+    request.write_text(content)
+    others = Queue(queue.folder)
+    assert [job.id for job in others.jobs()] == [sound.id]
+    assert [job.id for job in others.jobs()] == [sound.id]
+    assert caplog.text.count(f"The job {spoiled.id} is passed over: request.json is damaged: ") == 1
+    with pytest.raises(JobError, match="are damaged; they are left as they are"):
+        others.job(spoiled.id)
+    assert others.claim(ME).id == sound.id
+    assert request.read_text() == content
 
 
-def test_a_job_with_a_torn_status_has_failed(queue, store):
-    job = queue.submit(experiment(), store)
-    (queue.folder / job.id / "status.json").write_text("{")
-    assert (queue.job(job.id).state, queue.job(job.id).message) == ("failed", "Its status file is torn.")
-
-
-def test_a_checkpoint_belongs_to_an_experiment_and_a_store_whatever_the_budget(queue, store, tmp_path):
-    name = queue.checkpoint(queue.submit(experiment(), store))
-    assert queue.checkpoint(queue.submit(experiment(budget_s=5), store)) == name
-    assert queue.checkpoint(queue.submit(experiment(1), store)) != name
-    assert queue.checkpoint(queue.submit(experiment(), Store(tmp_path / "other"))) != name
-    assert queue.checkpoint(queue.submit(experiment(pairs=6), store)) != name, "times alone must not use it up"
+def test_damaged_jobs_are_never_dropped(queue, store, monkeypatch):
+    monkeypatch.setattr(queue_module, "KEPT_JOBS", 0)
+    spoiled = queue.submit(experiment(1), store)
+    queue.request_stop(spoiled.id)
+    (queue.folder / spoiled.id / "request.json").write_text("{")
+    Queue(queue.folder).submit(experiment(2), store)
+    assert (queue.folder / spoiled.id).exists()
 
 
 def test_a_status_of_an_earlier_version_still_names_its_run(queue, store):
@@ -338,10 +330,10 @@ def test_a_process_of_somebody_else_cannot_be_killed(queue, store, monkeypatch):
     job = queue.submit(experiment(), store)
     queue.claim(ME)
 
-    def refuse(self):
+    def refuse(self, ours):
         raise PermissionError("not yours")
 
     monkeypatch.setattr(Process, "kill", refuse)
-    with pytest.raises(JobError, match="another user"):
+    with pytest.raises(JobError, match="somebody else"):
         queue.kill(job.id)
     assert queue.job(job.id).state == "running"

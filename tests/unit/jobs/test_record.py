@@ -19,7 +19,7 @@ def test_progress_is_written_at_once_when_the_phase_changes_and_rarely_within_on
     monkeypatch.setattr(record_module.time, "monotonic", lambda: now[0])
     written = []
     monkeypatch.setattr(
-        type(queue), "report", lambda self, job: written.append((job.progress.phase, job.progress.pairs))
+        type(queue), "report", lambda self, job: written.append((job.progress.phase, job.progress.pairs)) or True
     )
     for pairs in range(1, 11):
         now[0] += 0.1
@@ -38,5 +38,5 @@ def test_a_full_disk_does_not_end_a_measurement(queue, record, monkeypatch, capl
     monkeypatch.setattr(type(queue), "report", full)
     monkeypatch.setattr("core.jobs.files.replace", full)
     record.progress(Progress(phase="training"))
-    record.save({}, rows.run())
+    record.keep(rows.run())
     assert caplog.text.count("No space left") == 2

@@ -3,9 +3,6 @@
 import contextlib
 import dataclasses
 import itertools
-import subprocess
-import sys
-import uuid
 from collections.abc import Callable
 
 import pytest
@@ -14,8 +11,9 @@ from core.answer import search
 from core.answer.search import Step
 from core.errors import DatasetUnavailable, StoreError
 from core.experiment import Experiment, Point
-from core.jobs import checkpoint, delivery, process, runner, tour
-from core.jobs.job import Job, JobFolder
+from core.jobs import delivery, process, runner, tour
+from core.jobs.job import Job
+from core.jobs.job_folder import JobFolder
 from core.jobs.process import Process
 from core.jobs.queue import Queue
 from core.jobs.record import Record
@@ -52,7 +50,7 @@ class Bench:
 
 
 def instant(experiment: Experiment, record: Record, **changes) -> list[Trial]:
-    return timed(experiment, uuid.uuid4().hex[:12], **changes)
+    return timed(experiment, record.job.run_of(experiment), **changes)
 
 
 def full(experiment: Experiment, record: Record) -> list[Trial]:
@@ -89,15 +87,6 @@ def serve(queue, tmp_path):
         return Worker(queue, bench, bench.survey(), code=Code.now(tmp_path / "code"), idle_s=0.0).run()
 
     return serve
-
-
-@pytest.fixture
-def dead() -> Process:
-    """A process that ran once."""
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    mark = process.of(child.pid)
-    child.communicate(b"\n")
-    return mark
 
 
 def sizes(rows: list[Trial]) -> list[int]:
@@ -149,7 +138,7 @@ def test_the_running_point_reports_its_own_progress_beside_that_of_the_sweep(que
     seen = []
 
     def report(experiment, record):
-        record.progress(scripted_worker._progress(experiment, 3, resumed_from=0))
+        record.progress(scripted_worker.progress(experiment, 3))
         seen.append(queue.job(record.job.id).progress)
         return instant(experiment, record)
 
@@ -187,12 +176,8 @@ def test_a_fresh_sweep_measures_every_point_again(queue, store, serve):
     queue.submit(sweep(sizes=TWO), store)
     serve(Bench())
     job, bench = queue.submit(sweep(sizes=TWO), store, fresh=True), Bench()
-    checkpoint.write(queue.checkpoint(job, job.sweep.experiment(job.sweep.points[0])), {"old": True})
-    saved = []
-    bench.special[8] = lambda experiment, record: saved.append(record.saved()) or instant(experiment, record)
     serve(bench)
     assert bench.measured == list(TWO)
-    assert saved == [None]
     assert all(len(found) == 2 for found in runs(store).values())
     assert len(runner.rows(queue, queue.job(job.id))) == 4
 
@@ -306,11 +291,11 @@ def test_a_sweep_that_is_stopped_between_points_can_be_continued(queue, store, s
     assert bench.measured == [32, 64]
 
 
-def test_a_sweep_that_is_stopped_within_a_point_keeps_its_rows_and_continues_there(queue, store, serve):
+def test_a_sweep_that_is_stopped_within_a_point_keeps_its_rows_and_measures_that_point_anew(queue, store, serve):
     def stop(experiment, record):
         queue.request_stop(record.job.id)
         rows = instant(experiment, record, outcome="stopped", message="It was stopped.")
-        record.save({"run_id": rows[0].run_id}, rows)
+        record.keep(rows)
         return rows
 
     job = queue.submit(sweep(sizes=TWO), store)
@@ -319,14 +304,10 @@ def test_a_sweep_that_is_stopped_within_a_point_keeps_its_rows_and_continues_the
     assert stopped.message == "Stopped: 1 of 2 points is saved; run it again to continue."
     assert [row.outcome for row in runner.rows(queue, stopped)] == ["timed"] * 2 + ["stopped"] * 2
 
-    def resume(experiment, record):
-        return timed(experiment, record.saved()["run_id"], steps=10**6)
-
-    job = queue.submit(sweep(sizes=TWO), store)
-    serve(Bench(_16=resume))
-    assert {row.outcome for row in runner.rows(queue, queue.job(job.id))} == {"timed"}
-    assert all(len(found) == 1 for found in runs(store).values())
-    assert list((queue.folder / "checkpoints").iterdir()) == []
+    job, bench = queue.submit(sweep(sizes=TWO), store), Bench()
+    serve(bench)
+    assert bench.measured == [16]
+    assert [row.outcome for row in runner.rows(queue, queue.job(job.id))] == ["timed"] * 4
 
 
 def test_a_sweep_that_is_asked_to_stop_before_it_begins_measures_nothing(queue, store, serve):
@@ -432,8 +413,7 @@ def _die(owner: object, name: str, *, call: int, after: bool, monkeypatch: pytes
         (JobFolder, "keep_unsaved"),
         (JobFolder, "drop_rows"),
         (JobFolder, "write"),
-        (Record, "forget"),
-        (Record, "begin"),
+        (Record, "deliver"),
         (delivery, "deliver"),
         (whole, "flush_folder"),
         (Queue, "end"),
@@ -476,7 +456,7 @@ def _bury(queue: Queue, job: Job, dead: Process) -> Job:
 def test_a_sweep_that_was_killed_within_a_point_shows_what_was_saved_there(queue, store, serve, dead):
     def killed(experiment, record):
         rows = instant(experiment, record, outcome="interrupted")
-        record.save({"run_id": rows[0].run_id}, rows)
+        record.keep(rows)
         raise Killed
 
     job = queue.submit(sweep(sizes=TWO), store)

@@ -1,6 +1,6 @@
 """Whose turn is next, and what a person may ask for."""
 
-import datetime
+import dataclasses
 import json
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import JobError, NotAllowed
 from core.experiment import Experiment, Point
-from core.jobs import process
+from core.jobs import process, uptime
 from core.jobs.ledger import Terms
 from core.jobs.queue import Queue
 from core.results.store import Store
@@ -27,10 +27,10 @@ def queue(tmp_path, monkeypatch):
 def ask(queue, tmp_path):
     numbers = iter(range(1, 10_000))
 
-    def asked(who, *, budget_s=60.0, terms=None):
-        point = Point(seed=next(numbers))
+    def asked(who, *, budget_s=60.0, terms=None, source=""):
+        asked = Experiment(point=Point(seed=next(numbers)), budget_s=budget_s)
         store = Store(tmp_path / "results")
-        return queue.submit(Experiment(point=point, budget_s=budget_s), store, asked_by=who, terms=terms)
+        return queue.submit(asked, store, asked_by=who, asked_from=source, terms=terms)
 
     return asked
 
@@ -50,6 +50,26 @@ def test_who_submits_ten_jobs_waits_for_who_submits_one(queue, ask):
     ask("ada")
     ask("bob")
     assert serve(queue) == ["greedy", "ada", "bob", *["greedy"] * 9]
+
+
+def test_new_names_from_one_place_take_the_turns_of_nobody_elsewhere(queue, ask):
+    ask("ada", source="home")
+    assert serve(queue) == ["ada"]
+    for number in range(20):
+        ask(f"cookie {number}", source="cellar")
+    ask("ada", source="home")
+    ask("bob", source="school")
+    ask("cyd", source="school")
+    served = serve(queue)
+    assert served[:4] == ["cookie 0", "bob", "ada", "cookie 1"]
+    assert served.index("cyd") == 4
+
+
+def test_at_one_place_everybody_has_a_turn_before_anybody_has_a_second(queue, ask):
+    for who in ("ada", "ada", "bob", "bob", "cyd"):
+        ask(who, source="school")
+    ask("dan", source="home")
+    assert serve(queue) == ["ada", "dan", "bob", "cyd", "ada", "bob"]
 
 
 def test_everybody_has_a_turn_before_anybody_has_a_second(queue, ask):
@@ -102,11 +122,11 @@ def test_of_many_who_ask_at_once_no_more_are_taken_than_the_budget_allows(queue,
         assert sum(pool.map(attempt, range(16))) == 3
 
 
-def test_a_run_costs_the_time_that_it_took_and_never_more_than_it_had_asked_for(queue, ask):
+def test_a_run_costs_the_time_that_it_took_and_never_more_than_it_had_asked_for(queue, ask, monkeypatch):
     ask("ada", budget_s=1)
     job = queue.claim(process.this())
-    began = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=3)
-    queue.end(job.__class__(**{**vars(job), "state": "finished", "began_at": began.isoformat()}))
+    monkeypatch.setattr(uptime.time, "monotonic", lambda: job.began.uptime_s + 3 * 3600)
+    queue.end(dataclasses.replace(job, state="finished"))
     assert queue.ledger.spent_s("ada", TODAY) == 1
     queue.end(queue.job(job.id))
     assert queue.ledger.spent_s("ada", TODAY) == 1
@@ -145,11 +165,11 @@ def test_joining_somebodys_run_costs_nothing(queue, tmp_path):
 def test_a_job_of_an_earlier_version_is_still_read(queue, ask):
     job = ask("ada")
     folder = queue.folder / job.id
-    for name, new in (("request.json", ("asked_by",)), ("status.json", ("began_at",))):
+    for name, new in (("request.json", ("asked_by",)), ("status.json", ("began", "reported"))):
         data = json.loads((folder / name).read_text())
         for key in new:
             del data[key]
         (folder / name).write_text(json.dumps(data))
     old = Queue(queue.folder).job(job.id)
-    assert (old.asked_by, old.began_at, old.state) == ("", "", "queued")
+    assert (old.asked_by, old.began, old.state) == ("", None, "queued")
     assert serve(Queue(queue.folder)) == [""]

@@ -1,5 +1,4 @@
 import dataclasses
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,7 +39,7 @@ def test_a_worker_takes_all_jobs_and_then_is_idle(queue, store, make_worker):
     assert make_worker().run() == "idle"
     for job in submitted:
         done = queue.job(job.id)
-        assert (done.state, done.message, done.worker_pid) == ("finished", "", os.getpid())
+        assert (done.state, done.message, done.worker) == ("finished", "", process.this())
         assert [trial.trial_id for trial in store.trials(run_id=done.run_id)] == list(done.trial_ids)
         assert done.progress.pairs == 2
 
@@ -88,7 +87,6 @@ def test_a_bug_fails_its_job_saves_what_was_measured_and_calls_for_a_fresh_proce
     assert failed.message.startswith("Unexpected error in the measuring process: ZeroDivisionError: a bug")
     assert failed.message.endswith("What was measured before is saved.")
     assert {trial.outcome for trial in store.trials(run_id=failed.run_id)} == {"interrupted"}
-    assert not queue.checkpoint(failed).exists()
     assert queue.job(following.id).state == "queued"
 
 
@@ -107,7 +105,7 @@ def test_a_measurement_without_rows_has_failed(queue, store, make_worker):
     assert (queue.job(job.id).state, queue.job(job.id).message[:20]) == ("failed", "Nothing was measured")
 
 
-def test_a_stopped_measurement_keeps_its_rows_and_can_be_continued(queue, store, make_worker):
+def test_a_stopped_measurement_keeps_its_rows_and_is_measured_anew_when_asked_for_again(queue, store, make_worker):
     def stop_after_four(experiment, record):
         tell = record.progress
 
@@ -123,26 +121,16 @@ def test_a_stopped_measurement_keeps_its_rows_and_can_be_continued(queue, store,
     make_worker(measure=stop_after_four).run()
     stopped = queue.job(job.id)
     assert stopped.state == "stopped"
-    assert stopped.message == "Stopped after 4 pairs; what was measured is saved, run it again to continue."
+    assert stopped.message == "Stopped after 4 pairs; what was measured by then is saved."
     assert {trial.outcome for trial in store.trials(run_id=stopped.run_id)} == {"stopped"}
 
     again = queue.submit(experiment(UNTIL_RELEASED), store)
     (queue.folder / scripted_worker.RELEASE).touch()
     make_worker().run()
     done = queue.job(again.id)
-    assert (done.state, done.run_id, done.progress.phase) == ("finished", stopped.run_id, "resumed from 4")
-    assert not queue.checkpoint(done).exists()
-
-
-def test_a_fresh_measurement_does_not_continue_an_earlier_one(queue, store, make_worker):
-    from core.jobs import checkpoint
-
-    job = queue.submit(experiment(UNTIL_RELEASED), store, fresh=True)
-    checkpoint.write(queue.checkpoint(job), {"run_id": "0123456789ab", "pairs": 4})
-    (queue.folder / scripted_worker.RELEASE).touch()
-    make_worker().run()
-    assert queue.job(job.id).progress.phase == "training"
-    assert queue.job(job.id).run_id != "0123456789ab"
+    assert done.state == "finished"
+    assert done.run_id != stopped.run_id
+    assert {trial.outcome for trial in store.trials(run_id=done.run_id)} == {"completed"}
 
 
 def test_changed_code_calls_for_a_fresh_process_before_the_next_job(queue, store, make_worker, code):

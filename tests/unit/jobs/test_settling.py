@@ -1,0 +1,353 @@
+"""What becomes of jobs whose files are damaged, whose worker is silent or gone, or whose disk is full."""
+
+import dataclasses
+import errno
+import json
+import os
+import signal
+import sys
+import time
+
+import psutil
+import pytest
+
+from core.errors import JobError, StoreError
+from core.experiment import Contender, Experiment, Point
+from core.jobs import delivery, files, process, runner, silence, spare, uptime
+from core.jobs.job import Job
+from core.jobs.queue import Queue
+from core.jobs.seat import Occupant
+from core.jobs.spare import SPARE_VARIABLE
+from core.results.store import Store
+from core.sweep import Axis, Sweep
+from tests import rows
+
+ME = process.this()
+EXPERIMENT = Experiment(point=Point(), contenders=(Contender(), Contender(threads=1)))
+
+
+@pytest.fixture(autouse=True)
+def memory(tmp_path, monkeypatch):
+    monkeypatch.setenv(SPARE_VARIABLE, str(tmp_path / "memory"))
+    return tmp_path / "memory"
+
+
+@pytest.fixture
+def signalled(monkeypatch):
+    """Whom a signal was sent to; nobody gets it."""
+    sent = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)) if number else None)
+    monkeypatch.setattr(os, "killpg", lambda pid, number: sent.append((-pid, number)), raising=False)
+    for name in ("kill", "terminate", "send_signal", "suspend"):
+        monkeypatch.setattr(psutil.Process, name, lambda self, *_: sent.append((self.pid, signal.SIGKILL)))
+    return sent
+
+
+@pytest.fixture
+def running(queue, store) -> Job:
+    queue.submit(EXPERIMENT, store)
+    return queue.claim(ME)
+
+
+def status(queue: Queue, job: Job, **changes: object) -> None:
+    """Change what is written down of a job behind everybody's back."""
+    path = queue.folder / job.id / "status.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def of(job: Job, **changes: object):
+    """Rows of a job's own run."""
+    return rows.run({"cpu": 1e-3, "cpu@1": 2e-3}, point=Point(), run_id=job.run_of(EXPERIMENT), **changes)
+
+
+# Damaged files signal nobody
+
+
+@pytest.mark.parametrize(
+    "worker",
+    [
+        {"pid": True, "created": 1.0},
+        {"pid": True, "born": ME.born},
+        {"pid": 0, "born": ME.born},
+        {"pid": 1, "born": ME.born},
+        {"pid": -1, "born": ME.born},
+        {"pid": os.getppid(), "born": ""},
+        {"pid": os.getppid(), "created": 0.0},
+        {"pid": 10**30, "born": ME.born},
+        {"pid": "1", "born": ME.born},
+        {"pid": 2**22 + 7, "born": ME.born},
+        [],
+        1,
+    ],
+)
+@pytest.mark.parametrize("look", [Queue.jobs, Queue.settle, lambda queue: queue.kill(queue.jobs()[0].id)])
+def test_no_number_in_a_status_makes_anybody_signal_a_process(queue, running, signalled, worker, look):
+    status(queue, running, worker=worker)
+    look(Queue(queue.folder))
+    assert signalled == []
+    (job,) = Queue(queue.folder).jobs()
+    assert job.state in ("crashed", "stopped")
+
+
+def test_a_foreign_process_that_a_status_names_rightly_is_not_signalled(queue, running, signalled):
+    status(queue, running, worker=dataclasses.asdict(process.of(os.getppid())))
+    with pytest.raises(JobError, match="somebody else"):
+        Queue(queue.folder).kill(running.id)
+    assert signalled == []
+
+
+@pytest.mark.parametrize("name", ["worker.json", "machine.json"])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[1]", '{"process": {"pid": true}}', '{"process": {"pid": 1, "born": ""}}']
+)
+def test_a_damaged_entry_of_the_worker_signals_nobody_and_is_as_good_as_none(queue, signalled, name, content):
+    queue.folder.mkdir()
+    (queue.folder / name).write_text(content)
+    assert queue.seat.occupant is None
+    assert queue.seat.machine is None
+    assert not queue.seat.taken
+    assert signalled == []
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", '{"state": "dancing"}', '{"state": "running", "progress": 3}', "[" * 9_000]
+)
+def test_a_damaged_status_is_named_and_what_was_measured_is_saved(queue, store, running, content):
+    queue.files(running.id).keep_partial(of(running, pairs=3, outcome="interrupted"))
+    (queue.folder / running.id / "status.json").write_text(content)
+    settled = Queue(queue.folder).job(running.id)
+    assert settled.state == "crashed"
+    assert settled.message.startswith("status.json is damaged: ")
+    assert settled.message.endswith(", and nobody measures it after 3 pairs; what was measured by then is saved.")
+    assert [row.outcome for row in store.trials()] == ["interrupted"] * 2
+    assert Queue(queue.folder).job(running.id) == settled, "what is written down now can be read"
+
+
+def test_a_damaged_status_is_left_to_the_worker_while_one_serves(queue, running):
+    queue.seat.take(Occupant(process=ME, ready=True))
+    path = queue.folder / running.id / "status.json"
+    path.write_text("{")
+    seen = Queue(queue.folder).job(running.id)
+    assert (seen.state, seen.damage[:23]) == ("running", "status.json is damaged:")
+    assert path.read_text() == "{"
+    queue.report(running)
+    assert Queue(queue.folder).job(running.id).damage == ""
+    path.write_text("{")
+    queue.settle()
+    assert Queue(queue.folder).job(running.id).state == "crashed", "the worker itself knows that it measures nothing"
+
+
+def test_a_job_that_ended_well_keeps_its_rows_when_its_status_is_damaged_later(queue, store, running):
+    queue.end(delivery.complete(queue.files(running.id), running, of(running)))
+    (queue.folder / running.id / "status.json").write_text("\0\0\0")
+    settled = Queue(queue.folder).job(running.id)
+    assert (settled.state, settled.message) == ("finished", "")
+    assert runner.rows(queue, settled) == of(running)
+
+
+# Clocks and silence
+
+
+@pytest.mark.parametrize("offset_s", [-86_400.0, 86_400.0])
+def test_a_clock_that_is_set_neither_ends_a_job_nor_charges_anybody(queue, running, monkeypatch, offset_s):
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + offset_s)
+    monkeypatch.setattr(psutil, "boot_time", lambda: offset_s)
+    for _ in range(3):
+        assert Queue(queue.folder).job(running.id).state == "running"
+        queue.settle()
+    assert queue.ledger.spent_s("", "") == 0
+    assert not (queue.folder / "people.json").read_text().count('"seconds": 1')
+
+
+def test_a_job_is_charged_once_and_only_by_the_time_that_the_machine_was_awake(queue, store, monkeypatch):
+    today = "2026-11-22"
+    monkeypatch.setattr("core.jobs.queue._today", lambda: today)
+    queue.submit(EXPERIMENT, store, asked_by="ada")
+    job = queue.claim(ME)
+    assert job.began
+    monkeypatch.setattr(uptime.time, "monotonic", lambda: job.began.uptime_s + 5.0)
+    for state in ("finished", "running", "crashed"):
+        queue.end(dataclasses.replace(job, state=state))
+    assert queue.ledger.spent_s("ada", today) == 5.0
+
+
+def test_time_before_the_machine_was_started_anew_is_charged_to_nobody(queue, store, monkeypatch):
+    monkeypatch.setattr("core.jobs.queue._today", lambda: "2026-11-22")
+    queue.submit(EXPERIMENT, store, asked_by="ada")
+    job = queue.claim(ME)
+    monkeypatch.setattr(process, "boot", lambda: "another boot")
+    queue.end(dataclasses.replace(job, state="finished"))
+    assert queue.ledger.spent_s("ada", "2026-11-22") == 0.0
+
+
+def test_a_worker_that_finds_its_job_settled_stops_and_changes_nothing(queue, running):
+    settled = dataclasses.replace(running, state="crashed", message="Settled by somebody else.")
+    queue.end(settled)
+    assert not queue.report(running)
+    queue.end(dataclasses.replace(running, state="finished"))
+    assert Queue(queue.folder).job(running.id) == settled
+
+
+def test_a_worker_that_says_nothing_for_long_is_ended_and_its_rows_are_kept(queue, store, monkeypatch, sleeper):
+    queue.submit(dataclasses.replace(EXPERIMENT, budget_s=1.0), store)
+    job = queue.claim(sleeper)
+    queue.files(job.id).keep_partial(of(job, pairs=3, outcome="interrupted"))
+    assert job.reported
+    monkeypatch.setattr(uptime.time, "monotonic", lambda: job.reported.uptime_s + silence.SILENCE_S - 1)
+    assert Queue(queue.folder).job(job.id).state == "running"
+    monkeypatch.setattr(uptime.time, "monotonic", lambda: job.reported.uptime_s + silence.SILENCE_S + 1)
+    ended = Queue(queue.folder).job(job.id)
+    assert ended.state == "crashed"
+    assert ended.message.startswith("The measuring process said nothing for 5 min 1 s and was ended after 3 pairs;")
+    assert not sleeper.alive
+    assert len(store.trials()) == 2
+
+
+def test_a_silent_process_that_is_none_of_ours_is_left_alone(queue, store, running, monkeypatch, signalled):
+    monkeypatch.setattr(uptime.time, "monotonic", lambda: running.reported.uptime_s + 10 * silence.SILENCE_S)
+    assert Queue(queue.folder).job(running.id).state == "crashed"
+    assert signalled == []
+
+
+def test_a_long_budget_leaves_more_time_for_silence(queue, store, monkeypatch):
+    queue.submit(dataclasses.replace(EXPERIMENT, budget_s=3600.0), store)
+    job = queue.claim(ME)
+    monkeypatch.setattr(uptime.time, "monotonic", lambda: job.reported.uptime_s + 4 * 3600.0)
+    assert Queue(queue.folder).job(job.id).state == "running"
+
+
+@pytest.fixture
+def sleeper(queue):
+    """A process with the command line of a worker of this queue."""
+    command = (sys.executable, "-c", "import time; time.sleep(60)", "--jobs", str(queue.folder))
+    child = psutil.Popen(command)
+    yield process.of(child.pid)
+    child.kill()
+    child.wait()
+
+
+# Full disks
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """Folders that take nothing any more."""
+    folders = []
+    replace = files.replace
+
+    def refuse(path, fill):
+        if any(path.is_relative_to(folder) for folder in folders):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return replace(path, fill)
+
+    monkeypatch.setattr(files, "replace", refuse)
+    return folders
+
+
+@pytest.fixture
+def full_store(monkeypatch):
+    monkeypatch.setattr("core.results.parts.whole.write", _no_space)
+
+
+def _no_space(path, *_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
+def test_with_a_full_disk_of_jobs_a_run_ends_with_its_rows_in_the_store(queue, store, running, full):
+    full.append(queue.folder)
+    queue.end(delivery.complete(queue.files(running.id), running, of(running)))
+    done = Queue(queue.folder).job(running.id)
+    assert (done.state, done.unsaved, queue.files(running.id).in_memory) == ("finished", False, True)
+    assert runner.rows(queue, done) == of(running)
+    full.clear()
+    Queue(queue.folder).settle()
+    assert not queue.files(running.id).in_memory
+    assert Queue(queue.folder).job(running.id) == done
+
+
+@pytest.mark.usefixtures("full_store")
+def test_with_both_disks_full_the_rows_are_shown_from_memory_and_stored_when_there_is_room(
+    queue, store, running, full, monkeypatch, memory
+):
+    full.append(queue.folder)
+    queue.end(delivery.complete(queue.files(running.id), running, of(running)))
+    done = Queue(queue.folder).job(running.id)
+    assert (done.state, done.unsaved) == ("finished", True)
+    assert "The store did not take the rows, they are kept with the job" in done.message
+    assert runner.rows(queue, done) == of(running)
+    assert list(memory.rglob("unsaved.parquet"))
+
+    queue.settle()
+    assert Queue(queue.folder).job(running.id).unsaved, "there is still no room"
+    monkeypatch.undo()
+    monkeypatch.setenv(SPARE_VARIABLE, str(memory))
+    queue.settle()
+    settled = Queue(queue.folder).job(running.id)
+    assert (settled.state, settled.unsaved, settled.message) == ("finished", False, "")
+    assert store.trials() == of(running)
+    assert not list(memory.rglob("*.parquet"))
+
+
+def test_what_a_dead_worker_left_in_memory_is_found(queue, store, running, full, dead):
+    full.append(queue.folder)
+    queue.files(running.id).write(dataclasses.replace(running, worker=dead))
+    queue.files(running.id).keep_partial(of(running, pairs=4, outcome="interrupted"))
+    assert Queue(queue.folder).job(running.id).message.startswith("The measuring process was killed after 4 pairs;")
+    assert len(store.trials()) == 2
+
+
+def test_rows_that_reached_the_store_are_found_there_even_if_the_job_knows_of_none(queue, store, running, dead):
+    for row in of(running):
+        store.add(row)
+    status(queue, running, worker=dataclasses.asdict(dead))
+    found = Queue(queue.folder).job(running.id)
+    assert (found.state, found.message) == ("finished", "")
+    assert runner.rows(queue, found) == of(running)
+
+
+def test_a_sweep_finds_its_rows_in_the_store_too(queue, store, dead):
+    axis = Axis(name="hidden_size", values=(8, 16))
+    queue.submit(Sweep(point=Point(), axes=(axis,), contenders=EXPERIMENT.contenders), store)
+    job = queue.claim(dead)
+    point = job.sweep.points[0]
+    experiment = job.sweep.experiment(point)
+    for row in rows.run({"cpu": 1e-3, "cpu@1": 2e-3}, point=point, run_id=job.run_of(experiment)):
+        store.add(row)
+    found = Queue(queue.folder).job(job.id)
+    assert found.message == "The measuring process was killed: 1 of 2 points is saved; run it again to continue."
+    assert len(runner.rows(queue, found)) == 2
+
+
+def test_rows_that_were_saved_as_interrupted_do_not_finish_a_job_whose_end_could_not_be_written(
+    queue, store, running, dead, monkeypatch
+):
+    queue.files(running.id).keep_partial(of(running, pairs=3, outcome="interrupted"))
+    status(queue, running, worker=dataclasses.asdict(dead))
+    with monkeypatch.context() as patch:
+        patch.setattr("core.jobs.job_folder.JobFolder.write", _no_space)
+        assert Queue(queue.folder).job(running.id).state == "crashed"
+    assert Queue(queue.folder).job(running.id).state == "crashed"
+    assert {row.outcome for row in store.trials()} == {"interrupted"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no owners of this kind")
+def test_memory_that_belongs_to_somebody_else_is_not_used(tmp_path, monkeypatch):
+    (tmp_path / "memory").symlink_to(tmp_path)
+    with pytest.raises(OSError, match="somebody else"):
+        spare.make(tmp_path / "jobs" / "job")
+
+
+def test_a_store_whose_disk_has_room_again_gets_rows_that_it_refused(queue, store, running, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "add", _refuse)
+        queue.end(delivery.complete(queue.files(running.id), running, of(running)))
+    assert store.trials() == []
+    queue.jobs()
+    queue.settle()
+    assert store.trials() == of(running)
+    assert not Queue(queue.folder).job(running.id).unsaved
+
+
+def _refuse(*_):
+    raise StoreError("The disk is full.")
