@@ -1,9 +1,10 @@
 """What a host allows its visitors: who may run, how much, and what they may change. Read from one TOML file.
 
 The file is the one that `CROSSOVER_POLICY` names, else `crossover.toml` beside streamlit_app.py, else there is none and
-the defaults hold, which suit one's own machine. A file that cannot be read, or that holds a key or a value that is
-not known, allows nothing at all until it is mended: a mistake must never open a host. Every key is explained in
-docs/class-mode.md. Nothing here knows a visitor; who asks is found out in `pages.shared.permits`.
+the defaults hold, which suit one's own machine. A file that cannot be read, that holds a key or a value that is not
+known, that does not say who may run, or that is gone, allows nothing at all until it is mended: neither a mistake nor
+a loss of power must ever open a host. Every key is explained in docs/class-mode.md. Nothing here knows a visitor; who
+asks is found out in `pages.shared.permits`.
 """
 
 import dataclasses
@@ -19,7 +20,8 @@ from typing import Any, Self
 
 from core import catalog, models, units
 from core.demonstration import Demonstration
-from core.errors import CrossoverError, InvalidValue, NotAllowed
+from core.documents import read_toml
+from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed
 from core.experiment import RANGES, Experiment, Point
 from core.sweep import MAX_POINTS, Sweep
 
@@ -141,18 +143,19 @@ class Policy:
         """The policy in a file.
 
         Raises:
-            CrossoverError: it cannot be read, or a key or a value is not known.
+            CrossoverError: it cannot be read, a key or a value is not known, or it does not say who may run something.
         """
+        data = _tables(path)
         try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise CrossoverError(f"{path.name} cannot be read: {error.strerror or error}.") from error
-        except ValueError as error:  # TOML or UTF-8
-            raise CrossoverError(f"{path.name} is not TOML: {error}.") from error
-        try:
-            return cls.parse(data)
+            held = cls.parse(data)
         except InvalidValue as error:
             raise CrossoverError(f"In {path.name}: {error}") from error
+        except (ValueError, RecursionError) as error:  # of a number or a list that cannot even be written down
+            raise CrossoverError(f"In {path.name}: a value is too large or nested too deeply.") from error
+        if "who_may_run" not in data:
+            words = ", ".join(f'"{word}"' for word in CHOICES["who_may_run"])
+            raise CrossoverError(f"{path.name} does not say who may run something: write who_may_run = one of {words}.")
+        return held
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> Self:
@@ -228,25 +231,58 @@ def points_of(asked: Asked) -> tuple[Point, ...]:
     return asked.points if isinstance(asked, Sweep) else (asked.point,)
 
 
-def current() -> Policy:
-    """The policy of this host, as its file is now; one that allows nothing where the file is broken."""
+def file() -> Path | None:
+    """The file that holds here, whether it can be read or not; None where there is none."""
     named = os.environ.get(POLICY_VARIABLE, "")
     path = Path(named) if named else POLICY
     try:
-        changed_ns = path.stat().st_mtime_ns
-    except OSError as error:
-        if not named and isinstance(error, FileNotFoundError):
-            return Policy()
-        return Policy.broken(f"{path.name}, which {POLICY_VARIABLE} names, cannot be read: {error.strerror or error}.")
-    return _loaded(path.absolute(), changed_ns)
+        path.lstat()
+    except FileNotFoundError:
+        return path if named or path in _held else None
+    except OSError:  # what is there cannot be looked at
+        return path
+    return path
+
+
+def current() -> Policy:
+    """The policy of this host, as its file is now; one that allows nothing where the file is broken, or gone since."""
+    path = file()
+    if path is None:
+        return Policy()
+    _held.add(path)
+    try:
+        return _loaded(path.absolute(), _stamp(path))
+    except CrossoverError as error:
+        return Policy.broken(str(error))
+
+
+_held: set[Path] = set()
 
 
 @functools.lru_cache(maxsize=8)
-def _loaded(path: Path, _changed_ns: int) -> Policy:
+def _loaded(path: Path, _stamp: tuple[int, ...]) -> Policy:
+    """What cannot be read is not kept: it may be because nothing could be read for a moment."""
+    return Policy.load(path)
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Another one for every change of a file."""
     try:
-        return Policy.load(path)
-    except CrossoverError as error:
-        return Policy.broken(str(error))
+        seen = path.stat()
+    except OSError:
+        return ()
+    return seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size, seen.st_ino
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    try:
+        data = read_toml(path)
+    except DamagedFile as error:
+        where = f" {error.__cause__}." if isinstance(error.__cause__, tomllib.TOMLDecodeError) else ""
+        raise CrossoverError(f"{error}{where}") from error
+    if data is None:
+        raise CrossoverError(f"{path.name}, which holds what this host allows, is not there.")
+    return data
 
 
 @functools.lru_cache(maxsize=4096)

@@ -155,7 +155,7 @@ def test_a_closed_class_shows_its_results_and_takes_nothing(world, classes, made
 
 def test_where_class_mode_is_off_the_page_says_how_to_turn_it_on(world, made, open_page, tmp_path, monkeypatch):
     file = tmp_path / "policy.toml"
-    file.write_text("[class]\nmode = false\n")
+    file.write_text('who_may_run = "everybody"\n[class]\nmode = false\n')
     monkeypatch.setenv("CROSSOVER_POLICY", str(file))
     app = open_page(PAGE, **{"class": made[0].code})
     assert "mode = true" in words(app)
@@ -167,7 +167,7 @@ def test_on_a_host_with_a_code_nobody_makes_a_class_without_it(world, classes, o
 
     secret = codes.secret()
     file = tmp_path / "policy.toml"
-    file.write_text(f'[class]\ncreate = "code"\ncode_hash = "{codes.hashed(secret)}"\n')
+    file.write_text(f'who_may_run = "everybody"\n[class]\ncreate = "code"\ncode_hash = "{codes.hashed(secret)}"\n')
     monkeypatch.setenv("CROSSOVER_POLICY", str(file))
     app = open_page(PAGE)
     for code, count in (("wrong", 0), (secret, 1)):

@@ -67,7 +67,7 @@ def test_text_of_a_file_is_shown_as_text(world, upload):
 
 
 def test_a_host_that_is_read_only_takes_no_file(world, open_page, monkeypatch, tmp_path):
-    (tmp_path / "policy.toml").write_text("read_only_gallery = true\n", encoding="utf-8")
+    (tmp_path / "policy.toml").write_text('who_may_run = "nobody"\nread_only_gallery = true\n')
     monkeypatch.setenv("CROSSOVER_POLICY", str(tmp_path / "policy.toml"))
     app = open_page(PAGE)
     assert "read-only" in words(app)

@@ -30,12 +30,16 @@ SIGN_IN = 'who_may_run = "signed_in"'
 
 @pytest.fixture
 def host(tmp_path, monkeypatch):
-    """Writes the settings of the host."""
+    """Writes the settings of the host, which lets everybody run unless they say who may."""
     file = tmp_path / "policy.toml"
     monkeypatch.setenv("CROSSOVER_POLICY", str(file))
     monkeypatch.setenv("CROSSOVER_CLASSES", str(tmp_path / "classes"))
-    file.write_text("")
-    return file.write_text
+
+    def write(text):
+        file.write_text(text if "who_may_run" in text else f'who_may_run = "everybody"\n{text}')
+
+    write("")
+    return write
 
 
 def expected(app, name):

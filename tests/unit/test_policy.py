@@ -1,5 +1,6 @@
 """The host's settings: what the defaults allow, what a file changes, and that a broken one allows nothing."""
 
+import os
 import re
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from core import policy
 from core.demonstration import Demonstration
-from core.errors import CrossoverError, InvalidValue, NotAllowed
+from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed
 from core.experiment import RANGES, Contender, Experiment, Point
 from core.policy import Policy
 from core.sweep import Axis, Sweep
@@ -85,7 +86,15 @@ def test_every_key_of_a_file_is_read(tmp_path):
         ('sign_in_domains = "school.example"', "sign_in_domains is 'school.example'"),
         ('[class]\ncreate = "code"', "class.code_hash is '', which is not allowed"),
         ('[class]\ncode_hash = "secret"', "class.code_hash is 'secret'"),
-        ("who_may_run = ", "is not TOML"),
+        ("who_may_run = ", "it is torn, or no TOML. Invalid value (at end of document)."),
+        ("", 'does not say who may run something: write who_may_run = one of "everybody", "signed_in", "nobody".'),
+        ("# who_may_run", "does not say who may run something"),
+        ("read_only_gallery = true\n[run]\nepochs = 5", "does not say who may run something"),
+        ("\0" * 1067, "it is torn, or no TOML"),
+        ("queue_length = " + "[" * 3_000 + "]" * 3_000, "it is nested too deeply"),
+        ("queue_length = " + "[" * 200 + "]" * 200, "queue_length is [[["),
+        ("queue_length = 0x" + "f" * 5_000, "a value is too large or nested too deeply"),
+        ("queue_length = " + "9" * 5_000, "Exceeds the limit"),
     ],
 )
 def test_a_broken_file_is_named_in_one_sentence_and_nothing_may_run(tmp_path, monkeypatch, text, sentence):
@@ -102,8 +111,59 @@ def test_a_broken_file_is_named_in_one_sentence_and_nothing_may_run(tmp_path, mo
 
 def test_a_file_that_is_named_and_missing_allows_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv(policy.POLICY_VARIABLE, str(tmp_path / "gone.toml"))
-    with pytest.raises(NotAllowed, match=r"gone\.toml, which CROSSOVER_POLICY names, cannot be read"):
+    with pytest.raises(NotAllowed, match=r"gone\.toml, which holds what this host allows, is not there"):
         policy.current().check(Experiment(point=Point()))
+
+
+@pytest.mark.parametrize(
+    ("put", "sentence"),
+    [
+        (lambda path: path.mkdir(), "it cannot be read: Is a directory"),
+        (lambda path: path.symlink_to(path), "it cannot be read: Too many levels of symbolic links"),
+        (lambda path: path.symlink_to(path.with_name("nowhere")), "is not there"),
+        (lambda path: os.mkfifo(path), "it is not a plain file"),
+        (lambda path: path.write_bytes(b""), "does not say who may run something"),
+        (lambda path: path.write_bytes(b"\xff\xfe"), "it is not text"),
+    ],
+    ids=["folder", "link loop", "link to nothing", "pipe", "nothing in it", "no text"],
+)
+@pytest.mark.parametrize("named", [True, False])
+def test_whatever_stands_where_the_file_should_be_allows_nothing(tmp_path, monkeypatch, put, sentence, named):
+    file = tmp_path / "crossover.toml"
+    put(file)
+    if named:
+        monkeypatch.setenv(policy.POLICY_VARIABLE, str(file))
+    else:
+        monkeypatch.delenv(policy.POLICY_VARIABLE, raising=False)
+        monkeypatch.setattr(policy, "POLICY", file)
+    assert policy.file() == file
+    assert sentence in policy.current().fault
+    with pytest.raises(NotAllowed, match=re.escape(sentence)):
+        policy.current().check_open()
+
+
+def test_a_file_that_held_and_is_gone_does_not_open_the_host(tmp_path, monkeypatch):
+    file = written(tmp_path, 'who_may_run = "nobody"')
+    monkeypatch.delenv(policy.POLICY_VARIABLE, raising=False)
+    monkeypatch.setattr(policy, "POLICY", file)
+    assert policy.current().who_may_run == "nobody"
+    file.unlink()
+    assert "is not there" in policy.current().fault
+    file.write_text('who_may_run = "everybody"', encoding="utf-8")
+    assert policy.current().who_may_run == "everybody"
+
+
+def test_what_could_not_be_read_for_a_moment_is_read_again(tmp_path, monkeypatch):
+    file = written(tmp_path, 'who_may_run = "everybody"')
+    monkeypatch.setenv(policy.POLICY_VARIABLE, str(file))
+    with monkeypatch.context() as moment:
+        moment.setattr(policy, "read_toml", none_left)
+        assert "Too many open files" in policy.current().fault
+    assert policy.current().fault == ""
+
+
+def none_left(path):
+    raise DamagedFile(path.name, "it cannot be read: Too many open files")
 
 
 def test_a_change_of_the_file_holds_at_once(tmp_path, monkeypatch):
@@ -111,8 +171,6 @@ def test_a_change_of_the_file_holds_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv(policy.POLICY_VARIABLE, str(file))
     assert policy.current().who_may_run == "nobody"
     file.write_text('who_may_run = "everybody"  # longer')
-    import os
-
     os.utime(file, ns=(1, 1))
     assert policy.current().who_may_run == "everybody"
 
