@@ -229,7 +229,7 @@ class Demonstration:
                     kind=known,
                     point=Point.parse(point),
                     contenders=tuple(Contender.parse(str(text)) for text in contenders),
-                    budget_s=float(budget),
+                    budget_s=budget,
                     recipes=tuple(recipes),
                 )
         raise InvalidValue("demonstration", data, "an object with kind, point, contenders, budget_s and recipes")

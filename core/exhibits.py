@@ -5,23 +5,37 @@ read back is checked as any foreign input. Nothing here measures, and nothing im
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self
 
+from msgspec import Meta
+
+from core import documents
 from core.demonstration import Demonstration, Kind
-from core.errors import InvalidValue
+from core.documents import Count
+from core.errors import DamagedFile, InvalidValue
+from core.experiment import MAX_CONTENDERS
 
 MAX_TEXT = 20_000
 """Characters of any one text; the longest are PyTorch's own messages."""
 
-MAX_ENTRIES = 10_000
-"""Entries of any one list."""
+MAX_NAME = 300
+"""Characters of a name or a title."""
 
-MAX_NUMBER = 1e12
-"""Seconds and ratios beyond it are nobody's measurement."""
+MAX_ENTRIES = 1_000
+"""Readings of a clock, or parameters of a network."""
 
-_T = TypeVar("_T")
+MAX_PARTS = 100
+"""Pieces of code, notes, and clocks: eight devices by each of eleven recipes are 88."""
+
+Text = Annotated[str, Meta(max_length=MAX_TEXT)]
+Name = Annotated[str, Meta(max_length=MAX_NAME)]
+Notes = Annotated[tuple[Text, ...], Meta(max_length=MAX_PARTS)]
+Names = Annotated[tuple[Name, ...], Meta(max_length=MAX_PARTS)]
+Reading = Annotated[float, Meta(ge=1e-9, le=1e9)]
+"""Seconds: a nanosecond to thirty years, so that the ratio of two is a number that a chart can show."""
+
+Difference = Annotated[float, Meta(ge=0, le=1e12)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +51,12 @@ class Participant:
         startup_s: seconds of the first use of the device in the process, None where it was not used.
     """
 
-    contender: str
-    device: str
-    kind: str
-    device_name: str
-    threads: int
-    startup_s: float | None = None
+    contender: Name
+    device: Name
+    kind: Name
+    device_name: Name
+    threads: Count
+    startup_s: Difference | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +74,13 @@ class Variant:
         contender: whose training it was.
     """
 
-    name: str
-    title: str
-    explains: str
-    switched: tuple[str, ...]
-    epoch_s: tuple[float, ...]
-    steps: int
-    contender: str
+    name: Name
+    title: Name
+    explains: Text
+    switched: Names
+    epoch_s: Annotated[tuple[Reading, ...], Meta(max_length=MAX_ENTRIES)]
+    steps: Count
+    contender: Name
 
     def __post_init__(self) -> None:
         if not self.epoch_s or min(self.epoch_s) <= 0:
@@ -82,8 +96,8 @@ class Clock:
         notes: a sentence for each that was left out.
     """
 
-    variants: tuple[Variant, ...]
-    notes: tuple[str, ...] = ()
+    variants: Annotated[tuple[Variant, ...], Meta(max_length=MAX_PARTS)]
+    notes: Notes = ()
 
     def __post_init__(self) -> None:
         names = [(variant.contender, variant.name) for variant in self.variants]
@@ -110,11 +124,11 @@ class Snippet:
             accelerator; `cpu` where the lines need numbers and there is none.
     """
 
-    title: str
-    code: str
-    output: str
-    error: str
-    device: str
+    title: Name
+    code: Text
+    output: Text
+    error: Text
+    device: Name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +140,8 @@ class Moving:
         notes: what must be known beside them: where the device `meta` stands for an accelerator, that it does.
     """
 
-    snippets: tuple[Snippet, ...]
-    notes: tuple[str, ...] = ()
+    snippets: Annotated[tuple[Snippet, ...], Meta(max_length=MAX_PARTS)]
+    notes: Notes = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,9 +155,9 @@ class FirstStep:
         contenders: written form of the two.
     """
 
-    parameters: tuple[tuple[str, float], ...]
-    loss_difference: float
-    contenders: tuple[str, ...]
+    parameters: Annotated[tuple[tuple[Name, Difference], ...], Meta(max_length=MAX_ENTRIES)]
+    loss_difference: Difference
+    contenders: Names
 
     def __post_init__(self) -> None:
         if not self.parameters:
@@ -215,108 +229,31 @@ class Exhibit:
 
     @classmethod
     def from_json(cls, data: object) -> Self:
-        """An exhibit from `to_json`'s data.
+        """An exhibit from `to_json`'s data. What a later version says besides is passed over.
 
         Raises:
-            InvalidValue: the data are not those of an exhibit.
+            DamagedFile: the data are not those of an exhibit.
+            InvalidValue: they say what cannot be.
         """
-        fields = _object("exhibit", data)
-        demonstration = Demonstration.from_json(fields.get("demonstration"))
-        texts = ("id", "measured_at", "cpu_name", "machine_id", "torch_version", "app_commit")
-        return cls(
-            demonstration=demonstration,
-            participants=_list(fields, "participants", _participant),
-            content=_CONTENT_FROM[demonstration.kind](_object("content", fields.get("content"))),
-            **{name: _text(fields, name) for name in texts},
-        )
+        try:
+            written = documents.typed(data, _Written)
+            asked = Demonstration.from_json(written.demonstration)
+            content = documents.typed(written.content, CONTENTS[asked.kind])
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise DamagedFile("exhibit", str(error)) from error
+        return cls(**{**vars(written), "demonstration": asked, "content": content})
 
 
-def _clock(fields: Mapping[str, object]) -> Clock:
-    return Clock(variants=_list(fields, "variants", _variant), notes=_list(fields, "notes", _word))
+@dataclass(frozen=True, kw_only=True)
+class _Written:
+    """An exhibit as its file has it; what it asked and what it showed are read by its kind."""
 
-
-def _moving(fields: Mapping[str, object]) -> Moving:
-    return Moving(snippets=_list(fields, "snippets", _snippet), notes=_list(fields, "notes", _word))
-
-
-def _first_step(fields: Mapping[str, object]) -> FirstStep:
-    return FirstStep(
-        parameters=_list(fields, "parameters", _difference),
-        loss_difference=_number("loss_difference", fields.get("loss_difference")),
-        contenders=_list(fields, "contenders", _word),
-    )
-
-
-_CONTENT_FROM: dict[Kind, Callable[[Mapping[str, object]], Content]] = {
-    "clock": _clock,
-    "moving": _moving,
-    "first_step": _first_step,
-}
-
-
-def _participant(data: object) -> Participant:
-    fields = _object("participants", data)
-    startup_s = fields.get("startup_s")
-    return Participant(
-        threads=_count(fields, "threads"),
-        startup_s=None if startup_s is None else _number("startup_s", startup_s),
-        **{name: _text(fields, name) for name in ("contender", "device", "kind", "device_name")},
-    )
-
-
-def _variant(data: object) -> Variant:
-    fields = _object("variants", data)
-    return Variant(
-        switched=_list(fields, "switched", _word),
-        epoch_s=_list(fields, "epoch_s", lambda value: _number("epoch_s", value)),
-        steps=_count(fields, "steps"),
-        **{name: _text(fields, name) for name in ("name", "title", "explains", "contender")},
-    )
-
-
-def _snippet(data: object) -> Snippet:
-    fields = _object("snippets", data)
-    return Snippet(**{name: _text(fields, name) for name in ("title", "code", "output", "error", "device")})
-
-
-def _difference(data: object) -> tuple[str, float]:
-    match data:
-        case [name, value]:
-            return _word(name), _number("parameters", value)
-    raise InvalidValue("parameters", data, "a name with a number")
-
-
-def _object(name: str, data: object) -> Mapping[str, object]:
-    if not isinstance(data, dict):
-        raise InvalidValue(name, data, "an object")
-    return data
-
-
-def _list(fields: Mapping[str, object], name: str, read: Callable[[object], _T]) -> tuple[_T, ...]:
-    entries = fields.get(name)
-    if not isinstance(entries, list) or len(entries) > MAX_ENTRIES:
-        raise InvalidValue(name, entries, f"a list of at most {MAX_ENTRIES:,} entries")
-    return tuple(read(entry) for entry in entries)
-
-
-def _text(fields: Mapping[str, object], name: str) -> str:
-    return _word(fields.get(name), name)
-
-
-def _word(value: object, name: str = "text") -> str:
-    if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise InvalidValue(name, value, f"a text of at most {MAX_TEXT:,} characters")
-    return value
-
-
-def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_NUMBER:
-        raise InvalidValue(name, value, f"a number between 0 and {MAX_NUMBER:g}")
-    return float(value)
-
-
-def _count(fields: Mapping[str, object], name: str) -> int:
-    value = fields.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 2**31:
-        raise InvalidValue(name, value, "a whole number that is not negative")
-    return value
+    id: Name
+    demonstration: dict[str, Any]
+    measured_at: Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d[\dTZ:.+-]{0,30}$")]
+    cpu_name: Name
+    machine_id: Name
+    torch_version: Name
+    app_commit: Name
+    participants: Annotated[tuple[Participant, ...], Meta(max_length=MAX_CONTENDERS)]
+    content: dict[str, Any]

@@ -8,7 +8,6 @@ here measures, and nothing here knows what hardware this machine has.
 import dataclasses
 import hashlib
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -59,9 +58,12 @@ EVERY_EPOCH = 0
 BEST_THREADS = 0
 """`threads` of a contender that tries several thread counts first and trains with the best."""
 
-_DEVICE = re.compile(r"(cpu|mps)|(cuda|xpu)(?::(\d{1,2}))?")
-_CONTENDER = re.compile(r"(?P<device>[a-z]+(?::\d+)?)(?:@(?P<threads>\d+))?(?P<lane>(?:[+ ]\w+)*)")
-"""A `+` of a link that was typed by hand arrives as a space."""
+_DEVICE = re.compile(r"(cpu|mps)|(cuda|xpu)(?::(\d{1,2}))?", re.ASCII)
+_CONTENDER = re.compile(
+    r"(?P<device>[a-z]{1,8}(?::\d{1,2})?)(?:@(?P<threads>\d{1,4}))?(?P<lane>(?:[+ ]\w{1,32}){0,16})", re.ASCII
+)
+"""A `+` of a link that was typed by hand arrives as a space. Each part is bounded: a text of any length is told from a
+contender at once, and no number in it has more digits than can be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,11 +223,7 @@ class Experiment:
         if not 1 <= len(self.contenders) <= MAX_CONTENDERS or len(set(self.contenders)) < len(self.contenders):
             shown = ", ".join(map(str, self.contenders))
             raise InvalidValue("devices", shown, f"between 1 and {MAX_CONTENDERS} different devices")
-        low, high = RANGES["budget_s"]
-        budget_s = _number("budget_s", self.budget_s)
-        if not low <= budget_s <= high:
-            raise InvalidValue("budget_s", self.budget_s, f"between {low:,} and {high:,} seconds")
-        _settle(self, "budget_s", budget_s)
+        _settle(self, "budget_s", _number("budget_s", self.budget_s))
         _whole("pairs", self.pairs, *map(int, RANGES["pairs"]))
         for contender in self.contenders:
             obstacle = lanes.unfit(
@@ -269,7 +267,7 @@ class Experiment:
             case {"point": dict(point), "contenders": list(contenders), "budget_s": int() | float() as budget, **rest}:
                 parsed = tuple(Contender.parse(str(text)) for text in contenders)
                 pairs: Any = rest.get("pairs", EVERY_EPOCH)  # jobs of earlier versions do not say
-                return cls(point=Point.parse(point), contenders=parsed, budget_s=float(budget), pairs=pairs)
+                return cls(point=Point.parse(point), contenders=parsed, budget_s=budget, pairs=pairs)
         raise InvalidValue("experiment", data, "an object with point, contenders and budget_s")
 
 
@@ -295,10 +293,8 @@ def _whole(field: str, value: object, low: int, high: int) -> None:
 
 def _number(field: str, value: object) -> float:
     low, high = RANGES[field]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise InvalidValue(field, value, f"a number between {low:g} and {high:g}")
-    if not low <= value <= high:
-        raise InvalidValue(field, value, f"between {low:g} and {high:g}")
     return float(value)
 
 

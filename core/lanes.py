@@ -48,8 +48,8 @@ MAX_STEPS_PER_CALL = 100
 MAX_MICRO_BATCH = 65_536
 
 _PARTS = {"optimizer": OPTIMIZERS, "precision": PRECISIONS, "memory_format": MEMORY_FORMATS, "host_memory": HOST_MEMORY}
-_EXECUTION = re.compile(r"(compiled|graph)([1-9]\d{0,5})?")
-_MICRO = re.compile(r"micro([1-9]\d{0,5})")
+_EXECUTION = re.compile(r"(compiled|graph)([1-9]\d{0,5})?", re.ASCII)
+_MICRO = re.compile(r"micro([1-9]\d{0,5})", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

@@ -5,9 +5,9 @@ is compacted while it is listed loses no row here: a listing counts only if noth
 file that vanished before it was read makes the folder be listed again. Nothing here writes, or says what is derived.
 """
 
-import contextlib
 import functools
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
@@ -27,6 +27,12 @@ FILE = "file"
 AT_ONCE = 1_000
 """Small files whose tables are put together at a time; many tables of one row each take more room than their rows."""
 
+REPLACEMENT = "\ufffd"
+"""Stands for a letter of a name that cannot be printed; a file system takes any bytes for a name."""
+
+UNKNOWN = -1
+"""Size of a file that could not be looked at. Why, shows when it is read."""
+
 TRIES = 100
 """Times that a folder is listed again because something vanished; a compaction makes that happen once or twice."""
 
@@ -36,12 +42,16 @@ class Skipped:
     """A file that was not read.
 
     Attributes:
-        name: of the file.
+        name: of the file, without what cannot be printed.
         reason: in words.
     """
 
     name: str
     reason: str
+
+    def __post_init__(self) -> None:
+        shown = "".join(letter if letter.isprintable() else REPLACEMENT for letter in self.name)
+        object.__setattr__(self, "name", shown)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +60,7 @@ class File:
 
     Attributes:
         path: where it is.
-        size: in bytes.
+        size: in bytes; `UNKNOWN` where the system does not say.
         written_ns: when it was last written.
     """
 
@@ -132,8 +142,11 @@ class Derived:
         for file in new:
             try:
                 tables.append(self._read(file))
-            except FileNotFoundError:
-                vanished = True
+            except FileNotFoundError as error:
+                if file.size == UNKNOWN:
+                    unreadable.append(Skipped(name=file.path.name, reason=unreadable_because(error)))
+                else:
+                    vanished = True
             except ForeignFile as error:
                 self._refused[file] = str(error)
             except OSError as error:
@@ -196,11 +209,24 @@ def _entries(folder: Path) -> Iterator[File]:
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                with contextlib.suppress(FileNotFoundError):  # since the folder was opened
-                    if entry.name.endswith(SUFFIX) and entry.is_file():
-                        facts = entry.stat()
-                        yield File(path=folder / entry.name, size=facts.st_size, written_ns=facts.st_mtime_ns)
+                if entry.name.endswith(SUFFIX) and (file := _looked_at(folder / entry.name, entry)):
+                    yield file
     except FileNotFoundError:
         return
     except OSError as error:
         raise StoreError(f"The store {folder} cannot be read: {error.strerror or error}.") from error
+
+
+def _looked_at(path: Path, entry: "os.DirEntry[str]") -> File | None:
+    """What an entry of a folder is; None where it is no file, or vanished since the folder was opened.
+
+    A link that leads nowhere or in a circle, or whatever else the system will not tell of, is a file all the same: it
+    is named with the reason when it is read, and hides no other.
+    """
+    try:
+        facts = entry.stat()
+    except OSError as error:
+        gone = isinstance(error, FileNotFoundError) and not path.is_symlink()
+        return None if gone else File(path=path, size=UNKNOWN, written_ns=UNKNOWN)
+    regular = stat.S_ISREG(facts.st_mode)
+    return File(path=path, size=facts.st_size, written_ns=facts.st_mtime_ns) if regular else None

@@ -5,23 +5,29 @@ named and skipped. Nothing is ever deleted here.
 """
 
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+from core import documents
 from core.demonstration import Demonstration
-from core.errors import InvalidValue, StoreError
+from core.errors import CrossoverError, DamagedFile, StoreError
 from core.exhibits import Exhibit
 from core.results import whole
-from core.results.derived import Skipped
+from core.results.derived import Skipped, unreadable_because
 
 FOLDER = "exhibits"
 """Name of the folder inside a store's."""
 
-MAX_BYTES = 2_000_000
+SUFFIX = ".json"
+
+MAX_BYTES = 500_000
 """Size of a file beyond which it is not read; ours have some ten thousand bytes."""
 
-MAX_FILES = 2_000
-"""Files that are read, the newest by name; more make nobody wiser."""
+MAX_FILES = 500
+MAX_TOTAL_BYTES = 16 * 2**20
+"""Files that are read, the newest by name, and what they may have together; more make nobody wiser."""
 
 
 def add(store: Path, exhibit: Exhibit) -> Path:
@@ -32,13 +38,15 @@ def add(store: Path, exhibit: Exhibit) -> Path:
         exhibit: to be kept.
 
     Raises:
-        StoreError: it cannot be written; nothing is left behind.
+        StoreError: it cannot be written, or the folder that the store lies in is gone; nothing is left behind.
     """
     folder = store / FOLDER
-    target = folder / f"{_stamp(exhibit)}-{exhibit.kind}-{exhibit.id}.json"
+    target = folder / f"{_stamp(exhibit)}-{exhibit.kind}-{exhibit.id}{SUFFIX}"
     text = json.dumps(exhibit.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for place in (store, folder):  # not what the store lies in: see `core.results.store.Store.add_all`
+            place.mkdir(exist_ok=True)
+        whole.sweep(folder)
         whole.write(target, lambda file: file.write(text.encode()))
     except OSError as error:
         raise StoreError(f"The store {store} cannot be written: {error.strerror or error}.") from error
@@ -51,25 +59,18 @@ def read(store: Path) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
     Raises:
         StoreError: the folder itself cannot be read.
     """
-    try:
-        files = sorted(path for path in (store / FOLDER).iterdir() if path.suffix == ".json" and path.is_file())
-    except FileNotFoundError:
-        return [], ()
-    except OSError as error:
-        raise StoreError(f"The folder {store / FOLDER} cannot be read: {error.strerror or error}.") from error
-    found, skipped = {}, []
-    for path in files[-MAX_FILES:]:
+    found: dict[str, Exhibit] = {}
+    skipped: list[Skipped] = []
+    for path in _newest_files(store / FOLDER, skipped):
         try:
             exhibit = _read(path)
-        except FileNotFoundError:  # removed since the folder was listed
-            continue
-        except (InvalidValue, ValueError, RecursionError) as error:
-            reason = str(error) if isinstance(error, InvalidValue) else "it is not JSON that can be read"
-            skipped.append(Skipped(name=path.name, reason=reason))
-        except OSError as error:
-            skipped.append(Skipped(name=path.name, reason=f"it cannot be read: {error.strerror or error}"))
+        except DamagedFile as error:
+            skipped.append(Skipped(name=path.name, reason=error.reason))
+        except CrossoverError as error:
+            skipped.append(Skipped(name=path.name, reason=str(error)))
         else:
-            found[exhibit.id] = exhibit
+            found |= {exhibit.id: exhibit} if exhibit else {}
+    skipped.sort(key=lambda entry: entry.name)
     return sorted(found.values(), key=lambda exhibit: (exhibit.measured_at, exhibit.id)), tuple(skipped)
 
 
@@ -89,12 +90,43 @@ def newest(
     return max(found, key=lambda entry: entry.measured_at, default=None)
 
 
-def _read(path: Path) -> Exhibit:
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise InvalidValue("file", path.name, f"at most {MAX_BYTES:,} bytes")
-    return Exhibit.from_json(json.loads(data))
+def _newest_files(folder: Path, skipped: list[Skipped]) -> Iterator[Path]:
+    """The files that are read, by name; those that cannot be looked at, or are too many, are named in `skipped`."""
+    total = 0
+    for number, name in enumerate(sorted(_names(folder), reverse=True)):
+        try:
+            total += (folder / name).stat().st_size
+        except OSError as error:
+            if (folder / name).is_symlink():  # otherwise it was removed since the folder was listed
+                skipped.append(Skipped(name=name, reason=unreadable_because(error)))
+        else:
+            if number < MAX_FILES and total <= MAX_TOTAL_BYTES:
+                yield folder / name
+            else:
+                skipped.append(Skipped(name=name, reason="so many newer ones are there that it is not read"))
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if entry.name.endswith(SUFFIX) and not _is_folder(entry)]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoreError(f"The folder {folder} cannot be read: {error.strerror or error}.") from error
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle
+        return False
+
+
+def _read(path: Path) -> Exhibit | None:
+    """What a file shows; None where it was removed since the folder was listed."""
+    data = documents.read_json(path, dict[str, Any], most_bytes=MAX_BYTES)
+    return Exhibit.from_json(data) if data is not None else None
 
 
 def _stamp(exhibit: Exhibit) -> str:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import ForeignFile, StoreError
+from core.results.derived import REPLACEMENT
 from core.results.reading import MAX_FILE_BYTES, read_file
 from core.results.schema import BYTE_BYTES, SCHEMA, SCHEMA_VERSION, object_bytes
 
@@ -45,8 +46,6 @@ UNSEEN = (
     r"\x{61C}\x{200B}-\x{200F}\x{2028}-\x{202E}\x{2060}-\x{206F}\x{FEFF}\x{FFF9}-\x{FFFB}]"
 )
 """Characters that cannot be seen but change how the text around them looks, or end it early in some programs."""
-
-REPLACEMENT = "\ufffd"
 
 _REASON_LENGTH = 300
 _TOO_LONG = f"reading it takes more than the {SECONDS} seconds that a foreign file may take"

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from core.errors import StoreError
 from core.experiment import Experiment
-from core.results import lookup, parts
+from core.results import lookup, parts, whole
 from core.results.answers import Here, completeness, newest_answers
 from core.results.derived import FILE, SUFFIX, Derived, Skipped
 from core.results.reading import read_file, read_piece
@@ -84,7 +84,7 @@ class Store:
         self.folder = Path(folder)
 
     def check_writable(self) -> None:
-        """Find out before a measurement whether its rows could be kept.
+        """Find out before a measurement whether its rows could be kept, and make the folder that they go to.
 
         Raises:
             StoreError: the folder cannot be made or written, or its disk is nearly full.
@@ -99,6 +99,7 @@ class Store:
             free = shutil.disk_usage(self.folder).free
         except OSError as error:
             raise StoreError(f"The store {self.folder} cannot be written: {error.strerror or error}.") from error
+        whole.sweep(self.folder)
         if free < FREE_BYTES:
             raise StoreError(
                 f"The disk of the store {self.folder} is nearly full: {free // 2**20} MiB are free, "
@@ -109,22 +110,26 @@ class Store:
         """Write one row into a file of its own; returns the file.
 
         Raises:
-            StoreError: it cannot be written; nothing is left behind.
+            StoreError: as `add_all`.
         """
         return self.add_all(to_table([trial]))
 
     def add_all(self, table: pa.Table) -> Path:
         """Write rows into one file, all of them or none; returns the file.
 
+        The store's folder is made, but not the one that it lies in: rows that come late bring back no class and no
+        student that was deleted meanwhile.
+
         Args:
             table: one row or more, of `SCHEMA`.
 
         Raises:
-            StoreError: it cannot be written; nothing is left behind.
+            StoreError: it cannot be written, or the folder that the store lies in is gone; nothing is left behind.
         """
         target = self.folder / f"{_file_name(from_table(table.slice(0, 1))[0])}{SUFFIX}"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(exist_ok=True)
+            whole.sweep(self.folder)
             parts.write(target, table)
         except OSError as error:
             with contextlib.suppress(OSError):

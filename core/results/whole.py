@@ -5,7 +5,11 @@ A reader sees the old content or the new one, never a part. Nothing here knows w
 
 import contextlib
 import errno
+import functools
+import itertools
 import os
+import re
+import stat
 import time
 import uuid
 from collections.abc import Callable
@@ -14,6 +18,19 @@ from typing import BinaryIO
 
 _REPLACE_TRIES, _REPLACE_PAUSE_S = 20, 0.01
 """Windows refuses to replace a file while a reader has it open; a reader of ours is done within milliseconds."""
+
+
+ABANDONED_S = 3_600
+"""Age from which a temporary file is nobody's any more: it is written and renamed, or its writer was killed."""
+
+SWEEP_EVERY_S = 600
+"""A folder is swept so often at most by one process: it has to be listed for that."""
+
+MOST_SWEPT = 300
+"""Files that are removed at a time, so that nobody who writes waits for it."""
+
+_OURS = re.compile(r"\..+\.[0-9a-f]{8}\.tmp|\.probe-[0-9a-f]{32}")
+"""Names of temporary files of ours: those of `write`, and what `core.results.store` tries a folder with."""
 
 
 def write(path: Path, fill: Callable[[BinaryIO], object], *, lasting: bool = True) -> None:
@@ -39,6 +56,27 @@ def write(path: Path, fill: Callable[[BinaryIO], object], *, lasting: bool = Tru
         temporary.unlink(missing_ok=True)
     if lasting:
         flush_folder(path.parent)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what writers left in a folder that were killed, unless that was done lately; what cannot be is left."""
+    _swept(folder, int(time.monotonic() / SWEEP_EVERY_S))
+
+
+@functools.lru_cache(maxsize=64)
+def _swept(folder: Path, _moment: int) -> None:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        ours = (entry for entry in entries if _OURS.fullmatch(entry.name))
+        for entry in itertools.islice(filter(_abandoned, ours), MOST_SWEPT):
+            with contextlib.suppress(OSError):
+                os.unlink(entry)  # noqa: PTH108 - an entry of this folder, and nothing that it links to
+
+
+def _abandoned(entry: "os.DirEntry[str]") -> bool:
+    with contextlib.suppress(OSError):
+        facts = entry.stat(follow_symlinks=False)
+        return stat.S_ISREG(facts.st_mode) and time.time() - facts.st_mtime > ABANDONED_S
+    return False
 
 
 def flush_folder(folder: Path) -> None:

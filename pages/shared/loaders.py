@@ -322,5 +322,13 @@ def _signature(folder: Path) -> int:
 def _files(folder: Path, _changed: int, _moment: int) -> int:
     """Changes with the name, date and size of every file of the folder; looked at once in a moment."""
     with os.scandir(folder) as entries:
-        stats = ((entry.name, entry.stat()) for entry in entries)
-        return hash(tuple(sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)))
+        return hash(tuple(sorted((entry.name, *_dated(entry)) for entry in entries)))
+
+
+def _dated(entry: "os.DirEntry[str]") -> tuple[int, int]:
+    """Date and size of an entry; of one that cannot be looked at, such as a link to nothing, why not."""
+    try:
+        facts = entry.stat()
+    except OSError as error:
+        return -1, error.errno or 0
+    return facts.st_mtime_ns, facts.st_size

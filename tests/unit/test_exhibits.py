@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidValue
-from core.exhibits import MAX_ENTRIES, MAX_TEXT, Clock, Exhibit, FirstStep
+from core.errors import CrossoverError, InvalidValue
+from core.exhibits import MAX_ENTRIES, MAX_NAME, MAX_PARTS, MAX_TEXT, Clock, Exhibit, FirstStep
 from tests import exhibited
 
 KINDS = (exhibited.CLOCK, exhibited.MOVING, exhibited.FIRST_STEP)
@@ -40,7 +40,13 @@ CLOCK, MOVING, FIRST_STEP = KINDS
     [
         (CLOCK, ("id",), "../../etc/passwd"),
         (CLOCK, ("id",), 7),
-        (CLOCK, ("cpu_name",), "x" * (MAX_TEXT + 1)),
+        (CLOCK, ("cpu_name",), "x" * (MAX_NAME + 1)),
+        (CLOCK, ("measured_at",), "soon"),
+        (CLOCK, ("measured_at",), "9" * 1_000),
+        (CLOCK, ("demonstration", "budget_s"), 10**400),
+        (CLOCK, ("demonstration", "budget_s"), float("nan")),
+        (CLOCK, ("demonstration", "point", "learning_rate"), 10**400),
+        (CLOCK, ("demonstration", "contenders"), [f"cpu@{'1' * 5_000}"]),
         (CLOCK, ("demonstration", "kind"), "moving"),
         (CLOCK, ("participants",), {}),
         (CLOCK, ("participants", 0, "threads"), -1),
@@ -52,6 +58,9 @@ CLOCK, MOVING, FIRST_STEP = KINDS
         (CLOCK, ("content", "variants", 1, "name"), "ours"),
         (CLOCK, ("content", "variants", 0, "epoch_s"), []),
         (CLOCK, ("content", "variants", 0, "epoch_s"), [0.0]),
+        (CLOCK, ("content", "variants", 0, "epoch_s"), [5e-324]),
+        (CLOCK, ("content", "variants", 0, "explains"), "x" * (MAX_TEXT + 1)),
+        (CLOCK, ("content", "notes"), ["x"] * (MAX_PARTS + 1)),
         (CLOCK, ("content", "variants", 0, "epoch_s"), [float("nan")]),
         (CLOCK, ("content", "variants", 0, "epoch_s"), [float("inf")]),
         (CLOCK, ("content", "variants", 0, "epoch_s"), [10**400]),
@@ -66,8 +75,15 @@ CLOCK, MOVING, FIRST_STEP = KINDS
     ],
 )
 def test_data_that_no_lesson_can_have_written_are_refused(demonstration, path, value):
-    with pytest.raises(InvalidValue):
+    with pytest.raises(CrossoverError):
         Exhibit.from_json(changed(demonstration, path, value))
+
+
+def test_what_a_newer_version_says_besides_is_passed_over():
+    data = through_json(exhibited.exhibit(CLOCK).to_json())
+    for place in (data, data["participants"][0], data["content"], data["content"]["variants"][0]):
+        place["invented_later"] = {"deep": [1]}
+    assert Exhibit.from_json(data) == Exhibit.from_json(through_json(Exhibit.from_json(data).to_json()))
 
 
 def test_content_of_another_kind_is_refused():

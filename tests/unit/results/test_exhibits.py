@@ -1,4 +1,6 @@
 import json
+import os
+from typing import Any
 
 import pytest
 
@@ -31,6 +33,12 @@ def test_rows_and_exhibits_of_a_store_do_not_get_in_each_others_way(tmp_path):
     assert len(exhibits.read(tmp_path)[0]) == 1
 
 
+def changed(field: str, value: object) -> dict[str, Any]:
+    """An exhibit whose question says something else."""
+    data = exhibited.exhibit().to_json()
+    return {**data, "demonstration": {**data["demonstration"], field: value}}
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -43,8 +51,15 @@ def test_rows_and_exhibits_of_a_store_do_not_get_in_each_others_way(tmp_path):
         b'{"id": ' + b"9" * 10_000 + b"}",
         json.dumps({**exhibited.exhibit().to_json(), "id": "<script>"}).encode(),
         b" " * (exhibits.MAX_BYTES + 1),
+        json.dumps(changed("budget_s", 10**400)).encode(),
+        json.dumps(changed("recipes", [[]])).encode(),
+        b'{"id": ' * 100_000,
+        json.dumps({**exhibited.exhibit().to_json(), "cpu_name": "\ud800"}).encode(),
     ],
-    ids=["empty", "torn", "null", "list", "no text", "deep", "huge number", "markup", "too large"],
+    ids=(
+        *("empty", "torn", "null", "list", "no text", "deep", "huge number", "markup", "too large"),
+        *("endless budget", "no recipe", "deep objects", "half a letter"),
+    ),
 )
 def test_a_torn_or_hostile_file_is_named_and_skipped_and_the_rest_loads(tmp_path, content):
     shown = exhibited.exhibit()
@@ -63,12 +78,42 @@ def test_other_files_are_left_alone(tmp_path):
     assert exhibits.read(tmp_path) == ([], ())
 
 
+@pytest.mark.skipif(os.name == "nt", reason="making links needs rights on Windows")
+def test_what_cannot_be_looked_at_is_named_and_hides_no_other(tmp_path):
+    shown = exhibited.exhibit()
+    folder = exhibits.add(tmp_path, shown).parent
+    (folder / "loop.json").symlink_to(folder / "loop.json")
+    (folder / "nowhere.json").symlink_to(folder / "nothing")
+    os.mkfifo(folder / "pipe.json")
+    found, skipped = exhibits.read(tmp_path)
+    assert found == [shown]
+    assert [entry.name for entry in skipped] == ["loop.json", "nowhere.json", "pipe.json"]
+    assert "symbolic links" in skipped[0].reason
+    assert skipped[2].reason == "it is not a plain file"
+
+
+def test_files_are_read_until_they_have_too_many_bytes_together(tmp_path, monkeypatch):
+    first, last = (exhibited.exhibit(measured_at=f"2026-0{month}-01T00:00:00.000+00:00") for month in (1, 2))
+    size = [exhibits.add(tmp_path, shown).stat().st_size for shown in (first, last)][1]
+    monkeypatch.setattr(exhibits, "MAX_TOTAL_BYTES", size)
+    found, (skipped,) = exhibits.read(tmp_path)
+    assert found == [last]
+    assert skipped.name.startswith("20260101")
+
+
+def test_an_exhibit_that_comes_late_does_not_bring_back_what_was_deleted(tmp_path):
+    with pytest.raises(StoreError, match="cannot be written"):
+        exhibits.add(tmp_path / "class" / "results", exhibited.exhibit())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_only_so_many_files_are_read_and_the_newest_by_name(tmp_path, monkeypatch):
     monkeypatch.setattr(exhibits, "MAX_FILES", 2)
     for month in (1, 2, 3):
         exhibits.add(tmp_path, exhibited.exhibit(measured_at=f"2026-0{month}-01T00:00:00.000+00:00"))
-    found, _ = exhibits.read(tmp_path)
+    found, (skipped,) = exhibits.read(tmp_path)
     assert [shown.measured_at[:7] for shown in found] == ["2026-02", "2026-03"]
+    assert skipped.name.startswith("20260101")
 
 
 def test_a_store_that_cannot_be_written_says_so(tmp_path):

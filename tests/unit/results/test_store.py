@@ -10,8 +10,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections import OrderedDict, namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from hypothesis import strategies as st
 
 from core.errors import ForeignFile, StoreError
 from core.experiment import Point
-from core.results import allowed, derived, lookup, reading
+from core.results import allowed, derived, lookup, reading, whole
 from core.results import store as store_module
 from core.results.derived import File
 from core.results.schema import (
@@ -128,7 +129,7 @@ def test_the_same_row_twice_never_replaces_a_file(store):
 def test_no_name_of_a_row_leads_out_of_the_folder(trial_id, started_at):
     trial_id, started_at = (text.encode(errors="replace").decode() for text in (trial_id, started_at))
     with tempfile.TemporaryDirectory() as folder:
-        store = Store(Path(folder) / "a" / "rows")
+        store = Store(Path(folder) / "rows")
         path = store.add(trial(trial_id=trial_id, started_at=started_at))
         assert path.resolve().parent == store.folder.resolve()
         assert [file.name for file in store.folder.iterdir()] == [path.name]
@@ -210,6 +211,71 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
         store.add(trial())
     with pytest.raises(StoreError, match="cannot be written"):
         store.check_writable()
+
+
+def test_rows_that_come_late_do_not_bring_back_what_was_deleted(tmp_path):
+    store = Store(tmp_path / "class" / "student" / "results")
+    for add in (lambda: store.add(trial()), lambda: store.add_all(to_table(run()))):
+        with pytest.raises(StoreError, match="cannot be written: No such file or directory"):
+            add()
+    assert list(tmp_path.iterdir()) == []
+    store.check_writable()  # before a measurement everything is made
+    store.add(trial())
+    assert store.trials() == [trial()]
+
+
+# What dead writers left
+
+LEFT = (
+    f".2026-11-21T093000-{RUN_ID}-0-1f2e3d4c.parquet.0a1b2c3d.tmp",
+    f".probe-{'0a1b2c3d' * 4}",
+    ".exhibit.json.0a1b2c3d.tmp",
+)
+OTHERS = (".compaction.lock", ".hidden", "notes.tmp", ".notes.tmp", "row.parquet.0a1b2c3d.tmp", ".probe-me")
+
+
+def _leave(folder: Path, names: Sequence[str], *, age_s: float = 2 * whole.ABANDONED_S) -> None:
+    folder.mkdir(exist_ok=True)
+    for name in names:
+        (folder / name).write_bytes(b"left")
+        then = time.time() - age_s
+        os.utime(folder / name, (then, then))
+
+
+def test_what_a_killed_writer_left_is_removed_when_the_store_is_written(store):
+    _leave(store.folder, (*LEFT, *OTHERS))
+    store.trials()
+    assert {path.name for path in store.folder.iterdir()} == {*LEFT, *OTHERS}, "nobody who reads removes anything"
+    path = store.add(trial())
+    assert {found.name for found in store.folder.iterdir()} == {path.name, *OTHERS}
+
+
+def test_what_a_writer_has_in_hand_is_not_removed(store):
+    _leave(store.folder, LEFT, age_s=whole.ABANDONED_S / 2)
+    store.check_writable()
+    assert {path.name for path in store.folder.iterdir()} == set(LEFT)
+
+
+def test_only_so_many_are_removed_at_a_time_and_nobody_looks_again_soon(store, monkeypatch):
+    monkeypatch.setattr(whole, "MOST_SWEPT", 2)
+    _leave(store.folder, LEFT)
+    for _ in range(3):
+        store.check_writable()
+        assert len(list(store.folder.iterdir())) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="making links needs rights on Windows")
+def test_neither_a_folder_nor_what_a_link_leads_to_is_removed(store, tmp_path):
+    store.folder.mkdir()
+    kept = tmp_path / "kept"
+    kept.write_bytes(b"kept")
+    (store.folder / LEFT[0]).symlink_to(kept)
+    (store.folder / LEFT[1]).mkdir()
+    for name in LEFT[:2]:
+        os.utime(store.folder / name, (0, 0), follow_symlinks=False)
+    store.check_writable()
+    assert kept.read_bytes() == b"kept"
+    assert {path.name for path in store.folder.iterdir()} == set(LEFT[:2])
 
 
 # Checking before a run
@@ -300,6 +366,30 @@ def test_a_linked_file_is_read_and_a_dead_link_is_not(store, tmp_path):
     store.folder.mkdir()
     (store.folder / "link.parquet").symlink_to(elsewhere)
     (store.folder / "dead.parquet").symlink_to(tmp_path / "nothing")
+    assert store.trials() == [trial()]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="making links needs rights on Windows")
+def test_links_that_lead_nowhere_or_in_a_circle_are_named_and_hide_no_other(store):
+    store.add(trial())
+    (store.folder / "loop.parquet").symlink_to(store.folder / "loop.parquet")
+    (store.folder / "dead.parquet").symlink_to(store.folder / "nothing")
+    for _ in range(2):
+        contents = store.read()
+        assert [skipped.name for skipped in contents.skipped] == ["dead.parquet", "loop.parquet"]
+        assert all(skipped.reason.startswith("it cannot be read: ") for skipped in contents.skipped)
+        assert store.trials() == store.trials(run_id=RUN_ID) == [trial()]
+    (store.folder / "loop.parquet").unlink()
+    (store.folder / "dead.parquet").unlink()
+    assert store.read().skipped == ()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="such names are not possible on Windows")
+def test_a_name_that_cannot_be_printed_is_named_as_far_as_it_can(store):
+    store.add(trial())
+    (store.folder / os.fsdecode(b"\xff\x1b[31m.parquet")).write_bytes(b"PAR1")
+    (skipped,) = store.read().skipped
+    assert skipped.name == "\ufffd\ufffd[31m.parquet"
     assert store.trials() == [trial()]
 
 
