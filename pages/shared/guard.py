@@ -1,28 +1,19 @@
-"""What the server lets in and out besides pages: headers, uploads, and what it says of itself.
+"""What stands before Streamlit's own routes: what is let in, how much of it, and the headers on every answer.
 
-Streamlit sends no security headers, takes any number of files from any session whether its page asks for one or not,
-and tells everybody the names and sizes of its caches. Nothing here knows what is in a page or a file.
+Streamlit sends no security headers, lets in as many as come until it has no descriptor left for any of them, takes
+files without end, and tells everybody the names and sizes of its caches. What is in a page or a file is not known here.
 """
 
 import re
-import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse
-from starlette.routing import Route
-from streamlit import runtime
+from starlette.responses import PlainTextResponse, Response
+from starlette.websockets import WebSocket
 
-from core.errors import CrossoverError
-from pages.shared import loaders, permits
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from pages.shared import capacity, links, patience
+from pages.shared.patience import App, Message, Receive, Scope, Send
+from pages.shared.uploads import Uploads, promised
 
 CONTENT_POLICY = "; ".join(
     (
@@ -50,16 +41,17 @@ HEADERS = {
     "permissions-policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
 }
 
-FILES_PER_SESSION = 4
-UPLOADED_BYTES = 256 * 2**20
-UPLOADS_AT_ONCE = 8
-"""Files that one session may have here, what all may have together, and how many may be on their way."""
+FULL = "This server holds as many visitors as it can. This page tries again by itself in half a minute."
+FULL_HEADERS = {"retry-after": "30", "refresh": "30", "cache-control": "no-store"}
 
-HEALTH_S = 5.0
-"""How long an answer on the server's health is given again: asking must cost nothing, the disk is written for it."""
+TRY_AGAIN_LATER = 1013
+"""Why a websocket is closed, as its protocol says it."""
 
 _CLOSED = re.compile(r"/_stcore/+metrics(/|$)")
 _UPLOAD = re.compile(r"/_stcore/+upload_file/+([^/]+)/")
+_STREAM = re.compile(r"/_stcore/+stream/?$")
+_PART = re.compile(r"/(_stcore|static|media|component|auth|oauth2callback|health)(/|$)|/[^/]*\.[^/]*$")
+"""What a page asks for once it is open; whatever else is asked for is a page."""
 
 
 class Guard:
@@ -67,92 +59,88 @@ class Guard:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._on_their_way = 0
+        self._uploads = Uploads()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer what is refused, hand on the rest, and put the headers on both."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+        match scope["type"]:
+            case "http":
+                await self._answer(scope, receive, _dressed(send))
+            case "websocket":
+                await self._connect(scope, receive, send)
+            case _:
+                await self._app(scope, receive, send)
 
-        async def dressed(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        if _CLOSED.search(scope["path"]):
-            await PlainTextResponse("Not found", status_code=404)(scope, receive, dressed)
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refused = _refusal(scope)
+        if refused is not None:
+            await refused(scope, receive, send)
         elif scope["method"] == "PUT" and (found := _UPLOAD.search(scope["path"])):
-            await self._upload(found[1], scope, receive, dressed)
+            await self._upload(found[1], scope, receive, send)
+        elif scope["method"] in ("GET", "HEAD"):
+            await self._app(scope, receive, send)
         else:
-            await self._app(scope, receive, dressed)
+            await patience.bounded(self._app, scope, receive, send)
 
     async def _upload(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand on an upload if there is room for it; Streamlit bounds the size of each."""
-        status, reason = refusal(session_id, self._on_their_way)
+        size = promised(Headers(scope=scope))
+        status, reason = self._uploads.refusal(session_id, size)
         if reason:
-            await PlainTextResponse(reason, status_code=status)(scope, receive, send)
+            headers = {"connection": "close"}  # nobody reads what it goes on to send
+            await PlainTextResponse(reason, status_code=status, headers=headers)(scope, receive, send)
             return
-        self._on_their_way += 1
-        try:
+        with self._uploads.on_its_way(session_id, size):
+            await patience.bounded(self._app, scope, receive, send)
+
+    async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a session begin, or go on, if there is room for it.
+
+        From here until Streamlit has made the session nothing waits, so no second one can take the same place.
+        """
+        visitor = WebSocket(scope, receive, send)
+        if _is_too_long(scope):
+            await visitor.close()
+        elif not _STREAM.search(scope["path"]) or _goes_on(visitor.headers) or capacity.has_room():
             await self._app(scope, receive, send)
-        finally:
-            self._on_their_way -= 1
+        else:
+            await visitor.accept(subprotocol=next(iter(scope.get("subprotocols", ())), None))
+            await visitor.close(TRY_AGAIN_LATER, "The server is full.")
 
 
-def refusal(session_id: str, on_their_way: int = 0) -> tuple[int, str]:
-    """Why a session may not upload another file, as a status of HTTP and a sentence; empty if it may."""
-    if reason := permits.may_upload():
-        return 403, reason
-    stored = runtime.get_instance().uploaded_file_mgr.file_storage if runtime.exists() else {}  # type: ignore[attr-defined]
-    sizes = {name: [len(file.data) for file in files.values()] for name, files in list(stored.items())}
-    if len(sizes.get(session_id, ())) >= FILES_PER_SESSION:
-        return 429, f"There are {FILES_PER_SESSION} files of yours here already; reload the page to begin anew."
-    if on_their_way >= UPLOADS_AT_ONCE or sum(map(sum, sizes.values())) >= UPLOADED_BYTES:
-        return 503, "The server holds as many files as it can; try again in a few minutes."
-    return 200, ""
+def _refusal(scope: Scope) -> Response | None:
+    """The answer to what is not let in; None to what is."""
+    if _is_too_long(scope):
+        return PlainTextResponse("This address is longer than any of this app.", status_code=414)
+    if _CLOSED.search(scope["path"]):
+        return PlainTextResponse("Not found", status_code=404)
+    if scope["method"] == "GET" and not _PART.search(scope["path"]) and not capacity.has_room():
+        return PlainTextResponse(FULL, status_code=503, headers=FULL_HEADERS)
+    return None
 
 
-_health: tuple[float, dict[str, Any]] = (-HEALTH_S, {})
+def _is_too_long(scope: Scope) -> bool:
+    return len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"]) > links.LONGEST
 
 
-def health(_request: Request) -> JSONResponse:
-    """Whether measurements can be asked for and kept: for a proxy or a watcher, without names or paths."""
-    global _health
-    asked_at, found = _health
-    if time.monotonic() - asked_at >= HEALTH_S:
-        found = state_of_server()
-        _health = (time.monotonic(), found)
-    return JSONResponse(found, status_code=200 if found["ok"] else 503, headers={"cache-control": "no-store"})
+def _goes_on(headers: Headers) -> bool:
+    """Whether a session that lost its connection asks for it again: it is named third, after what Streamlit needs."""
+    named = headers.get("sec-websocket-protocol", "").split(",")
+    return len(named) > 2 and capacity.knows(named[2].strip())
 
 
-def state_of_server() -> dict[str, Any]:
-    """The store, the worker and the queue, in words and counts.
+def _dressed(send: Send) -> Send:
+    """Puts the headers on an answer."""
 
-    The worker leaves when there is nothing to do and is started when there is: that it is away is no fault, unless
-    somebody waits for it.
-    """
-    store = queue = "well"
-    waiting, worker = 0, "away"
-    try:
-        loaders.results().check_writable()
-    except CrossoverError:
-        store = "cannot be written"
-    try:
-        jobs = loaders.queue().jobs()
-        waiting = sum(job.state == "queued" for job in jobs)
-        occupant = loaders.queue().seat.occupant
-        if occupant and occupant.process.alive:
-            worker = "ready" if occupant.ready else "starting"
-    except (CrossoverError, OSError):
-        queue = "cannot be read"
-    stuck = waiting > 0 and worker == "away"
-    ok = store == queue == "well" and not stuck
-    return {"ok": ok, "store": store, "queue": queue, "waiting": waiting, "worker": worker}
+    async def dressed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return dressed
 
 
 MIDDLEWARE = (Middleware(Guard),)
-ROUTES = (Route("/health", health),)
 """What `st.App` is given."""

@@ -43,21 +43,35 @@ class Slider(NamedTuple):
     handles: int
 
 
+class Refused(ConnectionError):
+    """The server let nobody in, or let a session go."""
+
+
 @contextlib.contextmanager
-def server(**variables: str) -> Iterator[int]:
-    """The app on a free port of this machine; yields the port."""
+def server(*, descriptors: int | None = None, log: Path | None = None, **variables: str) -> Iterator[int]:
+    """The app on a free port of this machine; yields the port.
+
+    Args:
+        descriptors: open files that it may have, both as it begins and at most; those of this process unless given.
+        log: file that takes what it prints; nowhere unless given.
+        variables: of its environment.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py", "--server.headless", "true"]
     options = ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
     environment = {**os.environ, **variables}
-    with subprocess.Popen([*command, *options], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as process:
-        try:
-            _await_health(port)
-            yield port
-        finally:
-            process.terminate()
+    if descriptors:
+        command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", *command]
+    with contextlib.ExitStack() as opened:
+        output = opened.enter_context(log.open("ab")) if log else subprocess.DEVNULL
+        errors = subprocess.STDOUT if log else None
+        started = subprocess.Popen([*command, *options], cwd=ROOT, env=environment, stdout=output, stderr=errors)
+        process = opened.enter_context(started)
+        opened.callback(process.terminate)
+        _await_health(port)
+        yield port
 
 
 def _await_health(port: int) -> None:
@@ -81,10 +95,12 @@ class Session:
         choices: identity of each multiselect by its label, with its options, as the page sent it last.
         parts: identity of each part that opens and closes by its label, as the page sent it last.
         faults: exceptions that a page showed.
+        lost: code with which the server ended the connection; None while it holds.
     """
 
     def __init__(self, port: int, query: str = "", page: str = "") -> None:
         self.runs = 0
+        self.lost: int | None = None
         self.sliders: dict[str, Slider] = {}
         self.buttons: dict[str, str] = {}
         self.choices: dict[str, tuple[str, tuple[str, ...]]] = {}
@@ -97,8 +113,15 @@ class Session:
         self._finished = asyncio.Event()
 
     async def open(self) -> None:
-        """Connect and run the page once."""
-        self._socket = await websockets.connect(self._address, subprotocols=["streamlit"], max_size=None)
+        """Connect and run the page once.
+
+        Raises:
+            Refused: the server does not let this session in.
+        """
+        try:
+            self._socket = await websockets.connect(self._address, subprotocols=["streamlit"], max_size=None)
+        except (OSError, websockets.WebSocketException) as error:
+            raise Refused(error) from error
         self._reader = asyncio.create_task(self._read())
         await self.rerun()
 
@@ -110,11 +133,19 @@ class Session:
         await self._socket.close()
 
     async def rerun(self) -> float:
-        """Ask for a run of the page and wait for its end; returns the seconds between."""
-        self._finished.clear()
+        """Ask for a run of the page and wait for its end; returns the seconds between.
+
+        Raises:
+            Refused: the server has ended the connection.
+        """
+        if self.lost is None:
+            self._finished.clear()
         begin = time.perf_counter()
-        await self._ask()
+        with contextlib.suppress(websockets.ConnectionClosed):
+            await self._ask()
         await self._finished.wait()
+        if self.lost is not None:
+            raise Refused(self.lost)
         return time.perf_counter() - begin
 
     async def slide(self, label: str, *values: float) -> float:
@@ -178,20 +209,27 @@ class Session:
         await self._socket.send(message.SerializeToString())
 
     async def _read(self) -> None:
-        async for data in self._socket:
-            message = ForwardMsg()
-            message.ParseFromString(data)
-            match message.WhichOneof("type"):
-                case "delta":
-                    self._note(message)
-                case "new_session" if not message.metadata.run.fragment_ids:
-                    self._stop_timers(list(self._timers))  # as a browser does; the run says anew what is timed
-                case "auto_rerun":
-                    self._repeat(message.auto_rerun.fragment_id, message.auto_rerun.interval)
-                case "stop_auto_rerun":
-                    self._stop_timers(message.stop_auto_rerun.fragment_ids)
-                case "script_finished":
-                    self._note_end(message.script_finished)
+        with contextlib.suppress(websockets.ConnectionClosed):
+            async for data in self._socket:
+                self._take(data)
+        self.lost = self._socket.close_code or 1006
+        self._stop_timers(list(self._timers))
+        self._finished.set()
+
+    def _take(self, data: str | bytes) -> None:
+        message = ForwardMsg()
+        message.ParseFromString(data)
+        match message.WhichOneof("type"):
+            case "delta":
+                self._note(message)
+            case "new_session" if not message.metadata.run.fragment_ids:
+                self._stop_timers(list(self._timers))  # as a browser does; the run says anew what is timed
+            case "auto_rerun":
+                self._repeat(message.auto_rerun.fragment_id, message.auto_rerun.interval)
+            case "stop_auto_rerun":
+                self._stop_timers(message.stop_auto_rerun.fragment_ids)
+            case "script_finished":
+                self._note_end(message.script_finished)
 
     def _note(self, message: ForwardMsg) -> None:
         part = message.delta.add_block.expandable
@@ -219,7 +257,8 @@ class Session:
         async def tick() -> None:
             while True:
                 await asyncio.sleep(interval_s)
-                await self._ask(fragment)
+                with contextlib.suppress(websockets.ConnectionClosed):
+                    await self._ask(fragment)
 
         if fragment not in self._timers:
             self._timers[fragment] = asyncio.create_task(tick())

@@ -1,8 +1,6 @@
-"""What stands before Streamlit's own routes: headers on every answer, closed doors, bounded uploads, and the health."""
+"""What stands before Streamlit's own routes: headers on every answer, closed doors; what the server says of itself."""
 
-import asyncio
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,25 +8,9 @@ from starlette.responses import PlainTextResponse
 
 from core.jobs import process
 from core.jobs.seat import Occupant
-from pages.shared import guard
-
-UPLOAD = "/_stcore/upload_file/someone/a-file"
-
-
-def answer(app: Any, path: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of one request."""
-    sent: list[Any] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {"type": "http", "method": method, "path": path, "headers": [], "query_string": b""}
-    asyncio.run(app(scope, receive, send))
-    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    return sent[0]["status"], headers, b"".join(message.get("body", b"") for message in sent[1:])
+from core.policy import POLICY_VARIABLE
+from pages.shared import guard, health, links, server
+from tests.ui.asgi import answer, connect
 
 
 @pytest.fixture
@@ -36,7 +18,7 @@ def guarded(world):
     return guard.Guard(PlainTextResponse("page"))
 
 
-@pytest.mark.parametrize("path", ["/", "/_stcore/metrics", UPLOAD])
+@pytest.mark.parametrize("path", ["/", "/_stcore/metrics", "/_stcore/upload_file/someone/a-file"])
 def test_every_answer_has_the_headers(guarded, path):
     headers = answer(guarded, path)[1]
     assert headers["content-security-policy"] == guard.CONTENT_POLICY
@@ -53,63 +35,61 @@ def test_what_the_server_knows_of_its_caches_is_closed(guarded, path):
     assert answer(guarded, "/_stcore/health")[0] == 200
 
 
+@pytest.mark.parametrize("path", ["/", "/_stcore/health", "/_stcore/upload_file/someone/file"])
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_an_address_that_is_longer_than_any_of_ours_is_refused_at_the_door(guarded, path, method):
+    status, headers, _ = answer(guarded, path, method, query=b"lock=" + b"x" * links.LONGEST)
+    assert (status, headers["content-security-policy"]) == (414, guard.CONTENT_POLICY)
+    assert answer(guarded, path + "x" * links.LONGEST, method)[0] == 414
+    assert answer(guarded, "/", query=b"text=" + b"x" * (links.LONGEST - 6))[0] == 200
+
+
+def test_a_websocket_with_such_an_address_is_refused_before_it_opens(guarded):
+    (refused,) = connect(guarded, query=b"x" * links.LONGEST)
+    assert refused["type"] == "websocket.close"
+
+
 @pytest.fixture
-def stored(monkeypatch):
-    """The files that Streamlit holds, by session."""
-    files: dict[str, dict[str, Any]] = {}
-    manager = SimpleNamespace(uploaded_file_mgr=SimpleNamespace(file_storage=files))
-    monkeypatch.setattr(guard.runtime, "exists", lambda: True)
-    monkeypatch.setattr(guard.runtime, "get_instance", lambda: manager)
-    return files
+def said(monkeypatch):
+    """What the server says as it starts, where it answers under some names."""
+    lines: list[str] = []
+    for level in ("info", "warning", "error"):
+        monkeypatch.setattr(server._log, level, lambda line, *values: lines.append(line % values if values else line))
+
+    def start(**options: Any) -> list[str]:
+        monkeypatch.setattr(server.st, "get_option", {"server.allowedHosts": [], **options}.get)
+        lines.clear()
+        server._say()
+        return lines
+
+    return start
 
 
-def test_a_session_may_hold_a_few_files(guarded, stored):
-    stored["someone"] = {str(place): SimpleNamespace(data=b"x") for place in range(guard.FILES_PER_SESSION - 1)}
-    assert answer(guarded, UPLOAD, "PUT")[0] == 200
-    stored["someone"]["one more"] = SimpleNamespace(data=b"x")
-    assert answer(guarded, UPLOAD, "PUT")[0] == 429
-    assert answer(guarded, UPLOAD, "DELETE")[0] == 200
-    assert answer(guarded, UPLOAD.replace("someone", "somebody"), "PUT")[0] == 200
+def test_a_hosted_server_that_answers_under_every_name_says_so_at_its_start(world, said, monkeypatch, tmp_path):
+    assert not [line for line in said() if "allowedHosts" in line]
+    (tmp_path / "policy.toml").write_text('who_may_run = "nobody"')
+    monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "policy.toml"))
+    assert [line for line in said() if "allowedHosts" in line] == [server.ANY_NAME]
+    assert not [line for line in said(**{"server.allowedHosts": ["crossover.example"]}) if "allowedHosts" in line]
 
 
-def test_all_sessions_together_may_hold_no_more_than_fits(guarded, stored, monkeypatch):
-    monkeypatch.setattr(guard, "UPLOADED_BYTES", 100)
-    stored["others"] = {"a": SimpleNamespace(data=b"x" * 100)}
-    assert answer(guarded, UPLOAD, "PUT")[0] == 503
+def test_a_server_says_at_its_start_how_many_sessions_it_holds(world, said, monkeypatch):
+    monkeypatch.setattr(server.capacity, "more_sessions", lambda: 1_234)
+    monkeypatch.setattr(server.capacity, "limit", lambda: 4_096)
+    assert said() == ["Room for 1,234 sessions at once, with 4,096 descriptors."]
+    monkeypatch.setattr(server.capacity, "more_sessions", lambda: None)
+    assert said() == []
 
 
-def test_only_a_few_uploads_are_on_their_way_at_once(guarded, stored):
-    assert guard.refusal("someone", guard.UPLOADS_AT_ONCE)[0] == 503
-
-
-def test_an_upload_that_failed_makes_room_again(world, stored):
-    async def failing(scope: Any, receive: Any, send: Any) -> None:
-        raise RuntimeError
-
-    guarded = guard.Guard(failing)
-    for _ in range(guard.UPLOADS_AT_ONCE + 1):
-        with pytest.raises(RuntimeError):
-            answer(guarded, UPLOAD, "PUT")
-
-
-def test_a_host_that_takes_no_files_refuses_all(guarded, stored, monkeypatch, tmp_path):
-    (tmp_path / "policy.toml").write_text("read_only_gallery = true\n[class]\nmode = false\n", encoding="utf-8")
-    monkeypatch.setenv("CROSSOVER_POLICY", str(tmp_path / "policy.toml"))
-    assert answer(guarded, UPLOAD, "PUT")[0] == 403
-
-
-def test_streamlit_keeps_uploads_where_they_are_counted():
-    from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-    from streamlit.runtime.uploaded_file_manager import UploadedFileRec
-
-    manager = MemoryUploadedFileManager("/")
-    manager.add_file("someone", UploadedFileRec(file_id="a", name="b", type="c", data=b"1234"))
-    assert [len(file.data) for file in manager.file_storage["someone"].values()] == [4]
+def test_a_broken_settings_file_is_named_at_the_start(world, said, monkeypatch, tmp_path):
+    (tmp_path / "policy.toml").touch()
+    monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "policy.toml"))
+    assert any("policy.toml does not say who may run something" in line for line in said())
 
 
 def _health(monkeypatch) -> tuple[int, dict[str, Any]]:
-    monkeypatch.setattr(guard, "_health", (-guard.HEALTH_S, {}))
-    (route,) = guard.ROUTES
+    monkeypatch.setattr(health, "_health", (-health.HEALTH_S, {}))
+    (route,) = health.ROUTES
     status, headers, body = answer(route.app, route.path)
     assert headers["cache-control"] == "no-store"
     return status, json.loads(body)

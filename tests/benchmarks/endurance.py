@@ -1,0 +1,153 @@
+"""Many sessions on one server with few descriptors: does anything fail, and does the memory come back?
+
+    python -m tests.benchmarks.endurance [--sessions 300] [--seconds 120] [--reruns 200] [--descriptors 1024]
+
+Every session opens a page of its own and stays; together they have so many runs a minute. Then all of them leave, the
+time passes for which Streamlit keeps who has left, and one more visitor comes. Counted are refusals, lost connections
+and exceptions on pages; looked at are the server's memory and its descriptors. No time is measured.
+
+Exit status 1 if anything but a refusal beyond what the server said it holds failed.
+"""
+
+import argparse
+import asyncio
+import collections
+import json
+import random
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+from core.jobs.queue import Queue
+from tests.benchmarks.sessions import ROOT, Refused, Session, server
+
+PAGES = ("", "crossover", "gallery", "tutorials", "lessons", "devices")
+
+KEPT_S = 120.0
+"""How long Streamlit keeps the state of who has left."""
+
+TIDIED_S = 90.0
+"""Beyond that, until the server has surely tidied up."""
+
+AT_ONCE = 8
+"""Sessions that are opened at the same moment."""
+
+
+class House:
+    """The sessions that were let in.
+
+    Attributes:
+        inside: those that hold.
+        troubles: what went wrong, counted.
+    """
+
+    def __init__(self, port: int) -> None:
+        self.inside: list[Session] = []
+        self.troubles: collections.Counter[str] = collections.Counter()
+        self._port = port
+        self._door = asyncio.Semaphore(AT_ONCE)
+
+    async def enter(self, number: int) -> None:
+        """One visitor comes."""
+        session = Session(self._port, page=PAGES[number % len(PAGES)])
+        async with self._door:
+            try:
+                await asyncio.wait_for(session.open(), timeout=120)
+                self.inside.append(session)
+            except Refused as error:
+                self.troubles[f"refused: {error}"] += 1
+            except TimeoutError:
+                self.troubles["never drawn"] += 1
+
+    async def browse(self, runs_a_minute: float, seconds: float) -> None:
+        """Every now and then one of them moves a slider, or has the page drawn anew."""
+        draw, until, acts = random.Random(7), time.monotonic() + seconds, set()
+        while time.monotonic() < until:
+            await asyncio.sleep(draw.expovariate(runs_a_minute / 60))
+            session = draw.choice(self.inside)
+            acts.add(task := asyncio.create_task(self._act(session, draw)))
+            task.add_done_callback(acts.discard)
+        await asyncio.gather(*acts)
+
+    async def _act(self, session: Session, draw: random.Random) -> None:
+        try:
+            if session.sliders and draw.random() < 0.7:
+                label, slider = draw.choice(sorted(session.sliders.items()))
+                values = sorted(draw.randint(int(slider.low), int(slider.high)) for _ in range(slider.handles))
+                await asyncio.wait_for(session.slide(label, *values), timeout=60)
+            else:
+                await asyncio.wait_for(session.go(draw.choice(PAGES)), timeout=60)
+        except (Refused, TimeoutError) as error:
+            self.troubles[f"lost: {type(error).__name__} {error}"] += 1
+
+    async def leave(self) -> None:
+        """All of them leave."""
+        for session in self.inside:
+            self.troubles.update(f"on a page: {fault}" for fault in session.faults)
+            if session.lost is not None:
+                self.troubles[f"lost: {session.lost}"] += 1
+            await session.close()
+
+
+def looked_at(app: psutil.Process) -> dict[str, int]:
+    """Memory in MB and descriptors of the server."""
+    return {"mb": round(app.memory_info().rss / 1e6), "descriptors": app.num_fds(), "threads": app.num_threads()}
+
+
+async def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sessions", type=int, default=300)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--reruns", type=float, default=200, help="runs a minute, of all together")
+    parser.add_argument("--descriptors", type=int, default=1024)
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp())
+    queue, log = Queue(folder / "jobs"), folder / "server.log"
+    host = {"CROSSOVER_RESULTS": str(folder / "results"), "CROSSOVER_POLICY": str(ROOT / "crossover.hosted.toml")}
+    with server(descriptors=options.descriptors, log=log, CROSSOVER_JOBS=str(queue.folder), **host) as port:
+        (app,) = (child for child in psutil.Process().children() if "streamlit" in " ".join(child.cmdline()))
+        seen, troubles = await _stay(port, app, options)
+    queue.seat.dismiss()
+    printed = log.read_text(errors="replace")
+    said = re.findall(r"^.*sessions? at once.*$", printed, re.M)
+    complaints = collections.Counter(re.findall(r"^\w*(?:Error|Exception)\b.*$", printed, re.M))
+    found = {"troubles": dict(troubles), "server": seen, "said": said, "complaints": dict(complaints)}
+    print(json.dumps({"sessions": options.sessions, **found, "log": str(log)}, indent=2))
+    return 1 if [trouble for trouble in troubles if "1013" not in trouble] or complaints else 0
+
+
+async def _stay(
+    port: int, app: psutil.Process, options: argparse.Namespace
+) -> tuple[dict[str, dict[str, int]], collections.Counter[str]]:
+    """What was seen of the server at each stage, and what went wrong."""
+    seen: dict[str, dict[str, int]] = {}
+    first = House(port)
+    for number in range(2 * len(PAGES)):
+        await first.enter(number)
+    await first.leave()
+    await asyncio.sleep(20)  # what is imported in the background
+    seen["warm"] = looked_at(app)
+    house = House(port)
+    await asyncio.gather(*(house.enter(number) for number in range(options.sessions)))
+    seen["full"] = looked_at(app)
+    await house.browse(options.reruns, options.seconds)
+    seen["after the runs"] = looked_at(app) | {"inside": len(house.inside)}
+    await house.leave()
+    await asyncio.sleep(5)
+    seen["left"] = looked_at(app)
+    await asyncio.sleep(KEPT_S + TIDIED_S)
+    seen["forgotten"] = looked_at(app)
+    last = House(port)
+    await last.enter(0)
+    await last.leave()
+    await asyncio.sleep(TIDIED_S)
+    seen["one more visitor"] = looked_at(app)
+    return seen, first.troubles + house.troubles + last.troubles
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

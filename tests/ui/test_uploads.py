@@ -1,0 +1,200 @@
+"""Files that visitors bring: a place for each, a share for everybody, and who gives way where there are too many."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+
+from core.policy import POLICY_VARIABLE
+from pages.shared import guard, patience, uploads
+from tests.ui.asgi import UPLOAD, Host, answer, ask
+
+MB = 2**20
+
+
+@pytest.fixture
+def host(monkeypatch):
+    """Four visitors, none of whom has brought a file."""
+    found = Host("ada", "ben", "carl", "dora")
+    monkeypatch.setattr(uploads.runtime, "exists", lambda: True)
+    monkeypatch.setattr(uploads.runtime, "get_instance", lambda: found)
+    return found
+
+
+@pytest.fixture
+def guarded(world, host):
+    """A Streamlit that reads what it is brought to its end, and keeps it."""
+
+    async def streamlit(scope: Any, receive: Any, send: Any) -> None:
+        body = await Request(scope, receive).body()
+        if "/upload_file/" in scope["path"]:
+            _, _, session, file = scope["path"].rsplit("/", 3)
+            host.keep(session, file, len(body))
+        await PlainTextResponse("taken", status_code=204)(scope, receive, send)
+
+    return guard.Guard(streamlit)
+
+
+def put(guarded, session, file="file", size=None, **request):
+    """Status of an upload that says how large it is."""
+    headers = [] if size is None else [(b"content-length", str(size).encode())]
+    return answer(guarded, UPLOAD.format(session=session, file=file), "PUT", headers=headers, **request)[0]
+
+
+async def never():
+    """A body that does not come."""
+    await asyncio.Event().wait()
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(patience, "PIECE_S", 0.001)
+
+
+@pytest.mark.parametrize(("method", "path"), [("PUT", UPLOAD.format(session="ada", file="a")), ("POST", "/elsewhere")])
+def test_a_body_that_stalls_is_given_up(guarded, impatient, method, path):
+    status, headers, _ = answer(guarded, path, method, receive=never)
+    assert (status, headers["connection"]) == (408, "close")
+    assert headers["content-security-policy"] == guard.CONTENT_POLICY
+
+
+def test_a_body_that_never_ends_is_given_up(guarded, monkeypatch):
+    monkeypatch.setattr(patience, "WHOLE_S", 0.01)
+
+    async def drops() -> dict[str, Any]:
+        await asyncio.sleep(0)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    assert put(guarded, "ada", receive=drops) == 408
+
+
+def test_who_waits_for_the_end_of_a_connection_is_not_hurried(world, host, impatient):
+    ended = asyncio.Event()
+    bodies = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def streaming(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        waiting = asyncio.ensure_future(receive())
+        await asyncio.sleep(0.02)
+        ended.set()
+        assert (await waiting)["type"] == "http.disconnect"
+        await PlainTextResponse("late")(scope, receive, send)
+
+    async def receive() -> dict[str, Any]:
+        if bodies:
+            return bodies.pop()
+        await ended.wait()
+        return {"type": "http.disconnect"}
+
+    assert put(guard.Guard(streaming), "ada", receive=receive) == 200
+
+
+def test_stalled_uploads_do_not_keep_the_others_out(guarded, host, impatient):
+    stalled = uploads.AT_ONCE
+    for number in range(stalled):
+        host.connected[f"bot {number}"] = True
+
+    async def crowd() -> list[int]:
+        bots = [ask(guarded, UPLOAD.format(session=f"bot {n}", file="a"), "PUT", receive=never) for n in range(stalled)]
+        held = asyncio.gather(*bots)
+        await asyncio.sleep(0)
+        full = await ask(guarded, UPLOAD.format(session="ada", file="a"), "PUT")
+        given_up = {status for status, _, _ in await held}
+        return [full[0], *given_up, (await ask(guarded, UPLOAD.format(session="ada", file="a"), "PUT"))[0]]
+
+    assert asyncio.run(crowd()) == [503, 408, 204]
+    assert host.kept == {"ada": ["a"]}
+
+
+def test_one_session_has_two_places_on_the_way_and_no_more(guarded, host, impatient):
+    async def many() -> list[int]:
+        held = [
+            asyncio.ensure_future(ask(guarded, UPLOAD.format(session="ada", file=f"{n}"), "PUT", receive=never))
+            for n in range(3)
+        ]
+        await asyncio.sleep(0)
+        other = await ask(guarded, UPLOAD.format(session="ben", file="a"), "PUT")
+        return [*[status for status, _, _ in await asyncio.gather(*held)], other[0]]
+
+    assert asyncio.run(many()) == [408, 408, 429, 204]
+
+
+def test_a_session_may_hold_a_few_files(guarded, host):
+    for number in range(uploads.FILES_PER_SESSION - 1):
+        host.keep("ada", f"{number}", 1)
+    assert put(guarded, "ada", "one more") == 204
+    assert put(guarded, "ada", "too many") == 429
+    assert answer(guarded, UPLOAD.format(session="ada", file="0"), "DELETE")[0] == 204
+    assert put(guarded, "ben") == 204
+
+
+def test_a_session_has_a_share_in_bytes(guarded, host, monkeypatch):
+    monkeypatch.setattr(uploads, "SESSION_BYTES", 3 * MB)
+    host.keep("ada", "first", 2 * MB)
+    assert put(guarded, "ada", size=MB + 1) == 429
+    assert put(guarded, "ada", size=MB) == 204
+    assert put(guarded, "ben", size=3 * MB) == 204
+
+
+def test_where_all_together_are_too_many_those_of_who_was_idle_longest_go_first(guarded, host, monkeypatch):
+    monkeypatch.setattr(uploads, "UPLOADED_BYTES", 10 * MB)
+    for session in ("carl", "ada", "ben"):
+        assert put(guarded, session, "old", size=MB) == 204
+    host.keep("carl", "older", 5 * MB)
+    host.keep("ada", "older", 4 * MB)
+    assert put(guarded, "ben", "new", size=2 * MB) == 204
+    assert host.kept == {"ada": ["old", "older"], "ben": ["old", "new"]}
+
+
+def test_files_of_who_asks_and_of_who_is_bringing_one_are_never_taken(guarded, host, monkeypatch, impatient):
+    monkeypatch.setattr(uploads, "UPLOADED_BYTES", 10 * MB)
+    host.keep("ada", "own", 5 * MB)
+    host.keep("ben", "own", 2 * MB)
+
+    async def both() -> tuple[int, int]:
+        path = UPLOAD.format(session="ben", file="coming")
+        coming = asyncio.ensure_future(
+            ask(guarded, path, "PUT", headers=[(b"content-length", b"1048576")], receive=never)
+        )
+        await asyncio.sleep(0)
+        wide = [(b"content-length", str(3 * MB).encode())]
+        refused = await ask(guarded, UPLOAD.format(session="ada", file="more"), "PUT", headers=wide)
+        return refused[0], (await coming)[0]
+
+    assert asyncio.run(both()) == (503, 408)
+    assert host.kept == {"ada": ["own"], "ben": ["own"]}
+
+
+@pytest.mark.parametrize("length", [b"", b"-1", b"1e9", b"9" * 400, "²".encode("latin-1")])
+def test_an_upload_that_does_not_say_how_large_it_is_counts_as_the_largest(guarded, host, monkeypatch, length):
+    monkeypatch.setattr(uploads, "SESSION_BYTES", 5 * MB)
+    host.keep("ada", "first", 1)
+    headers = [(b"content-length", length)] if length else []
+    assert answer(guarded, UPLOAD.format(session="ada", file="b"), "PUT", headers=headers)[0] == 429
+    assert put(guarded, "ada", size=MB) == 204
+
+
+def test_who_has_no_session_takes_nothing_from_anybody(guarded, host, monkeypatch):
+    monkeypatch.setattr(uploads, "UPLOADED_BYTES", MB)
+    host.keep("ada", "own", MB)
+    assert put(guarded, "nobody", size=MB) == 400
+    assert host.kept == {"ada": ["own"]}
+
+
+def test_an_upload_that_failed_makes_room_again(world, host):
+    async def failing(scope: Any, receive: Any, send: Any) -> None:
+        raise RuntimeError
+
+    guarded = guard.Guard(failing)
+    for _ in range(uploads.AT_ONCE + 1):
+        with pytest.raises(RuntimeError):
+            put(guarded, "ada")
+
+
+def test_a_host_that_takes_no_files_refuses_all(guarded, host, monkeypatch, tmp_path):
+    settings = 'who_may_run = "nobody"\nread_only_gallery = true\n[class]\nmode = false\n'
+    (tmp_path / "policy.toml").write_text(settings, encoding="utf-8")
+    monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "policy.toml"))
+    assert put(guarded, "ada") == 403
