@@ -1,28 +1,30 @@
-"""Classes as folders: the class, its students, what each expects, and each one's own store of results.
+"""Classes as folders: made and found, their students, what each expects, and each one's own store of results.
 
 Everybody writes into a folder of their own, under a temporary name that is then renamed, so that thirty at once lose
 nothing and several servers can share the classes. The folder of a class follows from its join code and is not listed
 to who does not know it. Stored of a person is the nickname they chose; tokens and secrets are kept as hashes. A class
-is dropped when its time is over. What the results say together is the business of `core.classroom.pooled`.
+is dropped when its time is over, and never because its file cannot be read. What is in a file is the business of
+`core.classroom.records`, what the results say together that of `core.classroom.pooled`.
 """
 
 import contextlib
 import datetime
-import hashlib
+import logging
 import os
 import secrets
-import shutil
-import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from core.classroom import codes
-from core.classroom.question import NEVER, WINNERS, Question
-from core.errors import InvalidValue, NotAllowed, StoreError
-from core.jobs import files
+from core.classroom import codes, folders, measured, names, records
+from core.classroom.names import NAME_LENGTH, NICKNAME_LENGTH
+from core.classroom.question import Question
+from core.classroom.records import Class, Prediction, Student
+from core.errors import DamagedFile, InvalidValue, NotAllowed, StoreError
+from core.results import whole
 from core.results.store import PROJECT, Store
+
+__all__ = ["NAME_LENGTH", "NICKNAME_LENGTH", "Class", "Classes", "Prediction", "Student"]
 
 CLASSES = PROJECT / "data" / "classes"
 """Folder of classes unless the environment names another."""
@@ -31,71 +33,16 @@ CLASSES_VARIABLE = "CROSSOVER_CLASSES"
 """Environment variable that names another folder of classes."""
 
 MAX_CLASSES, MAX_STUDENTS = 500, 200
-NICKNAME_LENGTH, NAME_LENGTH = 24, 60
+
+MAX_WAITING = 200
+"""Students that wait to be admitted; they take nobody's place."""
+
 DAYS, MAX_DAYS = 30, 365
 """Days that a class lives unless asked otherwise, and at most."""
 
-_ALSO_IN_NAMES = " -_.'"
+UNKNOWN = "This class does not know you; join it again."
 
-
-@dataclass(frozen=True, kw_only=True)
-class Prediction:
-    """What a student expects.
-
-    Attributes:
-        winner: key of `core.classroom.question.WINNERS`, at the largest size.
-        place: size from which on the challenger wins, one of the question's; `NEVER`; None for one training.
-    """
-
-    winner: str
-    place: float | str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Student:
-    """One student.
-
-    Attributes:
-        id: name of the folder; the same for nicknames that look alike.
-        nickname: as chosen; nothing else is known of a person.
-        joined_at: ISO 8601, UTC.
-        prediction: None before there is one.
-    """
-
-    id: str
-    nickname: str
-    joined_at: str
-    prediction: Prediction | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Class:
-    """One class.
-
-    Attributes:
-        id: name of its folder; follows from the join code.
-        code: to join by.
-        name: for people.
-        question: what is measured.
-        created_at: ISO 8601, UTC.
-        expires_at: when it is dropped.
-        closed: whether nothing is taken any more.
-        secret_hash: of the teacher's code.
-    """
-
-    id: str
-    code: str
-    name: str
-    question: Question
-    created_at: str
-    expires_at: str
-    closed: bool
-    secret_hash: str
-
-    @property
-    def expired(self) -> bool:
-        """Whether its time is over."""
-        return self.expires_at <= _now().isoformat()
+_log = logging.getLogger(__name__)
 
 
 class Classes:
@@ -108,8 +55,14 @@ class Classes:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = Path(folder or os.environ.get(CLASSES_VARIABLE) or CLASSES).absolute()
 
-    def create(self, name: str, question: Question, *, days: int = DAYS) -> tuple[Class, str]:
+    def create(self, name: str, question: Question, *, days: int = DAYS, admission: bool = False) -> tuple[Class, str]:
         """Make a class.
+
+        Args:
+            name: for people.
+            question: what is measured.
+            days: until it is dropped.
+            admission: whether who joins waits until the teacher admits them.
 
         Returns:
             It, and the teacher's secret code, which is kept nowhere.
@@ -119,12 +72,12 @@ class Classes:
             NotAllowed: there are as many classes as are kept.
             StoreError: the folder cannot be written.
         """
-        name = _checked_name("name", name, NAME_LENGTH)
+        name = names.title(name)
         if isinstance(days, bool) or not 1 <= days <= MAX_DAYS:
             raise InvalidValue("days", days, f"a whole number from 1 to {MAX_DAYS}")
         if self.prune() >= MAX_CLASSES:
             raise NotAllowed(f"There are {MAX_CLASSES} classes on this host, which is its limit; delete one first.")
-        code, secret, now = codes.join_code(), codes.secret(), _now()
+        code, secret, now = codes.join_code(), codes.secret(), records.now()
         made = Class(
             id=_class_id(code),
             code=code,
@@ -134,11 +87,13 @@ class Classes:
             expires_at=(now + datetime.timedelta(days=days)).isoformat(),
             closed=False,
             secret_hash=codes.hashed(secret),
+            admission=admission,
         )
-        with _writing(self.folder):
-            if not _placed(self.folder / made.id, {"class.json": _class_json(made)}):
-                raise StoreError("A class with the new code exists already; try again.")
-            (self.folder / made.id / "students").mkdir(exist_ok=True)
+        with folders.writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with folders.placing(self.folder / made.id) as draft:
+                (draft / "students").mkdir()
+                records.write_class(draft, made)
         return made, secret
 
     def find(self, code: str) -> Class:
@@ -146,6 +101,7 @@ class Classes:
 
         Raises:
             NotAllowed: there is none, or its time is over.
+            StoreError: its file is damaged.
         """
         found = self._read(_class_id(codes.normal(code)))
         if found is None or found.expired:
@@ -153,45 +109,70 @@ class Classes:
         return found
 
     def close(self, of: Class, *, closed: bool = True) -> Class:
-        """Take nothing more for a class, or take it again.
+        """Take nothing more for a class, or take it again; raises as `ask_admission` does."""
+        return self._change(replace(self._now(of), closed=closed))
+
+    def ask_admission(self, of: Class, *, asked: bool = True) -> Class:
+        """Let who joins from now on wait until the teacher admits them, or not.
 
         Raises:
+            NotAllowed: the class is over.
             StoreError: the folder cannot be written.
         """
-        changed = replace(of, closed=closed)
-        with _writing(self.folder):
-            files.write_json(self.folder / of.id / "class.json", _class_json(changed))
-        return changed
+        return self._change(replace(self._now(of), admission=asked))
 
     def delete(self, of: Class) -> None:
-        """Drop a class with everything in it."""
-        shutil.rmtree(self.folder / of.id, ignore_errors=True)
+        """Drop a class with everything in it; raises as `delete_by_code` does."""
+        with folders.writing(self.folder):
+            folders.remove(self.folder / of.id)
+
+    def delete_by_code(self, code: str) -> str:
+        """Drop a class, also one whose file is damaged; what it is called.
+
+        Raises:
+            NotAllowed: there is none.
+            StoreError: it cannot be removed; then it is as it was.
+        """
+        folder = self.folder / _class_id(codes.normal(code))
+        with folders.writing(self.folder):
+            if not folder.is_dir():
+                raise NotAllowed("There is no class with this code.")
+            name = folder.name
+            with contextlib.suppress(DamagedFile):
+                name = found.name if (found := records.read_class(folder)) else name
+            folders.remove(folder)
+        return name
 
     def all(self) -> list[Class]:
         """Every class whose time is not over, the newest first; for who has the host."""
-        found = [self._read(path.name) for path in self._folders()]
-        live = [of for of in found if of and not of.expired]
+        live = [of for _, of, _ in self._looked_through() if of and not of.expired]
         return sorted(live, key=lambda of: of.created_at, reverse=True)
 
+    def damaged(self) -> dict[str, str]:
+        """Folders of classes whose file cannot be read → the reason in one sentence; nothing of them is removed."""
+        return {folder: reason for folder, _, reason in self._looked_through() if reason}
+
     def prune(self) -> int:
-        """Drop what is over, and what a class that was deleted left behind; the number of classes that remain."""
+        """Drop classes whose time is over, and what writers that died left behind; the number of those that remain.
+
+        A class whose file cannot be read is named in the log, stays, and counts.
+        """
         remain = 0
-        for path in self._folders():
-            found = self._read(path.name)
-            if found is None or found.expired:
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                remain += 1
+        folders.sweep(self.folder)
+        for name, of, reason in self._looked_through():
+            if of and of.expired:
+                with contextlib.suppress(OSError):
+                    folders.remove(self.folder / name)
+                    continue
+            if reason:
+                _log.warning("The class in %s is left as it is: %s", self.folder / name, reason)
+            remain += 1
+            folders.sweep(self.folder / name)
+            folders.sweep(self.folder / name / "students")
         return remain
 
-    def _folders(self) -> list[Path]:
-        """Folders that can be of classes; nothing else that lies here is touched."""
-        with contextlib.suppress(OSError):
-            return [path for path in self.folder.iterdir() if _is_id(path.name)]
-        return []
-
     def join(self, of: Class, nickname: str) -> tuple[Student, str]:
-        """Take part in a class.
+        """Take part in a class, or wait to be admitted where the teacher asks for it.
 
         Returns:
             Who one is there, and a token that proves it, of which only a hash is kept.
@@ -201,15 +182,29 @@ class Classes:
             NotAllowed: it is taken, or the class is closed or full.
             StoreError: the folder cannot be written.
         """
-        nickname = _checked_name("nickname", nickname, NICKNAME_LENGTH)
-        self._require_open(of)
-        if len(self._student_ids(of)) >= MAX_STUDENTS:
-            raise NotAllowed(f"This class has {MAX_STUDENTS} students, which is its limit.")
-        token, student = secrets.token_urlsafe(16), Student(id=_id(nickname), nickname=nickname, joined_at=_time())
-        facts = {"nickname": nickname, "joined_at": student.joined_at, "token_hash": _sha(token)}
-        with _writing(self.folder):
-            if not _placed(self._student_folder(of, student.id), {"student.json": facts}):
-                raise NotAllowed(f"Somebody in this class is called {nickname!r} already; choose another nickname.")
+        nickname, now = names.nickname(nickname), self._require_open(of)
+        alike, everybody = names.folded(nickname), self.students(of)
+        taken = NotAllowed(f"Somebody in this class is called {nickname!r} already; choose another nickname.")
+        if any(names.folded(student.nickname) == alike for student in everybody):  # by the rule of an earlier version
+            raise taken
+        require_place(everybody, waiting=now.admission)
+        token = secrets.token_urlsafe(16)
+        student = Student(
+            id=folders.sha(alike)[:16],
+            nickname=nickname,
+            joined_at=records.now().isoformat(),
+            waiting=now.admission,
+            # of its own, so that a late result of somebody who was removed is not theirs who come by the same name
+            results=f"{records.RESULTS}-{secrets.token_hex(4)}",
+        )
+        folder = self._student_folder(of, student.id)
+        with folders.writing(self.folder):
+            try:
+                with folders.placing(folder) as draft:
+                    (draft / student.results).mkdir()
+                    records.write_student(draft, student, folders.sha(token))
+            except FileExistsError:
+                raise taken from None
         return student, token
 
     def recognise(self, of: Class, student_id: str, token: str) -> Student:
@@ -217,41 +212,45 @@ class Classes:
 
         Raises:
             NotAllowed: it is nobody's.
+            StoreError: the file of the student is damaged.
         """
-        facts = files.read_json(self._student_folder(of, student_id) / "student.json") if _is_id(student_id) else None
-        if facts is None or not secrets.compare_digest(str(facts.get("token_hash")), _sha(token)):
-            raise NotAllowed("This class does not know you; join it again.")
-        return self._student(of, student_id) or _nobody()
+        if not folders.is_id(student_id):
+            raise NotAllowed(UNKNOWN)
+        folder = self._student_folder(of, student_id)
+        try:
+            kept = records.token_hash(folder)
+        except DamagedFile as error:
+            raise StoreError(f"Your results are kept, but {error} Tell your teacher.") from error
+        if not secrets.compare_digest(kept, folders.sha(token)):
+            raise NotAllowed(UNKNOWN)
+        return records.read_student(folder, of.question)
 
     def predict(self, of: Class, student: Student, prediction: Prediction) -> Student:
         """Write down what a student expects, in place of what they expected before.
 
         Raises:
             InvalidValue: it is not one of the question's answers.
-            NotAllowed: the class is closed, or the student has results already.
+            NotAllowed: the class is closed, or the student waits to be admitted or has results already.
             StoreError: the folder cannot be written.
         """
-        self._require_open(of)
-        if prediction.winner not in WINNERS:
-            raise InvalidValue("winner", prediction.winner, f"one of {', '.join(WINNERS)}")
-        places: tuple[float | str | None, ...] = (*of.question.places, NEVER) if of.question.places else (None,)
-        if prediction.place not in places:
-            raise InvalidValue("place", prediction.place, f"one of {', '.join(map(str, places))}")
-        if any(self.store(of, student).folder.glob("*.parquet")):
+        self.require_part(of, student)
+        records.check_prediction(prediction, of.question)
+        if measured.files(self.store(of, student).folder):
             raise NotAllowed("Your result is in already, and nothing is predicted afterwards.")
-        said = {"winner": prediction.winner, "place": prediction.place, "at": _time()}
-        with _writing(self.folder):
-            files.write_json(self._student_folder(of, student.id) / "prediction.json", said)
+        whole.sweep(self._student_folder(of, student.id))
+        with folders.writing(self.folder):
+            records.write_prediction(self._student_folder(of, student.id), prediction)
         return replace(student, prediction=prediction)
 
     def students(self, of: Class) -> list[Student]:
-        """Everybody who has joined, in the order of joining."""
-        found = [student for name in self._student_ids(of) if (student := self._student(of, name))]
+        """Everybody who has joined or waits to be admitted, in the order of joining."""
+        folders = [self._student_folder(of, student_id) for student_id in self._student_ids(of)]
+        found = [records.read_student(folder, of.question) for folder in folders]
         return sorted(found, key=lambda student: (student.joined_at, student.nickname))
 
     def store(self, of: Class, student: Student) -> Store:
         """The store of a student's results, which nobody else writes to."""
-        return Store(self._student_folder(of, student.id) / "results")
+        return Store(self._student_folder(of, student.id) / student.results)
 
     def require_open(self, of: Class) -> None:
         """Find out whether results are still taken, as it stands now.
@@ -261,119 +260,84 @@ class Classes:
         """
         self._require_open(of)
 
-    def _require_open(self, of: Class) -> None:
+    def require_part(self, of: Class, student: Student) -> None:
+        """Find out whether a student takes part, as it stands now.
+
+        Raises:
+            NotAllowed: the class is closed, or the student waits to be admitted or was removed.
+        """
+        self._require_open(of)
+        folder = self._student_folder(of, student.id)
+        now = records.read_student(folder, of.question) if folder.is_dir() else None
+        if now is None or now.results != student.results:
+            raise NotAllowed(UNKNOWN)
+        if now.waiting:
+            raise NotAllowed("Your teacher has not admitted you to this class yet.")
+
+    def place(self, of: Class, student: Student) -> Path:
+        """The folder of a student."""
+        return self._student_folder(of, student.id)
+
+    def _now(self, of: Class) -> Class:
+        """A class as it stands now; raises as `require_open` does, but not for one that is closed."""
         now = self._read(of.id)
         if now is None or now.expired:
             raise NotAllowed("This class is over.")
+        return now
+
+    def _require_open(self, of: Class) -> Class:
+        now = self._now(of)
         if now.closed:
             raise NotAllowed("This class is closed: its results can be looked at, and nothing more is taken.")
+        return now
+
+    def _change(self, of: Class) -> Class:
+        with folders.writing(self.folder):
+            records.write_class(self.folder / of.id, of)
+        return of
 
     def _read(self, class_id: str) -> Class | None:
-        data = files.read_json(self.folder / class_id / "class.json") if _is_id(class_id) else None
         try:
-            return _class_of(class_id, data) if data is not None else None
-        except (InvalidValue, KeyError, TypeError, ValueError):  # of another version, or by another hand
-            return None
+            return _class_of(self.folder / class_id) if folders.is_id(class_id) else None
+        except DamagedFile as error:
+            raise StoreError(f"Nothing of this class is lost, but {error} Tell who runs this host.") from error
 
-    def _student(self, of: Class, student_id: str) -> Student | None:
-        folder = self._student_folder(of, student_id)
-        facts, said = files.read_json(folder / "student.json"), files.read_json(folder / "prediction.json")
-        if facts is None:
-            return None
-        prediction = Prediction(winner=str(said["winner"]), place=said["place"]) if said else None
-        return Student(
-            id=student_id,
-            nickname=str(facts["nickname"]),
-            joined_at=str(facts["joined_at"]),
-            prediction=prediction,
-        )
+    def _looked_through(self) -> Iterator[tuple[str, Class | None, str]]:
+        """Every folder of a class, with the class, or with the reason why it cannot be read; nothing else is."""
+        for name in sorted(folders.ids_in(self.folder)):
+            try:
+                of = _class_of(self.folder / name)
+                yield name, of, "" if of else f"{records.CLASS_FILE} is missing."
+            except DamagedFile as error:
+                yield name, None, str(error)
 
     def _student_ids(self, of: Class) -> list[str]:
-        with contextlib.suppress(OSError):
-            return [path.name for path in (self.folder / of.id / "students").iterdir() if _is_id(path.name)]
-        return []
+        return folders.ids_in(self.folder / of.id / "students")
 
     def _student_folder(self, of: Class, student_id: str) -> Path:
         return self.folder / of.id / "students" / student_id
 
 
-def _placed(folder: Path, content: dict[str, Any]) -> bool:
-    """Make a folder with JSON files in it, all at once; False if there is one of that name already."""
-    draft = folder.with_name(f".{folder.name}-{secrets.token_hex(6)}")
-    draft.mkdir(parents=True)
-    try:
-        for name, data in content.items():
-            files.write_json(draft / name, data)
-        try:
-            draft.rename(folder)  # refused if it is there, as a folder with files in it is never replaced
-        except OSError:
-            if folder.exists():
-                return False
-            raise
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    return True
+def require_place(everybody: Iterable[Student], *, waiting: bool) -> None:
+    """Find out whether a class has room for one more, among those who wait or among the others.
+
+    Raises:
+        NotAllowed: it has none.
+    """
+    count = sum(student.waiting == waiting for student in everybody)
+    if waiting and count >= MAX_WAITING:
+        raise NotAllowed(f"{MAX_WAITING} wait to be admitted to this class, which is its limit; try again later.")
+    if not waiting and count >= MAX_STUDENTS:
+        raise NotAllowed(f"This class has {MAX_STUDENTS} students, which is its limit.")
 
 
-@contextlib.contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(f"The folder of classes {folder} cannot be written: {error.strerror or error}.") from error
-
-
-def _class_json(of: Class) -> dict[str, Any]:
-    names = ("code", "name", "created_at", "expires_at", "closed", "secret_hash")
-    return {**{name: getattr(of, name) for name in names}, "question": of.question.to_json()}
-
-
-def _class_of(class_id: str, data: dict[str, Any]) -> Class:
-    return Class(
-        id=class_id,
-        code=str(data["code"]),
-        name=str(data["name"]),
-        question=Question.from_json(data["question"]),
-        created_at=str(data["created_at"]),
-        expires_at=str(data["expires_at"]),
-        closed=bool(data["closed"]),
-        secret_hash=str(data["secret_hash"]),
-    )
-
-
-def _checked_name(field: str, text: str, length: int) -> str:
-    """A name for people: letters and digits of any script, and a few signs between them."""
-    name = unicodedata.normalize("NFC", " ".join(text.split()))
-    fine = all(letter in _ALSO_IN_NAMES or unicodedata.category(letter)[0] in "LNM" for letter in name)
-    if not 1 <= len(name) <= length or not fine or not any(letter.isalnum() for letter in name):
-        raise InvalidValue(field, text, f"1 to {length} letters, digits, spaces or any of - _ . '")
-    return name
-
-
-def _id(nickname: str) -> str:
-    """The same for nicknames that differ only in what is easily overlooked."""
-    return _sha(unicodedata.normalize("NFKC", nickname).casefold())[:16]
+def _class_of(folder: Path) -> Class | None:
+    """The class of a folder; raises DamagedFile, also where the file is that of another class."""
+    of = records.read_class(folder)
+    if of and _class_id(codes.normal(of.code)) != folder.name:
+        raise DamagedFile(records.CLASS_FILE, "it belongs to another folder")
+    return of
 
 
 def _class_id(code: str) -> str:
-    return _sha(f"class {code}")[:16]
-
-
-def _is_id(text: str) -> bool:
-    return len(text) == 16 and all(letter in "0123456789abcdef" for letter in text)
-
-
-def _sha(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
-
-
-def _time() -> str:
-    return _now().isoformat()
-
-
-def _nobody() -> Student:
-    raise NotAllowed("This class does not know you; join it again.")
+    return folders.sha(f"class {code}")[:16]

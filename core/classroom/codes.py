@@ -1,49 +1,74 @@
-"""Codes: made so that they can be read out and typed, kept so that they cannot be read back, guessed only slowly."""
+"""Codes: made so that they can be read out and typed, kept so that they cannot be read back.
 
-import collections
+A join code ends in a check letter, so that one which was typed differently is told so at once: it is no guess, is
+looked up nowhere and counts nowhere (`core.classroom.limits` counts the others). How long guessing takes: of the 31^8
+join codes, at the `limits.CODES` of ten a second that all visitors together can try for long, one of a hundred classes
+is found once in 27 years, and one class of one's choice once in 2,700. Codes of earlier versions have eight letters
+and no check letter: as many, and found as seldom. Secret codes, of which there are 31^20, are not found.
+"""
+
 import hashlib
 import hmac
 import secrets
-import threading
-import time
-from collections.abc import Callable
-
-from core.errors import NotAllowed
+import unicodedata
 
 LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
-"""No 0 and O, no 1, I and L: what is read off a board must be typed right."""
+"""No 0 and O, no 1, I and L: what is read off a board must be typed right. They are 31, which is a prime."""
 
-GROUP = 4
-JOIN_GROUPS, SECRET_GROUPS = 2, 5
-"""31^8 join codes: at `ALL_TRIES` a minute one of a hundred classes is found once in 16 years. And 31^20 secrets."""
+JOIN_LENGTH, EARLIER_LENGTH, SECRET_LENGTH = 9, 8, 20
+"""Letters of a join code, of one of an earlier version, and of a secret code."""
 
-TRIES, ALL_TRIES, WINDOW_S = 10, 1_000, 60.0
-"""Wrong codes that one visitor, and all together, may try within so many seconds."""
+JOIN_GROUP, GROUP = 3, 4
+"""Letters that stand together in a join code, and in all others."""
 
+EXAMPLE = "KX4-M9P-QS7"
+"""What a join code looks like."""
+
+MISTYPED = (
+    f"This code was typed differently: it has {JOIN_LENGTH} letters and digits, such as {EXAMPLE}, without 0 and O, "
+    "1, I and L, and these do not go together."
+)
+
+_TYPED_LENGTH = 100
 _WORK = 2**14
 """Cost of one check of a secret, some 50 ms: nobody waits for it, who tries many does."""
 
 
 def join_code() -> str:
-    """A new code to join a class by: KX4M-9PQA."""
-    return _code(JOIN_GROUPS)
+    """A new code to join a class by: `EXAMPLE`."""
+    free = _random(JOIN_LENGTH - 1)
+    return next(code for letter in LETTERS if _checks(code := normal(free + letter)))
 
 
 def secret() -> str:
-    """A new secret code for a teacher."""
-    return _code(SECRET_GROUPS)
+    """A new secret code for a teacher, in five groups of four."""
+    return normal(_random(SECRET_LENGTH))
 
 
 def normal(code: str) -> str:
     """A code as it was given out, however it was typed."""
-    letters = "".join(letter for letter in code.upper() if letter in LETTERS)[: GROUP * SECRET_GROUPS]
-    return "-".join(letters[start : start + GROUP] for start in range(0, len(letters), GROUP))
+    letters = "".join(letter for letter in _typed(code) if letter in LETTERS)[:SECRET_LENGTH]
+    group = JOIN_GROUP if len(letters) == JOIN_LENGTH else GROUP
+    return "-".join(letters[start : start + group] for start in range(0, len(letters), group))
+
+
+def may_join(code: str) -> bool:
+    """Whether a text can be a join code; if not it was typed differently, and there is no need to look it up."""
+    letters = "".join(letter for letter in _typed(code) if letter.isalnum())
+    if not set(letters) <= set(LETTERS):
+        return False
+    return len(letters) == EARLIER_LENGTH or (len(letters) == JOIN_LENGTH and _checks(letters))
 
 
 def hashed(code: str) -> str:
     """What is kept of a secret code, from which it cannot be read back."""
     salt = secrets.token_bytes(16)
     return f"scrypt${salt.hex()}${_digest(code, salt).hex()}"
+
+
+def may_match(code: str) -> bool:
+    """Whether a text has the letters that a secret code has; if not, it matches nothing that was kept."""
+    return len(normal(code).replace("-", "")) == SECRET_LENGTH
 
 
 def matches(code: str, kept: str) -> bool:
@@ -55,38 +80,23 @@ def matches(code: str, kept: str) -> bool:
         return False
 
 
-class Attempts:
-    """Wrong codes of the last minute, of each visitor and of all; for every thread of one process."""
-
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
-        self._lock = threading.Lock()
-        self._failures: collections.deque[tuple[float, str]] = collections.deque(maxlen=ALL_TRIES)
-
-    def check(self, visitor: str) -> None:
-        """Find out whether somebody may try a code.
-
-        Raises:
-            NotAllowed: there were too many wrong ones.
-        """
-        with self._lock:
-            self._forget()
-            mine = sum(who == visitor for _, who in self._failures)
-            if mine >= TRIES or len(self._failures) >= ALL_TRIES:
-                raise NotAllowed(f"Too many wrong codes were tried; wait {WINDOW_S:.0f} s and try again.")
-
-    def failed(self, visitor: str) -> None:
-        """Count a wrong code."""
-        with self._lock:
-            self._failures.append((self._now(), visitor))
-
-    def _forget(self) -> None:
-        while self._failures and self._now() - self._failures[0][0] > WINDOW_S:
-            self._failures.popleft()
+def _typed(code: str) -> str:
+    """In capitals, and as its characters are meant: some keyboards write Latin letters in full width."""
+    return unicodedata.normalize("NFKC", code[:_TYPED_LENGTH]).upper()
 
 
-def _code(groups: int) -> str:
-    return normal("".join(secrets.choice(LETTERS) for _ in range(GROUP * groups)))
+def _random(length: int) -> str:
+    return "".join(secrets.choice(LETTERS) for _ in range(length))
+
+
+def _checks(code: str) -> bool:
+    """Whether the letters of a code go together: each counts by its place, and the sum is a multiple of 31.
+
+    31 is a prime, and neither a place nor a difference of letters or places is a multiple of it: every single wrong
+    letter shows, and every two that changed places.
+    """
+    letters = code.replace("-", "")
+    return sum(place * LETTERS.index(letter) for place, letter in enumerate(letters, start=1)) % len(LETTERS) == 0
 
 
 def _digest(code: str, salt: bytes) -> bytes:

@@ -1,28 +1,34 @@
 """A student's rows as a file for the class, and files from students into their stores.
 
 A file carries the class's code and the nickname beside its rows, so that the wrong one is noticed; who it counts for
-is decided by who brings it. Its rows are checked as any foreign file is, and only those of the class's question are
-kept.
+is decided by who brings it. How much there is of it is looked at before anything of it becomes an object; its rows are
+checked as any foreign file is, and only those of the class's question are kept.
 """
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.classroom import codes
-from core.classroom.classes import Class, Classes, Student
-from core.errors import NotAllowed
+from core.classroom import codes, measured, names, pooled
+from core.classroom.classes import Classes
+from core.classroom.measured import MAX_ROWS, MOST_BYTES
+from core.classroom.question import Question
+from core.classroom.records import Class, Student
+from core.errors import NotAllowed, StoreError
+from core.experiment import MAX_CONTENDERS
 from core.results import exchange
 from core.results.schema import SCHEMA, Trial, from_table, to_table
 
 CODE_KEY, NICKNAME_KEY = b"crossover_class_code", b"crossover_class_nickname"
 
 MAX_UPLOAD_BYTES = 5_000_000
-MAX_ROWS = 1_000
-"""Rows that are kept of one student; a question of a class has some tens."""
+
+MOST_TAKEN_BYTES = 64 * 2**20
+"""Rows of a whole class in memory that are given out as one file; those of thirty students take ten MiB at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,38 +65,77 @@ def take(classes: Classes, of: Class, student: Student, data: bytes, name: str) 
         name: of the file.
 
     Raises:
-        NotAllowed: the class is closed, or the student has too many rows.
+        NotAllowed: the class is closed, or the student waits to be admitted, was removed, or has too many rows.
         StoreError: the store cannot be written.
     """
-    classes.require_open(of)
+    classes.require_part(of, student)
     store = classes.store(of, student)
     if len(data) > MAX_UPLOAD_BYTES:
         return Receipt(refused=f"it has more than the {MAX_UPLOAD_BYTES:,} bytes that a student's file may have")
-    proposal = exchange.check(data, name, store)
+    proposal = exchange.check(data, name, store, most_rows=MAX_ROWS)
     if proposal.refused:
         return Receipt(refused=proposal.refused[0].reason)
-    if reason := _of_another(data, of, student):
+    if reason := _too_much(proposal.new, of.question) or _of_another(data, of, student):
         return Receipt(refused=reason)
-    reasons = [of.question.objection(row) for row in from_table(proposal.new)]
-    mine = proposal.new.filter(pa.array([not reason for reason in reasons], pa.bool_()))
-    if store.check().rows + mine.num_rows > MAX_ROWS:
+    mine, left_out = _sifted(proposal.new, of.question)
+    if sum(map(measured.count, measured.files(store.folder))) + mine.num_rows > MAX_ROWS:
         raise NotAllowed(f"A student may have {MAX_ROWS:,} rows in a class, and this file would make more.")
     kept = exchange.keep(exchange.Proposal(new=mine, duplicates=proposal.duplicates), store)
-    left_out = tuple(dict.fromkeys(filter(None, reasons)))
     if not kept.added and not kept.duplicates:
         return Receipt(refused=f"none of its rows can be pooled, because {left_out[0]}" if left_out else "it is empty")
     return Receipt(added=kept.added, duplicates=kept.duplicates, left_out=left_out)
 
 
-def everything(by_nickname: Mapping[str, Sequence[Trial]], kind: exchange.Format) -> bytes:
-    """All rows of a class as one file, with the nickname as a last column."""
-    tables = [
-        to_table(list(rows)).append_column("nickname", pa.array([nickname] * len(rows), pa.string()))
-        for nickname, rows in by_nickname.items()
-    ]
-    empty = SCHEMA.empty_table().append_column("nickname", pa.array([], pa.string()))
-    table = pa.concat_tables([empty, *tables])
+def require_room(classes: Classes, of: Class, student: Student) -> None:
+    """Find out whether a student may measure once more.
+
+    Raises:
+        NotAllowed: they have as many rows as a student may have, or take no part in the class.
+        StoreError: their results cannot be read.
+    """
+    classes.require_part(of, student)
+    if sum(map(measured.count, measured.files(classes.store(of, student).folder))) >= MAX_ROWS:
+        raise NotAllowed(f"You have {MAX_ROWS:,} rows in this class, which is as many as a student may have.")
+
+
+def everything(tables: Iterable[tuple[str, pa.Table]], kind: exchange.Format) -> bytes:
+    """All rows of a class as one file, with the nickname as a last column.
+
+    Args:
+        tables: nickname, and rows of `SCHEMA`.
+        kind: of file.
+
+    Raises:
+        StoreError: they are more than are given out at once.
+    """
+    parts, size = [SCHEMA.empty_table().append_column("nickname", pa.array([], pa.string()))], 0
+    for nickname, rows in tables:
+        parts.append(rows.append_column("nickname", pa.array([nickname] * rows.num_rows, pa.string())))
+        size += rows.nbytes
+        if size > MOST_TAKEN_BYTES:
+            raise StoreError(f"All rows take more than the {MOST_TAKEN_BYTES // 2**20} MiB that one file may have.")
+    table = pa.concat_tables(parts)
     return exchange.export(table, kind) if kind == "csv" else _parquet(table, {})
+
+
+def _too_much(rows: pa.Table, question: Question) -> str:
+    """Why rows are more than can have been measured for a class, before any of them is looked at; empty if not."""
+    runs = pc.value_counts(rows["run_id"])
+    most = pc.max(runs.field("counts")).as_py() or 0
+    if most > MAX_CONTENDERS:
+        return f"it has a run of {most:,} rows, and a run has {MAX_CONTENDERS} contenders at most"
+    if len(runs) > question.most_runs:
+        return f"it has {len(runs):,} runs, and the class takes {question.most_runs:,} at once"
+    if rows.nbytes > MOST_BYTES:
+        return f"its rows take more than the {MOST_BYTES // 2**20} MiB that those of a student may take"
+    return ""
+
+
+def _sifted(rows: pa.Table, question: Question) -> tuple[pa.Table, tuple[str, ...]]:
+    """The rows that are pooled, and why others are not."""
+    mine, reasons = pooled.sifted(question, from_table(rows))
+    names_of_mine = pa.array([row.trial_id for row in mine], pa.string())
+    return rows.filter(pc.is_in(rows["trial_id"], names_of_mine)), tuple(reasons)
 
 
 def _of_another(data: bytes, of: Class, student: Student) -> str:
@@ -100,7 +145,7 @@ def _of_another(data: bytes, of: Class, student: Student) -> str:
     nickname = said.get(NICKNAME_KEY, b"").decode(errors="replace")
     if code and codes.normal(code) != of.code:
         return "it was measured for another class"
-    if nickname and nickname.casefold() != student.nickname.casefold():
+    if nickname and names.folded(nickname) != names.folded(student.nickname):
         return f"it was measured under the nickname {nickname[:40]!r}, and you are {student.nickname!r} here"
     return ""
 

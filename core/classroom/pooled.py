@@ -1,23 +1,33 @@
 """Everybody's results of a class together: one result a student, how they spread by device, and what was expected.
 
-Only rows of the class's own question count; the others are named with the reason. Nothing is averaged over machines:
-each student's crossover is computed from that student's rows alone, and a spread is of such crossovers.
+Only rows of the class's own question count; the others are named with the reason, and so is a student whose rows
+nothing can be made of: no row of anybody keeps the others' from being shown. Nothing is averaged over machines: each
+student's crossover is computed from that student's rows alone, and a spread is of such crossovers.
 """
 
 import collections
+import logging
 import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from core import units
 from core.answer import study, summary
 from core.answer.outcome import Outcome
 from core.answer.study import Study
-from core.classroom.classes import Prediction, Student
+from core.classroom import measured
 from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, Question
+from core.classroom.records import Prediction, Student
 from core.errors import CrossoverError
+from core.experiment import BEST_THREADS, MAX_CONTENDERS, Contender
 from core.results.schema import Trial
+
+NAME_LENGTH, SENTENCE_LENGTH = 80, 500
+"""Characters of a device's own name, and of a result in words, that are shown: both may come in a file."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +84,7 @@ class Result:
     @property
     def winner(self) -> str | None:
         """Who was faster at the largest size; None if nothing was timed."""
-        if self.speedup is None:
+        if self.speedup is None or not 0 < self.speedup < math.inf:
             return None
         if abs(math.log(self.speedup)) <= math.log(1.1):
             return SAME
@@ -117,9 +127,38 @@ class Tally:
     places: Mapping[float | str, int]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What became of one student's rows.
+
+    Attributes:
+        result: None if none of them says anything of the question.
+        fault: why some or all of them do not count, in words that can stand after a colon; empty if all do.
+    """
+
+    result: Result | None = None
+    fault: str = ""
+
+
+def finding(question: Question, student: Student, folder: Path) -> Finding:
+    """What the rows in a student's folder say of the question; what is wrong with them is said, never raised."""
+    try:
+        has = measured.read(folder)
+        mine, reasons = sifted(question, has.rows)
+        fault = next(iter(has.faults), "") or (f"a row does not count, because {reasons[0]}" if reasons else "")
+        return Finding(result=_result(question, student, mine), fault=fault)
+    except Exception as error:  # a row that no check foresaw harms who brought it, and nobody else
+        _log.exception("The rows of a student could not be pooled")
+        said = str(error).rstrip(".") if isinstance(error, CrossoverError) else type(error).__name__
+        return Finding(fault=f"nothing can be made of these rows: {said}")
+
+
 def result(question: Question, student: Student, rows: Sequence[Trial]) -> Result | None:
     """What a student's rows say of the question; None if none of them is of it."""
-    mine = [row for row in rows if not question.objection(row)]
+    return _result(question, student, sifted(question, rows)[0])
+
+
+def _result(question: Question, student: Student, mine: Sequence[Trial]) -> Result | None:
     axis = question.axis
     found = study.studies(mine, axis=axis.name if axis else "samples", least=1)
     if not found:
@@ -128,9 +167,28 @@ def result(question: Question, student: Student, rows: Sequence[Trial]) -> Resul
     return _of_sweep(student, best) if axis else _of_training(student, best)
 
 
-def objections(question: Question, rows: Sequence[Trial]) -> list[str]:
-    """Why some rows are not pooled, each reason once."""
-    return list(dict.fromkeys(reason for row in rows if (reason := question.objection(row))))
+def sifted(question: Question, rows: Sequence[Trial]) -> tuple[list[Trial], list[str]]:
+    """The rows that are pooled, and why others are not, each reason once.
+
+    Of a run each contender counts once, and no more contenders than a run can have had: what is worked out for every
+    two of a run must not grow with the square of what a file says was one.
+    """
+    mine: list[Trial] = []
+    reasons: dict[str, None] = {}
+    contenders: dict[str, set[str]] = {}
+    for row in rows:
+        there = contenders.setdefault(row.run_id, set())
+        reason = question.objection(row)
+        if not reason and row.contender in there:
+            reason = f"its run has a second row of {row.contender!r:.40}"
+        if not reason and len(there) >= MAX_CONTENDERS:
+            reason = f"its run has more than the {MAX_CONTENDERS} contenders that a run can have"
+        if reason:
+            reasons[reason] = None
+            continue
+        there.add(row.contender)
+        mine.append(row)
+    return mine, list(reasons)
 
 
 def groups(results: Sequence[Result]) -> list[Group]:
@@ -173,12 +231,12 @@ def _of_sweep(student: Student, of: Study) -> Result:
     try:
         answer = study.crossover(of)
     except CrossoverError as error:
-        return _result(student, of, baseline, challenger, "not_measurable", sentence=str(error))
+        return _told(student, of, baseline, challenger, "not_measurable", sentence=str(error))
     timed = [size for size in answer.sizes if size.speedup is not None]
     last = timed[-1] if timed else None
     above = bool(answer.crossings) and answer.crossings[0].challenger_above
     crossing = answer.outcome == "crossing" and above
-    return _result(
+    return _told(
         student,
         of,
         baseline,
@@ -198,10 +256,10 @@ def _of_training(student: Student, of: Study) -> Result:
     outcome = outcomes.get(found.verdict, "not_measurable")
     speedup = (found.value, found.low, found.high)
     sentence = summary.verdict_sentence(found)
-    return _result(student, of, baseline, challenger, outcome, speedup=speedup, sentence=sentence)
+    return _told(student, of, baseline, challenger, outcome, speedup=speedup, sentence=sentence)
 
 
-def _result(
+def _told(
     student: Student,
     of: Study,
     baseline: Trial,
@@ -226,15 +284,14 @@ def _result(
         speedup_high=speedup[2],
         sizes=len(of.runs),
         from_file=bool(challenger.origin),
-        sentence=sentence,
+        sentence=sentence[:SENTENCE_LENGTH],
     )
 
 
 def _device(row: Trial) -> str:
     """A device for people: its own name, and for the CPU how many threads, unless it had all."""
-    if not summary.is_host(row):
-        return row.device_name
-    _, at, threads = row.contender.partition("@")
-    if not at:
-        return row.device_name
-    return f"{row.device_name}, {units.count(int(threads))} thread{'' if threads == '1' else 's'}"
+    name = row.device_name[:NAME_LENGTH]
+    threads = Contender.parse(row.contender).threads
+    if not summary.is_host(row) or threads == BEST_THREADS:
+        return name
+    return f"{name}, {units.count(threads)} thread{'' if threads == 1 else 's'}"

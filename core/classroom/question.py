@@ -4,13 +4,15 @@ So everybody measures the same, on what they have. Rows of any other training sa
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from core import policy, presets
 from core.errors import InvalidValue
 from core.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
+from core.lanes import PLAIN as PLAIN_LANE
 from core.presets import Scale
 from core.results.schema import Trial
 from core.sweep import SIZE_AXES, Axis, Sweep, size_of
@@ -31,6 +33,13 @@ WINNERS: dict[str, str] = {
 
 PLAIN = {"protocol_version": PROTOCOL_VERSION, "precision": "fp32", "execution": "eager", "drained": True}
 """Columns that say how a row was measured; rows that were measured otherwise are not pooled."""
+
+
+RUNS_A_POINT = 10
+"""Runs of one training that a file may bring: who measured again brings more than one, nobody brings a hundred."""
+
+CONTENDER_LENGTH = 60
+"""Characters of a contender; the longest with all its lanes has fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,10 +76,15 @@ class Question:
             return None
         return next((axis for axis in self.asked.axes if axis.name in SIZE_AXES), None)
 
-    @property
+    @functools.cached_property
     def points(self) -> tuple[Point, ...]:
         """Every training of it."""
         return policy.points_of(self.asked)
+
+    @property
+    def most_runs(self) -> int:
+        """Runs that one file may bring."""
+        return RUNS_A_POINT * len(self.points)
 
     @property
     def places(self) -> tuple[float, ...]:
@@ -93,17 +107,20 @@ class Question:
         for name, wanted in PLAIN.items():
             if getattr(trial, name) != wanted:
                 return f"its {name} is {getattr(trial, name)!r:.40}, and the class measures with {wanted!r}"
-        if "+" in trial.contender:
-            return f"its contender {trial.contender!r:.40} runs in a lane of its own"
-        points = self.points
-        if any(_point_of(trial, point) for point in points):
+        if reason := _misread(trial.contender):
+            return reason
+        if _settings(trial) in self._allowed:
             return ""
-        for entry in dataclasses.fields(Point):
-            allowed = {getattr(point, entry.name) for point in points}
+        for number, entry in enumerate(dataclasses.fields(Point)):
+            allowed = {settings[number] for settings in self._allowed}
             if getattr(trial, entry.name) not in allowed:
                 shown = ", ".join(f"{value}" for value in sorted(allowed, key=str)[:8])
                 return f"its {entry.name} is {getattr(trial, entry.name)!r:.40}, and the class measures {shown}"
         return "its settings are not combined as the class combines them"
+
+    @functools.cached_property
+    def _allowed(self) -> frozenset[tuple[object, ...]]:
+        return frozenset(map(_settings, self.points))
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a file."""
@@ -111,17 +128,30 @@ class Question:
         return {"title": self.title, "words": self.words, kind: self.asked.to_json()}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: object) -> Self:
         """Read `to_json`'s data back.
 
         Raises:
             InvalidValue: it is none.
-            KeyError: a part is missing.
         """
-        is_sweep = "sweep" in data
-        asked = Sweep.from_json(data["sweep"]) if is_sweep else Experiment.from_json(data["experiment"])
-        return cls(title=str(data["title"]), words=str(data["words"]), asked=asked)
+        match data:
+            case {"title": str(title), "words": str(words), "sweep": sweep}:
+                return cls(title=title, words=words, asked=Sweep.from_json(sweep))
+            case {"title": str(title), "words": str(words), "experiment": experiment}:
+                return cls(title=title, words=words, asked=Experiment.from_json(experiment))
+        raise InvalidValue("question", data, "an object with title, words and sweep or experiment")
 
 
-def _point_of(trial: Trial, point: Point) -> bool:
-    return all(getattr(trial, entry.name) == getattr(point, entry.name) for entry in dataclasses.fields(Point))
+def _settings(of: Trial | Point) -> tuple[object, ...]:
+    return tuple(getattr(of, entry.name) for entry in dataclasses.fields(Point))
+
+
+def _misread(contender: str) -> str:
+    """Why a row's contender is none of a class's, in the same words; empty if it may be."""
+    try:
+        if len(contender) > CONTENDER_LENGTH:
+            raise InvalidValue("contender", contender, f"at most {CONTENDER_LENGTH} characters")
+        read = Contender.parse(contender)
+    except (InvalidValue, ValueError):
+        return f"its contender {contender!r:.40} cannot be read"
+    return f"its contender {contender!r:.40} runs in a lane of its own" if read.lane != PLAIN_LANE else ""

@@ -1,6 +1,7 @@
-"""`class`: make and end classes on a host, and measure for one on one's own machine."""
+"""`class`: make and end classes on a host, see to their students, and measure for one on one's own machine."""
 
 import argparse
+import contextlib
 import dataclasses
 import re
 import shlex
@@ -8,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from core import presets
-from core.classroom import codes, handed_in
-from core.classroom.classes import DAYS, Classes
+from core.classroom import codes, handed_in, measured, names
+from core.classroom.classes import DAYS, Class, Classes, Student
 from core.classroom.question import ANYBODY, Question
+from core.classroom.roster import Roster
 from core.commands import FAILED, OK, arguments, measuring, output, sweep
-from core.errors import InvalidValue, StoreError
+from core.errors import CrossoverError, InvalidValue, StoreError
 from core.jobs import runner
 from core.jobs.queue import Queue
 from core.results import environment
@@ -31,6 +33,7 @@ def add(commands: Any) -> None:
     create_parser = actions.add_parser("create", help="make a class; prints the join code and the teacher's code")
     create_parser.add_argument("--name", required=True, help="of the class, for people")
     create_parser.add_argument("--days", type=int, default=DAYS, help=f"until it is dropped (default {DAYS})")
+    create_parser.add_argument("--admission", action="store_true", help="who joins waits until the teacher admits them")
     _add_question(create_parser)
     create_parser.set_defaults(command=create)
     list_parser = actions.add_parser("list", help="name the classes of this host")
@@ -38,6 +41,7 @@ def add(commands: Any) -> None:
     delete_parser = actions.add_parser("delete", help="drop a class with everything in it")
     delete_parser.add_argument("--code", required=True, help="to join by")
     delete_parser.set_defaults(command=delete)
+    students_parser = _add_students(actions)
     code_parser = actions.add_parser("code", help="make the code without which no class can be made on the page")
     code_parser.set_defaults(command=make_code)
     measure_parser = actions.add_parser("measure", help="measure for a class; writes one file to bring to its page")
@@ -49,14 +53,33 @@ def add(commands: Any) -> None:
     arguments.add_store(measure_parser)
     _add_question(measure_parser)
     measure_parser.set_defaults(command=measure)
-    for each in (create_parser, list_parser):
+    for each in (create_parser, list_parser, students_parser):
         arguments.add_json(each)
+
+
+def _add_students(actions: Any) -> argparse.ArgumentParser:
+    """Add what can be done with the students of a class; returns the parser that names them."""
+    named: argparse.ArgumentParser = actions.add_parser("students", help="name the students of a class")
+    named.set_defaults(command=students)
+    admit_parser = actions.add_parser("admit", help="let students who wait take part; all who wait unless named")
+    admit_parser.add_argument("--nickname", action="append", default=[], help="of one who waits; may be given again")
+    admit_parser.set_defaults(command=admit)
+    remove_parser = actions.add_parser("remove", help="take students out of a class, with all their results")
+    remove_parser.add_argument("--nickname", action="append", required=True, help="of one; may be given again")
+    remove_parser.set_defaults(command=remove)
+    merge_parser = actions.add_parser("merge", help="give one student's results to another, and take the one out")
+    merge_parser.add_argument("--nickname", required=True, help="of the student who is taken out")
+    merge_parser.add_argument("--into", required=True, help="nickname of the one who is kept")
+    merge_parser.set_defaults(command=merge)
+    for each in (named, admit_parser, remove_parser, merge_parser):
+        each.add_argument("--code", required=True, help="of the class, to join by")
+    return named
 
 
 def create(options: argparse.Namespace) -> int:
     """Print the codes of a new class."""
     question = question_of(options)
-    made, secret = Classes().create(options.name, question, days=options.days)
+    made, secret = Classes().create(options.name, question, days=options.days, admission=options.admission)
     if options.json:
         facts = {"name": made.name, "code": made.code, "teacher_code": secret, "expires_at": made.expires_at}
         output.show_json(facts | {"measure": question.words})
@@ -74,31 +97,66 @@ def create(options: argparse.Namespace) -> int:
 def list_classes(options: argparse.Namespace) -> int:
     """Print what classes there are."""
     classes = Classes()
-    lines = [
-        {
-            "code": of.code,
-            "name": of.name,
-            "question": of.question.title,
-            "students": len(classes.students(of)),
-            "closed": of.closed,
-            "expires_at": of.expires_at,
-        }
-        for of in classes.all()
-    ]
+    lines = [_summary(of, classes.students(of)) for of in classes.all()]
+    damaged = classes.damaged()
     if options.json:
-        output.show_json({"classes": lines})
+        output.show_json({"classes": lines, "damaged": damaged})
     else:
-        shown = [f"{of['code']}  {of['name']}: {of['question']}, {of['students']} students" for of in lines]
-        output.show("\n".join(shown) or "There are no classes.")
+        shown = [
+            f"{of['code']}  {of['name']}: {of['question']}, {_counted(of['students'], 'student')}{_waiting(of)}"
+            for of in lines
+        ]
+        kept = [f"{classes.folder / name}: {reason} Nothing of it is deleted." for name, reason in damaged.items()]
+        output.show("\n".join([*shown, *kept]) or "There are no classes.")
     return OK
 
 
 def delete(options: argparse.Namespace) -> int:
     """Drop a class."""
-    classes = Classes()
-    of = classes.find(options.code)
-    classes.delete(of)
-    output.show(f"The class {of.name} is deleted.")
+    output.show(f"The class {Classes().delete_by_code(options.code)} is deleted.")
+    return OK
+
+
+def students(options: argparse.Namespace) -> int:
+    """Print who has joined a class and who waits."""
+    classes, of = _class(options.code)
+    lines = [_student(classes, of, student) for student in classes.students(of)]
+    if options.json:
+        output.show_json({"students": lines})
+        return OK
+    shown = [
+        f"{line['nickname']}: {_counted(line['rows'], 'row')}{', waits to be admitted' * line['waiting']}"
+        + (f". {line['fault']}" if line["fault"] else "")
+        for line in lines
+    ]
+    output.show("\n".join(shown) or "Nobody has joined this class.")
+    return OK
+
+
+def admit(options: argparse.Namespace) -> int:
+    """Let students who wait take part."""
+    classes, of = _class(options.code)
+    wanted = _named(classes, of, options.nickname) if options.nickname else classes.students(of)
+    count = Roster(classes, of).admit(wanted)
+    output.show(f"{_counted(count, 'student')} admitted.")
+    return OK
+
+
+def remove(options: argparse.Namespace) -> int:
+    """Take students out of a class."""
+    classes, of = _class(options.code)
+    wanted = _named(classes, of, options.nickname)
+    Roster(classes, of).remove(wanted)
+    output.show(f"Removed: {', '.join(student.nickname for student in wanted)}.")
+    return OK
+
+
+def merge(options: argparse.Namespace) -> int:
+    """Put two students together."""
+    classes, of = _class(options.code)
+    gone, kept = _named(classes, of, [options.nickname, options.into])
+    Roster(classes, of).merge(gone, kept)
+    output.show(f"All results of {gone.nickname} are {kept.nickname}'s now.")
     return OK
 
 
@@ -111,6 +169,9 @@ def make_code(_options: argparse.Namespace) -> int:
 
 def measure(options: argparse.Namespace) -> int:
     """Measure what the class asks, and write the file for its page."""
+    if not codes.may_join(options.code):
+        raise InvalidValue("code", options.code, f"a join code, such as {codes.EXAMPLE}")
+    nickname = names.nickname(options.nickname)
     question, queue, store = question_of(options), Queue(), Store(options.store)
     alone = tuple(f"cpu@{threads}" for threads in sorted({1, environment.read().cores_usable}))
     asked = question.on(measuring.contenders(options.devices, queue, without=alone))
@@ -119,9 +180,9 @@ def measure(options: argparse.Namespace) -> int:
     if not rows:
         return FAILED
     code = codes.normal(options.code)
-    file = options.out or Path(f"class-{code}-{re.sub(r'[^A-Za-z0-9_-]', '_', options.nickname)}.parquet")
+    file = options.out or Path(f"class-{code}-{re.sub(r'[^A-Za-z0-9_-]', '_', nickname)}.parquet")
     try:
-        file.write_bytes(handed_in.to_file(rows, code=code, nickname=options.nickname))
+        file.write_bytes(handed_in.to_file(rows, code=code, nickname=nickname))
     except OSError as error:
         raise StoreError(f"{file} cannot be written: {error.strerror or error}.") from error
     output.show(f"{len(rows)} rows written to {file}; bring it to the class's page.")
@@ -147,6 +208,54 @@ def question_of(options: argparse.Namespace) -> Question:
         raise InvalidValue("preset", "", f"one of {', '.join(presets.PRESETS)}, unless --axis says what is varied")
     varied = dataclasses.replace(sweep.asked_for(options), contenders=ANYBODY)
     return Question(title=title, words=words, asked=varied)
+
+
+def _class(code: str) -> tuple[Classes, Class]:
+    classes = Classes()
+    return classes, classes.find(code)
+
+
+def _named(classes: Classes, of: Class, nicknames: list[str]) -> list[Student]:
+    """The students of some nicknames, in that order.
+
+    Raises:
+        InvalidValue: there is none of one of them.
+    """
+    by_look = {names.folded(student.nickname): student for student in classes.students(of)}
+    unknown = [nickname for nickname in nicknames if names.folded(nickname) not in by_look]
+    if unknown:
+        raise InvalidValue(
+            "nickname", unknown[0], "of a student of this class; python -m core class students names them"
+        )
+    return [by_look[names.folded(nickname)] for nickname in nicknames]
+
+
+def _student(classes: Classes, of: Class, student: Student) -> dict[str, Any]:
+    facts = {name: getattr(student, name) for name in ("nickname", "joined_at", "waiting", "fault")}
+    with contextlib.suppress(CrossoverError):
+        return facts | {"rows": sum(map(measured.count, measured.files(classes.store(of, student).folder)))}
+    return facts | {"rows": 0, "fault": student.fault or "The results cannot be read."}
+
+
+def _summary(of: Class, everybody: list[Student]) -> dict[str, Any]:
+    waiting = sum(student.waiting for student in everybody)
+    return {
+        "code": of.code,
+        "name": of.name,
+        "question": of.question.title,
+        "students": len(everybody) - waiting,
+        "waiting": waiting,
+        "closed": of.closed,
+        "expires_at": of.expires_at,
+    }
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _waiting(of: dict[str, Any]) -> str:
+    return f" and {of['waiting']} who wait to be admitted" if of["waiting"] else ""
 
 
 def _add_question(parser: argparse.ArgumentParser) -> None:

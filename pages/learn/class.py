@@ -5,7 +5,7 @@ import streamlit as st
 from core import policy
 from core.classroom.classes import Class
 from core.errors import CrossoverError
-from pages.shared import asking, class_stock, class_teacher, class_view, state
+from pages.shared import apart, asking, class_entrance, class_stock, class_teacher, class_view, state
 from pages.shared.text import plain
 
 OFF = (
@@ -21,53 +21,31 @@ def page() -> None:
     if not policy.current().classes.mode:
         st.info(OFF)
         return
-    of = _of_link()
+    class_stock.prune(class_stock.classes().folder)
+    of = class_entrance.of_link()
     if of is None:
-        _entrance()
+        class_entrance.draw()
         return
     class_teacher.made(of)
-    class_view.heading(of)
-    _student(of)
-    class_teacher.draw(of)
-
-
-def _of_link() -> Class | None:
-    code = state.class_code()
-    if not code:
-        return None
-    try:
-        return class_stock.find(code)
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        state.leave_class()
-        return None
-
-
-def _entrance() -> None:
-    left, right = st.columns(2, gap="medium")
-    with left, st.form("enter", border=True):
-        st.markdown("**Join a class**")
-        code = st.text_input("Join code", max_chars=20, placeholder="KX4M-9PQA")
-        if st.form_submit_button("Go to the class", type="primary", icon=":material/login:"):
-            try:
-                state.open_class(class_stock.find(code).code)
-            except CrossoverError as error:
-                st.error(plain(str(error)))
-            else:
-                st.rerun()
-    with right:
-        class_teacher.create()
+    apart.draw(class_view.heading, of)
+    apart.draw(_student, of)
+    apart.draw(class_teacher.draw, of)
 
 
 def _student(of: Class) -> None:
-    who = class_stock.me(of)
     if said := state.announced():
         st.success(plain(said))
+    try:
+        who = class_stock.me(of)
+    except CrossoverError as error:
+        st.error(plain(str(error)))
+        return
     if who:
-        class_view.student(of, who, asking.machine())
+        class_view.student(of, who, asking.machine)
     elif not of.closed:
         class_view.join(of)
-    if of.closed or state.teaches(of.id) or (who and who.prediction):
+    taking_part = who is not None and not who.waiting
+    if state.teaches(of.id) or (who and taking_part and who.prediction) or (of.closed and taking_part >= of.admission):
         class_view.everybody(of)
     else:
         st.caption("What everybody expects and finds is shown once you have said what you expect.")

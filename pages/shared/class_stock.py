@@ -1,31 +1,59 @@
 """What the class page reads: classes, who looks at them, and everybody's results, kept where computing costs time.
 
-The only caller of the folder of classes on the pages' side. Wrong codes are counted here, for all sessions together.
+The only caller of the folder of classes on the pages' side. How often codes are tried, and classes made and joined, is
+counted here, for all sessions together; who has been let in is never asked for it again.
 """
 
+import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import streamlit as st
 
+from core import policy
 from core.answer.charts import classroom as charts
-from core.classroom import codes, pooled
+from core.classroom import codes, handed_in, limits, measured, pooled
 from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Student
-from core.classroom.codes import Attempts
-from core.classroom.pooled import Result, Tally
+from core.classroom.limits import Limits, Source
+from core.classroom.pooled import Finding, Result, Tally
 from core.classroom.question import Question
-from core.errors import NotAllowed
-from core.results.schema import Trial
-from core.results.store import Store
+from core.classroom.roster import Roster
+from core.errors import CrossoverError, NotAllowed
+from core.results.exchange import Format
 from pages.shared import permits, state
-
-_attempts = Attempts()
 
 STUDENTS_SHOWN = 500
 """Results that are kept computed."""
+
+PRUNED_S = 3600.0
+"""How often classes whose time is over are looked for, at most."""
+
+_tried = Limits("Too many wrong codes were tried", limits.CODES)
+_secrets_tried = Limits("Too many wrong codes were tried", limits.SECRETS)
+_joined = Limits("Too many students joined this class", limits.JOINS)
+_made = Limits("Too many classes were made", limits.MADE)
+_brought = Limits("Too many files were brought", limits.FILES)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A student with what became of their rows.
+
+    Attributes:
+        student: who.
+        result: None before there is one.
+        fault: what is wrong with their files or rows, in words; empty if nothing is.
+    """
+
+    student: Student
+    result: Result | None
+    fault: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,14 +61,24 @@ class Pool:
     """A class as it stands.
 
     Attributes:
-        students: everybody who joined, in the order of joining.
-        results: of those who measured, in the same order.
+        entries: everybody who is in, in the order of joining.
+        waiting: everybody who waits to be admitted, in the same order.
         tally: what is expected.
     """
 
-    students: tuple[Student, ...]
-    results: tuple[Result, ...]
+    entries: tuple[Entry, ...]
+    waiting: tuple[Student, ...]
     tally: Tally
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """Of those who measured."""
+        return tuple(entry.result for entry in self.entries if entry.result)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Whose files or rows have something wrong with them, and what."""
+        return tuple(f"{entry.student.nickname}: {entry.fault}" for entry in self.entries if entry.fault)
 
 
 def classes() -> Classes:
@@ -49,18 +87,31 @@ def classes() -> Classes:
 
 
 def find(code: str) -> Class:
-    """The class with a join code; a wrong one is counted.
+    """The class with a join code.
+
+    Who has opened it before, or proves to have joined it, is never held up by how many codes were tried. A code that
+    was typed differently is told so at once; any other wrong one counts, once in a session.
 
     Raises:
-        NotAllowed: there is none, or too many wrong codes were tried.
+        TooOften: too many wrong codes were tried.
+        NotAllowed: there is no such class.
+        StoreError: its file is damaged.
     """
-    visitor = permits.person()
-    _attempts.check(visitor)
-    try:
+    if not codes.may_join(code):
+        raise NotAllowed(codes.MISTYPED)
+    code = codes.normal(code)
+    if state.entered(code) or _proves_joining(code):
         return classes().find(code)
-    except NotAllowed:
-        _attempts.failed(visitor)
-        raise
+    if sentence := state.refused(code):
+        raise NotAllowed(sentence)
+    with _tried.tried(permits.source()):
+        try:
+            of = classes().find(code)
+        except NotAllowed as error:
+            state.refuse(code, str(error))
+            raise
+    state.enter_class(code)
+    return of
 
 
 def require_secret(code: str, kept: str) -> None:
@@ -69,44 +120,103 @@ def require_secret(code: str, kept: str) -> None:
     Raises:
         NotAllowed: it is not, or too many wrong codes were tried.
     """
-    visitor = permits.person()
-    _attempts.check(visitor)
-    if not codes.matches(code, kept):
-        _attempts.failed(visitor)
-        raise NotAllowed("This is not the right code.")
+    wrong = NotAllowed("This is not the right code.")
+    if not codes.may_match(code):
+        raise wrong
+    with _secrets_tried.tried(permits.source()):
+        if not codes.matches(code, kept):
+            raise wrong
+
+
+def create(name: str, preset: str, *, admission: bool, code: str) -> tuple[Class, str]:
+    """Make a class, as far as the host lets who looks at the page; returns it and the teacher's code.
+
+    Raises:
+        InvalidValue: the name is not allowed.
+        NotAllowed: the host's code is wrong, or there are too many classes.
+        StoreError: the folder cannot be written.
+    """
+    held = policy.current().classes
+    if held.create == "code":
+        require_secret(code, held.code_hash)
+    source = permits.source()
+    _made.take(source)
+    try:
+        return classes().create(name, Question.of_preset(preset), admission=admission)
+    except CrossoverError:
+        _made.give_back(source)
+        raise
+
+
+def join(of: Class, nickname: str) -> Student:
+    """Let who looks at the page take part in a class, or wait to be admitted.
+
+    Raises:
+        InvalidValue: the nickname is not allowed.
+        NotAllowed: it is taken, the class is closed or full, or too many have joined from here.
+        StoreError: the folder cannot be written.
+    """
+    source = permits.source()
+    _joined.take(source, of.id)
+    try:
+        student, token = classes().join(of, nickname)
+    except CrossoverError:
+        _joined.give_back(source, of.id)
+        raise
+    state.join_class(of.id, student.id, token)
+    return student
 
 
 def me(of: Class) -> Student | None:
-    """Who looks at the page, in this class; None who has not joined it, in this session or by this link."""
+    """Who looks at the page, in this class; None who has not joined it, in this session or by this link.
+
+    Raises:
+        StoreError: the file of who looks at it is damaged.
+    """
     student_id, token = state.joined(of.id)
     if not student_id:
-        student_id, _, token = state.class_link().partition(".")
+        return _by_link(of)
     try:
         student = classes().recognise(of, student_id, token)
-    except NotAllowed:
+    except NotAllowed:  # taken out since
         return None
     state.join_class(of.id, student_id, token)
     return student
 
 
-def rows(of: Class, student: Student) -> list[Trial]:
-    """What a student measured."""
-    return classes().store(of, student).trials()
+def hand_in(of: Class, student: Student, data: bytes, name: str) -> handed_in.Receipt:
+    """Add the rows of a student's file; raises as `handed_in.take` does, and TooOften."""
+    _brought.take(Source(visitor=f"{of.id} {student.id}", address=of.id))
+    return handed_in.take(classes(), of, student, data, name)
 
 
-def result(of: Class, student: Student) -> Result | None:
-    """What a student's rows say of the class's question; None before there are any."""
+def finding(of: Class, student: Student) -> Finding:
+    """What a student's rows say of the class's question, whatever they hold."""
     folder = classes().store(of, student).folder
-    signature = _signature(folder)
-    return _result((of.id, student.id, signature), of.question, student, folder) if signature else None
+    try:
+        signature = measured.signature(folder)
+    except CrossoverError as error:
+        return Finding(fault=str(error).rstrip("."))
+    return _finding((of.id, student.id, signature), of.question, student, folder) if signature else Finding()
 
 
 def pool(of: Class) -> Pool:
     """The class as it stands now."""
     students = classes().students(of)
-    found = tuple(entry for student in students if (entry := result(of, student)))
-    expected = [student.prediction for student in students if student.prediction]
-    return Pool(students=tuple(students), results=found, tally=pooled.tally(of.question, expected))
+    entries = tuple(_entry(of, student) for student in students if not student.waiting)
+    expected = [entry.student.prediction for entry in entries if entry.student.prediction]
+    waiting = tuple(student for student in students if student.waiting)
+    return Pool(entries=entries, waiting=waiting, tally=pooled.tally(of.question, expected))
+
+
+def roster(of: Class) -> Roster:
+    """What the teacher can do with the students of a class."""
+    return Roster(classes(), of)
+
+
+def everything(of: Class, pool: Pool, kind: Format) -> bytes:
+    """All rows of a class as one file, but those that cannot be read; raises as `handed_in.everything` does."""
+    return handed_in.everything(_tables(of, pool), kind)
 
 
 def chart(of: Class, results: Sequence[Result], tally: Tally) -> dict[str, Any]:
@@ -116,9 +226,62 @@ def chart(of: Class, results: Sequence[Result], tally: Tally) -> dict[str, Any]:
     return _chart(tuple(results), places, axis.title if axis else "")
 
 
+@st.cache_data(ttl=PRUNED_S, show_spinner=False)
+def prune(folder: Path) -> None:
+    """Drop classes whose time is over, now and then; what cannot be dropped waits for the next time."""
+    try:
+        Classes(folder).prune()
+    except (CrossoverError, OSError):
+        _log.exception("Classes could not be looked through")
+
+
+def _proves_joining(code: str) -> bool:
+    """Whether the link says who one is in the class of a code, and proves it; nothing is said of why not."""
+    student_id, _, token = state.class_link().partition(".")
+    try:
+        of = classes().find(code)
+        student = classes().recognise(of, student_id, token)
+    except CrossoverError:
+        return False
+    state.join_class(of.id, student.id, token)
+    state.enter_class(code)
+    return True
+
+
+def _by_link(of: Class) -> Student | None:
+    """Who one is by the link; a wrong proof counts as a wrong code does, once in a session, and stays in the link."""
+    link = state.class_link()
+    student_id, _, token = link.partition(".")
+    if not link or state.refused(link):
+        return None
+    try:
+        with _tried.tried(permits.source()):
+            student = classes().recognise(of, student_id, token)
+    except limits.TooOften:
+        return None
+    except NotAllowed as error:
+        state.refuse(link, str(error))
+        return None
+    state.join_class(of.id, student_id, token)
+    return student
+
+
+def _entry(of: Class, student: Student) -> Entry:
+    found = finding(of, student)
+    return Entry(student=student, result=found.result, fault=student.fault.rstrip(".") or found.fault)
+
+
+def _tables(of: Class, pool: Pool) -> Iterator[tuple[str, pa.Table]]:
+    for entry in pool.entries:
+        try:
+            yield entry.student.nickname, measured.read_table(classes().store(of, entry.student).folder)[0]
+        except CrossoverError:  # named in the table of students
+            continue
+
+
 @st.cache_data(max_entries=STUDENTS_SHOWN, show_spinner=False)
-def _result(key: tuple[Any, ...], _question: Question, _student: Student, _folder: Path) -> Result | None:
-    return pooled.result(_question, _student, Store(_folder).trials())
+def _finding(key: tuple[Any, ...], _question: Question, _student: Student, _folder: Path) -> Finding:
+    return pooled.finding(_question, _student, _folder)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -137,11 +300,3 @@ def _chart(results: tuple[Result, ...], places: tuple[tuple[float, int], ...], a
         for entry in results
     ]
     return charts.crossovers(marks, dict(places), axis) if axis else charts.speedups(marks)
-
-
-def _signature(folder: Path) -> tuple[tuple[str, int], ...]:
-    """Changes whenever a file of the folder does; empty where there is none."""
-    try:
-        return tuple(sorted((path.name, path.stat().st_mtime_ns) for path in folder.glob("*.parquet")))
-    except OSError:
-        return ()

@@ -3,25 +3,29 @@
 Nicknames and names of classes come from people and are only ever shown as plain text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import streamlit as st
 
 from core import units
 from core.classroom import handed_in, pooled
-from core.classroom.classes import NICKNAME_LENGTH, Class, Prediction, Student
+from core.classroom.classes import Class, Prediction, Student
+from core.classroom.names import NICKNAME_LENGTH
 from core.classroom.pooled import Result
 from core.classroom.question import NEVER, WINNERS
 from core.errors import CrossoverError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.sweep import Sweep
-from pages.shared import class_stock, controls, drawing, live, loaders, permits, settings, state, sweep_settings
+from pages.shared import apart, class_stock, controls, drawing, live, loaders, permits, settings, state, sweep_settings
 from pages.shared.text import plain
 
 REFRESH_S = 5.0
 """How often everybody's results are looked at again while the class is open."""
+
+FAULTS_NAMED = 5
+"""Students whose rows have something wrong with them that are named to everybody; the teacher sees all."""
 
 OWN_LINK = (
     "The address of this page is now yours: keep it to come back, and do not hand it on. "
@@ -42,6 +46,8 @@ def heading(of: Class) -> None:
 
 def join(of: Class) -> None:
     """Draw the control of the nickname."""
+    if state.joined(of.id)[0]:
+        st.info("You are not in this class any more. If that was a mistake, join it again.")
     with st.container(border=True), st.form("join", border=False):
         st.markdown("**1 · Join**")
         nickname = st.text_input(
@@ -49,30 +55,38 @@ def join(of: Class) -> None:
             max_chars=NICKNAME_LENGTH,
             help="Everybody in the class can see it. It is all that is kept of you; do not take your full name.",
         )
-        if not st.form_submit_button("Join", type="primary", icon=":material/login:"):
+        label = "Ask to join" if of.admission else "Join"
+        if of.admission:
+            st.caption("Your teacher lets you in after that.")
+        if not st.form_submit_button(label, type="primary", icon=":material/login:"):
             return
         try:
-            student, token = class_stock.classes().join(of, nickname)
+            class_stock.join(of, nickname)
         except CrossoverError as error:
             st.error(plain(str(error)))
             return
-        state.join_class(of.id, student.id, token)
         st.rerun()
 
 
-def student(of: Class, who: Student, machine: Machine | None) -> None:
-    """Draw what a student does: expect, then measure."""
+def student(of: Class, who: Student, machine: Callable[[], Machine | None]) -> None:
+    """Draw what a student does: wait to be admitted where that is asked, expect, then measure."""
+    if who.waiting:
+        st.fragment(_wait, run_every=REFRESH_S)(of)
+        st.caption(OWN_LINK)
+        return
     st.markdown(f"You are **{plain(who.nickname)}** in this class.")
     st.caption(OWN_LINK)
+    if who.fault:
+        st.warning(plain(f"What you expect has to be said again: {who.fault}"))
     _predict(of, who)
     if who.prediction is None and not of.closed:
         return
-    _measure(of, who, machine)
+    _measure(of, who, machine())
 
 
 def everybody(of: Class) -> None:
     """Draw all results and expectations; looked at again while the class is open."""
-    st.fragment(_everybody, run_every=None if of.closed else REFRESH_S)(of)
+    st.fragment(_refreshed, run_every=None if of.closed else REFRESH_S)(of)
 
 
 def place_label(of: Class, place: float | str) -> str:
@@ -124,7 +138,7 @@ def _predict(of: Class, who: Student) -> None:
     said = who.prediction
     with st.container(border=True):
         st.markdown("**2 · Expect**")
-        if said and (of.closed or class_stock.result(of, who)):
+        if said and (of.closed or class_stock.finding(of, who).result):
             st.markdown(_expected(of, said))
             return
         with st.form("predict", border=False):
@@ -179,9 +193,12 @@ def _title(of: Class) -> str:
 def _measure(of: Class, who: Student, machine: Machine | None) -> None:
     with st.container(border=True):
         st.markdown("**3 · Measure**")
-        found = class_stock.result(of, who)
+        finding = class_stock.finding(of, who)
+        found = finding.result
         if found:
             st.success(plain(f"{found.devices}: {found.sentence}"))
+        if finding.fault:
+            st.warning(plain(f"Not all that you measured counts: {finding.fault}."))
         if of.closed:
             return
         here, own = st.tabs(["On this host", "On my own machine"])
@@ -210,7 +227,7 @@ def _on_host(of: Class, who: Student, machine: Machine | None, *, again: bool) -
     kind: Literal["primary", "secondary"] = "secondary" if again else "primary"
     if st.button(label, key="class_run", type=kind, icon=":material/play_arrow:", disabled=bool(reason)):
         try:
-            class_stock.classes().require_open(of)
+            handed_in.require_room(class_stock.classes(), of, who)
             permits.submit(asked, class_stock.classes().store(of, who), fresh=again)
             loaders.machine()
         except CrossoverError as error:
@@ -221,8 +238,8 @@ def _on_host(of: Class, who: Student, machine: Machine | None, *, again: bool) -
 
 def _on_own_machine(of: Class, who: Student) -> None:
     st.markdown("Clone and install Crossover as its README says, then run there:")
-    nickname = who.nickname if who.nickname.isalnum() else f'"{who.nickname}"'
-    command = f"python -m core class measure --code {of.code} --nickname {nickname} {of.question.words}"
+    nickname = f" {who.nickname}" if who.nickname.isalnum() else f'="{who.nickname}"'  # it may begin with a dash
+    command = f"python -m core class measure --code {of.code} --nickname{nickname} {of.question.words}"
     st.code(command, language="sh", wrap_lines=True)
     with st.form("bring", border=False, clear_on_submit=True):
         file = st.file_uploader("The file that it wrote", type="parquet")
@@ -230,7 +247,7 @@ def _on_own_machine(of: Class, who: Student) -> None:
     if not pressed or file is None:
         return
     try:
-        receipt = handed_in.take(class_stock.classes(), of, who, file.getvalue(), file.name)
+        receipt = class_stock.hand_in(of, who, file.getvalue(), file.name)
     except CrossoverError as error:
         st.error(plain(str(error)))
         return
@@ -263,11 +280,25 @@ def _panel(job_id: str) -> None:
         st.progress(share, text=plain(job.progress.phase) if job.progress else "The measuring process starts.")
 
 
+def _wait(of: Class) -> None:
+    who = class_stock.me(of)
+    if who is None or not who.waiting:
+        st.rerun()
+    asked = f"You have asked to join as **{plain(who.nickname)}**."
+    st.info(f"{asked} Your teacher lets you in; this page then goes on by itself.", icon=":material/hourglass_empty:")
+
+
+def _refreshed(of: Class) -> None:
+    apart.draw(_everybody, of)
+
+
 def _everybody(of: Class) -> None:
     pool = class_stock.pool(of)
     st.markdown("**Everybody**")
-    joined, said, done = len(pool.students), pool.tally.students, len(pool.results)
+    joined, said, done = len(pool.entries), pool.tally.students, len(pool.results)
     st.markdown(f"{joined} joined · {said} said what they expect · {done} measured")
+    if pool.faults:
+        st.caption(f"Not everything can be shown. {_named(pool.faults)}")
     if not said and not done:
         st.caption("Nothing is in yet.")
         return
@@ -285,6 +316,11 @@ def _everybody(of: Class) -> None:
         with st.expander("Every result", **state.bound_view("results")) as part:
             if part.open:
                 results_table(of, pool.results)
+
+
+def _named(faults: Sequence[str]) -> str:
+    more = f" And {len(faults) - FAULTS_NAMED} more." if len(faults) > FAULTS_NAMED else ""
+    return plain(". ".join(faults[:FAULTS_NAMED])) + "." + more
 
 
 def _tally_table(of: Class, pool: class_stock.Pool) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import streamlit as st
 
 from core import policy
+from core.classroom import limits
 from core.errors import JobError, NotAllowed
 from core.jobs import runner
 from core.jobs.job import Job
@@ -100,6 +101,11 @@ def person() -> str:
     if member:
         return _named("class", *member)
     return _named("browser", _browser() or state.visitor())
+
+
+def source() -> limits.Source:
+    """Where who looks at the page comes from: for counting what is tried or made, never for charging anybody."""
+    return limits.source(_browser(), st.context.ip_address or "")
 
 
 def signed_in_as() -> str:

@@ -23,6 +23,7 @@ _HERE, _PAGES, _RECALLED, _SWEEPS = "_here", "_pages", "_recalled", "_sweeps"
 _PREDICTIONS, _OPENED, _REPORTS = "_predictions", "_opened", "_reports"
 _CLASSES, _TEACHES, _VISITOR = "_classes", "_teaches", "_visitor"
 _CLASS, _ME, _CODES, _ANNOUNCED = "class", "me", "_codes", "_announced"
+_ENTERED, _REFUSED, _KEPT_REFUSALS = "_entered", "_refused", 20
 
 Values = dict[str, list[str]]
 """Parameters of a link, each with all that it says."""
@@ -352,9 +353,11 @@ def class_code() -> str:
 
 
 def open_class(code: str) -> None:
-    """Put a join code into the link."""
-    if st.query_params.get(_CLASS) != code:
+    """Put a join code into the link, in place of another class's and of who one is in that."""
+    if class_code() != code:
         st.query_params[_CLASS] = code
+        if _ME in st.query_params:
+            del st.query_params[_ME]
 
 
 def class_link() -> str:
@@ -362,11 +365,26 @@ def class_link() -> str:
     return st.query_params.get(_ME, "")
 
 
-def leave_class() -> None:
-    """Take the class and who one is in it out of the link."""
-    for name in (_CLASS, _ME):
-        if name in st.query_params:
-            del st.query_params[name]
+def enter_class(code: str) -> None:
+    """Note that a class was opened in this session by its code, or by proof of having joined it."""
+    st.session_state.setdefault(_ENTERED, set()).add(code)
+
+
+def entered(code: str) -> bool:
+    """Whether it was: then nobody asks how often others tried codes."""
+    return code in st.session_state.get(_ENTERED, ())
+
+
+def refuse(text: str, sentence: str) -> None:
+    """Keep why a code, or a proof of having joined, was refused, so that a page drawn again does not try it again."""
+    kept = [*st.session_state.get(_REFUSED, {}).items(), (text[:200], sentence)]
+    st.session_state[_REFUSED] = dict(kept[-_KEPT_REFUSALS:])
+
+
+def refused(text: str) -> str:
+    """Why it was; empty if it was not."""
+    found: str = st.session_state.get(_REFUSED, {}).get(text[:200], "")
+    return found
 
 
 def join_class(class_id: str, student_id: str, token: str) -> None:

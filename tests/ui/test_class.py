@@ -1,19 +1,53 @@
 """The Class page: join, expect, measure here or bring a file, everybody's results, and the teacher's view."""
 
-import dataclasses
+import io
+import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from core.classroom import handed_in
+from core.classroom import codes, handed_in, limits, pooled
 from core.classroom.classes import Classes, Prediction
+from core.classroom.limits import Limits
 from core.classroom.question import CHALLENGER, NEVER, Question
+from core.classroom.roster import Roster
 from core.experiment import Contender
+from core.results.schema import to_table
+from pages.shared import class_stock, class_students, class_view, permits
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 
 PAGE = "pages/learn/class.py"
 QUESTION = Question.of_preset("signal")
 DEVICES = {"cpu": 1e-3, "cuda:0": 5e-4}
+
+
+class Clock:
+    """Seconds that pass when told."""
+
+    now_s = 0.0
+
+    def __call__(self):
+        return self.now_s
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """What is counted of codes, joins and classes begins anew with each test, by a clock of the test."""
+    clock = Clock()
+    for name in ("_tried", "_secrets_tried", "_joined", "_made", "_brought"):
+        counted = getattr(class_stock, name)
+        monkeypatch.setattr(class_stock, name, Limits(counted.what, counted.rates, now=clock))
+    return clock
+
+
+@pytest.fixture
+def comes_from(monkeypatch):
+    """Says where visitors come from, from now on."""
+    return lambda cookie, address="192.0.2.1": monkeypatch.setattr(
+        permits, "source", lambda: limits.source(cookie, address)
+    )
 
 
 @pytest.fixture
@@ -25,6 +59,33 @@ def classes(tmp_path, monkeypatch):
 @pytest.fixture
 def made(classes):
     return classes.create("Physics 7b", QUESTION)
+
+
+def field(app, label):
+    return next(found for found in app.text_input if found.label == label)
+
+
+def enter(app, code):
+    field(app, "Join code").set_value(code)
+    return checked(button(app, "Go to the class").click().run())
+
+
+def teaching(open_page, of, secret, **link):
+    """The class page with the teacher's view open."""
+    app = open_page(PAGE, **{"class": of.code, **link})
+    field(app, "Teacher's code").set_value(secret)
+    return checked(button(app, "Open the teacher's view").click().run())
+
+
+def linked(app, name):
+    """A parameter of the link as it is now."""
+    value = app.query_params[name]
+    return value if isinstance(value, str) else value[0]
+
+
+def wrong_code():
+    """A code that nobody has and that could be one: it has to be looked up."""
+    return codes.join_code()
 
 
 def button(app, label):
@@ -70,16 +131,93 @@ def test_a_class_is_made_on_the_page_and_its_codes_are_shown_once(world, classes
     assert "Teacher's code  " not in words(again)
 
 
-def test_a_wrong_code_gets_one_sentence_and_ten_of_them_a_pause(world, made, open_page):
-    app = open_page(PAGE, **{"class": "KX4M-9PQA"})
+def test_a_code_that_was_typed_differently_is_told_so_at_once_and_counts_nowhere(world, made, open_page):
+    app = open_page(PAGE)
+    for _ in range(30):
+        app = enter(app, "KX4-M9P-QS8")
+        assert "This code was typed differently" in words(app)
+    app = enter(app, made[0].code.lower())
+    assert made[0].name in words(app)
+
+
+def test_a_wrong_code_gets_one_sentence_and_ten_of_them_a_pause_of_that_browser(
+    world, made, open_page, comes_from, clock
+):
+    comes_from("eve")
+    app = open_page(PAGE)
+    for _ in range(limits.CODES["visitor"].at_once):
+        app = enter(app, wrong_code())
+        assert "There is no class with this code" in words(app)
+    app = enter(app, made[0].code)
+    assert "Too many wrong codes were tried by you" in words(app)
+    assert "This page tries again by itself" in words(app)
+    comes_from("ada")
+    assert made[0].name in words(enter(open_page(PAGE), made[0].code))
+    comes_from("eve")
+    clock.now_s += 6
+    assert made[0].name in words(checked(app.run()))
+
+
+def test_a_refused_code_stays_in_the_link_and_is_not_tried_again_by_drawing_the_page_again(
+    world, made, open_page, comes_from
+):
+    comes_from("ada")
+    code = wrong_code()
+    app = open_page(PAGE, **{"class": code, "me": "0123456789abcdef.token"})
+    for _ in range(20):
+        app = checked(app.run())
+    assert linked(app, "class") == code
+    assert linked(app, "me") == "0123456789abcdef.token"
     assert "There is no class with this code" in words(app)
-    for _ in range(10):
-        app.text_input[0].set_value("WRNG-CDEX")
-        checked(button(app, "Go to the class").click().run())
-    assert "Too many wrong codes" in words(app)
-    app.text_input[0].set_value(made[0].code)
-    checked(button(app, "Go to the class").click().run())
-    assert "Too many wrong codes" in words(app)
+    assert {"Go to the class", "Make it"} <= set(labels(app))
+    assert made[0].name in words(enter(app, made[0].code))
+
+
+def locked_out(comes_from):
+    """Let somebody try so many codes that nobody is let in at once, from anywhere."""
+    for number in range(limits.CODES["all"].at_once):
+        class_stock._tried.take(limits.source(f"bot {number}", f"203.0.113.{number}"))
+    comes_from("ada")
+
+
+def test_who_is_admitted_is_never_asked_how_many_codes_were_tried(world, classes, made, open_page, comes_from):
+    of, secret = made
+    world.has(CPU)
+    student, token = classes.join(of, "ada")
+    comes_from("ada")
+    inside, teacher = open_page(PAGE, **{"class": of.code}), teaching(open_page, of, secret)
+    locked_out(comes_from)
+    link = {"class": of.code, "me": f"{student.id}.{token}"}
+    for _ in range(3):
+        app = open_page(PAGE, **link)
+        assert "You are ada" in words(app).replace("*", "")
+        assert linked(app, "class") == of.code
+        assert linked(app, "me") == link["me"]
+        assert of.name in words(checked(inside.run()))
+        assert "Close the class" in labels(checked(teacher.run()))
+
+
+def test_a_link_keeps_its_code_while_codes_are_looked_up_slowly_and_then_goes_on(
+    world, made, open_page, comes_from, clock
+):
+    locked_out(comes_from)
+    app = open_page(PAGE, **{"class": made[0].code})
+    assert "Too many wrong codes were tried by many visitors" in words(app)
+    assert made[0].name not in words(app)
+    assert linked(app, "class") == made[0].code
+    clock.now_s += 1
+    assert made[0].name in words(checked(app.run()))
+
+
+def test_a_wrong_proof_of_having_joined_counts_as_a_wrong_code_does(world, classes, made, open_page, comes_from):
+    of, _ = made
+    student, token = classes.join(of, "ada")
+    comes_from("eve")
+    for number in range(limits.CODES["visitor"].at_once):
+        app = open_page(PAGE, **{"class": of.code, "me": f"{student.id}.{number}"})
+        assert "You are" not in words(app)
+    assert "Too many wrong codes" in words(open_page(PAGE, **{"class": of.code}))
+    assert "You are" in words(open_page(PAGE, **{"class": of.code, "me": f"{student.id}.{token}"}))
 
 
 def test_who_joins_expects_first_and_then_measures_into_a_store_of_their_own(world, classes, made, open_page):
@@ -131,12 +269,11 @@ def test_the_teachers_code_opens_who_has_handed_in_what(world, classes, made, op
     world.has(CPU)
     app = open_page(PAGE, **{"class": of.code})
     assert len(app.dataframe) == 0
-    field = next(found for found in app.text_input if found.label == "Teacher's code")
-    field.set_value("wrong")
-    checked(button(app, "Open the teacher's view").click().run())
-    assert "not the right code" in words(app)
-    field = next(found for found in app.text_input if found.label == "Teacher's code")
-    field.set_value(secret.lower())
+    for code in ("wrong", codes.secret()):
+        field(app, "Teacher's code").set_value(code)
+        checked(button(app, "Open the teacher's view").click().run())
+        assert "not the right code" in words(app)
+    field(app, "Teacher's code").set_value(secret.lower())
     checked(button(app, "Open the teacher's view").click().run())
     table = app.dataframe[-1].value
     assert table["Nickname"].tolist() == ["ada", "bob"]
@@ -163,8 +300,6 @@ def test_where_class_mode_is_off_the_page_says_how_to_turn_it_on(world, made, op
 
 
 def test_on_a_host_with_a_code_nobody_makes_a_class_without_it(world, classes, open_page, tmp_path, monkeypatch):
-    from core.classroom import codes
-
     secret = codes.secret()
     file = tmp_path / "policy.toml"
     file.write_text(f'who_may_run = "everybody"\n[class]\ncreate = "code"\ncode_hash = "{codes.hashed(secret)}"\n')
@@ -179,7 +314,219 @@ def test_on_a_host_with_a_code_nobody_makes_a_class_without_it(world, classes, o
 
 def test_markup_in_a_name_of_a_class_is_shown_as_it_is(world, classes, made, open_page):
     of, _ = made
-    forged = dataclasses.replace(of, name="**bold** <img src=x>")
-    classes.close(forged, closed=False)
+    file = classes.folder / of.id / "class.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"name": "**bold** <img src=x>"}))
     app = open_page(PAGE, **{"class": of.code})
     assert app.header[0].value == r"\*\*bold\*\* \<img src\=x\>"
+
+
+def put_odd_row(classes, of, student):
+    """Store a row that passed an earlier version's checks and cannot be parsed."""
+    table = to_table([rows.trial(run_id="e" * 12)])
+    index = table.schema.get_field_index("contender")
+    odd = table.set_column(index, table.schema.field(index), pa.array(["cpu@abc"]))
+    pq.write_table(odd, classes.store(of, student).folder / "odd.parquet")
+
+
+def test_one_students_file_ends_nobody_elses_page(world, classes, made, open_page):
+    """A row whose contender was `cpu@abc` ended the class page for everybody, the teacher's Close and Delete too."""
+    of, secret = made
+    world.has(CPU)
+    hand_in(classes, of, "ada")
+    put_odd_row(classes, of, hand_in(classes, of, "eve", crossing=50.0))
+    bob, token = classes.join(of, "bob")
+    classes.predict(of, bob, Prediction(winner=CHALLENGER, place=100))
+    app = open_page(PAGE, **{"class": of.code, "me": f"{bob.id}.{token}"})
+    assert "Not everything can be shown. eve: a file cannot be read, because" in words(app)
+    assert "cpu@abc" in words(app)
+    assert "2 measured" in words(app)
+    table = teaching(open_page, of, secret).dataframe[-1].value
+    assert table["Nickname"].tolist() == ["ada", "eve", "bob"]
+    wrong = dict(zip(table["Nickname"], table["What is wrong"], strict=True))
+    assert (wrong["ada"], wrong["bob"]) == ("", "")
+    assert "cpu@abc" in wrong["eve"]
+
+
+def test_what_nobody_foresaw_in_one_students_rows_ends_nobody_elses_page(world, classes, made, open_page, monkeypatch):
+    of, secret = made
+    world.has(CPU)
+    for nickname in ("ada", "eve"):
+        hand_in(classes, of, nickname)
+    whole = pooled._result
+
+    def unforeseen(question, student, mine):
+        if student.nickname == "eve":
+            raise ZeroDivisionError
+        return whole(question, student, mine)
+
+    monkeypatch.setattr(pooled, "_result", unforeseen)
+    app = teaching(open_page, of, secret)
+    assert "eve: nothing can be made of these rows: ZeroDivisionError" in words(app)
+    assert "1 measured" in words(app)
+    checked(button(app, "Close the class").click().run())
+    assert classes.find(of.code).closed
+
+
+def test_close_and_delete_work_whatever_becomes_of_the_rest(world, classes, made, open_page, monkeypatch):
+    of, secret = made
+    app = teaching(open_page, of, secret)
+
+    def broken(*_):
+        raise RuntimeError("no part of the page foresaw this")
+
+    monkeypatch.setattr(class_stock, "pool", broken)
+    monkeypatch.setattr(class_view, "heading", broken)
+    checked(app.run())
+    assert "This part of the page could not be drawn" in words(app)
+    checked(button(app, "Close the class").click().run())
+    assert classes.find(of.code).closed
+    checked(button(app, "Delete it now").click().run())
+    assert classes.all() == []
+    assert "There is no class with this code" in words(app)
+
+
+def test_a_class_whose_file_is_damaged_is_said_to_be(world, classes, made, open_page):
+    of, _ = made
+    (classes.folder / of.id / "class.json").write_text("{")
+    app = open_page(PAGE, **{"class": of.code})
+    assert "Nothing of this class is lost, but class.json is damaged" in words(app)
+    assert linked(app, "class") == of.code
+
+
+def test_a_student_whose_file_is_damaged_is_told_so_and_can_be_removed(world, classes, made, open_page):
+    of, secret = made
+    world.has(CPU)
+    ada, token = classes.join(of, "ada")
+    (classes.place(of, ada) / "student.json").write_text("{")
+    app = open_page(PAGE, **{"class": of.code, "me": f"{ada.id}.{token}"})
+    app = checked(app.run())
+    app = teaching(open_page, of, secret)
+    assert "student.json is damaged" in "".join(app.dataframe[-1].value["What is wrong"])
+    app.multiselect[0].set_value([ada.id])
+    app = checked(app.run())
+    checked(button(app, "Remove now").click().run())
+    assert classes.students(of) == []
+
+
+def test_who_asks_to_join_waits_until_the_teacher_admits_them(world, classes, open_page):
+    of, secret = classes.create("Physics 7b", QUESTION, admission=True)
+    world.has(CPU)
+    app = open_page(PAGE, **{"class": of.code})
+    field(app, "Nickname").set_value("ada")
+    checked(button(app, "Ask to join").click().run())
+    assert "You have asked to join as ada" in words(app).replace("*", "")
+    assert not {"This is what I expect", "Measure here", "Bring it"} & set(labels(app))
+    classes.join(of, "bot")
+    teacher = teaching(open_page, of, secret)
+    assert "2 wait to be admitted: ada, bot" in words(teacher).replace("*", "")
+    assert "0 joined" in words(teacher)
+    assert teacher.dataframe[-1].value["Admitted"].tolist() == ["not yet", "not yet"]
+    (ada, _) = classes.students(of)
+    teacher.multiselect[0].set_value([ada.id])
+    teacher = checked(teacher.run())
+    checked(button(teacher, "Admit").click().run())
+    checked(button(teacher, "Turn all away").click().run())
+    assert [(student.nickname, student.waiting) for student in classes.students(of)] == [("ada", False)]
+    assert "This is what I expect" in labels(checked(app.run()))
+
+
+def test_the_teacher_asks_for_admission_later_and_lets_everybody_in(world, classes, made, open_page):
+    of, secret = made
+    world.has(CPU)
+    app = teaching(open_page, of, secret)
+    assert not app.toggle[0].value
+    checked(app.toggle[0].set_value(True).run())
+    assert classes.find(of.code).admission
+    for nickname in ("ada", "bob"):
+        classes.join(of, nickname)
+    checked(app.run())
+    checked(button(app, "Admit all").click().run())
+    assert not any(student.waiting for student in classes.students(of))
+    checked(app.toggle[0].set_value(False).run())
+    assert not classes.find(of.code).admission
+
+
+def test_two_who_are_one_person_are_put_together_by_the_teacher(world, classes, made, open_page):
+    of, secret = made
+    world.has(CPU)
+    old = hand_in(classes, of, "ada")
+    new, _ = classes.join(of, "ada 2")
+    app = teaching(open_page, of, secret)
+    app.multiselect[0].set_value([old.id, new.id])
+    app = checked(app.run())
+    assert app.radio[-1].label == "Who is kept?"
+    checked(button(app, "Put together now").click().run())
+    (kept,) = classes.students(of)
+    assert (kept.nickname, kept.prediction) == ("ada 2", Prediction(winner=CHALLENGER, place=100))
+    assert "1 joined · 1 said what they expect · 1 measured" in words(app)
+
+
+def test_who_was_taken_out_is_told_so_and_can_join_again(world, classes, made, open_page):
+    of, _ = made
+    app = open_page(PAGE, **{"class": of.code})
+    field(app, "Nickname").set_value("ada")
+    checked(button(app, "Join").click().run())
+    Roster(classes, of).remove(classes.students(of))
+    checked(app.run())
+    assert "You are not in this class any more" in words(app)
+    field(app, "Nickname").set_value("ada")
+    checked(button(app, "Join").click().run())
+    assert [student.nickname for student in classes.students(of)] == ["ada"]
+
+
+def test_one_browser_joins_a_class_only_so_often(world, classes, made, open_page, comes_from):
+    of, _ = made
+    comes_from("eve")
+    for number in range(limits.JOINS["visitor"].at_once + 1):
+        app = open_page(PAGE, **{"class": of.code})
+        field(app, "Nickname").set_value("no name <b>")
+        checked(button(app, "Join").click().run())  # what is refused does not count
+        field(app, "Nickname").set_value(f"bot {number}")
+        checked(button(app, "Join").click().run())
+    assert "Too many students joined this class by you" in words(app)
+    assert len(classes.students(of)) == limits.JOINS["visitor"].at_once
+    comes_from("ada")
+    app = open_page(PAGE, **{"class": of.code})
+    field(app, "Nickname").set_value("ada")
+    checked(button(app, "Join").click().run())
+    assert len(classes.students(of)) == limits.JOINS["visitor"].at_once + 1
+
+
+def test_one_browser_makes_only_so_many_classes(world, classes, open_page, comes_from, monkeypatch):
+    comes_from("eve")
+    monkeypatch.setitem(class_stock._made.rates, "visitor", limits.Rate(at_once=2, every_s=60))
+    for _ in range(3):
+        app = open_page(PAGE)
+        field(app, "Name of the class").set_value("Physics")
+        checked(button(app, "Make it").click().run())
+    assert "Too many classes were made by you" in words(app)
+    assert len(classes.all()) == 2
+
+
+def test_who_goes_on_to_another_class_leaves_the_proof_for_the_first_behind(world, classes, made, open_page):
+    of, _ = made
+    other, _ = classes.create("Other", QUESTION)
+    student, token = classes.join(other, "ada")
+    classes.delete(other)
+    app = open_page(PAGE, **{"class": other.code, "me": f"{student.id}.{token}"})
+    enter(app, of.code)
+    assert linked(app, "class") == of.code
+    assert "me" not in app.query_params
+
+
+def test_who_mistyped_the_code_of_their_own_link_is_recognised_by_it(world, classes, made, open_page):
+    of, _ = made
+    student, token = classes.join(of, "ada")
+    app = open_page(PAGE, **{"class": wrong_code(), "me": f"{student.id}.{token}"})
+    assert "You are ada" in words(enter(app, of.code)).replace("*", "")
+
+
+def test_rows_of_all_are_given_out_without_those_that_cannot_be_read(world, classes, made, open_page):
+    of, _ = made
+    ada, eve = hand_in(classes, of, "ada"), hand_in(classes, of, "eve", crossing=50.0)
+    put_odd_row(classes, of, eve)
+    data = class_stock.everything(of, class_stock.pool(of), "parquet")
+    names = pq.read_table(io.BytesIO(data))["nickname"].to_pylist()
+    assert sorted(set(names)) == ["ada", "eve"]
+    assert len(names) == 20
+    assert ada.nickname in class_students._csv([{"Nickname": "ada"}]).decode()

@@ -17,6 +17,10 @@ from core.answer.charts.look import Row, Spec
 MOST_MARKS = 200
 """Students that are drawn one by one."""
 
+MOST_RATIO = 1e4
+"""Speedup, and its inverse, up to which one is drawn where it is: one row from a file must not flatten all the others.
+A crossover is drawn up to a tenth of the smallest size and ten times the largest."""
+
 ROW = 46
 """Pixels of a pair of devices."""
 
@@ -57,7 +61,8 @@ def crossovers(marks: Sequence[Mark], expected: Mapping[float, int], axis: str) 
         axis: name of the axis, for people.
     """
     places = sorted(expected)
-    rows = [_placed(mark, places[0], places[-1]) for mark in marks[:MOST_MARKS] if mark.value or mark.outcome in ENDS]
+    drawn = [mark for mark in marks[:MOST_MARKS] if mark.value or mark.outcome in ENDS]
+    rows = [_within(_placed(mark, places[0], places[-1]), places[0] / 10, places[-1] * 10) for mark in drawn]
     counted: list[Row] = [{"size": size, "students": expected[size]} for size in places if expected[size]]
     title = f"{axis} (log scale)"
     values = [*places, *(row["at"] for row in rows)]
@@ -71,7 +76,8 @@ def crossovers(marks: Sequence[Mark], expected: Mapping[float, int], axis: str) 
 
 def speedups(marks: Sequence[Mark]) -> Spec:
     """Everybody's speedup by pair of devices; at 1 neither device is faster."""
-    rows = [_placed(mark, 1, 1) for mark in marks[:MOST_MARKS] if mark.value]
+    drawn = [mark for mark in marks[:MOST_MARKS] if mark.value]
+    rows = [_within(_placed(mark, 1, 1), 1 / MOST_RATIO, MOST_RATIO) for mark in drawn]
     values = [row[end] for row in rows for end in ("at", "low", "high")] + [0.5, 2]
     x: dict[str, Any] = {
         "title": "speedup (log scale)",
@@ -98,6 +104,11 @@ def _placed(mark: Mark, lowest: float, highest: float) -> Row:
         "found": ENDS.get(mark.outcome, "crossover") if not mark.value else "measured",
         "said": mark.said,
     }
+
+
+def _within(row: Row, lowest: float, highest: float) -> Row:
+    """A row whose places are within bounds."""
+    return row | {end: min(max(row[end], lowest), highest) for end in ("at", "low", "high")}
 
 
 def _layered(rows: list[Row], counted: list[Row], x: dict[str, Any], what: str) -> Spec:

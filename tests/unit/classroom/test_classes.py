@@ -1,17 +1,23 @@
 """Classes in a folder: made, joined, predicted in, closed, over, deleted; many at once lose nothing."""
 
+import contextlib
 import datetime
+import hashlib
 import json
+import os
+import random
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
 from core.classroom import classes as module
-from core.classroom import codes
+from core.classroom import codes, folders, records
 from core.classroom.classes import Classes, Prediction
 from core.classroom.question import BASELINE, CHALLENGER, NEVER, Question
 from core.errors import InvalidValue, NotAllowed, StoreError
+from core.results import whole
 from tests import rows
 
 QUESTION = Question.of_preset("disc")
@@ -25,6 +31,33 @@ def classes(tmp_path):
 @pytest.fixture
 def of(classes):
     return classes.create("Physics 7b", QUESTION)[0]
+
+
+def class_file(classes, of):
+    return classes.folder / of.id / "class.json"
+
+
+def student_folder(classes, of, student):
+    return classes.folder / of.id / "students" / student.id
+
+
+def joined_earlier(classes, of, nickname):
+    """A student as an earlier version made one: its folder followed from the nickname by another rule."""
+    name = hashlib.sha256(unicodedata.normalize("NFKC", nickname).casefold().encode()).hexdigest()[:16]
+    folder = classes.folder / of.id / "students" / name
+    folder.mkdir()
+    facts = {
+        "nickname": nickname,
+        "joined_at": "2026-11-21T09:00:00+00:00",
+        "token_hash": hashlib.sha256(b"token").hexdigest(),
+    }
+    (folder / "student.json").write_text(json.dumps(facts))
+    return name
+
+
+def later(monkeypatch, **time):
+    moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(**time)
+    monkeypatch.setattr(records, "now", lambda: moment)
 
 
 def everything_in(folder):
@@ -53,18 +86,39 @@ def test_names_have_letters_and_bounds(classes, name):
         classes.create(name, QUESTION)
 
 
-@pytest.mark.parametrize("nickname", ["ada", "Zoë", "小明", "Ada L.", "o'neil-7", "_x_"])
-def test_a_nickname_can_be_of_any_script(classes, of, nickname):
-    student, token = classes.join(of, nickname)
+def test_a_nickname_is_kept_as_it_is_shown(classes, of):
+    student, token = classes.join(of, "  Zoe\u0308  ")
     assert classes.recognise(of, student.id, token) == student
-    assert [entry.nickname for entry in classes.students(of)] == [nickname]
+    assert [entry.nickname for entry in classes.students(of)] == ["Zoë"]
 
 
-@pytest.mark.parametrize("second", ["ada", "ADA", " Ada ", "ａｄａ"])
-def test_the_same_nickname_is_not_given_twice(classes, of, second):
+@pytest.mark.parametrize("second", ["ada", "ADA", " Ada ", "ａｄａ", "a-da", "a d a"])
+def test_a_nickname_that_looks_the_same_is_not_given_twice(classes, of, second):
     classes.join(of, "ada")
     with pytest.raises(NotAllowed, match="already; choose another nickname"):
         classes.join(of, second)
+
+
+@pytest.mark.parametrize("second", ["ada\u3164", "\u3164", "ada\u115f", "аdа"])
+def test_a_nickname_that_passes_for_another_is_none(classes, of, second):
+    classes.join(of, "ada")
+    with pytest.raises(InvalidValue, match="letters of one script"):
+        classes.join(of, second)
+    assert len(classes.students(of)) == 1
+
+
+@pytest.mark.parametrize("nickname", ["Ada L.", "a-d-a", "ada\u3164", "Аня K"])
+def test_who_joined_under_an_earlier_rule_is_recognised_and_keeps_their_name(classes, of, nickname):
+    student_id = joined_earlier(classes, of, nickname)
+    student = classes.recognise(of, student_id, "token")
+    assert (student.nickname, student.waiting) == (nickname, False)
+    classes.predict(of, student, Prediction(winner=CHALLENGER, place=4))
+    classes.store(of, student).add(rows.trial())
+    assert len(Classes(classes.folder).store(of, student).trials()) == 1
+    plain = "".join(letter for letter in nickname if letter.isascii())
+    if plain == nickname:
+        with pytest.raises(NotAllowed, match="already"):
+            classes.join(of, nickname.replace(" ", "").lower())
 
 
 def test_only_the_token_says_who_one_is_and_only_its_hash_is_kept(classes, of):
@@ -79,7 +133,8 @@ def test_nothing_personal_is_kept_but_the_nickname(classes, of):
     student, _ = classes.join(of, "ada")
     classes.predict(of, student, Prediction(winner=CHALLENGER, place=NEVER))
     folder = classes.folder / of.id / "students" / student.id
-    assert json.loads((folder / "student.json").read_text()).keys() == {"nickname", "joined_at", "token_hash"}
+    facts = json.loads((folder / "student.json").read_text())
+    assert facts.keys() == {"nickname", "joined_at", "token_hash", "waiting", "results"}
     assert json.loads((folder / "prediction.json").read_text()).keys() == {"winner", "place", "at"}
 
 
@@ -124,8 +179,7 @@ def test_a_closed_class_takes_nothing_until_it_is_opened_again(classes, of):
 
 def test_a_class_whose_time_is_over_is_not_found_and_dropped(classes, of, monkeypatch):
     classes.join(of, "ada")
-    later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=31)
-    monkeypatch.setattr(module, "_now", lambda: later)
+    later(monkeypatch, days=31)
     with pytest.raises(NotAllowed):
         classes.find(of.code)
     with pytest.raises(NotAllowed, match="over"):
@@ -138,17 +192,204 @@ def test_a_deleted_class_is_gone_with_everything_in_it(classes, of):
     other, _ = classes.create("Other", QUESTION)
     classes.join(of, "ada")
     classes.delete(of)
-    assert not (classes.folder / of.id).exists()
+    assert [path.name for path in classes.folder.iterdir()] == [other.id]
     assert classes.all() == [other]
 
 
-def test_what_a_late_result_leaves_of_a_deleted_class_is_dropped_and_nothing_else(classes, of):
+def test_a_late_result_does_not_bring_a_deleted_class_back(classes, of):
     student, _ = classes.join(of, "ada")
-    classes.delete(of)
-    classes.store(of, student).add(rows.trial())
+    store = classes.store(of, student)
     (classes.folder / "my notes").mkdir()
+    classes.delete(of)
+    with pytest.raises(StoreError, match="cannot be written"):
+        store.add(rows.trial())
     classes.prune()
     assert [path.name for path in classes.folder.iterdir()] == ["my notes"]
+
+
+def test_a_removal_that_was_interrupted_is_finished_by_the_next_look(classes, of, monkeypatch):
+    classes.join(of, "ada")
+    with monkeypatch.context() as during:
+        during.setattr(folders.shutil, "rmtree", lambda *_, **__: None)  # killed before anything is removed
+        classes.delete(of)
+    (left,) = classes.folder.iterdir()
+    assert classes.all() == []
+    with pytest.raises(NotAllowed):
+        classes.find(of.code)
+    assert (left / "class.json").exists()
+    assert classes.prune() == 0
+    assert list(classes.folder.iterdir()) == []
+
+
+def test_a_class_that_cannot_be_removed_stays_as_it_is(classes, of, monkeypatch):
+    def refused(*_):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as during:
+        during.setattr(folders.Path, "rename", refused)
+        with pytest.raises(StoreError, match="cannot be written: Permission denied"):
+            classes.delete(of)
+    assert classes.find(of.code) == of
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{}", "[]", "null", '{"code": 1}', '{"question": {"sweep": {}}}', "[" * 100_000, "\x00" * 100),
+        *('{"expires_at": "2000-01-01T00:00:00+00:00"}', '{"a later version": [1]}'),
+    ],
+)
+def test_a_class_whose_file_cannot_be_read_is_named_and_never_deleted(classes, of, text, caplog):
+    student, _ = classes.join(of, "ada")
+    class_file(classes, of).write_text(text)
+    with pytest.raises(StoreError, match=r"Nothing of this class is lost, but class\.json is damaged"):
+        classes.find(of.code)
+    assert classes.all() == []
+    assert classes.damaged().keys() == {of.id}
+    other, _ = classes.create("Other", QUESTION)
+    assert classes.prune() == 2
+    assert of.id in caplog.text
+    assert (student_folder(classes, of, student) / "student.json").exists()
+    assert classes.all() == [other]
+
+
+def test_a_class_without_its_file_stays_too_and_can_be_deleted_by_its_code(classes, of):
+    class_file(classes, of).unlink()
+    assert classes.prune() == 1
+    assert classes.damaged() == {of.id: "class.json is missing."}
+    assert classes.delete_by_code(of.code) == of.id
+    assert classes.prune() == 0
+    with pytest.raises(NotAllowed, match="There is no class"):
+        classes.delete_by_code(of.code)
+
+
+@pytest.mark.parametrize("wrong", ["expires_at", "created_at"])
+@pytest.mark.parametrize("time", ["", "now", "0", "2000-01-01", "2000-01-01T00:00:00", "0000-00-00T00:00:00+00:00", 0])
+def test_a_time_that_is_none_does_not_make_a_class_one_that_is_over(classes, of, wrong, time):
+    facts = json.loads(class_file(classes, of).read_text())
+    class_file(classes, of).write_text(json.dumps(facts | {wrong: time}))
+    assert classes.prune() == 1
+    assert list(classes.damaged()) == [of.id]
+
+
+def test_the_file_of_one_class_in_the_folder_of_another_is_named(classes, of):
+    other, _ = classes.create("Other", QUESTION)
+    class_file(classes, of).write_bytes(class_file(classes, other).read_bytes())
+    assert classes.damaged() == {of.id: "class.json is damaged: it belongs to another folder."}
+    assert classes.all() == [other]
+
+
+def test_a_class_of_an_earlier_version_is_open_to_everybody_and_found_by_its_eight_letters(classes, of):
+    facts = json.loads(class_file(classes, of).read_text())
+    del facts["admission"]
+    earlier = hashlib.sha256(b"class KX4M-9PQA").hexdigest()[:16]
+    (classes.folder / earlier / "students").mkdir(parents=True)
+    (classes.folder / earlier / "class.json").write_text(json.dumps(facts | {"code": "KX4M-9PQA"}))
+    found = classes.find("kx4m 9pqa")
+    assert (found.id, found.admission) == (earlier, False)
+    assert not classes.join(found, "ada")[0].waiting
+
+
+def changed(text, draw):
+    """A file as a broken disk or another hand leaves it."""
+    place = draw.randrange(len(text))
+    what = draw.choice(["cut", "flip", "drop", "swap", "nest"])
+    if what == "cut":
+        return text[:place]
+    if what == "flip":
+        return text[:place] + bytes([draw.randrange(256)]) + text[place + 1 :]
+    if what == "drop":
+        return text[:place] + text[place + draw.randrange(1, 20) :]
+    words = (b"null", b"true", b"[]", b"{}", b'""', b"-1", b"1e999", b"1" * 400, b'"\\ud800"', b'"\\u202e"')
+    data = json.loads(text)
+    key = draw.choice(sorted(data)).encode()
+    start = text.index(b'"' + key + b'": ') + len(key) + 4
+    return text[:start] + draw.choice(words) + (b"," if what == "swap" else b"}") + text[start:]
+
+
+@pytest.mark.parametrize("name", ["class.json", "student.json", "prediction.json"])
+def test_a_changed_file_harms_its_class_or_its_student_and_nobody_else(classes, of, name):
+    other, _ = classes.create("Other", QUESTION)
+    ada, token = classes.join(of, "ada")
+    bob, _ = classes.join(of, "bob")
+    for student in (ada, bob):
+        classes.predict(of, student, Prediction(winner=CHALLENGER, place=4))
+    path = class_file(classes, of) if name == "class.json" else student_folder(classes, of, ada) / name
+    text, draw = path.read_bytes(), random.Random(name)
+    for _ in range(400):
+        path.write_bytes(changed(text, draw))
+        assert other in classes.all()
+        assert classes.prune() in (1, 2)  # a file that can be read may say that its time is over
+        if not path.exists():
+            break
+        assert "bob" in {student.nickname for student in classes.students(of)}
+        for look in (lambda: classes.find(of.code), lambda: classes.recognise(of, ada.id, token)):
+            with contextlib.suppress(NotAllowed, StoreError):
+                look()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("student.json", "", "student.json is damaged: it is torn, or no JSON."),
+        ("student.json", None, "student.json is missing."),
+        ("student.json", '{"nickname": "\\u001b[2J"}', "student.json is damaged: "),
+        ("prediction.json", "{", "prediction.json is damaged: it is torn, or no JSON."),
+        ("prediction.json", '{"winner": "me", "place": 4}', "prediction.json is damaged: winner is 'me'"),
+        ("prediction.json", '{"winner": "challenger", "place": 5}', "prediction.json is damaged: place is 5"),
+    ],
+)
+def test_a_damaged_file_of_a_student_is_named_with_the_student(classes, of, name, text, fault):
+    ada, token = classes.join(of, "ada")
+    classes.join(of, "bob")
+    path = student_folder(classes, of, ada) / name
+    path.unlink(missing_ok=True)
+    if text is not None:
+        path.write_text(text)
+    found = {student.id: student for student in classes.students(of)}[ada.id]
+    assert found.fault.startswith(fault)
+    assert found.prediction is None
+    if name == "prediction.json":
+        healed = classes.predict(of, classes.recognise(of, ada.id, token), Prediction(winner=CHALLENGER, place=4))
+        assert classes.recognise(of, ada.id, token).prediction == healed.prediction
+    elif text is not None:
+        with pytest.raises(StoreError, match=r"Your results are kept, but student\.json is damaged"):
+            classes.recognise(of, ada.id, token)
+    assert len(classes.students(of)) == 2
+
+
+def test_files_of_a_class_are_written_as_rows_are(classes, monkeypatch):
+    written = []
+
+    def spied(path, fill, *, lasting=True):
+        written.append((path.name, lasting))
+        write(path, fill, lasting=lasting)
+
+    write = whole.write
+    monkeypatch.setattr(whole, "write", spied)
+    of, _ = classes.create("Physics", QUESTION)
+    student, _ = classes.join(of, "ada")
+    classes.predict(of, student, Prediction(winner=CHALLENGER, place=4))
+    classes.close(of)
+    names = ["class.json", "student.json", "prediction.json", "class.json"]
+    assert written == [(name, True) for name in names]
+
+
+def test_what_writers_that_died_left_behind_goes_after_an_hour_and_nothing_else(classes, of, tmp_path):
+    student, token = classes.join(of, "ada")
+    at = classes.folder, classes.folder / of.id, classes.folder / of.id / "students"
+    old = [folder / ".0123456789abcdef-0123456789ab" for folder in at] + [folder / ".x.json.0a.tmp" for folder in at]
+    new = [folder / ".fedcba9876543210-0123456789ab" for folder in at]
+    others = [folder / ".of somebody else" for folder in at]
+    for path in (*old, *new, *others):
+        path.mkdir() if path.suffix != ".tmp" else path.touch()
+    two_hours_ago = path.stat().st_mtime - 7_200
+    for path in (*old, *others):
+        os.utime(path, (two_hours_ago, two_hours_ago))
+    assert classes.prune() == 1
+    assert not any(path.exists() for path in old)
+    assert all(path.exists() for path in (*new, *others))
+    assert classes.recognise(of, student.id, token) == student
 
 
 def test_there_is_a_last_class_and_a_last_student(classes, of, monkeypatch):
@@ -159,6 +400,7 @@ def test_there_is_a_last_class_and_a_last_student(classes, of, monkeypatch):
     classes.join(of, "ada")
     with pytest.raises(NotAllowed, match="1 students"):
         classes.join(of, "bob")
+    assert [student.nickname for student in classes.students(of)] == ["ada"]
 
 
 def test_thirty_who_join_at_once_are_all_in_and_of_one_nickname_one_is(classes, of):
@@ -180,9 +422,34 @@ def test_a_folder_that_cannot_be_written_is_said_in_one_sentence(tmp_path):
         Classes(tmp_path / "classes").create("Physics", QUESTION)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"code": 1}', '{"question": {"sweep": {}}}'])
-def test_a_torn_or_foreign_class_file_is_no_class(classes, of, text):
-    (classes.folder / of.id / "class.json").write_text(text)
-    with pytest.raises(NotAllowed):
-        classes.find(of.code)
-    assert classes.all() == []
+def test_what_is_changed_rests_on_how_the_class_stands_now(classes, of):
+    classes.ask_admission(of)
+    classes.close(of)
+    now = classes.find(of.code)
+    assert (now.admission, now.closed) == (True, True)
+    classes.delete(of)
+    with pytest.raises(NotAllowed, match="over"):
+        classes.close(of)
+    assert not (classes.folder / of.id).exists()
+
+
+def test_who_waits_to_be_admitted_takes_no_part(classes):
+    of, _ = classes.create("Physics", QUESTION, admission=True)
+    student, token = classes.join(of, "ada")
+    assert student.waiting
+    assert classes.recognise(of, student.id, token) == student
+    with pytest.raises(NotAllowed, match="has not admitted you"):
+        classes.predict(of, student, Prediction(winner=CHALLENGER, place=4))
+
+
+def test_who_waits_takes_nobodys_place_and_there_is_a_last_one_who_waits(classes, of, monkeypatch):
+    monkeypatch.setattr(module, "MAX_STUDENTS", 2)
+    monkeypatch.setattr(module, "MAX_WAITING", 3)
+    classes.join(of, "ada")
+    classes.ask_admission(of)
+    for number in range(3):
+        classes.join(of, f"bot {number}")
+    with pytest.raises(NotAllowed, match="3 wait to be admitted"):
+        classes.join(of, "bot 3")
+    classes.ask_admission(of, asked=False)
+    assert not classes.join(of, "bob")[0].waiting

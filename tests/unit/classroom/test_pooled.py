@@ -1,17 +1,19 @@
 """Everybody's results together: what counts, what a student's rows say, how they spread, what was expected."""
 
 import dataclasses
-import io
+import math
 
 import pyarrow.parquet as pq
 import pytest
 
+from core.answer import study
 from core.answer.charts import classroom as charts
-from core.classroom import handed_in, pooled
-from core.classroom.classes import Classes, Prediction, Student
+from core.classroom import pooled
+from core.classroom.classes import Prediction, Student
 from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, Question
-from core.errors import InvalidValue, NotAllowed
+from core.errors import InvalidValue
 from core.experiment import Contender, Experiment
+from core.results.schema import to_table
 from core.results.store import Store
 from core.sweep import Sweep
 from tests import rows
@@ -28,21 +30,6 @@ def measured(crossing=200.0, *, question=QUESTION, slope=0.6, **changes):
         steps = {"cpu": 1e-3, "cuda:0": 1e-3 / ratio}
         found += rows.run(steps, point=point, run_id=f"{number:012x}", outcome="timed", pairs=8, **changes)
     return found
-
-
-@pytest.fixture
-def classes(tmp_path):
-    return Classes(tmp_path / "classes")
-
-
-@pytest.fixture
-def of(classes):
-    return classes.create("Physics 7b", QUESTION)[0]
-
-
-@pytest.fixture
-def ada(classes, of):
-    return classes.join(of, "ada")[0]
 
 
 def test_a_students_rows_become_one_crossover_with_its_interval():
@@ -89,8 +76,84 @@ def test_one_training_gives_a_speedup():
 )
 def test_rows_that_were_measured_otherwise_are_not_pooled_and_the_reason_is_named(change, reason):
     other = [dataclasses.replace(row, **change) for row in measured()]
-    assert pooled.objections(QUESTION, other)[0].startswith(reason)
+    assert pooled.sifted(QUESTION, other)[1][0].startswith(reason)
     assert pooled.result(QUESTION, ADA, other) is None
+
+
+@pytest.mark.parametrize("contender", ["cpu@abc", "cpu@" + "9" * 5_000, "", "cpu@", "\x1b[2J", "cpu@1+nonsense", "gpu"])
+def test_a_contender_that_cannot_be_parsed_harms_its_row_alone(contender):
+    other = [dataclasses.replace(row, run_id="f" * 12, contender=contender) for row in measured()[:2]]
+    mine, reasons = pooled.sifted(QUESTION, [*other, *measured()])
+    assert mine == measured()
+    assert len(reasons) == 1
+    assert reasons[0].endswith("cannot be read")
+    assert len(reasons[0]) < 100
+    assert pooled.result(QUESTION, ADA, [*other, *measured()]) == pooled.result(QUESTION, ADA, measured())
+
+
+def test_the_name_of_a_device_is_as_long_as_it_can_be_shown():
+    found = pooled.result(QUESTION, ADA, [dataclasses.replace(row, device_name="x" * 20_000) for row in measured()])
+    assert len(found.devices) < 200
+    assert len(found.sentence) <= pooled.SENTENCE_LENGTH
+
+
+def test_of_a_run_each_contender_counts_once_and_no_more_than_a_run_can_have():
+    (baseline, challenger), rest = measured()[:2], measured()[2:]
+    twice = dataclasses.replace(challenger, trial_id="another", block_end_ns=challenger.block_begin_ns)
+    mine, reasons = pooled.sifted(QUESTION, [baseline, challenger, twice, *rest])
+    assert mine == measured()
+    assert reasons == ["its run has a second row of 'cuda:0'"]
+    many = [dataclasses.replace(challenger, trial_id=f"t{n}", contender=f"cuda:{n}") for n in range(20)]
+    mine, reasons = pooled.sifted(QUESTION, many)
+    assert len(mine) == 8
+    assert reasons == ["its run has more than the 8 contenders that a run can have"]
+
+
+def test_what_is_worked_out_of_rows_grows_with_their_number_and_not_with_its_square(monkeypatch):
+    """1,000 rows of one run took 16 s each time: half a million pairs of rows, each with its identity."""
+    identities = []
+    identity = study.identity
+    monkeypatch.setattr(study, "identity", lambda *args: identities.append(1) or identity(*args))
+    row = measured()[1]
+    counts = []
+    for number in (100, 1_000):
+        identities.clear()
+        one_run = [dataclasses.replace(row, trial_id=f"t{n}", contender=f"cuda:{n % 16}") for n in range(number)]
+        many_runs = [dataclasses.replace(entry, run_id=f"{n // 8:012x}") for n, entry in enumerate(one_run)]
+        pooled.result(QUESTION, ADA, one_run)
+        few = len(identities)
+        assert few <= 28
+        pooled.result(QUESTION, ADA, many_runs)
+        counts.append(len(identities) - few)
+    assert counts[1] <= 10.5 * counts[0]
+
+
+def test_what_nobody_foresaw_in_a_students_rows_is_said_of_that_student(tmp_path, monkeypatch, caplog):
+    store = Store(tmp_path)
+    for row in measured():
+        store.add(row)
+    assert pooled.finding(QUESTION, ADA, tmp_path).result == pooled.result(QUESTION, ADA, measured())
+
+    def unforeseen(*_, **__):
+        raise ZeroDivisionError("x" * 10_000)
+
+    monkeypatch.setattr(study, "studies", unforeseen)
+    found = pooled.finding(QUESTION, ADA, tmp_path)
+    assert found == pooled.Finding(fault="nothing can be made of these rows: ZeroDivisionError")
+    assert "could not be pooled" in caplog.text
+
+
+def test_a_file_that_cannot_be_read_costs_its_rows_and_is_said(tmp_path):
+    store = Store(tmp_path)
+    for row in measured():
+        store.add(row)
+    (tmp_path / "torn.parquet").write_bytes(b"PAR1 torn")
+    (tmp_path / "loop.parquet").symlink_to(tmp_path / "loop.parquet")
+    table = to_table([dataclasses.replace(measured()[0], contender="cpu@abc", trial_id="odd")])
+    pq.write_table(table, tmp_path / "odd.parquet")
+    found = pooled.finding(QUESTION, ADA, tmp_path)
+    assert found.result == pooled.result(QUESTION, ADA, measured())
+    assert found.fault.startswith("a file cannot be read, because ")
 
 
 def test_crossovers_spread_by_device_and_are_never_averaged_over_them():
@@ -122,74 +185,6 @@ def test_a_question_is_the_same_for_everybody_but_for_the_devices():
     assert Question.from_json(QUESTION.to_json()) == QUESTION
 
 
-def test_a_file_is_taken_and_counts_for_who_brings_it(classes, of, ada):
-    data = handed_in.to_file(measured(), code=of.code.lower(), nickname="ada")
-    assert handed_in.take(classes, of, ada, data, "rows.parquet") == handed_in.Receipt(added=10)
-    assert handed_in.take(classes, of, ada, data, "rows.parquet") == handed_in.Receipt(duplicates=10)
-    found = pooled.result(QUESTION, ada, classes.store(of, ada).trials())
-    assert found.from_file
-    assert found.outcome == "crossing"
-
-
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
-        ({"code": "KX4M-9PQA"}, "it was measured for another class"),
-        ({"nickname": "bob"}, "it was measured under the nickname 'bob', and you are 'ada' here"),
-    ],
-)
-def test_a_file_for_another_class_or_under_another_nickname_is_noticed(classes, of, ada, said, reason):
-    data = handed_in.to_file(measured(), **{"code": of.code, "nickname": "ada", **said})
-    assert handed_in.take(classes, of, ada, data, "x.parquet").refused == reason
-    assert classes.store(of, ada).trials() == []
-
-
-@pytest.mark.parametrize("data", [b"", b"PAR1 torn PAR1", b"x" * 1000])
-def test_what_is_no_file_of_rows_is_refused_with_the_reason(classes, of, ada, data):
-    assert "parquet" in handed_in.take(classes, of, ada, data, "x.parquet").refused
-
-
-def test_a_file_that_is_too_large_is_not_even_read(classes, of, ada):
-    data = b"x" * (handed_in.MAX_UPLOAD_BYTES + 1)
-    assert "more than the 5,000,000 bytes" in handed_in.take(classes, of, ada, data, "x.parquet").refused
-
-
-def test_of_a_mixed_file_only_the_classs_rows_are_kept_and_the_others_named(classes, of, ada):
-    strange = rows.run({"cpu": 1e-3, "cuda:0": 1e-3}, run_id="f" * 12)
-    data = handed_in.to_file([*measured(), *strange], code=of.code, nickname="ada")
-    receipt = handed_in.take(classes, of, ada, data, "x.parquet")
-    assert receipt.added == 10
-    assert receipt.left_out[0].startswith("its dataset is 'digits', and the class measures signal")
-    alone = handed_in.to_file(strange, code=of.code, nickname="ada")
-    assert "none of its rows can be pooled, because its dataset" in handed_in.take(classes, of, ada, alone, "x").refused
-
-
-def test_a_student_has_only_so_many_rows(classes, of, ada, monkeypatch):
-    monkeypatch.setattr(handed_in, "MAX_ROWS", 9)
-    data = handed_in.to_file(measured(), code=of.code, nickname="ada")
-    with pytest.raises(NotAllowed, match="9 rows"):
-        handed_in.take(classes, of, ada, data, "x.parquet")
-
-
-def test_a_closed_class_takes_no_file(classes, of, ada):
-    classes.close(of)
-    data = handed_in.to_file(measured(), code=of.code, nickname="ada")
-    with pytest.raises(NotAllowed, match="closed"):
-        handed_in.take(classes, of, ada, data, "x.parquet")
-
-
-def test_everything_can_be_taken_as_one_file_and_read_back(classes, of, ada, tmp_path):
-    handed_in.take(classes, of, ada, handed_in.to_file(measured(), code=of.code, nickname="ada"), "x.parquet")
-    by_nickname = {"ada": classes.store(of, ada).trials(), "-bob": measured(50.0)}
-    table = pq.read_table(io.BytesIO(handed_in.everything(by_nickname, "parquet")))
-    assert table["nickname"].to_pylist() == ["ada"] * 10 + ["-bob"] * 10
-    (tmp_path / "all.parquet").write_bytes(handed_in.everything({"ada": by_nickname["ada"]}, "parquet"))
-    assert len(Store(tmp_path).trials()) == 10
-    lines = handed_in.everything(by_nickname, "csv").decode().splitlines()
-    assert lines[0].endswith(",nickname")
-    assert lines[-1].endswith(",'-bob")
-
-
 def test_the_chart_has_everybody_in_their_device_s_lane_and_the_tally_behind():
     marks = [
         charts.Mark(who="ada", devices="A", kind="cuda", value=200, low=150, high=300, outcome="crossing", said="x"),
@@ -208,3 +203,12 @@ def test_the_chart_has_everybody_in_their_device_s_lane_and_the_tally_behind():
     assert spec["layer"][0]["mark"]["type"] == "rule"
     assert charts.speedups([dataclasses.replace(marks[0], value=2.0, low=1.5, high=2.5)])["data"]["values"]
     assert charts.crossovers([], {5: 0, 100: 0}, "hidden size")["data"]["values"] == []
+
+
+def test_one_rows_figure_does_not_flatten_the_chart_of_all():
+    mark = charts.Mark(who="ada", devices="A", kind="cuda", value=2.0, low=1.5, high=2.5, outcome="gpu_always", said="")
+    odd = dataclasses.replace(mark, who="eve", value=1e30, low=1e-30, high=math.inf)
+    values = charts.speedups([mark, odd])["data"]["values"]
+    assert [(row["at"], row["low"], row["high"]) for row in values] == [(2.0, 1.5, 2.5), (1e4, 1e-4, 1e4)]
+    values = charts.crossovers([odd], {5: 1, 100: 0}, "hidden size")["data"]["values"]
+    assert [(row["at"], row["low"], row["high"]) for row in values if "who" in row] == [(1_000, 0.5, 1_000)]

@@ -41,6 +41,60 @@ def test_a_class_is_made_listed_and_deleted(classes, capsys):
     assert "There is no class with this code" in capsys.readouterr().err
 
 
+def test_a_class_whose_file_is_damaged_is_named_and_deleted_by_its_code_alone(classes, capsys):
+    assert main(["class", "create", "--name", "Physics 7b", "--preset", "disc"]) == 0
+    (of,) = classes.all()
+    (classes.folder / of.id / "class.json").write_text("{")
+    capsys.readouterr()
+    assert main(["class", "list"]) == 0
+    assert (
+        f"{of.id}: class.json is damaged: it is torn, or no JSON. Nothing of it is deleted." in capsys.readouterr().out
+    )
+    assert main(["class", "list", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["damaged"]) == [of.id]
+    assert main(["class", "delete", "--code", of.code]) == 0
+    assert classes.damaged() == {}
+
+
+def test_students_are_named_admitted_put_together_and_removed(classes, capsys):
+    assert main(["class", "create", "--name", "Physics 7b", "--preset", "disc", "--admission"]) == 0
+    (of,) = classes.all()
+    ada, bob, eve = (classes.join(of, nickname)[0] for nickname in ("ada", "bob", "eve"))
+    code = ["--code", of.code]
+    assert main(["class", "admit", *code, "--nickname", "ADA"]) == 0
+    assert "1 student admitted" in capsys.readouterr().out
+    assert main(["class", "list"]) == 0
+    assert "1 student and 2 who wait to be admitted" in capsys.readouterr().out
+    classes.store(of, ada).add(rows.trial())
+    assert main(["class", "students", *code]) == 0
+    assert capsys.readouterr().out == (
+        "ada: 1 row\nbob: 0 rows, waits to be admitted\neve: 0 rows, waits to be admitted\n"
+    )
+    assert main(["class", "merge", *code, "--nickname", "ada", "--into", "bob"]) == 0
+    assert main(["class", "admit", *code]) == 0
+    assert main(["class", "remove", *code, "--nickname", "eve"]) == 0
+    capsys.readouterr()
+    assert main(["class", "students", *code, "--json"]) == 0
+    (line,) = json.loads(capsys.readouterr().out)["students"]
+    assert (line["nickname"], line["rows"], line["waiting"], line["fault"]) == ("bob", 1, False, "")
+    assert main(["class", "remove", *code, "--nickname", "nobody"]) == 2
+    assert "nickname is 'nobody'" in capsys.readouterr().err
+    assert [student.id for student in classes.students(of)] == [bob.id] != [eve.id]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--code", "KX4-M9P-QS8", "--nickname", "ada"], "code is 'KX4-M9P-QS8', which is not allowed"),
+        (["--code", "KX4-M9P-QS7", "--nickname", "ada\u3164"], "letters of one script"),
+    ],
+)
+def test_what_a_file_would_be_refused_for_is_said_before_anything_is_measured(classes, capsys, words, sentence):
+    assert main(["class", "measure", *words, "--preset", "signal"]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not Queue().folder.exists()
+
+
 def test_the_codes_are_printed_for_the_teacher(classes, capsys):
     assert main(["class", "create", "--name", "Physics 7b", "--preset", "mnist-linear"]) == 0
     printed = capsys.readouterr().out

@@ -1,0 +1,114 @@
+"""What a student has measured: rows of their own store, read within bounds, with what is wrong with them.
+
+A store of one student is small. Whatever else lies in it, from an earlier version or by another hand, costs its student
+rows and nobody else time: the newest files are read until there are as many rows, or bytes, as one student may have.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.errors import ForeignFile
+from core.results.derived import File, listed, unreadable_because
+from core.results.reading import read_file
+from core.results.schema import SCHEMA, Trial, from_table
+from core.results.store import each_once
+
+MAX_ROWS = 1_000
+"""Rows that a student may bring and have; a question of a class has some tens."""
+
+MOST_ROWS = 2 * MAX_ROWS
+"""Rows that are read: a measurement that was under way when the last row that is allowed came in is still shown."""
+
+MOST_BYTES = 16 * 2**20
+"""Of their rows in memory: as Python's own objects they take five times that. A row has some thousand bytes."""
+
+Signature = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What a student has.
+
+    Attributes:
+        rows: that were read, no trial twice, in the order of run and contender.
+        faults: what was not, and why, in words that can stand after a colon.
+    """
+
+    rows: tuple[Trial, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+def read(folder: Path) -> Measured:
+    """The rows of a student's store; a folder that does not exist has none.
+
+    Raises:
+        StoreError: the folder cannot be read.
+    """
+    table, faults = read_table(folder)
+    ordered = table.sort_by([("started_at", "ascending"), ("trial_id", "ascending")])
+    return Measured(rows=tuple(from_table(ordered)), faults=faults)
+
+
+def read_table(folder: Path) -> tuple[pa.Table, tuple[str, ...]]:
+    """The same rows as a table of `SCHEMA`, in any order, and what was not read.
+
+    Raises:
+        StoreError: the folder cannot be read.
+    """
+    faults: list[str] = []
+    newest_first = sorted(listed(folder), key=lambda file: (file.written_ns, file.path.name), reverse=True)
+    tables = list(_within_bounds(newest_first, faults))
+    return each_once(pa.concat_tables([SCHEMA.empty_table(), *tables])), tuple(faults)
+
+
+def files(folder: Path) -> list[Path]:
+    """The files of a student's store.
+
+    Raises:
+        StoreError: the folder cannot be read.
+    """
+    return sorted(file.path for file in listed(folder))
+
+
+def count(file: Path) -> int:
+    """Rows that a file says it has; none where it cannot be read."""
+    try:
+        return int(pq.read_metadata(file).num_rows)
+    except (pa.ArrowException, OSError, ValueError):
+        return 0
+
+
+def signature(folder: Path) -> Signature:
+    """Changes whenever a file of the folder does; empty where there is none.
+
+    Raises:
+        StoreError: the folder cannot be read.
+    """
+    return tuple(sorted((file.path.name, file.size, file.written_ns) for file in listed(folder)))
+
+
+def _within_bounds(newest_first: Sequence[File], faults: list[str]) -> Iterator[pa.Table]:
+    rows = size = 0
+    for file in newest_first:
+        if rows >= MOST_ROWS:
+            faults.append(f"only the newest {MOST_ROWS:,} rows count")
+            return
+        try:
+            table = read_file(file.path, most_rows=MOST_ROWS - rows)[1]
+        except FileNotFoundError:  # merged, or removed, since it was listed
+            continue
+        except ForeignFile as error:
+            faults.append(f"a file cannot be read, because {error}")
+            continue
+        except OSError as error:
+            faults.append(f"a file cannot be read, because {unreadable_because(error)}")
+            continue
+        rows, size = rows + table.num_rows, size + table.nbytes
+        if size > MOST_BYTES:
+            faults.append(f"only the newest rows count, as all take more than {MOST_BYTES // 2**20} MiB")
+            return
+        yield table

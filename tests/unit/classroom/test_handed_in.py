@@ -1,0 +1,235 @@
+"""A student's file: whose it is, how much of it there is, what of it is kept; and all rows of a class as one file."""
+
+import dataclasses
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.classroom import handed_in, measured, pooled
+from core.classroom.classes import Classes
+from core.classroom.roster import Roster
+from core.errors import NotAllowed, StoreError
+from core.results import quarantine
+from core.results.schema import to_table
+from core.results.store import Store
+from tests import rows
+from tests.unit.classroom.test_pooled import QUESTION
+from tests.unit.classroom.test_pooled import measured as measured_rows
+
+
+@pytest.fixture
+def classes(tmp_path):
+    return Classes(tmp_path / "classes")
+
+
+@pytest.fixture
+def of(classes):
+    return classes.create("Physics 7b", QUESTION)[0]
+
+
+@pytest.fixture
+def ada(classes, of):
+    return classes.join(of, "ada")[0]
+
+
+def test_a_file_is_taken_and_counts_for_who_brings_it(classes, of, ada):
+    data = handed_in.to_file(measured_rows(), code=of.code.lower(), nickname="ada")
+    assert handed_in.take(classes, of, ada, data, "rows.parquet") == handed_in.Receipt(added=10)
+    assert handed_in.take(classes, of, ada, data, "rows.parquet") == handed_in.Receipt(duplicates=10)
+    found = pooled.result(QUESTION, ada, classes.store(of, ada).trials())
+    assert found.from_file
+    assert found.outcome == "crossing"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"code": "KX4M-9PQA"}, "it was measured for another class"),
+        ({"nickname": "bob"}, "it was measured under the nickname 'bob', and you are 'ada' here"),
+    ],
+)
+def test_a_file_for_another_class_or_under_another_nickname_is_noticed(classes, of, ada, said, reason):
+    data = handed_in.to_file(measured_rows(), **{"code": of.code, "nickname": "ada", **said})
+    assert handed_in.take(classes, of, ada, data, "x.parquet").refused == reason
+    assert classes.store(of, ada).trials() == []
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1 torn PAR1", b"x" * 1000])
+def test_what_is_no_file_of_rows_is_refused_with_the_reason(classes, of, ada, data):
+    assert "parquet" in handed_in.take(classes, of, ada, data, "x.parquet").refused
+
+
+def test_a_file_that_is_too_large_is_not_even_read(classes, of, ada):
+    data = b"x" * (handed_in.MAX_UPLOAD_BYTES + 1)
+    assert "more than the 5,000,000 bytes" in handed_in.take(classes, of, ada, data, "x.parquet").refused
+
+
+def test_of_a_mixed_file_only_the_classs_rows_are_kept_and_the_others_named(classes, of, ada):
+    strange = rows.run({"cpu": 1e-3, "cuda:0": 1e-3}, run_id="f" * 12)
+    data = handed_in.to_file([*measured_rows(), *strange], code=of.code, nickname="ada")
+    receipt = handed_in.take(classes, of, ada, data, "x.parquet")
+    assert receipt.added == 10
+    assert receipt.left_out[0].startswith("its dataset is 'digits', and the class measures signal")
+    alone = handed_in.to_file(strange, code=of.code, nickname="ada")
+    assert "none of its rows can be pooled, because its dataset" in handed_in.take(classes, of, ada, alone, "x").refused
+
+
+def test_a_student_has_only_so_many_rows(classes, of, ada, monkeypatch):
+    monkeypatch.setattr(handed_in, "MAX_ROWS", 11)
+    for row in measured_rows(50.0)[:2]:
+        classes.store(of, ada).add(dataclasses.replace(row, run_id="e" * 12, trial_id=f"{'e' * 12}-{row.trial_id[-1]}"))
+    data = handed_in.to_file(measured_rows(), code=of.code, nickname="ada")
+    with pytest.raises(NotAllowed, match="11 rows"):
+        handed_in.take(classes, of, ada, data, "x.parquet")
+
+
+def test_a_closed_class_takes_no_file(classes, of, ada):
+    classes.close(of)
+    data = handed_in.to_file(measured_rows(), code=of.code, nickname="ada")
+    with pytest.raises(NotAllowed, match="closed"):
+        handed_in.take(classes, of, ada, data, "x.parquet")
+
+
+def test_everything_can_be_taken_as_one_file_and_read_back(classes, of, ada, tmp_path):
+    handed_in.take(classes, of, ada, handed_in.to_file(measured_rows(), code=of.code, nickname="ada"), "x.parquet")
+    by_nickname = [("ada", classes.store(of, ada).rows()), ("-bob", to_table(measured_rows(50.0)))]
+    table = pq.read_table(io.BytesIO(handed_in.everything(by_nickname, "parquet")))
+    assert table["nickname"].to_pylist() == ["ada"] * 10 + ["-bob"] * 10
+    (tmp_path / "all.parquet").write_bytes(handed_in.everything(by_nickname[:1], "parquet"))
+    assert len(Store(tmp_path).trials()) == 10
+    lines = handed_in.everything(by_nickname, "csv").decode().splitlines()
+    assert lines[0].endswith(",nickname")
+    assert lines[-1].endswith(",'-bob")
+
+
+@pytest.mark.parametrize("nickname", ["ADA", " a-d-a ", "ａｄａ", "ada\u3164"])
+def test_the_nickname_in_a_file_is_compared_as_it_looks(classes, of, ada, nickname):
+    data = handed_in.to_file(measured_rows(), code=of.code, nickname=nickname)
+    assert handed_in.take(classes, of, ada, data, "x.parquet").added == 10
+
+
+def test_who_waits_or_was_removed_brings_no_file(classes, of, ada):
+    data = handed_in.to_file(measured_rows(), code=of.code, nickname="ada")
+    classes.ask_admission(of)
+    bob, _ = classes.join(of, "bob")
+    with pytest.raises(NotAllowed, match="has not admitted you"):
+        handed_in.take(classes, of, bob, data, "x.parquet")
+    Roster(classes, of).remove([ada])
+    with pytest.raises(NotAllowed, match="does not know you"):
+        handed_in.take(classes, of, ada, data, "x.parquet")
+    with pytest.raises(NotAllowed, match="does not know you"):
+        handed_in.require_room(classes, of, ada)
+    assert [student.nickname for student in classes.students(of)] == ["bob"]
+
+
+def many(number, runs):
+    """Rows that are alike but for their names, made without as many objects."""
+    table = pa.concat_tables(
+        [to_table(rows.run({"cpu": 1e-3, "cuda:0": 1e-3}, point=QUESTION.points[0], outcome="timed", pairs=1))]
+        * (number // 2)
+    )
+    of_run = [f"{index * runs // number:012x}" for index in range(number)]
+    places = [of_run[:index].count(run) for index, run in enumerate(of_run)] if number <= 1_000 else of_run
+    names = {"run_id": of_run, "trial_id": [f"{run}-{place}" for run, place in zip(of_run, places, strict=True)]}
+    for name, values in names.items():
+        table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), pa.array(values))
+    return table
+
+
+def file_of(table):
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
+    return buffer.getvalue()
+
+
+def test_a_file_of_too_many_rows_is_refused_before_any_of_it_is_an_object(classes, of, ada, monkeypatch):
+    """200,000 tiny rows of 0.39 MB took 2 GB and 43 s, as they became objects before the limit was looked at."""
+    data = file_of(many(20_000, runs=10_000))
+    assert len(data) < 1_000_000
+    monkeypatch.setattr(handed_in, "from_table", lambda *_: pytest.fail("rows became objects"))
+    monkeypatch.setattr(quarantine, "_cleaned", lambda *_: pytest.fail("rows were decoded"))
+    assert "20,000 rows" in handed_in.take(classes, of, ada, data, "x.parquet").refused
+    with pytest.raises(Exception, match="20,000 rows"):
+        quarantine.checked(data, handed_in.MAX_ROWS)
+
+
+@pytest.mark.parametrize(
+    ("number", "runs", "reason"),
+    [
+        (1_000, 1, "it has a run of 1,000 rows, and a run has 8 contenders at most"),
+        (18, 2, "it has a run of 9 rows, and a run has 8 contenders at most"),
+        (102, 51, "it has 51 runs, and the class takes 50 at once"),
+    ],
+)
+def test_a_file_of_more_than_was_measured_for_a_class_is_refused(classes, of, ada, monkeypatch, number, runs, reason):
+    monkeypatch.setattr(handed_in, "from_table", lambda *_: pytest.fail("rows became objects"))
+    rows_of_it = many(number, runs)
+    assert handed_in._too_much(rows_of_it, of.question) == reason
+    refused = handed_in.take(classes, of, ada, file_of(rows_of_it), "x.parquet").refused
+    assert refused == reason or "its column trial_id" in refused  # where the door has noticed before
+
+
+def test_rows_that_take_too_much_room_are_refused(classes, of, ada, monkeypatch):
+    monkeypatch.setattr(handed_in, "MOST_BYTES", 20_000)
+    data = handed_in.to_file(measured_rows(), code=of.code, nickname="ada")
+    assert "its rows take more than" in handed_in.take(classes, of, ada, data, "x.parquet").refused
+
+
+def test_who_has_as_many_rows_as_is_allowed_measures_no_more(classes, of, ada, monkeypatch):
+    for row in measured_rows()[:4]:
+        classes.store(of, ada).add(row)
+    handed_in.require_room(classes, of, ada)
+    monkeypatch.setattr(handed_in, "MAX_ROWS", 4)
+    with pytest.raises(NotAllowed, match="You have 4 rows"):
+        handed_in.require_room(classes, of, ada)
+
+
+def test_all_rows_are_given_out_only_as_far_as_one_file_goes(monkeypatch):
+    monkeypatch.setattr(handed_in, "MOST_TAKEN_BYTES", 30_000)
+    table = to_table(measured_rows())
+    assert handed_in.everything([("ada", table)], "csv")
+    with pytest.raises(StoreError, match="All rows take more than"):
+        handed_in.everything([("ada", table), ("bob", table)], "csv")
+
+
+def test_of_a_store_the_newest_rows_are_read_within_bounds(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    for row in measured_rows():
+        store.add(row)
+    everything = measured.read(tmp_path)
+    assert (len(everything.rows), everything.faults) == (10, ())
+    monkeypatch.setattr(measured, "MOST_ROWS", 4)
+    newest = measured.read(tmp_path)
+    assert len(newest.rows) == 4
+    assert set(newest.rows) < set(everything.rows)
+    assert newest.faults == ("only the newest 4 rows count",)
+    monkeypatch.setattr(measured, "MOST_ROWS", 100)
+    monkeypatch.setattr(measured, "MOST_BYTES", 10_000)
+    bounded = measured.read(tmp_path)
+    assert 0 < len(bounded.rows) < 10
+    assert "only the newest rows count" in bounded.faults[0]
+
+
+def test_a_folder_that_does_not_exist_has_no_rows(tmp_path):
+    assert measured.read(tmp_path / "none") == measured.Measured()
+    assert measured.signature(tmp_path / "none") == ()
+
+
+def test_the_signature_changes_with_every_file(tmp_path):
+    store = Store(tmp_path)
+    before = measured.signature(tmp_path)
+    file = store.add(measured_rows()[0])
+    after = measured.signature(tmp_path)
+    assert before != after
+    file.unlink()
+    assert measured.signature(tmp_path) == before
+
+
+def test_rows_are_pooled_as_they_were_handed_in(classes, of, ada):
+    data = handed_in.to_file([dataclasses.replace(row) for row in measured_rows()], code=of.code, nickname="ada")
+    handed_in.take(classes, of, ada, data, "x.parquet")
+    found = pooled.finding(of.question, ada, classes.store(of, ada).folder)
+    assert found.fault == ""
+    assert found.result.from_file
