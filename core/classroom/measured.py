@@ -4,6 +4,7 @@ A store of one student is small. Whatever else lies in it, from an earlier versi
 rows and nobody else time: the newest files are read until there are as many rows, or bytes, as one student may have.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +26,6 @@ MOST_ROWS = 2 * MAX_ROWS
 
 MOST_BYTES = 16 * 2**20
 """Of their rows in memory: as Python's own objects they take five times that. A row has some thousand bytes."""
-
-Signature = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,13 +81,14 @@ def count(file: Path) -> int:
         return 0
 
 
-def signature(folder: Path) -> Signature:
+def signature(folder: Path) -> str:
     """Changes whenever a file of the folder does; empty where there is none.
 
     Raises:
         StoreError: the folder cannot be read.
     """
-    return tuple(sorted((file.path.name, file.size, file.written_ns) for file in listed(folder)))
+    found = sorted((file.path.name, file.size, file.written_ns) for file in listed(folder))
+    return hashlib.sha256(repr(found).encode(errors="surrogatepass")).hexdigest() if found else ""
 
 
 def _within_bounds(newest_first: Sequence[File], faults: list[str]) -> Iterator[pa.Table]:

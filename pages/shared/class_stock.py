@@ -4,8 +4,11 @@ The only caller of the folder of classes on the pages' side. How often codes are
 counted here, for all sessions together; who has been let in is never asked for it again.
 """
 
+import contextlib
 import logging
+import math
 import os
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +20,7 @@ import streamlit as st
 from core import policy
 from core.answer.charts import classroom as charts
 from core.classroom import codes, handed_in, limits, measured, pooled
-from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Student
+from core.classroom.classes import CLASSES_VARIABLE, MAX_CLASSES, Class, Classes, Prediction, Student
 from core.classroom.limits import Limits, Source
 from core.classroom.pooled import Finding, Result, Tally
 from core.classroom.question import Question
@@ -26,8 +29,15 @@ from core.errors import CrossoverError, NotAllowed
 from core.results.exchange import Format
 from pages.shared import permits, state
 
-STUDENTS_SHOWN = 500
-"""Results that are kept computed."""
+FINDINGS_KEPT = 5_000
+"""Students of all classes whose results are kept computed; some thousand bytes each."""
+
+READING_S = 1.0
+"""How long one look at a class reads results that are not known yet; the next look goes on. A row takes some ten
+milliseconds, so after a restart of the server a class of thirty is complete after a few looks."""
+
+SHARED_S = 2.0
+"""How long everybody who looks at a class is shown what the first of them saw: in a large class all look at once."""
 
 PRUNED_S = 3600.0
 """How often classes whose time is over are looked for, at most."""
@@ -37,6 +47,9 @@ _secrets_tried = Limits("Too many wrong codes were tried", limits.SECRETS)
 _joined = Limits("Too many students joined this class", limits.JOINS)
 _made = Limits("Too many classes were made", limits.MADE)
 _brought = Limits("Too many files were brought", limits.FILES)
+
+_findings: dict[tuple[str, str], tuple[str, Finding]] = {}
+_pools: "dict[str, tuple[float, Pool]]" = {}
 
 _log = logging.getLogger(__name__)
 
@@ -49,11 +62,13 @@ class Entry:
         student: who.
         result: None before there is one.
         fault: what is wrong with their files or rows, in words; empty if nothing is.
+        known: whether their rows were read; if not, a later look does.
     """
 
     student: Student
     result: Result | None
     fault: str
+    known: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +89,11 @@ class Pool:
     def results(self) -> tuple[Result, ...]:
         """Of those who measured."""
         return tuple(entry.result for entry in self.entries if entry.result)
+
+    @property
+    def unread(self) -> int:
+        """Students whose rows a later look reads."""
+        return sum(not entry.known for entry in self.entries)
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -163,8 +183,15 @@ def join(of: Class, nickname: str) -> Student:
     except CrossoverError:
         _joined.give_back(source, of.id)
         raise
+    changed(of)
     state.join_class(of.id, student.id, token)
     return student
+
+
+def predict(of: Class, student: Student, prediction: Prediction) -> None:
+    """Write down what a student expects; raises as `Classes.predict` does."""
+    classes().predict(of, student, prediction)
+    changed(of)
 
 
 def me(of: Class) -> Student | None:
@@ -187,26 +214,38 @@ def me(of: Class) -> Student | None:
 def hand_in(of: Class, student: Student, data: bytes, name: str) -> handed_in.Receipt:
     """Add the rows of a student's file; raises as `handed_in.take` does, and TooOften."""
     _brought.take(Source(visitor=f"{of.id} {student.id}", address=of.id))
-    return handed_in.take(classes(), of, student, data, name)
+    receipt = handed_in.take(classes(), of, student, data, name)
+    changed(of)
+    return receipt
 
 
 def finding(of: Class, student: Student) -> Finding:
     """What a student's rows say of the class's question, whatever they hold."""
-    folder = classes().store(of, student).folder
-    try:
-        signature = measured.signature(folder)
-    except CrossoverError as error:
-        return Finding(fault=str(error).rstrip("."))
-    return _finding((of.id, student.id, signature), of.question, student, folder) if signature else Finding()
+    return _finding(of, student, until=math.inf) or Finding()
 
 
 def pool(of: Class) -> Pool:
-    """The class as it stands now."""
-    students = classes().students(of)
-    entries = tuple(_entry(of, student) for student in students if not student.waiting)
+    """The class as it stands now, as far as there is time to read it."""
+    students, until = classes().students(of), time.monotonic() + READING_S
+    entries = tuple(_entry(of, student, until) for student in students if not student.waiting)
     expected = [entry.student.prediction for entry in entries if entry.student.prediction]
     waiting = tuple(student for student in students if student.waiting)
     return Pool(entries=entries, waiting=waiting, tally=pooled.tally(of.question, expected))
+
+
+def shared_pool(of: Class) -> Pool:
+    """The class as somebody saw it a moment ago."""
+    seen_s, found = _pools.get(of.id, (-math.inf, None))
+    if found is None or time.monotonic() - seen_s > SHARED_S:
+        found = pool(of)
+        _pools[of.id] = time.monotonic(), found
+        _bound(_pools, MAX_CLASSES)
+    return found
+
+
+def changed(of: Class) -> None:
+    """Note that who looks at a class has changed it, so that they see what they did."""
+    _pools.pop(of.id, None)
 
 
 def roster(of: Class) -> Roster:
@@ -266,9 +305,39 @@ def _by_link(of: Class) -> Student | None:
     return student
 
 
-def _entry(of: Class, student: Student) -> Entry:
-    found = finding(of, student)
+def _entry(of: Class, student: Student, until: float) -> Entry:
+    found = _finding(of, student, until)
+    if found is None:
+        return Entry(student=student, result=None, fault=student.fault.rstrip("."), known=False)
     return Entry(student=student, result=found.result, fault=student.fault.rstrip(".") or found.fault)
+
+
+def _finding(of: Class, student: Student, until: float) -> Finding | None:
+    """What a student's rows say; None if they are not known, and it is too late to read them now.
+
+    Kept here and not by Streamlit, whose caches every visitor can empty.
+    """
+    folder = classes().store(of, student).folder
+    try:
+        signature = measured.signature(folder)
+    except CrossoverError as error:
+        return Finding(fault=str(error).rstrip("."))
+    if not signature:
+        return Finding()
+    known, found = _findings.get((of.id, student.id), ("", None))
+    if known == signature or time.monotonic() > until:
+        return found if known == signature else None
+    found = pooled.finding(of.question, student, folder)
+    _findings[of.id, student.id] = signature, found
+    _bound(_findings, FINDINGS_KEPT)
+    return found
+
+
+def _bound(kept: dict[Any, Any], most: int) -> None:
+    """Drop what has been kept for longest."""
+    while len(kept) > most:
+        with contextlib.suppress(StopIteration, KeyError, RuntimeError):  # another session was quicker
+            del kept[next(iter(kept))]
 
 
 def _tables(of: Class, pool: Pool) -> Iterator[tuple[str, pa.Table]]:
@@ -277,11 +346,6 @@ def _tables(of: Class, pool: Pool) -> Iterator[tuple[str, pa.Table]]:
             yield entry.student.nickname, measured.read_table(classes().store(of, entry.student).folder)[0]
         except CrossoverError:  # named in the table of students
             continue
-
-
-@st.cache_data(max_entries=STUDENTS_SHOWN, show_spinner=False)
-def _finding(key: tuple[Any, ...], _question: Question, _student: Student, _folder: Path) -> Finding:
-    return pooled.finding(_question, _student, _folder)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

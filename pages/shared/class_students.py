@@ -30,6 +30,8 @@ SELDOM = ("Admitted", "What is wrong")
 def draw(of: Class) -> None:
     """Draw the table of students, what can be done with them, and their results to take along."""
     pool = class_stock.pool(of)
+    if pool.unread:
+        st.caption(f"Students whose results are still being read: {pool.unread}. Reload the page to see them.")
     lines = [*(_line(of, entry) for entry in pool.entries), *(_waits(student) for student in pool.waiting)]
     if pool.waiting:
         _admission(of, pool.waiting)
@@ -41,13 +43,14 @@ def draw(of: Class) -> None:
     _downloads(of, pool, lines)
 
 
-def do(action: Callable[[], object]) -> None:
-    """Do something and draw the page anew, or say why it cannot be done."""
+def do(of: Class, action: Callable[[], object]) -> None:
+    """Change something about a class and draw the page anew, or say why it cannot be done."""
     try:
         action()
     except CrossoverError as error:
         st.error(plain(str(error)))
         return
+    class_stock.changed(of)
     st.rerun()
 
 
@@ -59,9 +62,9 @@ def _admission(of: Class, waiting: Sequence[Student]) -> None:
         st.markdown(f"**{len(waiting)} {verb} to be admitted:** {plain(names)}{more}")
         with st.container(horizontal=True):
             if st.button("Admit all", type="primary", icon=":material/how_to_reg:"):
-                do(lambda: class_stock.roster(of).admit(waiting))
+                do(of, lambda: class_stock.roster(of).admit(waiting))
             if st.button("Turn all away", icon=":material/person_off:"):
-                do(lambda: class_stock.roster(of).remove(waiting))
+                do(of, lambda: class_stock.roster(of).remove(waiting))
 
 
 def _choice(of: Class, pool: Pool) -> None:
@@ -79,11 +82,11 @@ def _choice(of: Class, pool: Pool) -> None:
         return
     with st.container(horizontal=True):
         if any(student.waiting for student in chosen) and st.button("Admit", icon=":material/how_to_reg:"):
-            do(lambda: class_stock.roster(of).admit(chosen))
+            do(of, lambda: class_stock.roster(of).admit(chosen))
         with st.popover("Remove", icon=":material/person_remove:"):
             st.markdown(f"Dropped with all results and expectations: {plain(', '.join(s.nickname for s in chosen))}.")
             if st.button("Remove now", type="primary"):
-                do(lambda: class_stock.roster(of).remove(chosen))
+                do(of, lambda: class_stock.roster(of).remove(chosen))
         if len(chosen) == 2:
             with st.popover("Put together", icon=":material/merge:"):
                 _merge(of, chosen)
@@ -94,7 +97,7 @@ def _merge(of: Class, two: Sequence[Student]) -> None:
     kept = st.radio("Who is kept?", two, format_func=lambda student: student.nickname, index=1)
     gone = next(student for student in two if student.id != kept.id)
     if st.button("Put together now", type="primary"):
-        do(lambda: class_stock.roster(of).merge(gone, kept))
+        do(of, lambda: class_stock.roster(of).merge(gone, kept))
 
 
 def _line(of: Class, entry: Entry) -> dict[str, str]:

@@ -81,13 +81,13 @@ def _settings(of: Class) -> None:
     """Draw what the teacher decides about the class itself; nothing of a student is read for it."""
     asked = st.toggle(ADMISSION, value=of.admission)
     if asked != of.admission:
-        class_students.do(lambda: class_stock.classes().ask_admission(of, asked=asked))
+        class_students.do(of, lambda: class_stock.classes().ask_admission(of, asked=asked))
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "Open the class again" if of.closed else "Close the class"
         if st.button(label, icon=":material/lock_open:" if of.closed else ":material/lock:"):
-            class_students.do(lambda: class_stock.classes().close(of, closed=not of.closed))
+            class_students.do(of, lambda: class_stock.classes().close(of, closed=not of.closed))
         with st.popover("Delete the class", icon=":material/delete:"):
             st.markdown("Everything in it is dropped: nicknames, expectations and results.")
             if st.button("Delete it now", type="primary"):
-                class_students.do(lambda: class_stock.classes().delete(of))
+                class_students.do(of, lambda: class_stock.classes().delete(of))
     st.caption(f"The class is dropped by itself on {of.expires_at[:10]}.")

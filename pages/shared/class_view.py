@@ -22,7 +22,7 @@ from pages.shared import apart, class_stock, controls, drawing, live, loaders, p
 from pages.shared.text import plain
 
 REFRESH_S = 5.0
-"""How often everybody's results are looked at again while the class is open."""
+"""How often everybody's results are looked at again."""
 
 FAULTS_NAMED = 5
 """Students whose rows have something wrong with them that are named to everybody; the teacher sees all."""
@@ -85,8 +85,8 @@ def student(of: Class, who: Student, machine: Callable[[], Machine | None]) -> N
 
 
 def everybody(of: Class) -> None:
-    """Draw all results and expectations; looked at again while the class is open."""
-    st.fragment(_refreshed, run_every=None if of.closed else REFRESH_S)(of)
+    """Draw all results and expectations, and look at them again every few seconds."""
+    st.fragment(_refreshed, run_every=REFRESH_S)(of)
 
 
 def place_label(of: Class, place: float | str) -> str:
@@ -170,7 +170,7 @@ def _keep_prediction(of: Class, who: Student, winner: str | None, place: float |
         st.error("Answer first, then it is kept.")
         return
     try:
-        class_stock.classes().predict(of, who, Prediction(winner=winner, place=place))
+        class_stock.predict(of, who, Prediction(winner=winner, place=place))
     except CrossoverError as error:
         st.error(plain(str(error)))
         return
@@ -293,10 +293,12 @@ def _refreshed(of: Class) -> None:
 
 
 def _everybody(of: Class) -> None:
-    pool = class_stock.pool(of)
+    pool = class_stock.shared_pool(of)
     st.markdown("**Everybody**")
     joined, said, done = len(pool.entries), pool.tally.students, len(pool.results)
     st.markdown(f"{joined} joined · {said} said what they expect · {done} measured")
+    if pool.unread:
+        st.caption(f"Results that are still being read: {pool.unread}.")
     if pool.faults:
         st.caption(f"Not everything can be shown. {_named(pool.faults)}")
     if not said and not done:

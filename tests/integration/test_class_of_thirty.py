@@ -1,4 +1,5 @@
-"""Thirty students with one code: half measure on the host, which has one queue, half bring files. Nothing is lost."""
+"""Thirty students with one code: half measure on the host, which has one queue, half bring files. Nothing is lost,
+and nothing that was removed comes back."""
 
 import datetime
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from core import policy
 from core.classroom import handed_in, pooled
 from core.classroom.classes import Classes, Prediction
 from core.classroom.question import CHALLENGER, NEVER, Question
+from core.classroom.roster import Roster
 from core.errors import NotAllowed
 from core.experiment import Contender
 from core.jobs import runner
@@ -18,7 +20,7 @@ from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import Queue
 from core.results.store import Store
 from tests.integration import scripted_worker
-from tests.integration.scripted_worker import COMMAND, QUICK, sweep, timed
+from tests.integration.scripted_worker import COMMAND, QUICK, UNTIL_RELEASED, sweep, timed
 from tests.integration.test_jobs_processes import until
 
 STUDENTS = 30
@@ -118,3 +120,30 @@ def test_thirty_students_lose_nothing_stay_within_their_budgets_and_take_turns(q
     in_class = [who for who in order if who != "greedy"]
     assert len(set(in_class)) == len(in_class) == STUDENTS // 2
     assert "greedy" not in order[1 : 1 + STUDENTS // 2]
+
+
+@pytest.mark.parametrize("what", ["the student", "the class"])
+def test_a_measurement_that_ends_after_its_student_is_gone_brings_nobody_back(queue, tmp_path, what):
+    classes = Classes(tmp_path / "classes")
+    of, _ = classes.create("Physics 7b", QUESTION)
+    student, _ = classes.join(of, "ada")
+    job = queue.submit(scripted_worker.experiment(UNTIL_RELEASED), classes.store(of, student))
+    runner.ensure_worker(queue)
+    until(lambda: queue.job(job.id), lambda found: found.progress is not None)
+
+    if what == "the student":
+        Roster(classes, of).remove([student])
+    else:
+        classes.delete(of)
+    (queue.folder / scripted_worker.RELEASE).touch()
+    ended = until(lambda: queue.job(job.id), lambda found: not found.active)
+
+    assert "did not take the rows" in ended.message
+    assert "cannot be written" in ended.message
+    assert len(runner.rows(queue, ended)) == 2, "what was measured is kept with the job"
+    classes.prune()
+    if what == "the student":
+        assert classes.students(of) == []
+        assert list((classes.folder / of.id / "students").iterdir()) == []
+    else:
+        assert list(classes.folder.iterdir()) == []

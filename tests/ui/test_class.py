@@ -530,3 +530,33 @@ def test_rows_of_all_are_given_out_without_those_that_cannot_be_read(world, clas
     assert sorted(set(names)) == ["ada", "eve"]
     assert len(names) == 20
     assert ada.nickname in class_students._csv([{"Nickname": "ada"}]).decode()
+
+
+def test_results_that_take_long_to_read_hold_nobody_up(world, classes, made, open_page, monkeypatch):
+    of, _ = made
+    for nickname in ("ada", "bob"):
+        hand_in(classes, of, nickname)
+    classes.close(of)
+    monkeypatch.setattr(class_stock, "READING_S", -1.0)
+    app = open_page(PAGE, **{"class": of.code})
+    assert "Results that are still being read: 2" in words(app)
+    assert "2 joined · 2 said what they expect · 0 measured" in words(app)
+    monkeypatch.setattr(class_stock, "READING_S", 60.0)
+    class_stock.changed(of)
+    assert "2 measured" in words(checked(app.run()))
+    monkeypatch.setattr(class_stock, "READING_S", -1.0)  # what is known is not read again
+    class_stock.changed(of)
+    assert "2 measured" in words(checked(app.run()))
+
+
+def test_everybody_who_looks_at_once_is_one_look(world, classes, made, open_page, monkeypatch):
+    of, _ = made
+    hand_in(classes, of, "ada")
+    classes.close(of)
+    looks = []
+    pool = class_stock.pool
+    monkeypatch.setattr(class_stock, "pool", lambda of: looks.append(of) or pool(of))
+    monkeypatch.setattr(class_stock, "SHARED_S", 3_600.0)
+    for _ in range(5):
+        assert "1 measured" in words(open_page(PAGE, **{"class": of.code}))
+    assert len(looks) == 1

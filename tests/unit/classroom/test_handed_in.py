@@ -214,7 +214,7 @@ def test_of_a_store_the_newest_rows_are_read_within_bounds(tmp_path, monkeypatch
 
 def test_a_folder_that_does_not_exist_has_no_rows(tmp_path):
     assert measured.read(tmp_path / "none") == measured.Measured()
-    assert measured.signature(tmp_path / "none") == ()
+    assert measured.signature(tmp_path / "none") == ""
 
 
 def test_the_signature_changes_with_every_file(tmp_path):
