@@ -5,7 +5,6 @@ read for that, file by file, and dropped; whole rows are read by whoever opens o
 """
 
 import functools
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.answer import study, summary
+from core.experiment import MAX_CONTENDERS
 from core.results import derived
 from core.results.answers import CUT_OFF
 from core.results.derived import FILE, Skipped
@@ -274,15 +274,15 @@ class _Pairs:
 
 
 def _pairs(frame: pd.DataFrame) -> _Pairs:
-    """The pairs of `core.answer.study`: the CPU first, then by place in the run."""
+    """The pairs of `core.answer.study`: the CPU first, then by place in the run, of as many rows as a run may have."""
     key = pd.DataFrame({"run": frame["run_id"], "accelerator": frame["device_kind"] != "cpu", "id": frame["trial_id"]})
-    order = key.sort_values(["run", "accelerator", "id"]).index.to_numpy()
-    runs = key["run"].to_numpy()[order]
+    key = key.sort_values(["run", "id"])
+    key = key[key.groupby("run", sort=False).cumcount() < MAX_CONTENDERS]
+    order = key.sort_values(["run", "accelerator"], kind="stable").index.to_numpy()
+    runs = key["run"].loc[order].to_numpy()
     first, second = [np.zeros(0, np.intp)], [np.zeros(0, np.intp)]
-    for apart in itertools.count(1):
+    for apart in range(1, min(MAX_CONTENDERS, len(order))):
         same = np.flatnonzero(runs[apart:] == runs[:-apart])
-        if not len(same):
-            break
         first.append(same)
         second.append(same + apart)
     low, high = np.concatenate(first), np.concatenate(second)

@@ -16,7 +16,7 @@ from core.answer import summary
 from core.answer.crossover import locate
 from core.answer.outcome import Basis, Crossover, Evidence
 from core.errors import NotComparable
-from core.experiment import Point
+from core.experiment import MAX_CONTENDERS, Point
 from core.results.schema import Trial
 from core.sweep import SIZE_AXES, size_of
 
@@ -176,10 +176,14 @@ def crossover(study: Study, basis: Basis = "steady") -> Crossover:
 
 
 def _pairs(trials: Sequence[Trial]) -> Iterable[tuple[Trial, Trial]]:
-    """Every two contenders of a run, the CPU or the one with fewer threads as baseline."""
+    """Every two contenders of a run, the CPU or the one with fewer threads as baseline.
+
+    A run has at most `MAX_CONTENDERS` rows, which the store's door sees to; of rows by another way no more are paired.
+    """
     ordered = sorted(trials, key=lambda trial: (trial.run_id, trial.trial_id))
     for _, run in itertools.groupby(ordered, key=lambda trial: trial.run_id):
-        yield from itertools.combinations(sorted(run, key=lambda trial: not summary.is_host(trial)), 2)
+        rows = itertools.islice(run, MAX_CONTENDERS)
+        yield from itertools.combinations(sorted(rows, key=lambda trial: not summary.is_host(trial)), 2)
 
 
 def _along(pairs: Iterable[tuple[Trial, Trial]], axis: str) -> Iterable[Study]:

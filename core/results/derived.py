@@ -127,6 +127,13 @@ class Derived:
                 newer=tuple(sorted(file.path.name for file in self._newer)),
             )
 
+    @property
+    def refused(self) -> tuple[Skipped, ...]:
+        """The files that were refused so far, without another look at the folder; by name."""
+        with self._lock:
+            named = [Skipped(name=file.path.name, reason=reason) for file, reason in self._refused.items()]
+        return tuple(sorted(named, key=lambda entry: entry.name))
+
     def refuse(self, file: File, reason: str) -> None:
         """Leave out a file of which something turned out to be wrong that was not looked at before."""
         with self._lock:

@@ -4,8 +4,6 @@ Of every file the names of its rows are read once and kept as hashes, 44 bytes a
 a row group at a time, checked like any file, and the latest are kept up to a number of bytes. Nothing here writes.
 """
 
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -14,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from core.errors import ForeignFile
+from core.errors import ForeignFile, StoreError
 from core.results import derived
-from core.results.derived import FILE, TRIES, File
+from core.results.derived import FILE, TRIES, File, Skipped
+from core.results.kept import Kept
 from core.results.reading import read_piece
-from core.results.schema import SCHEMA
+from core.results.schema import SCHEMA, object_bytes
 
 KEYS = ("trial_id", "run_id", "experiment_id", "machine_id")
 """Columns by which rows are looked up."""
@@ -35,30 +34,39 @@ COLUMN_BYTES = 512
 """What a column of a decoded table takes besides its values; with one row, that is most of it."""
 
 
-def rows(folder: Path, wanted: Mapping[str, Collection[str]], *, besides: Collection[Path] = ()) -> pa.Table:
+def rows(
+    folder: Path,
+    wanted: Mapping[str, Collection[str]],
+    *,
+    besides: Collection[Path] = (),
+    most_bytes: int | None = None,
+) -> pa.Table:
     """The rows of a store that have one of the wanted names in each of the columns, all rows of their trials included.
 
     Args:
         folder: of the store.
         wanted: column of `KEYS` → names.
         besides: files that are left out.
+        most_bytes: what the rows may take as objects; nothing is read on where they take more.
 
     Returns:
         A table of `SCHEMA`. Which of several rows of one trial counts, and whether it is the one that was wanted, is
         left to the caller.
 
     Raises:
-        StoreError: the folder cannot be read.
+        StoreError: the folder cannot be read, or the rows take more than `most_bytes`.
     """
     index, unreadable = derived.kept(folder, _names, _no_names), set[File]()
     for _ in range(TRIES):
         found = index.now()
-        tables = [SCHEMA.empty_table()]
+        tables, size = [SCHEMA.empty_table()], 0
         try:
             for number, group, places in _places(found.table, wanted):
                 file = found.files[number]
                 if file not in unreadable and file.path not in besides:
                     tables.append(_group(file, group).take(places))
+                    size += object_bytes(tables[-1])
+                    _require_room(size, most_bytes)
         except FileNotFoundError:  # merged into another since the folder was listed
             continue
         except ForeignFile as error:
@@ -69,6 +77,16 @@ def rows(folder: Path, wanted: Mapping[str, Collection[str]], *, besides: Collec
             continue
         break
     return pa.concat_tables(tables)
+
+
+def refused(folder: Path) -> tuple[Skipped, ...]:
+    """Files of which something turned out to be wrong when their rows were read; a list of all rows may have them."""
+    return derived.kept(folder, _names, _no_names).refused
+
+
+def _require_room(size: int, most_bytes: int | None) -> None:
+    if most_bytes is not None and size > most_bytes:
+        raise StoreError(f"These rows take more than {most_bytes // 2**20:,} MiB of memory and are not read at once.")
 
 
 def several(folder: Path, trial_ids: Collection[str]) -> set[str]:
@@ -126,27 +144,13 @@ def _column(table: pa.Table, name: str) -> Hashes:
     return values
 
 
-_cache: OrderedDict[tuple[File, int], pa.Table] = OrderedDict()
-_cached_bytes = 0
-_cache_lock = threading.Lock()
-
-
 def _group(file: File, group: int) -> pa.Table:
     """A row group with all its columns, decoded and checked unless that was done lately."""
-    global _cached_bytes
-    key = (file, group)
-    with _cache_lock:
-        if key in _cache:
-            _cache.move_to_end(key)
-            return _cache[key]
-    table = read_piece(file.path, groups=[group]).table.combine_chunks()
-    with _cache_lock:
-        _cached_bytes += 0 if key in _cache else _bytes(table)
-        _cache[key] = table
-        while _cached_bytes > CACHE_BYTES:
-            _cached_bytes -= _bytes(_cache.popitem(last=False)[1])
-    return table
+    return _groups.get((file, group), lambda: read_piece(file.path, groups=[group]).table.combine_chunks())
 
 
 def _bytes(table: pa.Table) -> int:
     return int(table.nbytes) + COLUMN_BYTES * int(table.num_columns)
+
+
+_groups: Kept[tuple[File, int], pa.Table] = Kept(CACHE_BYTES, _bytes)

@@ -163,6 +163,10 @@ class Store:
         rows = pc.count_distinct(found.table["trial_id"]).as_py()
         return Checked(rows=rows, files=len(found.files), skipped=found.skipped, newer=found.newer)
 
+    def refused(self) -> tuple[Skipped, ...]:
+        """Files that were refused when rows were asked for by name, so far."""
+        return lookup.refused(self.folder)
+
     def trials(
         self,
         *,
@@ -170,9 +174,11 @@ class Store:
         experiment_id: str | Collection[str] | None = None,
         trial_id: str | Collection[str] | None = None,
         machine_id: str | Collection[str] | None = None,
+        most_bytes: int | None = None,
     ) -> list[Trial]:
         """Rows of one or several runs, experiments, trials or machines, or all, in the order of run and contender."""
-        table = self.rows(run_id=run_id, experiment_id=experiment_id, trial_id=trial_id, machine_id=machine_id)
+        names = {"run_id": run_id, "experiment_id": experiment_id, "trial_id": trial_id, "machine_id": machine_id}
+        table = self.rows(**names, most_bytes=most_bytes)
         return from_table(table.sort_by([("started_at", "ascending"), ("trial_id", "ascending")]))
 
     def rows(
@@ -182,18 +188,20 @@ class Store:
         experiment_id: str | Collection[str] | None = None,
         trial_id: str | Collection[str] | None = None,
         machine_id: str | Collection[str] | None = None,
+        most_bytes: int | None = None,
     ) -> pa.Table:
-        """The same rows as a table of `SCHEMA`, in any order; as a table they take a tenth of the room.
+        """The same rows as a table of `SCHEMA`, in any order; as a table they take a fourth of the room.
 
-        With a name, only the row groups that have such rows are read.
+        With a name, only the row groups that have such rows are read; and no further, once they would take more than
+        `most_bytes` as objects.
 
         Raises:
-            StoreError: the folder itself cannot be read.
+            StoreError: the folder itself cannot be read, or the rows are too many.
         """
         names = (run_id, experiment_id, trial_id, machine_id)
         given = dict(zip(("run_id", "experiment_id", "trial_id", "machine_id"), names, strict=True))
         wanted = {column: _names(of) for column, of in given.items() if of is not None}
-        table = each_once(lookup.rows(self.folder, wanted)) if wanted else self.read().table
+        table = each_once(lookup.rows(self.folder, wanted, most_bytes=most_bytes)) if wanted else self.read().table
         for column, of in wanted.items():
             table = table.filter(pc.is_in(table[column], pa.array(of, pa.string())))
         return table

@@ -83,7 +83,11 @@ def _sweep(sweep_id: str, machine: Machine | None, asked: Sweep | None) -> None:
 
 
 def _study(study_id: str, machine: Machine | None) -> None:
-    found = loaders.study(study_id)
+    try:
+        found = loaders.study(study_id)
+    except CrossoverError as error:
+        st.warning(plain(str(error)))
+        return
     if found is None:
         st.warning(f"There is no study {study_id} here; it was measured elsewhere, or its files were removed.")
         return

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.shared import asking, learning_lessons, state
+from pages.shared import asking, learning_frame, learning_lessons, state
 from pages.shared.learning_lessons import LESSONS
 
 
@@ -14,6 +14,7 @@ def page() -> None:
         "Lesson", list(LESSONS), default=next(iter(LESSONS)), required=True, **state.bound("lesson")
     )
     learning_lessons.page_of(chosen or next(iter(LESSONS)), asking.machine())
+    learning_frame.unread()
 
 
 page()

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.shared import asking, learning_tutorials, state
+from pages.shared import asking, learning_frame, learning_tutorials, state
 from pages.shared.learning_tutorials import TUTORIALS
 
 
@@ -21,6 +21,7 @@ def page() -> None:
         **state.bound("tutorial"),
     )
     learning_tutorials.page_of(TUTORIALS[chosen or next(iter(TUTORIALS))], asking.machine())
+    learning_frame.unread()
 
 
 page()

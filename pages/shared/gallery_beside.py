@@ -40,7 +40,7 @@ def studies(of: Study, held: Held, shown: Sequence[int], basis: Basis) -> None:
     if not names:
         st.caption("There is no other study here. One of another machine appears as soon as its rows are imported.")
         return
-    others = [other for name in _chosen(names) if (other := loaders.study(name)) is not None]
+    others = [other for name in _chosen(names) if (other := _read(name, names[name])) is not None]
     refused = {other.id: reason for other in others if (reason := side_by_side.refusal(of, other))}
     for name, reason in refused.items():
         st.warning(plain(f"{names[name]} is not drawn. {reason}"))
@@ -68,6 +68,15 @@ def _offered(of: Study, held: Held, shown: Sequence[int]) -> dict[str, str]:
     known = {line.id: line for line in held.studies}
     named = [name for name in state.beside() if name in known and name != of.id]
     return names | {name: f"{gallery_list.title(known[name])} · {known[name].machine}" for name in named}
+
+
+def _read(study_id: str, name: str) -> Study | None:
+    """A study that was chosen; None, and why, where its rows cannot be read."""
+    try:
+        return loaders.study(study_id)
+    except CrossoverError as error:
+        st.warning(plain(f"{name} is not drawn. {error}"))
+        return None
 
 
 def _distance(of: Study, line: StudyLine) -> tuple[bool, ...]:

@@ -4,7 +4,7 @@ Only what is on the screen is worked out. Whatever a row's file wrote (names, me
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import streamlit as st
@@ -13,7 +13,7 @@ from core.answer import holdings, report, wording
 from core.answer.holdings import Found, Held
 from core.answer.overview import StudyLine
 from core.answer.trust import Level
-from pages.shared import downloads, drawing, gallery_stock, loaders, result, state
+from pages.shared import apart, downloads, drawing, gallery_stock, loaders, result, state
 from pages.shared.gallery_stock import Card, Choices
 from pages.shared.text import date, moment, plain
 
@@ -92,15 +92,16 @@ def _studies(of: Held, found: Found, chosen: Choices) -> None:
     cards = st.container()
     shown = _page("studies_page", found.studies, CARDS)
     with cards:
-        drawn = list(zip(shown, gallery_stock.cards([of.studies[place] for place in shown]), strict=True))
-        for at in range(0, len(drawn), 2):
-            for column, (place, card) in zip(st.columns(2, gap="medium"), drawn[at : at + 2], strict=False):
+        card_of = gallery_stock.cards([of.studies[place] for place in shown])
+        for at in range(0, len(shown), 2):
+            for column, place in zip(st.columns(2, gap="medium"), shown[at : at + 2], strict=False):
                 with column:
-                    _card(of, place, card)
+                    apart.draw(_card, of, place, card_of)
 
 
-def _card(of: Held, place: int, card: Card) -> None:
+def _card(of: Held, place: int, card_of: Callable[[StudyLine], Card]) -> None:
     line = of.studies[place]
+    card = card_of(line)
     with st.container(border=True, height="stretch", key=f"card-{line.id}"):
         st.markdown(f"**{plain(title(line))}**")
         if card.chart is not None:
@@ -155,8 +156,8 @@ def _trials(of: Held, found: Found, chosen: Choices) -> None:
     if st.button(
         "Prepare these rows as files", icon=":material/download:", key="prepare"
     ):  # reading them takes a moment
-        whole = loaders.rows(trial_ids=shown["trial_id"].tolist())
-        downloads.rows(whole, name="crossover-gallery")
+        names = shown["trial_id"].tolist()
+        apart.draw(lambda: downloads.rows(loaders.rows(trial_ids=names), name="crossover-gallery"))
 
 
 def _select(runs: Sequence[str]) -> None:

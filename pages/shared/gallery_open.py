@@ -17,6 +17,7 @@ from core.errors import CrossoverError
 from core.results.schema import Trial
 from core.sweep import size_of
 from pages.shared import (
+    apart,
     downloads,
     drawing,
     gallery_beside,
@@ -35,9 +36,15 @@ from pages.shared.text import plain
 def study(study_id: str, held: Held, shown: Sequence[int]) -> None:
     """Draw a study, or that it is not here."""
     back()
+    apart.draw(_study, study_id, held, shown)
+
+
+def _study(study_id: str, held: Held, shown: Sequence[int]) -> None:
     of = loaders.study(study_id)
     if of is None:
-        st.warning(f"There is no study {study_id} here; its rows were measured elsewhere, or were removed.")
+        st.warning(
+            f"There is no study {study_id} here; its rows were measured elsewhere, were removed, or cannot be read."
+        )
         return
     rows = [row for run in of.runs for row in run]
     line = next((line for line in held.studies if line.id == study_id), None)
@@ -45,33 +52,42 @@ def study(study_id: str, held: Held, shown: Sequence[int]) -> None:
     if line is not None:
         st.markdown(f"**{plain(gallery_list.title(line))}**")
         st.caption(plain(gallery_list.about(line)))
-    _trust(trust.of(rows))
+    apart.draw(lambda: _trust(trust.of(rows)))
     basis = _answer(of)
-    gallery_beside.studies(of, held, shown, basis)
-    _where_the_time_goes(of)
-    _learned(of)
-    _fingerprint(rows)
-    _take_along(of, rows)
+    for part in (
+        lambda: gallery_beside.studies(of, held, shown, basis),
+        lambda: _where_the_time_goes(of),
+        lambda: _learned(of),
+        lambda: _fingerprint(rows),
+        lambda: _take_along(of, rows),
+    ):
+        apart.draw(part)
 
 
 def run(run_id: str) -> None:
     """Draw a run, or that it is not here; with another run in the link, what differs between the two."""
     trials = loaders.rows(run_ids=[run_id])
     if not trials:
-        st.warning(f"There is no run {run_id} here; it was measured elsewhere, or its files were removed.")
+        st.warning(
+            f"There is no run {run_id} here; it was measured elsewhere, or its files were removed or cannot be read."
+        )
         return
     others = [name for name in state.beside()[:1] if name != run_id]
-    second = loaders.rows(run_ids=others) if others else []
-    if second:
-        gallery_beside.runs(trials, second)
+    if others:
+        apart.draw(_beside, trials, others)
     st.header("Run")
     result.heading(trials)
-    _trust(trust.of(trials))
+    apart.draw(lambda: _trust(trust.of(trials)))
     asked = result.experiment_of(trials)
     if asked and st.button("Set this up in Compare", icon=":material/balance:"):
         state.arrive(asked)
         st.switch_page(navigation.COMPARE, query_params=links.settings(asked))
     result.draw(trials)
+
+
+def _beside(trials: Sequence[Trial], others: Sequence[str]) -> None:
+    if second := loaders.rows(run_ids=others):
+        gallery_beside.runs(trials, second)
 
 
 def back() -> None:

@@ -40,6 +40,11 @@ HELP = {
     "in_protocol": "The way of measuring. Rows of different protocols are never put on one line or chart.",
 }
 
+NOT_READ = "The rows of this study were removed, cannot be read, or are more than a page reads at once."
+
+MOST_NAMED, MOST_WARNED = 200, 3
+"""Files that are named one by one, of those that could not be read and of those of a newer version."""
+
 Choices = Mapping[str, Sequence[str]]
 
 
@@ -63,12 +68,18 @@ def held(overview: Overview) -> Held:
 
 def unread(overview: Overview) -> None:
     """Name the files that could not be read as they are."""
-    for name in overview.newer:
+    for name in overview.newer[:MOST_WARNED]:
         st.warning(plain(f"{name} was written by a newer version; what this version knows of it is shown."))
-    if overview.skipped:
-        with st.expander(f"{len(overview.skipped)} files could not be read", **state.bound_view("unread")) as part:
+    if len(overview.newer) > MOST_WARNED:
+        st.warning(f"So were {len(overview.newer) - MOST_WARNED:,} other files.")
+    skipped = tuple(dict.fromkeys((*overview.skipped, *loaders.refused())))
+    if skipped:
+        with st.expander(f"{len(skipped)} files could not be read", **state.bound_view("unread")) as part:
             if part.open:
-                st.dataframe([{"File": file.name, "Reason": file.reason} for file in overview.skipped], hide_index=True)
+                named = skipped[:MOST_NAMED]
+                st.dataframe([{"File": file.name, "Reason": file.reason} for file in named], hide_index=True)
+                if len(named) < len(skipped):
+                    st.caption(f"These are the first {MOST_NAMED}; `python -m core store check` names all.")
 
 
 def filters(of: Held) -> Choices:
@@ -106,10 +117,10 @@ def machines(of: Held, chosen: Choices) -> list[dict[str, Any]]:
     return _machines(of, _key(chosen))[1]
 
 
-def cards(lines: Sequence[StudyLine]) -> list[Card]:
-    """Studies among others, worked out when they are first on a screen; then their rows are read in one go."""
+def cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
+    """What makes the card of each of these studies when it is first on a screen; their rows are read in one go."""
     read = functools.cache(lambda: loaders.whole(lines))
-    return [_card(line.id, hash(tuple(line.trial_ids)), read) for line in lines]
+    return lambda line: _card(line.id, hash(tuple(line.trial_ids)), read)
 
 
 @st.cache_resource(max_entries=2, show_spinner=False, hash_funcs={Overview: id})
@@ -137,7 +148,7 @@ def _machines(of: Held, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tupl
 def _card(study_id: str, rows: int, _read: Callable[[], Mapping[str, Study]]) -> Card:
     of = _read().get(study_id)
     if of is None:
-        return Card(said="The rows of this study were removed.", chart=None)
+        return Card(said=NOT_READ, chart=None)
     try:
         found = study.crossover(of)
     except CrossoverError as error:

@@ -15,8 +15,11 @@ from core.answer.handout import Handout, Reply, Section, Table
 from core.exhibits import Exhibit
 from core.jobs.machine import Machine
 from core.results.schema import Trial
-from pages.shared import controls, drawing, links, settings, state
+from pages.shared import controls, drawing, links, loaders, settings, state
 from pages.shared.text import date, plain
+
+MOST_NAMED = 3
+"""Files that are named one by one."""
 
 MOST_LETTERS = 2_000
 """Letters of a student's answer."""
@@ -188,6 +191,15 @@ def whence(shown: Exhibit) -> str:
     return (
         f"{named}; {shown.cpu_name}, machine {shown.machine_id}, torch {shown.torch_version}, {date(shown.measured_at)}"
     )
+
+
+def unread() -> None:
+    """Name the exhibits that cannot be read, the first few of them."""
+    skipped = loaders.unread_exhibits()
+    for entry in skipped[:MOST_NAMED]:
+        st.caption(plain(f"{entry.name} is not shown: {entry.reason}."))
+    if len(skipped) > MOST_NAMED:
+        st.caption(f"So are {len(skipped) - MOST_NAMED:,} other files of the folder of exhibits.")
 
 
 def recorded_note(shown: Exhibit | None, rows: Sequence[Trial] = ()) -> str:

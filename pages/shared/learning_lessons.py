@@ -20,7 +20,7 @@ from core.experiment import Contender, Experiment, Point
 from core.jobs.machine import Machine
 from core.presets import PRESETS
 from core.results.schema import Trial
-from pages.shared import learning_frame, learning_tasks, settings, state
+from pages.shared import apart, learning_frame, learning_tasks, settings, state
 from pages.shared.learning_frame import Question
 from pages.shared.learning_tasks import Known, Task
 from pages.shared.text import plain
@@ -333,8 +333,13 @@ def page_of(name: str, machine: Machine | None) -> None:
     with st.container(border=True):
         st.markdown("**2 · Run**")
         choice, asked, known = _run(name, lesson, machine)
-    if not ready or choice is None or asked is None or known is None:
-        return
+    if ready and choice is not None and asked is not None and known is not None:
+        apart.draw(_see, name, choice, asked, known)
+
+
+def _see(name: str, choice: Choice, asked: Task, known: Known) -> None:
+    """What the lesson shows, and the report on it."""
+    lesson = LESSONS[name]
     found = _found(lesson, choice, asked, known)
     trials, shown = (*found.rows, *found.recorded_rows), (*found.shown, *found.recorded)
     if not trials and not shown:

@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from core.demonstration import Demonstration
-from core.errors import CrossoverError
+from core.errors import CrossoverError, StoreError
 from core.exhibits import Exhibit
 from core.experiment import Experiment, Point
 from core.jobs.job import Job
@@ -133,7 +133,11 @@ def recorded_rows(points: Sequence[Point], machine: Machine | None) -> tuple[Tri
     machine_id = newest.groupby("machine_id", observed=True).size().idxmax()
     best = newest[newest["machine_id"] == machine_id]
     number = dict(zip(best["run_id"], best["number"], strict=True))
-    rows = [row for row in loaders.rows(run_ids=list(number)) if row.block_steps]
+    try:
+        rows = [row for row in loaders.rows(run_ids=list(number)) if row.block_steps]
+    except StoreError as error:
+        st.caption(plain(f"What was recorded on {machine_id} is not shown: {error}"))
+        return ()
     return tuple(sorted(rows, key=lambda row: (number[row.run_id], row.trial_id)))
 
 

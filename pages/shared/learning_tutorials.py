@@ -21,7 +21,7 @@ from core.presets import PRESETS, SCALES, Preset, Scale, checked_scale
 from core.published import published
 from core.results.schema import Trial
 from core.sweep import vary
-from pages.shared import learning_frame, learning_tasks, navigation, settings, state
+from pages.shared import apart, learning_frame, learning_tasks, navigation, settings, state
 from pages.shared.learning_frame import Question
 from pages.shared.learning_tasks import Known, Task
 from pages.shared.text import plain
@@ -200,8 +200,19 @@ def page_of(of: Tutorial, machine: Machine | None) -> None:
         st.markdown("**2 · Run**")
         scale, chosen = _run_settings(of.of, machine)
         asked, found = _asked(of.of, scale, chosen, machine)
-    if not ready:
-        return
+    if ready:
+        apart.draw(_see, of, scale, chosen, asked, found, machine)
+
+
+def _see(
+    of: Tutorial,
+    scale: Scale,
+    chosen: Sequence[str],
+    asked: Task | None,
+    found: Known | None,
+    machine: Machine | None,
+) -> None:
+    """What came of it beside what was published, and the report on it."""
     built, rows, shown = _results(of, scale, chosen, asked, found, machine)
     learning_frame.draw(built, state.expected(of.question.name))
     st.page_link(

@@ -5,10 +5,10 @@ are named and dated), so nothing has to be invalidated by hand, and nothing is l
 Nothing here measures.
 """
 
+import contextlib
 import functools
 import hashlib
 import os
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,9 @@ import streamlit as st
 
 from core import policy
 from core.answer import overview as overviews
-from core.answer import study as grouping
 from core.answer.overview import Overview, StudyLine
 from core.answer.study import Study
+from core.errors import StoreError
 from core.exhibits import Exhibit
 from core.experiment import Contender, Experiment, Point
 from core.jobs import runner
@@ -30,19 +30,16 @@ from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.results import exchange
 from core.results import exhibits as exhibit_files
 from core.results.answers import newest_answers
+from core.results.derived import Skipped
 from core.results.exchange import Proposal
 from core.results.schema import Trial
 from core.results.store import GALLERY, RESULTS, Store
 from core.sweep import Axis, Sweep
+from pages.shared import folders, shelf
+from pages.shared.shelf import Named
 
-KEPT_ROWS = 400
-"""Names of rows that are asked for at once and kept: those of a study; more are read for a download, and let go."""
-
-LOOKED_S = 2.0
-"""How long a folder that kept its date is taken for unchanged: what is put there gets its name once it is whole."""
-
-SETTLED_NS = 50_000_000
-"""A folder's date is believed after so many nanoseconds: two changes at once have the same one."""
+MOST_IMPORTED = 5_000
+"""Rows of a file that a page takes; the command line takes more."""
 
 RESULTS_VARIABLE = "CROSSOVER_RESULTS"
 """Environment variable that names another folder of results."""
@@ -108,29 +105,31 @@ def overview() -> Overview:
     return _overview(_stores(), *_now())
 
 
+def refused() -> tuple[Skipped, ...]:
+    """Files whose rows are listed, and turned out not to be readable when they were asked for."""
+    return tuple(entry for folder, _ in _stores() for entry in Store(Path(folder)).refused())
+
+
 def rows(*, trial_ids: Collection[str] = (), run_ids: Collection[str] = ()) -> list[Trial]:
     """The whole rows of some trials or runs, in the order of runs and their contenders; no trial twice.
 
     Raises:
-        StoreError: the store cannot be read.
+        StoreError: the store cannot be read, or the rows take more than `shelf.MOST_BYTES`.
     """
     wanted = {"trial_id": trial_ids, "run_id": run_ids}
     named = tuple((column, tuple(sorted(names))) for column, names in wanted.items() if names)
-    if not named:
-        return []
-    few = sum(len(names) for _, names in named) <= KEPT_ROWS
-    return list(_rows(_stores(), _now(), hash(named), named)) if few else _read(_stores(), named)
+    return list(_rows(named)) if named else []
 
 
 def known(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
     """Experiment id → its newest answer that was measured on this machine, by `core.results.answers`.
 
     Raises:
-        StoreError: the store cannot be read.
+        StoreError: the store cannot be read, or the rows take more than `shelf.MOST_BYTES`.
     """
     names = tuple(sorted({experiment.id for experiment in experiments}))
     wanted = (("experiment_id", names), ("machine_id", (machine.here.machine_id,)))
-    return newest_answers(_rows(_stores(), _now(), hash(wanted), wanted), experiments, machine.here)
+    return newest_answers(_rows(wanted), experiments, machine.here)
 
 
 def study_lines() -> list[StudyLine]:
@@ -139,27 +138,22 @@ def study_lines() -> list[StudyLine]:
 
 
 def study(study_id: str) -> Study | None:
-    """One of them with its whole rows; None if there is none of that name."""
-    return whole([line for line in study_lines() if line.id == study_id][:1]).get(study_id)
+    """One of them with its whole rows; None if there is none of that name.
+
+    Raises:
+        StoreError: the store cannot be read, or the rows take more than `shelf.MOST_BYTES`.
+    """
+    return next((_whole([line]).get(line.id) for line in study_lines() if line.id == study_id), None)
 
 
 def whole(lines: Sequence[StudyLine]) -> dict[str, Study]:
-    """Some of them with their whole rows, by name, read in one go; one whose rows are gone is missing."""
-    return _whole(_stores(), _now(), hash(tuple((line.id, tuple(line.trial_ids)) for line in lines)), lines)
-
-
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _whole(
-    stores: tuple[tuple[str, str], ...], signatures: tuple[int, ...], key: int, _lines: Sequence[StudyLine]
-) -> dict[str, Study]:
-    known = {
-        row.trial_id: row
-        for row in _read(stores, (("trial_id", tuple(name for line in _lines for name in line.trial_ids)),))
-    }
+    """Some of them with their whole rows, by name, read in one go; missing is one that `study` has or reads not."""
+    with contextlib.suppress(StoreError):  # one of them may be too large; it must not hide the others
+        return _whole(lines)
     found: dict[str, Study] = {}
-    for line in _lines:
-        theirs = [known[name] for name in line.trial_ids if name in known]
-        found |= {of.id: of for of in grouping.studies(theirs, axis=line.axis, least=1) if of.id == line.id}
+    for line in lines:
+        with contextlib.suppress(StoreError):
+            found |= _whole([line])
     return found
 
 
@@ -187,7 +181,7 @@ def answers(asked: Sweep, known: Machine) -> Answers:
     """What this machine measured of a sweep itself, with the devices and the torch that it has now."""
     devices = tuple(sorted(known.device_names.items()))
     this = (known.environment.machine_id, known.environment.torch_version, devices)
-    return _answers(hash(asked), _signature(results().folder), this, asked, known)
+    return _answers(hash(asked), folders.signature(results().folder), this, asked, known)
 
 
 def job_rows(job: Job) -> list[Trial]:
@@ -201,8 +195,12 @@ def job_rows(job: Job) -> list[Trial]:
 
 def exhibits() -> list[Exhibit]:
     """Every exhibit of this machine's store and of the gallery that ships with the app, the gallery's first."""
-    folders = (GALLERY, results().folder)
-    return _exhibits(folders, tuple(_signature(folder / exhibit_files.FOLDER) for folder in folders))
+    return _exhibits(*_exhibit_folders())[0]
+
+
+def unread_exhibits() -> tuple[Skipped, ...]:
+    """The files among them that are none, or cannot be read."""
+    return _exhibits(*_exhibit_folders())[1]
 
 
 def proposal(data: bytes, name: str) -> Proposal:
@@ -212,7 +210,7 @@ def proposal(data: bytes, name: str) -> Proposal:
         StoreError: the store cannot be read, or no process can be started.
     """
     folder = results().folder
-    return _proposal(hashlib.sha256(data).hexdigest(), name, str(folder), _signature(folder), data)
+    return _proposal(hashlib.sha256(data).hexdigest(), name, str(folder), folders.signature(folder), data)
 
 
 @functools.cache
@@ -227,7 +225,7 @@ def _stores() -> tuple[tuple[str, str], ...]:
 
 def _now() -> tuple[int, ...]:
     """Changes whenever a file of one of them does."""
-    return tuple(_signature(Path(folder)) for folder, _ in _stores())
+    return tuple(folders.signature(Path(folder)) for folder, _ in _stores())
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
@@ -240,27 +238,35 @@ def _study_lines(stores: tuple[tuple[str, str], ...], *signatures: int) -> list[
     return overviews.studies(_overview(stores, *signatures).frame)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _rows(
-    stores: tuple[tuple[str, str], ...],
-    signatures: tuple[int, ...],
-    key: int,
-    _named: tuple[tuple[str, tuple[str, ...]], ...],
-) -> list[Trial]:
-    return _read(stores, _named)
+def _rows(named: Named) -> tuple[Trial, ...]:
+    return shelf.rows(_folders(), _now(), named)
 
 
-def _read(stores: tuple[tuple[str, str], ...], named: tuple[tuple[str, tuple[str, ...]], ...]) -> list[Trial]:
-    found: dict[str, Trial] = {}
-    for folder, _ in stores:
-        for trial in Store(Path(folder)).trials(**dict(named)):
-            found.setdefault(trial.trial_id, trial)
-    return sorted(found.values(), key=lambda trial: (trial.started_at, trial.trial_id))
+def _whole(lines: Sequence[StudyLine]) -> dict[str, Study]:
+    return shelf.studies(_folders(), _now(), lines)
+
+
+def _folders() -> tuple[str, ...]:
+    return tuple(folder for folder, _ in _stores())
+
+
+def _exhibit_folders() -> tuple[tuple[Path, ...], tuple[int, ...]]:
+    stores = (GALLERY, results().folder)
+    return stores, tuple(folders.signature(store / exhibit_files.FOLDER) for store in stores)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _exhibits(folders: tuple[Path, ...], signatures: tuple[int, ...]) -> list[Exhibit]:
-    return [shown for folder in folders for shown in exhibit_files.read(folder)[0]]
+def _exhibits(stores: tuple[Path, ...], signatures: tuple[int, ...]) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
+    """What can be read of each, and what cannot; a folder that cannot be read hides no other."""
+    found: list[Exhibit] = []
+    skipped: list[Skipped] = []
+    for store in stores:
+        try:
+            shown, left_out = exhibit_files.read(store)
+            found, skipped = found + shown, [*skipped, *left_out]
+        except StoreError as error:
+            skipped.append(Skipped(name=exhibit_files.FOLDER, reason=str(error)))
+    return found, tuple(skipped)
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
@@ -303,32 +309,6 @@ def _job_rows(job_id: str, trial_ids: tuple[str, ...], unsaved: bool, _job: Job)
     return runner.rows(queue(), _job)
 
 
-@st.cache_resource(max_entries=4, ttl=600, show_spinner="Checking the file …")
+@st.cache_resource(max_entries=2, ttl=600, show_spinner="Checking the file …")
 def _proposal(key: str, name: str, folder: str, signature: int, _data: bytes) -> Proposal:
-    return exchange.check(_data, name, results())
-
-
-def _signature(folder: Path) -> int:
-    """Changes whenever a file of the folder does; one that grows under its name is seen a moment later."""
-    try:
-        changed = folder.stat().st_mtime_ns
-        settled = time.time_ns() - changed > SETTLED_NS
-        return _files(folder, changed, int(time.monotonic() / LOOKED_S) if settled else time.monotonic_ns())
-    except OSError:
-        return 0
-
-
-@functools.lru_cache(maxsize=16)
-def _files(folder: Path, _changed: int, _moment: int) -> int:
-    """Changes with the name, date and size of every file of the folder; looked at once in a moment."""
-    with os.scandir(folder) as entries:
-        return hash(tuple(sorted((entry.name, *_dated(entry)) for entry in entries)))
-
-
-def _dated(entry: "os.DirEntry[str]") -> tuple[int, int]:
-    """Date and size of an entry; of one that cannot be looked at, such as a link to nothing, why not."""
-    try:
-        facts = entry.stat()
-    except OSError as error:
-        return -1, error.errno or 0
-    return facts.st_mtime_ns, facts.st_size
+    return exchange.check(_data, name, results(), most_rows=MOST_IMPORTED)

@@ -1,16 +1,17 @@
 """The Gallery page: empty, its three lists, what is opened from them, and files that cannot be read."""
 
 import dataclasses
+import os
 import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.answer import study, trust
+from core.answer import overview, study, trust
 from core.experiment import Point
-from core.results.schema import SCHEMA, VERSION_KEY, to_table
-from pages.shared import gallery_list, navigation
+from core.results.schema import SCHEMA, VERSION_KEY, object_bytes, to_table
+from pages.shared import gallery_list, navigation, shelf
 from tests import rows
 from tests.ui.conftest import CPU, checked, words
 from tests.unit.answer.test_side_by_side import OTHER_MACHINE, sweep
@@ -186,10 +187,10 @@ def test_a_row_of_something_that_this_version_does_not_offer_is_shown_but_cannot
     assert "Set this up in Compare" not in [found.label for found in app.button]
 
 
-def test_counts_that_are_not_of_the_data_set_are_refused_and_the_rest_is_shown(world, open_page):
-    world.keep(rows.run(point=Point(dataset="signal"), confusion=(1, 2, 3)))
+def test_of_a_data_set_that_is_not_known_here_all_but_its_classes_is_shown(world, open_page):
+    world.keep(rows.run(dataset="invented-later"))
     app = open_page(PAGE, run=rows.RUN_ID)
-    assert "confusion is 3, which is not allowed" in words(app)
+    assert "dataset is 'invented-later', which is not allowed" in words(app)
     assert "cuda:0 (NVIDIA Test GPU) trains" in words(app)
     assert "Take it along" in words(app)
 
@@ -328,10 +329,76 @@ def test_names_in_rows_are_never_markup(world, open_page):
             assert not re.search(r"<|bold\*|\]\(|:red|\$", unescaped)
 
 
-def test_counts_that_are_not_of_the_data_set_leave_the_rest_of_a_study(studied, open_page):
-    said = words(open_page(PAGE, study=studied["here"].id))
-    assert "confusion is 100, which is not allowed" in said
+def test_classes_that_are_not_known_here_leave_the_rest_of_a_study(world, open_page):
+    of = sweep("e", dataset="invented-later")
+    for run in of.runs:
+        world.keep(list(run))
+    said = words(open_page(PAGE, study=of.id))
+    assert "dataset is 'invented-later', which is not allowed" in said
     assert "Take it along" in said
+
+
+# What cannot be read, or takes too much
+
+
+@pytest.mark.skipif(os.name == "nt", reason="making links needs rights on Windows")
+def test_what_cannot_be_looked_at_is_named_and_hides_neither_the_rest_nor_what_comes_later(stocked, open_page):
+    folder = stocked.store.folder
+    (folder / "loop.parquet").symlink_to(folder / "loop.parquet")
+    (folder / "dead.parquet").symlink_to(folder / "nothing")
+    app = open_page(PAGE, view="Trials", unread="true")
+    assert len(listed(app)) == 7
+    assert table(app, "Reason")["File"].tolist() == ["dead.parquet", "loop.parquet"]
+    stocked.keep(rows.run(run_id="e" * 12))
+    assert len(listed(checked(app.run()))) == 9
+
+
+def test_a_store_that_is_no_folder_leaves_a_page_that_says_so(world, open_page):
+    world.store.folder.write_text("in the way")
+    app = open_page(PAGE)
+    assert "cannot be read" in words(app)
+    assert app.error
+
+
+def test_rows_that_are_refused_at_the_door_are_named_and_the_rest_is_shown(stocked, open_page):
+    bad = stocked.store.add(dataclasses.replace(rows.trial(run_id="e" * 12), contender="cpu@abc"))
+    app = open_page(PAGE, view="Trials", unread="true")
+    assert len(listed(app)) == 7
+    assert table(app, "Reason")["File"].tolist() == [bad.name]
+    assert "cpu@abc" in table(app, "Reason")["Reason"][0]
+
+
+def test_a_study_whose_rows_take_too_much_is_named_and_the_others_are_shown(world, open_page, monkeypatch):
+    usual, large = sweep("a"), sweep("f", pairs=2_000, loss=(), loss_step=(), **OTHER_MACHINE)
+    for run in (*usual.runs, *large.runs):
+        world.keep(list(run))
+    size = object_bytes(to_table([row for run in large.runs for row in run]))
+    monkeypatch.setattr(shelf, "MOST_BYTES", size // 2)
+    app = open_page(PAGE)
+    assert "more than a page reads at once" in words(app)
+    assert len(charts(app)) == 1
+    assert "take more than" in words(open_page(PAGE, study=large.id))
+    assert "are not read at once" in words(open_page(PAGE, study=usual.id, beside=large.id))
+    assert "take more than" in words(open_page(navigation.CROSSOVER, study=large.id))
+
+
+def test_rows_that_turn_out_not_to_be_readable_when_they_are_opened_are_named_then(studied, open_page, world):
+    bad = world.store.add(rows.trial(run_id="e" * 12, lane_loss=(1.0,) * 5_000))
+    app = open_page(PAGE, run="e" * 12, unread="true")
+    assert "cannot be read" in words(app)
+    app = open_page(PAGE, unread="true")
+    assert table(app, "Reason")["File"].tolist() == [bad.name]
+    assert "lane_loss has more than 1,000 entries" in table(app, "Reason")["Reason"][0]
+
+
+def test_two_rows_with_one_contender_make_a_study_that_can_be_opened(world, open_page):
+    for run in sweep("e").runs:
+        first, second = run
+        again = {"contender": first.contender, "device": first.device, "device_kind": first.device_kind}
+        world.keep([first, dataclasses.replace(second, **again, threads=first.threads)])
+    (line,) = overview.studies(overview.read([(world.store, "here")]))
+    assert "Take it along" in words(open_page(PAGE, study=line.id))
+    assert "Take it along" in words(open_page(PAGE, run=line.run_ids[0]))
 
 
 # Machines

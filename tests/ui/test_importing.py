@@ -58,7 +58,7 @@ def test_a_broken_file_is_refused_in_one_sentence(world, upload, content):
 
 def test_text_of_a_file_is_shown_as_text(world, upload):
     hostile = '<img src=x onerror="alert(1)">![a](http://example.org/a.png) :red[b] $x$'
-    app = upload(_file([rows.trial(device_name=hostile, cpu_name=hostile, started_at=hostile)]))
+    app = upload(_file([rows.trial(device_name=hostile, cpu_name=hostile, message=hostile)]))
     assert hostile not in words(app)
     (shown,) = [frame.value for frame in app.dataframe if "Measured" in frame.value.columns]
     assert shown["Name"].tolist() == [hostile]

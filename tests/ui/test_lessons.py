@@ -1,12 +1,13 @@
 """The Lessons page against real folders: the question first, what is asked, what is shown, and what was recorded."""
 
 import dataclasses
+import json
 
 import pytest
 
 from core.experiment import Contender
 from core.results import exhibits as exhibit_files
-from pages.shared import learning_frame, learning_lessons
+from pages.shared import learning_frame, learning_lessons, navigation
 from pages.shared.learning_frame import Question
 from pages.shared.learning_lessons import LESSONS
 from tests import exhibited, rows
@@ -124,7 +125,15 @@ def test_a_torn_exhibit_is_passed_over(world, open_page):
     folder = world.gallery.folder / exhibit_files.FOLDER
     folder.mkdir(parents=True)
     (folder / "20261121T093000-clock-0.json").write_text('{"id": ')
-    open_page(PAGE, lesson="clock")
+    endless = exhibited.exhibit(exhibited.CLOCK).to_json()
+    endless["demonstration"]["budget_s"] = 10**400
+    (folder / "20261121T093000-clock-1.json").write_text(json.dumps(endless))
+    (folder / "loop.json").symlink_to(folder / "loop.json")
+    for page in (PAGE, navigation.TUTORIALS):
+        said = words(open_page(page))
+        assert "20261121T093000-clock-0.json is not shown: it is torn" in said
+        assert "20261121T093000-clock-1.json is not shown: budget_s is 1000" in said
+        assert "loop.json is not shown: it cannot be read" in said
 
 
 def test_moving_shows_code_and_error_word_for_word(world, open_page):

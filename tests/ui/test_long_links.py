@@ -43,7 +43,7 @@ def test_a_parameter_that_is_too_long_takes_no_other_with_it(world, open_page):
 )
 @pytest.mark.parametrize(
     ("digits", "sentence"),
-    [(1_900, "threads is 999"), (5_000, "This link says more")],
+    [(1_900, "is 'cpu@999"), (5_000, "This link says more")],
     ids=["a long number", "beyond every link"],
 )
 def test_a_device_with_a_number_beyond_all_bounds_is_one_sentence(world, open_page, page, name, digits, sentence):

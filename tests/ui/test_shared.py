@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from core import __main__ as command_line
 from core.commands import arguments
 from core.experiment import Contender, Experiment, Point
-from pages.shared import loaders, result, text
+from pages.shared import folders, result, text
 from tests.ui.conftest import PROJECT
 
 
@@ -82,22 +82,37 @@ def test_the_entry_point_opens_on_compare(world, open_page):
     assert app.title[0].value == "Compare"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="making links needs rights on Windows")
+def test_what_cannot_be_looked_at_in_a_folder_hides_no_change_of_another(tmp_path, monkeypatch):
+    now = 1_000.0
+    monkeypatch.setattr(folders.time, "monotonic", lambda: now)
+    (tmp_path / "dead.parquet").symlink_to(tmp_path / "nothing")
+    (tmp_path / "loop.parquet").symlink_to(tmp_path / "loop.parquet")
+    file = tmp_path / "rows.parquet"
+    file.write_bytes(b"half")
+    os.utime(tmp_path, (1, 1))
+    first = folders.signature(tmp_path)
+    file.write_bytes(b"half and half")
+    now += folders.LOOKED_S
+    assert folders.signature(tmp_path) != first
+
+
 def test_a_new_file_of_a_store_is_seen_at_once_and_one_that_grows_there_a_moment_later(tmp_path, monkeypatch):
     now = 1_000.0
-    monkeypatch.setattr(loaders.time, "monotonic", lambda: now)
+    monkeypatch.setattr(folders.time, "monotonic", lambda: now)
     file = tmp_path / "rows.parquet"
     file.write_bytes(b"half")
     os.utime(tmp_path, (1, 1))  # long ago
-    first = loaders._signature(tmp_path)
+    first = folders.signature(tmp_path)
     file.write_bytes(b"half and half")
-    assert loaders._signature(tmp_path) == first, "the folder keeps its date when a file in it grows"
-    now += loaders.LOOKED_S
-    grown = loaders._signature(tmp_path)
+    assert folders.signature(tmp_path) == first, "the folder keeps its date when a file in it grows"
+    now += folders.LOOKED_S
+    grown = folders.signature(tmp_path)
     assert grown != first
     (tmp_path / "more.parquet").touch()
-    assert loaders._signature(tmp_path) != grown
+    assert folders.signature(tmp_path) != grown
     (tmp_path / "even more.parquet").touch()
     os.utime(tmp_path)
-    before = loaders._signature(tmp_path)
+    before = folders.signature(tmp_path)
     (tmp_path / "at the same moment.parquet").touch()
-    assert loaders._signature(tmp_path) != before, "a folder that has just changed is looked through each time"
+    assert folders.signature(tmp_path) != before, "a folder that has just changed is looked through each time"

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.answer import overview, study, summary
-from core.experiment import Point
+from core.experiment import MAX_CONTENDERS, Point
 from core.results import compaction
 from core.results.schema import Trial, to_table
 from core.results.store import GALLERY, Store
@@ -231,6 +231,20 @@ def test_studies_of_made_up_rows_are_those_of_the_rows(tmp_path, seed):
     for axis in (None, *SIZE_AXES):
         assert lines(frame, axis=axis) == wholes(rows, axis=axis)
     assert len(lines(frame)) > 5
+
+
+def test_of_a_run_no_more_rows_are_paired_than_it_may_have_contenders(store):
+    """The door lets no such run in; rows that came by another way must not cost the square of their number."""
+    many = [row for number in range(30) for row in run(run_id=f"{number:012x}", pairs=2)]
+    frame = frame_of(store, many).assign(run_id="f" * 12)
+    rows = [dataclasses.replace(row, run_id="f" * 12) for row in many]
+    pairs = overview._pairs(frame)
+    found = {
+        (frame["trial_id"][a], frame["trial_id"][b]) for a, b in zip(pairs.baseline, pairs.challenger, strict=True)
+    }
+    assert found == {(a.trial_id, b.trial_id) for a, b in study._pairs(rows)}
+    assert len(pairs.baseline) == MAX_CONTENDERS * (MAX_CONTENDERS - 1) // 2
+    assert lines(frame, least=1) == wholes(rows, least=1)
 
 
 def test_a_line_says_what_its_study_is_of(store):

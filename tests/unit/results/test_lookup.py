@@ -1,6 +1,5 @@
 """Rows by name from large files: only what is needed is decoded, and what is decoded is checked."""
 
-from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from core.errors import StoreError
 from core.results import lookup, parts, reading
-from core.results.schema import SCHEMA, Trial, to_table
+from core.results.kept import Kept
+from core.results.schema import SCHEMA, Trial, object_bytes, to_table
 from core.results.store import Store
 from tests.rows import EXPERIMENT, run, trial
 
@@ -31,8 +32,7 @@ def decoded(monkeypatch) -> list[tuple[int, ...]]:
         return real(source, **what)
 
     monkeypatch.setattr(lookup, "read_piece", counted)
-    monkeypatch.setattr(lookup, "_cache", OrderedDict())
-    monkeypatch.setattr(lookup, "_cached_bytes", 0)
+    monkeypatch.setattr(lookup, "_groups", Kept(lookup.CACHE_BYTES, lookup._bytes))
     monkeypatch.setattr(parts, "GROUP_ROWS", 4)
     return found
 
@@ -134,3 +134,13 @@ def test_a_file_that_may_not_be_read_any_more_is_left_out(store, monkeypatch):
     monkeypatch.undo()
     assert len(store.trials(experiment_id=EXPERIMENT.id)) == 2
     assert kept.exists()
+
+
+def test_more_rows_than_are_wanted_at_once_are_not_read_on(store, decoded):
+    rows = rows_of(20)
+    store.add_all(to_table(rows))
+    few = object_bytes(to_table(rows[:6]))
+    assert len(store.trials(run_id=[name(0), name(1)], most_bytes=few)) == 4
+    with pytest.raises(StoreError, match="of memory and are not read at once"):
+        store.trials(run_id=[name(number) for number in range(20)], most_bytes=few)
+    assert len(decoded) < 4, "what is too much is not decoded to the end"

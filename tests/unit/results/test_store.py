@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import OrderedDict, namedtuple
+from collections import namedtuple
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,6 +28,7 @@ from core.experiment import Point
 from core.results import allowed, derived, lookup, reading, whole
 from core.results import store as store_module
 from core.results.derived import File
+from core.results.kept import Kept
 from core.results.schema import (
     COLUMNS,
     OUTCOMES,
@@ -808,8 +809,7 @@ def readings(monkeypatch) -> list[str]:
         return real(source, **what)
 
     monkeypatch.setattr(lookup, "read_piece", counted)
-    monkeypatch.setattr(lookup, "_cache", OrderedDict())
-    monkeypatch.setattr(lookup, "_cached_bytes", 0)
+    monkeypatch.setattr(lookup, "_groups", Kept(lookup.CACHE_BYTES, lookup._bytes))
     return names
 
 
@@ -848,12 +848,11 @@ def test_files_of_one_name_in_two_folders_are_two(store, tmp_path):
 def test_the_cache_keeps_a_bounded_size_and_drops_what_was_not_asked_for_longest(store, readings, monkeypatch):
     names = {name: store.add(trial(run_id=name * 12)).name for name in "abc"}
     store.trials(run_id="a" * 12)
-    monkeypatch.setattr(lookup, "CACHE_BYTES", 2.5 * lookup._cached_bytes)
-    for name in "bacab":
+    monkeypatch.setattr(lookup, "_groups", Kept(int(2.5 * lookup._groups.bytes), lookup._bytes))
+    for name in "abacab":
         assert len(store.trials(run_id=name * 12)) == 1
-    assert readings == [names[name] for name in "abcb"]
-    assert len(lookup._cache) == 2
-    assert lookup._cached_bytes == sum(map(lookup._bytes, lookup._cache.values()))
+    assert readings == [names[name] for name in "aabcb"]
+    assert len(lookup._groups) == 2
 
 
 def test_a_file_that_was_removed_is_no_longer_read(store):
