@@ -141,8 +141,8 @@ class JobFolder:
         """Drop what was kept of rows that the store has."""
         for folder in (self.path, self._twin):
             for name in ("partial.parquet", "unsaved.parquet"):
-                with contextlib.suppress(FileNotFoundError):
-                    (folder / name).unlink()
+                (folder / name).unlink(missing_ok=True)
+        spare.drop_empty(self.path)
 
     @property
     def in_memory(self) -> bool:
@@ -171,9 +171,9 @@ class JobFolder:
         except OSError:
             write(spare.make(self.path) / name)
         else:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(FileNotFoundError):
                 (self._twin / name).unlink()
-                self._twin.rmdir()  # if that was the last
+                spare.drop_empty(self.path)
 
     @functools.cached_property
     def _twin(self) -> Path:

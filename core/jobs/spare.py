@@ -47,6 +47,15 @@ def drop(folder: Path) -> None:
     """Remove the twin of a job's folder."""
     if twin(folder).exists():
         shutil.rmtree(twin(folder), ignore_errors=True)
+        drop_empty(folder)
+
+
+def drop_empty(folder: Path) -> None:
+    """Remove the twin of a job's folder if nothing is left in it, and what was made for it."""
+    place = twin(folder)
+    with contextlib.suppress(OSError):  # whatever is not empty stays
+        for empty in (place, place.parent):
+            empty.rmdir()
 
 
 def names(jobs: Path) -> Iterator[str]:

@@ -36,7 +36,8 @@ def submit(asked: Asked, store: Store, *, fresh: bool = False) -> Job:
         JobError: the queue is full, or its folder cannot be written.
     """
     held = _require(asked)
-    return loaders.queue().submit(asked, store, fresh=fresh, asked_by=person(), terms=_terms(held))
+    terms = _terms(held)
+    return loaders.queue().submit(asked, store, fresh=fresh, asked_by=person(), asked_from=place(), terms=terms)
 
 
 def refusal(*wanted: Asked) -> str:
@@ -101,6 +102,17 @@ def person() -> str:
     if member:
         return _named("class", *member)
     return _named("browser", _browser() or state.visitor())
+
+
+def place() -> str:
+    """Where who looks at the page asks from, for taking turns: a name that says nothing about them.
+
+    Who has signed in, or was let into a class, is known to be somebody and takes turns as such; all others at one
+    network address take the turns of one.
+    """
+    if signed_in_as() or state.class_member():
+        return person()
+    return _named("address", st.context.ip_address or "")
 
 
 def source() -> limits.Source:
