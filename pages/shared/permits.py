@@ -112,12 +112,12 @@ def place() -> str:
     """
     if signed_in_as() or state.class_member():
         return person()
-    return _named("address", st.context.ip_address or "")
+    return _named("address", _address())
 
 
 def source() -> limits.Source:
     """Where who looks at the page comes from: for counting what is tried or made, never for charging anybody."""
-    return limits.source(_browser(), st.context.ip_address or "")
+    return limits.source(_browser(), _address())
 
 
 def signed_in_as() -> str:
@@ -194,6 +194,12 @@ def _browser() -> str:
     cookie = st.context.cookies.get(_COOKIE, "")
     token, _ = starlette_app_utils.decode_xsrf_token_string(cookie) if cookie else (None, None)
     return token.hex() if token else ""
+
+
+def _address() -> str:
+    """The network address that the page is asked from; empty on one's own machine, and where there is no browser."""
+    address = st.context.ip_address
+    return address if isinstance(address, str) else ""
 
 
 def _named(kind: str, *parts: str) -> str:
