@@ -29,7 +29,9 @@ MAX_PARTS = 100
 """Pieces of code, notes, and clocks: eight devices by each of eleven recipes are 88."""
 
 Text = Annotated[str, Meta(max_length=MAX_TEXT)]
-Name = Annotated[str, Meta(max_length=MAX_NAME)]
+Name = Annotated[str, Meta(max_length=MAX_NAME, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e]*$")]
+"""Of letters that can be seen: names become part of charts, whose languages end at some of the others."""
+
 Notes = Annotated[tuple[Text, ...], Meta(max_length=MAX_PARTS)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=MAX_PARTS)]
 Reading = Annotated[float, Meta(ge=1e-9, le=1e9)]

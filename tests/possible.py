@@ -20,7 +20,7 @@ from core.results.schema import COLUMNS, SCHEMA, Trial
 LANES = ("", "compiled", "compiled10", "graph10+bf16", "fused", "tf32", "channels_last+kept", "micro250")
 DEVICES = {"cpu": "cpu", "cuda:0": "cuda", "cuda:1": "rocm", "xpu:0": "xpu", "mps": "mps"}
 MOST = 2**59
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf", "Zl", "Zp"]), max_size=20)
 
 
 @st.composite

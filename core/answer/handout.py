@@ -5,7 +5,6 @@ student wrote are escaped where they are put into Markdown or HTML. Charts go in
 which has no charts of its own, carries the tables that they are drawn from. Nothing here measures or computes.
 """
 
-import copy
 import html as markup
 import re
 from collections.abc import Iterable, Sequence
@@ -13,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from core import units
+from core.answer.charts import export
+from core.errors import CrossoverError
 from core.results.schema import Trial
 
 _MEANS_SOMETHING = re.compile(r"([\\`*_{}\[\]<>#!|~$&^@=]|(?<=:)/|^[-+]|^\d+(?=[.)](?:\s|$)))")
@@ -24,8 +25,7 @@ _FENCE = re.compile(r"`{3,}")
 CHART_WIDTH = 640
 """Pixels of a chart on paper; on a page it has the width of its container."""
 
-NO_NETWORK: list[str] = []
-"""Addresses that the drawing of a chart may read from: none."""
+NOT_DRAWN = "This chart cannot be drawn as a picture; the table below has its figures."
 
 STYLE = """
 body { font-family: system-ui, sans-serif; color: #1F2933; background: #FFFFFF; max-width: 46rem; margin: 2rem auto;
@@ -183,8 +183,9 @@ def html(handout: Handout) -> str:
     """The handout as one HTML file that loads nothing from elsewhere and runs no script."""
     body = [f"<h1>{_safe(handout.title)}</h1>", f"<p>{_safe(_byline(handout))}</p>", f"<p>{_safe(handout.link)}</p>"]
     body += _html_replies("Expected beforehand", handout.predictions)
+    drawn = iter(_drawn([figure for section in handout.sections for figure in section.figures]))
     for section in handout.sections:
-        body += _html_section(section)
+        body += _html_section(section, [next(drawn) for _ in section.figures])
     body += _html_replies("Answers", handout.answers)
     body += ["<h2>Measured on</h2>", _html_table("", ("Fact", "Value"), handout.machine)]
     policy = "default-src 'none'; style-src 'unsafe-inline'"
@@ -197,25 +198,23 @@ def html(handout: Handout) -> str:
     )
 
 
-def svg(spec: dict[str, Any]) -> str:
-    """A chart as SVG, with the width of a page of paper on a white ground."""
-    import vl_convert  # only here: a second of start-up, and of use to who hands in alone
-
-    drawn = copy.deepcopy(spec) | {"background": "white"}
-    if drawn.get("width") == "container":
-        drawn["width"] = CHART_WIDTH
-    text: str = vl_convert.vegalite_to_svg(drawn, allowed_base_urls=NO_NETWORK)
-    return text
+def _drawn(figures: Sequence[Figure]) -> list[str]:
+    """Charts as SVG, with the width of a page of paper; a sentence in place of each if they cannot be drawn."""
+    try:
+        return export.drawings([figure.spec for figure in figures], CHART_WIDTH)
+    except CrossoverError:
+        return [f"<p>{NOT_DRAWN}</p>"] * len(figures)
 
 
 def _byline(handout: Handout) -> str:
     return f"{handout.student.strip() or 'No name given'}, {handout.date}"
 
 
-def _html_section(section: Section) -> list[str]:
+def _html_section(section: Section, drawn: Sequence[str]) -> list[str]:
+    """A section with its charts as they were drawn."""
     found = [f"<h2>{_safe(section.title)}</h2>", *(f"<p>{_safe(text)}</p>" for text in section.sentences)]
-    for figure in section.figures:
-        found.append(f"<figure><figcaption>{_safe(figure.title)}</figcaption>\n{svg(figure.spec)}</figure>")
+    for figure, picture in zip(section.figures, drawn, strict=True):
+        found.append(f"<figure><figcaption>{_safe(figure.title)}</figcaption>\n{picture}</figure>")
     found += [_html_table(table.title, table.header, table.rows) for table in section.tables]
     for listing in section.listings:
         found.append(f"<p><b>{_safe(listing.title)}</b></p>")

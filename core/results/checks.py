@@ -109,7 +109,7 @@ def _require_range(name: str, column: pa.ChunkedArray) -> None:
 
 def _require_form(name: str, column: pa.ChunkedArray, form: Form) -> None:
     fits = re.compile(form.pattern, re.ASCII).fullmatch
-    for text in _occurring(column):
+    for text in occurring(column):
         if not fits(text):
             raise _wrong(name, text, form.meaning)
 
@@ -117,7 +117,7 @@ def _require_form(name: str, column: pa.ChunkedArray, form: Form) -> None:
 def _require_words(name: str, column: pa.ChunkedArray, *, newer: bool) -> None:
     if newer and name in MAY_BE_NEWER:
         _require_form(name, column, WORD)
-    elif not set(WORDS[name]).issuperset(_occurring(column)):
+    elif not set(WORDS[name]).issuperset(occurring(column)):
         raise ForeignFile(f"its column {name} has a value that is none of {', '.join(WORDS[name])}")
 
 
@@ -141,7 +141,7 @@ def _require_name_of_run(table: pa.Table, newer: bool) -> None:
 
 
 def _require_dates(table: pa.Table, newer: bool) -> None:
-    for text in _occurring(table["started_at"]):
+    for text in occurring(table["started_at"]):
         try:
             found = datetime.datetime.fromisoformat(text)
         except ValueError:
@@ -225,7 +225,7 @@ TOGETHER: Mapping[tuple[str, ...], Callable[[pa.Table, bool], None]] = {
 """By columns: what must be true of them together."""
 
 
-def _occurring(column: pa.ChunkedArray) -> Collection[Any]:
+def occurring(column: pa.ChunkedArray) -> Collection[Any]:
     """Every value of a column, seldom twice; of a short one they are had sooner without looking for the same."""
     values: list[Any] = (column if len(column) <= FEW else column.unique()).to_pylist()
     return values

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import ForeignFile, StoreError
+from core.results.allowed import REPLACEMENT
 from core.results.schema import SCHEMA_VERSION
 
 SUFFIX = ".parquet"
@@ -26,9 +27,6 @@ FILE = "file"
 
 AT_ONCE = 1_000
 """Small files whose tables are put together at a time; many tables of one row each take more room than their rows."""
-
-REPLACEMENT = "\ufffd"
-"""Stands for a letter of a name that cannot be printed; a file system takes any bytes for a name."""
 
 UNKNOWN = -1
 """Size of a file that could not be looked at. Why, shows when it is read."""
@@ -42,7 +40,7 @@ class Skipped:
     """A file that was not read.
 
     Attributes:
-        name: of the file, without what cannot be printed.
+        name: of the file, without what cannot be printed; a file system takes any bytes for a name.
         reason: in words.
     """
 

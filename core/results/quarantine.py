@@ -1,8 +1,8 @@
 """A foreign file, read by a process of its own: one with little memory and little time, which may die of it.
 
 pyarrow ends the whole process on some broken files, and unpacks a bomb of a few kilobytes into gigabytes before it can
-be asked how large it is. So the bytes go to a child process, which reads, checks and cleans them and writes the rows
-back unpacked, so that the size of what comes back is its size in memory. Nothing is kept here, and no row is judged
+be asked how large it is. So the bytes go to a child process, which reads and checks them and writes the rows back
+unpacked, so that the size of what comes back is its size in memory. Nothing is kept here, and no row is judged
 against another.
 """
 
@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from core.errors import ForeignFile, StoreError
-from core.results.derived import REPLACEMENT
 from core.results.reading import MAX_FILE_BYTES, read_file
 from core.results.schema import BYTE_BYTES, SCHEMA, SCHEMA_VERSION, object_bytes
 
@@ -41,12 +39,6 @@ MAX_UNPACKED_BYTES = MAX_OBJECT_BYTES // BYTE_BYTES
 AT_ONCE = 2
 """Children at one time; whoever comes third waits, so that a class that uploads leaves the host some memory."""
 
-UNSEEN = (
-    r"[\x00-\x08\x0B\x0C\x0E-\x1F\x7F-\x{9F}"  # control characters other than tab and the ends of lines
-    r"\x{61C}\x{200B}-\x{200F}\x{2028}-\x{202E}\x{2060}-\x{206F}\x{FEFF}\x{FFF9}-\x{FFFB}]"
-)
-"""Characters that cannot be seen but change how the text around them looks, or end it early in some programs."""
-
 _REASON_LENGTH = 300
 _TOO_LONG = f"reading it takes more than the {SECONDS} seconds that a foreign file may take"
 _BROKE = f"reading it ends the process that checks it, or takes more than {MEMORY_BYTES // 2**20:,} MiB of memory"
@@ -55,14 +47,14 @@ _places = threading.BoundedSemaphore(AT_ONCE)
 
 
 def read(source: Path | bytes, *, most_rows: int = MAX_ROWS) -> pa.Table:
-    """The rows of a foreign file, checked and cleaned.
+    """The rows of a foreign file, checked.
 
     Args:
         source: the file or its bytes.
         most_rows: rows beyond which it is refused by what it says of itself, before anything is unpacked.
 
     Returns:
-        Rows of `SCHEMA` with every value checked; characters of `UNSEEN` are replaced in text.
+        Rows of `SCHEMA`, every value checked.
 
     Raises:
         ForeignFile: it is torn, not ours, too large, hostile, or of a newer version.
@@ -162,20 +154,9 @@ def checked(data: bytes, most_rows: int = MAX_ROWS) -> pa.Table:
         if object_bytes(table) > MAX_OBJECT_BYTES:
             most = MAX_OBJECT_BYTES // 2**20
             raise ForeignFile(f"its rows take more than the {most:,} MiB of memory that are imported at once")
-        return _cleaned(table)
+        return table
     except MemoryError as error:
         raise ForeignFile("it unpacks to more memory than there is") from error
-
-
-def _cleaned(table: pa.Table) -> pa.Table:
-    """Rows without characters that cannot be seen."""
-    columns = [
-        pc.replace_substring_regex(column, pattern=UNSEEN, replacement=REPLACEMENT)
-        if pa.types.is_string(column.type)
-        else column
-        for column in table.columns
-    ]
-    return pa.table(columns, schema=SCHEMA)
 
 
 def _limit() -> None:

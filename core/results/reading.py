@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from core.errors import ForeignFile
 from core.results import checks
+from core.results.allowed import REPLACEMENT, UNSEEN
 from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY
 
 MAX_FILE_BYTES = 64 * 2**20
@@ -28,6 +29,8 @@ MAX_TABLE_BYTES = 512 * 2**20
 
 BATCH_ROWS = 256
 """Rows decoded at once, at most; what a file declares of its size need not be true, so the decoded size is watched."""
+
+_UNSEEN = re.compile(UNSEEN)
 
 _TYPE_LENGTH = 80
 """Characters of a foreign type that are quoted; nested ones name their fields, at any length."""
@@ -101,7 +104,7 @@ def read_piece(
         if isinstance(error, OSError) and error.errno is not None:  # pyarrow raises OSError for broken bytes too
             raise
         raise ForeignFile("it is torn or not a parquet file") from error
-    table = _complete(table, columns)
+    table = _cleaned(_complete(table, columns))
     checks.require(table, newer=version > SCHEMA_VERSION)
     return Piece(version=version, groups=rows, table=table, whole=whole, metadata=metadata)
 
@@ -175,6 +178,15 @@ def _complete(table: pa.Table, wanted: Collection[str]) -> pa.Table:
         columns[entry.name] = column
     schema = pa.schema([SCHEMA.field(name) for name in columns], metadata=SCHEMA.metadata)
     return pa.table(columns, schema=schema)
+
+
+def _cleaned(table: pa.Table) -> pa.Table:
+    """The same rows without letters that cannot be seen."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) and any(map(_UNSEEN.search, checks.occurring(table[field.name]))):
+            seen = pc.replace_substring_regex(table[field.name], pattern=UNSEEN, replacement=REPLACEMENT)
+            table = table.set_column(place, field, seen)
+    return table
 
 
 def _default(entry: "dataclasses.Field[object]") -> object:

@@ -41,6 +41,8 @@ CLOCK, MOVING, FIRST_STEP = KINDS
         (CLOCK, ("id",), "../../etc/passwd"),
         (CLOCK, ("id",), 7),
         (CLOCK, ("cpu_name",), "x" * (MAX_NAME + 1)),
+        (CLOCK, ("cpu_name",), "a\x00b"),
+        (CLOCK, ("content", "variants", 0, "title"), "a\u2028b"),
         (CLOCK, ("measured_at",), "soon"),
         (CLOCK, ("measured_at",), "9" * 1_000),
         (CLOCK, ("demonstration", "budget_s"), 10**400),

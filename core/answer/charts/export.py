@@ -1,8 +1,9 @@
 """A finished chart as a file: PNG, SVG, or a page that draws itself without a network.
 
-vl-convert brings an engine for JavaScript, which holds every other thread back for seconds and keeps its memory; so it
-runs in a process of its own, which ends with the chart. Charts are drawn as `core.answer.charts` made them, which have
-no picture or address in them; a specification by another hand must not be given here: its addresses would be fetched.
+vl-convert brings an engine for JavaScript, which holds every other thread back for seconds, keeps its memory, and ends
+its process at a letter that XML does not have; so it runs in a process of its own, which ends with the chart. Charts
+are drawn as `core.answer.charts` made them, which have no picture or address in them; a specification by another hand
+must not be given here: its addresses would be fetched.
 """
 
 import functools
@@ -10,6 +11,8 @@ import html
 import json
 import subprocess
 import sys
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +29,17 @@ SCALE = 2
 
 SECONDS = 60
 """How long drawing may take; a second or two on an idle machine."""
+
+AT_ONCE = 2
+"""Processes that draw at one time; whoever comes third waits, so that a class that hands in leaves the host a core."""
+
+REPLACEMENT = "\ufffd"
+"""Stands for a letter that cannot be drawn: a control character, half a letter, a separator of lines."""
+
+_places = threading.BoundedSemaphore(AT_ONCE)
+
+NO_NETWORK: list[str] = []
+"""Addresses that drawing may read from: none."""
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -62,7 +76,23 @@ def picture(spec: Spec, kind: Picture) -> bytes:
     Raises:
         CrossoverError: it cannot be drawn.
     """
-    return _converted(kind, {**spec, "width": _width(spec), "background": "white"})
+    return _converted(kind, _on_white(spec, WIDTH))
+
+
+def drawings(specs: Sequence[Spec], width: int = WIDTH) -> list[str]:
+    """Several charts as SVG on white, drawn by one process.
+
+    Args:
+        specs: finished charts.
+        width: pixels of those that take the width of their page.
+
+    Raises:
+        CrossoverError: one of them cannot be drawn.
+    """
+    if not specs:
+        return []
+    found: list[str] = json.loads(_converted("drawings", [_on_white(spec, width) for spec in specs]))
+    return found
 
 
 def page(spec: Spec, title: str) -> bytes:
@@ -78,9 +108,27 @@ def page(spec: Spec, title: str) -> bytes:
     return written.encode()
 
 
-def _width(spec: Spec) -> Any:
-    width = spec.get("width", WIDTH)
-    return WIDTH if width == "container" else width
+def _on_white(spec: Spec, usual: int) -> Spec:
+    width = spec.get("width", usual)
+    return {**spec, "width": usual if width == "container" else width, "background": "white"}
+
+
+def drawable(value: Any) -> Any:
+    """A specification without letters that cannot be drawn; what XML or JavaScript does not have would end it."""
+    match value:
+        case str():
+            return value if value.isprintable() else "".join(map(_letter, value))
+        case dict():
+            return {drawable(name): drawable(entry) for name, entry in value.items()}
+        case list() | tuple():
+            return [drawable(entry) for entry in value]
+    return value
+
+
+def _letter(letter: str) -> str:
+    if letter.isprintable() or letter == "\n":
+        return letter
+    return " " if letter.isspace() and letter not in "\u2028\u2029" else REPLACEMENT
 
 
 @functools.cache
@@ -89,34 +137,49 @@ def _library() -> str:
     return _converted("library", {}).decode()
 
 
-def _converted(kind: str, spec: Spec) -> bytes:
+def _converted(kind: str, what: Spec | Sequence[Spec]) -> bytes:
     command = [sys.executable, "-m", "core.answer.charts.export", kind]
     try:
-        done = subprocess.run(
-            command,
-            input=json.dumps(spec).encode(),
-            capture_output=True,
-            cwd=Path(__file__).parents[3],
-            timeout=SECONDS,
-            check=True,
-        )
+        with _places:
+            done = subprocess.run(
+                command,
+                input=json.dumps(drawable(what)).encode(),
+                capture_output=True,
+                cwd=Path(__file__).parents[3],
+                timeout=SECONDS,
+                check=True,
+            )
     except (OSError, subprocess.SubprocessError) as error:
         raise CrossoverError("This chart cannot be drawn as a file; its menu offers a picture too.") from error
     return done.stdout
 
 
-def _main(kind: str, spec: str) -> None:
+def _main(kind: str, text: str) -> None:
     import vl_convert
 
-    version = ".".join(json.loads(spec).get("$schema", "v6.4").rpartition("/v")[2].split(".")[:2])
+    given = json.loads(text)
     match kind:
         case "png":
-            data = vl_convert.vegalite_to_png(spec, scale=SCALE, vl_version=version)
+            data = vl_convert.vegalite_to_png(given, scale=SCALE, vl_version=_version(given))
         case "svg":
-            data = vl_convert.vegalite_to_svg(spec, vl_version=version).encode()
+            data = _svg(given).encode()
+        case "drawings":
+            data = json.dumps([_svg(spec) for spec in given]).encode()
         case _:
             data = vl_convert.javascript_bundle(snippet="window.vegaEmbed = vegaEmbed;").encode()
     sys.stdout.buffer.write(data)
+
+
+def _svg(spec: Spec) -> str:
+    import vl_convert
+
+    found: str = vl_convert.vegalite_to_svg(spec, vl_version=_version(spec), allowed_base_urls=NO_NETWORK)
+    return found
+
+
+def _version(spec: Spec) -> str:
+    """Version of Vega-Lite that a chart was made for: `6.4`."""
+    return ".".join(spec.get("$schema", "v6.4").rpartition("/v")[2].split(".")[:2])
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import sys
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.answer.charts import export, runs
 from core.errors import CrossoverError
@@ -57,6 +59,23 @@ def test_no_text_of_a_row_leaves_the_place_of_data_in_a_page(spec):
 def test_what_cannot_be_drawn_is_said():
     with pytest.raises(CrossoverError, match="cannot be drawn"):
         export.picture({"mark": 7}, "svg")
+
+
+def test_several_charts_are_drawn_at_once_in_their_order(spec):
+    drawn = export.drawings([spec, {**spec, "width": 300}], width=640)
+    widths = [float(re.search(r'width="([\d.]+)"', text)[1]) for text in drawn]
+    assert widths[0] >= 640 > widths[1] >= 300
+    assert all('fill="white"' in text for text in drawn)
+    assert spec["width"] == "container"
+    assert export.drawings([]) == []
+
+
+@given(text=st.text())
+def test_what_is_drawn_has_no_letter_that_ends_the_drawing(text):
+    (found,) = export.drawable({text: [text, 1.5, None]}).items()
+    assert all(letter.isprintable() or letter == "\n" for letter in found[0] + found[1][0])
+    assert found[1][1:] == [1.5, None]
+    assert len(found[0]) == len(text)
 
 
 def test_this_process_keeps_no_engine(spec, monkeypatch):

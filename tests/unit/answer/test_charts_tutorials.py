@@ -7,8 +7,8 @@ import json
 import altair as alt
 import pytest
 
-from core.answer import bottleneck, handout, launches, seed_band
-from core.answer.charts import look, tutorials
+from core.answer import bottleneck, launches, seed_band
+from core.answer.charts import export, look, tutorials
 from tests import exhibited
 from tests.unit.answer.test_sections import batches, seeds, ways
 from tests.unit.answer.test_tutorial import compared, measured
@@ -53,7 +53,7 @@ def test_a_chart_fits_its_container_and_any_theme(spec):
 
 @every_chart
 def test_a_chart_can_be_put_on_paper(spec):
-    assert handout.svg(spec).startswith("<svg")
+    assert export.drawings([spec])[0].startswith("<svg")
 
 
 def test_published_points_are_hollow_and_their_lines_dashed():
@@ -97,7 +97,7 @@ def test_every_reading_of_every_clock_is_drawn():
 def test_a_foreign_name_is_drawn_and_never_an_expression(name):
     variants = tuple(dataclasses.replace(entry, title=f"{name} {entry.name}") for entry in CLOCK.content.variants)
     spec = tutorials.clocks(dataclasses.replace(CLOCK.content, variants=variants), {})
-    text = handout.svg(spec)
+    (text,) = export.drawings([spec])
     assert all(html.escape(word, quote=False) in text for word in name.split())
 
 

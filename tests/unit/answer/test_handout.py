@@ -1,13 +1,15 @@
 """The handout: everything a student and a file wrote is shown and none of it acts, in Markdown and in HTML."""
 
 import re
+import sys
 from html.parser import HTMLParser
 
 import pytest
 
 from core.answer import handout
-from core.answer.charts import runs
+from core.answer.charts import export, runs
 from core.answer.handout import Figure, Handout, Listing, Reply, Section, Table
+from core.errors import CrossoverError
 from tests import rows
 
 HOSTILE = '<script>alert(1)</script> "x" | [l](javascript:alert(1)) <img src=x onerror=alert(1)> `'
@@ -164,10 +166,29 @@ def test_the_fingerprint_says_once_what_rows_agree_in_and_everything_they_do_not
     assert handout.fingerprint([]) == ()
 
 
-def test_a_chart_on_paper_has_a_width_and_a_ground_of_its_own():
-    spec = runs.epoch_times(RUN)
-    drawn = handout.svg(spec)
-    width = float(re.search(r'width="(\d+)"', drawn)[1])
-    assert width >= handout.CHART_WIDTH
-    assert 'fill="white"' in drawn
-    assert spec["width"] == "container"
+@pytest.mark.parametrize("letter", ["\x00", "\x1b", "\x7f", "\u2028", "\u2029", "\ud800", "\ufeff", "\u202e", "\uffff"])
+def test_no_letter_of_a_file_ends_the_report_or_the_process_that_makes_it(letter):
+    """A NUL in the title of an exhibit ended the server, as the library that draws charts aborts its process."""
+    text = handout.html(paper(f"a{letter}b", trials=rows.run(device_name=f"a{letter}b")))
+    assert "<svg" in text
+    assert letter not in text
+
+
+def test_a_chart_that_cannot_be_drawn_leaves_the_rest_of_the_report(monkeypatch):
+    def refused(*_: object) -> list[str]:
+        raise CrossoverError("This chart cannot be drawn.")
+
+    monkeypatch.setattr(export, "drawings", refused)
+    text = handout.html(paper("plain"))
+    assert handout.NOT_DRAWN in text
+    assert "Measured on" in text
+
+
+def test_all_charts_of_a_report_are_drawn_by_one_process_and_none_by_this_one(monkeypatch):
+    monkeypatch.delitem(sys.modules, "vl_convert", raising=False)  # other tests draw in this process
+    made, real = [], export._converted
+    monkeypatch.setattr(export, "_converted", lambda kind, what: made.append(kind) or real(kind, what))
+    several = Handout(**{**vars(paper("plain")), "sections": paper("plain").sections * 3})
+    assert handout.html(several).count("<svg") == 3
+    assert made == ["drawings"]
+    assert "vl_convert" not in sys.modules

@@ -11,7 +11,7 @@ from core.classroom import handed_in, measured, pooled
 from core.classroom.classes import Classes
 from core.classroom.roster import Roster
 from core.errors import NotAllowed, StoreError
-from core.results import quarantine
+from core.results import quarantine, reading
 from core.results.schema import to_table
 from core.results.store import Store
 from tests import rows
@@ -149,7 +149,7 @@ def test_a_file_of_too_many_rows_is_refused_before_any_of_it_is_an_object(classe
     data = file_of(many(20_000, runs=10_000))
     assert len(data) < 1_000_000
     monkeypatch.setattr(handed_in, "from_table", lambda *_: pytest.fail("rows became objects"))
-    monkeypatch.setattr(quarantine, "_cleaned", lambda *_: pytest.fail("rows were decoded"))
+    monkeypatch.setattr(reading, "_decode", lambda *_: pytest.fail("rows were decoded"))
     assert "20,000 rows" in handed_in.take(classes, of, ada, data, "x.parquet").refused
     with pytest.raises(Exception, match="20,000 rows"):
         quarantine.checked(data, handed_in.MAX_ROWS)

@@ -109,6 +109,13 @@ def test_any_row_survives_its_file(row):
         assert Store(Path(folder)).trials() == [row]
 
 
+def test_letters_that_cannot_be_seen_are_replaced_wherever_a_row_is_read(store):
+    store.add(trial(message="a\x00b\u202ec\u2028d\x1b[31m\u200b", device_name="two\tlines\nhere"))
+    for (row,) in (store.trials(), store.trials(run_id=RUN_ID)):
+        assert row.message == "a\ufffdb\ufffdc\ufffdd\ufffd[31m\ufffd"
+        assert row.device_name == "two\tlines\nhere"
+
+
 def test_a_file_is_named_for_its_time_and_row(store):
     path = store.add(trial())
     assert re.fullmatch(rf"2026-11-21T\d+-{RUN_ID}-0-[0-9a-f]{{8}}\.parquet", path.name)
