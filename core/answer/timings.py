@@ -17,12 +17,16 @@ from core.errors import ForeignFile, InvalidValue
 
 COLUMNS = ("size", "device", "seconds")
 
-MAX_BYTES = 64 * 2**20
-MAX_ROWS = 1_000_000
+MAX_BYTES = 16 * 2**20
+MAX_ROWS = 200_000
+MAX_LINES = 300_000
+MAX_ROW = 100_000
+MAX_COLUMNS = 1_000
 MAX_SIZES = 1_000
 MAX_DEVICES = 100
 MAX_NAME = 100
-"""Bounds of a file that is read: more readings than any sweep has, few enough to hold in memory on a shared host."""
+"""Bounds of a file that is read, each looked at before what it bounds is built: more readings than any sweep has, few
+enough to be read in half a second on a shared host. A row may span lines, so its letters are counted too."""
 
 SMALLEST, LARGEST = 1e-18, 1e18
 """Numbers that are read, as seconds and as sizes: beyond the age of the universe, and an operation of any machine."""
@@ -87,6 +91,8 @@ def read(data: bytes, name: str, *, devices: tuple[str, str] | None = None) -> T
 def _text(data: bytes, name: str) -> str:
     if len(data) > MAX_BYTES:
         raise ForeignFile(f"{name} has {len(data):,} bytes; at most {MAX_BYTES:,} are read.")
+    if (lines := max(map(data.count, (b"\n", b"\r")))) > MAX_LINES:
+        raise ForeignFile(f"{name} has {lines:,} lines; at most {MAX_LINES:,} are read.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -98,18 +104,40 @@ def _rows(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
     """(line, cells) of every row that is not blank; the first is the header, which also tells the separator."""
     header = next((line for line in io.StringIO(text) if line.strip()), "")
     separator = ";" if header.count(";") > header.count(",") else ","
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    lines = _Lines(text, name)
+    reader = csv.reader(lines, delimiter=separator, strict=True)
     line = 1
     try:
         for cells in reader:
             if any(cells) and any(map(str.strip, cells)):
                 yield line, cells
             line = reader.line_num + 1
+            lines.row_ends()
     except csv.Error as error:
         raise ForeignFile(f"{name} is broken off or damaged in the row that begins in line {line}: {error}.") from None
 
 
+class _Lines:
+    """The lines of a text; one row may span as many as it likes, but not have more letters than are read."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self._lines, self._name, self._letters = io.StringIO(text, newline=""), name, 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self._letters += len(line)
+            if self._letters > MAX_ROW:
+                raise ForeignFile(f"{self._name} has a row of more than {MAX_ROW:,} letters, which is not read.")
+            yield line
+
+    def row_ends(self) -> None:
+        """Begin to count anew."""
+        self._letters = 0
+
+
 def _check_columns(names: Sequence[str], name: str) -> None:
+    if len(names) > MAX_COLUMNS:
+        raise ForeignFile(f"{name} has {len(names):,} columns; at most {MAX_COLUMNS:,} are read.")
     missing = [column for column in COLUMNS if column not in names]
     doubled = [column for column in COLUMNS if names.count(column) > 1]
     if missing or doubled:
@@ -204,7 +232,7 @@ def _evidence(readings: Readings, baseline: str, challenger: str) -> tuple[Evide
 
 def _notes(names: Sequence[str], found: Sequence[str], pair: Sequence[str]) -> tuple[str, ...]:
     unused: Mapping[str, list[str]] = {
-        "column": [name or "without a name" for name in names if name not in COLUMNS],
+        "column": [name[:MAX_NAME] or "without a name" for name in names if name not in COLUMNS],
         "device": [name for name in found if name not in pair],
     }
     return tuple(_note(noun, entries) for noun, entries in unused.items() if entries)

@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -174,11 +175,54 @@ def test_one_device_alone_has_nothing_to_be_compared_with():
         ("MAX_SIZES", [f"{size},cpu,1" for size in range(1, 6)], "at most 3 sizes"),
         ("MAX_DEVICES", [f"8,cpu{number},1" for number in range(5)], "at most 3 devices"),
         ("MAX_BYTES", BOTH, "at most 3 are read"),
+        ("MAX_LINES", BOTH, "at most 3 are read"),
     ],
 )
 def test_a_file_beyond_the_bounds_is_refused(monkeypatch, bound, rows, words):
     monkeypatch.setattr(timings, bound, 3)
     assert words in refusal(file(*rows))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_lines_are_counted_before_anything_is_made_of_them(monkeypatch, end):
+    monkeypatch.setattr(timings.csv, "reader", lambda *_, **__: pytest.fail("parsed"))
+    data = ("size,device,seconds" + end * (timings.MAX_LINES + 1)).encode()
+    assert f"{timings.MAX_LINES + 1:,} lines; at most" in refusal(data)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["," * 2_000_000, ",x" * 2_000_000, '"\n",' * 200_000, '"' + "\n" * 200_000 + '"'],
+    ids=["empty cells", "cells", "cells over lines", "one cell over lines"],
+)
+@pytest.mark.parametrize("begin", ["", "8,cpu,1,"], ids=["in the first row", "below it"])
+def test_a_row_without_end_is_refused_before_its_cells_are_made(begin, rest):
+    tracemalloc.start()
+    try:
+        data = file(begin + rest) if begin else f"{HEADER},{rest}\n8,cpu,1\n".encode()
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        assert "a row of more than 100,000 letters" in refusal(data)
+        assert tracemalloc.get_traced_memory()[1] - before < 20 * len(data)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_row_over_several_lines_and_many_rows_are_read_all_the_same():
+    rows = [f'8,{device},1,"{"x" * 50_000}\n"' for _ in range(4) for device in ("cpu", "gpu")]
+    (entry,) = timings.read(file(*rows, header=f"{HEADER},note"), "x").evidence
+    assert len(entry.baseline_s) == 4
+
+
+def test_more_columns_than_any_program_writes_are_refused():
+    assert "1,003 columns; at most 1,000" in refusal(file("8,cpu,1", header=HEADER + ",x" * 1_000))
+
+
+def test_what_is_said_of_a_file_is_short_whatever_it_is_called():
+    header = f"{HEADER},{'x' * 90_000}"
+    (note,) = timings.read(file(*(f"{row},1" for row in BOTH), header=header), "x").notes
+    assert len(note) < 200
+    assert len(refusal(file(f"8,cpu,{'1' * 90_000}"))) < 400
 
 
 def test_of_200_000_rows_none_is_lost():
