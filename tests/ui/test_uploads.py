@@ -4,8 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
+from streamlit.web.server.starlette import starlette_routes
 
 from core.policy import POLICY_VARIABLE
 from pages.shared import guard, patience, uploads
@@ -51,6 +53,38 @@ async def never():
 @pytest.fixture
 def impatient(monkeypatch):
     monkeypatch.setattr(patience, "PIECE_S", 0.001)
+
+
+@pytest.fixture
+def real(world, host, monkeypatch):
+    """Streamlit's own route for uploads, behind the guard."""
+    monkeypatch.setattr(starlette_routes, "is_xsrf_enabled", lambda: False)
+    routes = starlette_routes.create_upload_routes(host, host.uploaded_file_mgr, None)
+    return Starlette(routes=routes, middleware=guard.MIDDLEWARE)
+
+
+BOUNDARY = [(b"content-type", b"multipart/form-data; boundary=end")]
+FILE = b'--end\r\ncontent-disposition: form-data; name="f"; filename="f"\r\n\r\nabc\r\n--end--\r\n'
+
+
+def test_streamlits_own_route_keeps_what_comes_and_gives_up_what_stalls(real, host, impatient):
+    pieces = [FILE[:70], FILE[70:]]
+
+    async def receive() -> dict[str, Any]:
+        if not pieces:
+            await asyncio.Event().wait()
+        return {"type": "http.request", "body": pieces.pop(0), "more_body": bool(pieces) or stalls}
+
+    stalls = False
+    path = UPLOAD.format(session="ada", file="whole")
+    assert answer(real, path, "PUT", headers=BOUNDARY, receive=receive)[0] == 204
+    assert [file.data for file in host.uploaded_file_mgr.file_storage["ada"].values()] == [b"abc"]
+    stalls, pieces = True, [FILE[:70]]
+    status, headers, _ = answer(
+        real, UPLOAD.format(session="ada", file="half"), "PUT", headers=BOUNDARY, receive=receive
+    )
+    assert (status, headers["connection"]) == (408, "close")
+    assert host.kept == {"ada": ["whole"]}
 
 
 @pytest.mark.parametrize(("method", "path"), [("PUT", UPLOAD.format(session="ada", file="a")), ("POST", "/elsewhere")])

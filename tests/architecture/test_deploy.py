@@ -1,0 +1,69 @@
+"""The examples for a host say what the app needs: every folder that it writes, its limits, and pinned packages."""
+
+import re
+from configparser import ConfigParser
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from pages.shared import capacity, guard
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+PIN = re.compile(r"^(?P<name>[a-z0-9-]+)==(?P<version>\S+)(?: ; (?P<marker>.+?))? \\$", re.M)
+
+
+def unit() -> str:
+    return (DEPLOY / "crossover.service").read_text()
+
+
+def test_the_service_names_every_place_that_the_app_can_be_told():
+    sources = [file.read_text() for folder in ("core", "pages") for file in (ROOT / folder).rglob("*.py")]
+    known = {name for text in sources for name in re.findall(r'"(CROSSOVER_[A-Z]+)"', text)}
+    known.remove("CROSSOVER_SPARE")  # memory that all processes share, which the service may write
+    assert len(known) >= 6
+    assert {name for name in known if f"{name}=" not in unit()} == set()
+
+
+def test_the_service_may_open_as_much_as_the_app_asks_for_and_write_where_it_is_told_to():
+    assert f"LimitNOFILE={capacity.MOST_DESCRIPTORS}" in unit()
+    places = re.findall(r"(?:CROSSOVER_[A-Z]+|HOME|TMPDIR)=(/\S+)", unit())
+    writable = ("/var/lib/crossover", "/run/lock/crossover-measurement.lock")
+    assert [place for place in places if not place.startswith(writable)] == ["/etc/crossover/crossover.toml"]
+    assert "ReadWritePaths=/run/lock/crossover-measurement.lock" in unit()
+    assert "f /run/lock/crossover-measurement.lock 0666" in (DEPLOY / "crossover.tmpfiles").read_text()
+
+
+def test_no_line_of_the_service_stands_twice():
+    sections = ConfigParser(strict=True, interpolation=None, allow_no_value=True)
+    sections.optionxform = str
+    lines = [line for line in unit().splitlines() if not line.startswith(("Environment=", "    "))]
+    sections.read_string("\n".join(lines))
+    assert sections["Service"]["KillMode"] == "process"
+
+
+def test_the_proxies_let_through_what_the_app_takes():
+    most = int(re.search(r"maxUploadSize = (\d+)", (ROOT / ".streamlit" / "config.toml").read_text())[1])
+    for name, pattern in (("nginx.conf", r"client_max_body_size (\d+)m"), ("Caddyfile", r"max_size (\d+)MB")):
+        assert int(re.search(pattern, (DEPLOY / name).read_text())[1]) > most
+
+
+def test_every_package_of_the_gallery_is_pinned_with_hashes_within_its_bounds():
+    text = (DEPLOY / "requirements-gallery.lock").read_text()
+    pinned: dict[str, list[Version]] = {}
+    for found in PIN.finditer(text):
+        pinned.setdefault(found["name"], []).append(Version(found["version"]))
+    assert text.count("==") == sum(map(len, pinned.values()))
+    assert "://" not in text
+    for part in PIN.split(text)[4::4]:
+        assert "--hash=sha256:" in part
+    asked = [line for line in (ROOT / "requirements-gallery.txt").read_text().splitlines() if line and line[0] != "#"]
+    for requirement in map(Requirement, asked):
+        assert all(version in requirement.specifier for version in pinned[requirement.name])
+
+
+def test_the_guide_for_hosts_names_every_example():
+    guide = (ROOT / "docs" / "hosting.md").read_text()
+    assert [file.name for file in DEPLOY.iterdir() if f"deploy/{file.name}" not in guide] == []
+    assert str(guard.TRY_AGAIN_LATER) in guide
