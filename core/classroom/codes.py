@@ -25,8 +25,8 @@ EXAMPLE = "KX4-M9P-QS7"
 """What a join code looks like."""
 
 MISTYPED = (
-    f"This code was typed differently: it has {JOIN_LENGTH} letters and digits, such as {EXAMPLE}, without 0 and O, "
-    "1, I and L, and these do not go together."
+    f"This code was typed differently than it was given out. A join code has {JOIN_LENGTH} letters and digits, "
+    f"such as {EXAMPLE}, and no 0, O, 1, I or L."
 )
 
 _TYPED_LENGTH = 100

@@ -18,7 +18,7 @@ from core.classroom.classes import Classes
 from core.classroom.measured import MAX_ROWS, MOST_BYTES
 from core.classroom.question import Question
 from core.classroom.records import Class, Student
-from core.errors import NotAllowed, StoreError
+from core.errors import StoreError
 from core.experiment import MAX_CONTENDERS
 from core.results import exchange
 from core.results.schema import SCHEMA, Trial, from_table, to_table
@@ -65,7 +65,7 @@ def take(classes: Classes, of: Class, student: Student, data: bytes, name: str) 
         name: of the file.
 
     Raises:
-        NotAllowed: the class is closed, or the student waits to be admitted, was removed, or has too many rows.
+        NotAllowed: the class is closed, or the student waits to be admitted, was removed, or would have too many rows.
         StoreError: the store cannot be written.
     """
     classes.require_part(of, student)
@@ -78,8 +78,7 @@ def take(classes: Classes, of: Class, student: Student, data: bytes, name: str) 
     if reason := _too_much(proposal.new, of.question) or _of_another(data, of, student):
         return Receipt(refused=reason)
     mine, left_out = _sifted(proposal.new, of.question)
-    if sum(map(measured.count, measured.files(store.folder))) + mine.num_rows > MAX_ROWS:
-        raise NotAllowed(f"A student may have {MAX_ROWS:,} rows in a class, and this file would make more.")
+    measured.require_room(measured.files(store.folder), rows=mine.num_rows, size=mine.nbytes)
     kept = exchange.keep(exchange.Proposal(new=mine, duplicates=proposal.duplicates), store)
     if not kept.added and not kept.duplicates:
         return Receipt(refused=f"none of its rows can be pooled, because {left_out[0]}" if left_out else "it is empty")
@@ -94,8 +93,7 @@ def require_room(classes: Classes, of: Class, student: Student) -> None:
         StoreError: their results cannot be read.
     """
     classes.require_part(of, student)
-    if sum(map(measured.count, measured.files(classes.store(of, student).folder))) >= MAX_ROWS:
-        raise NotAllowed(f"You have {MAX_ROWS:,} rows in this class, which is as many as a student may have.")
+    measured.require_room(measured.files(classes.store(of, student).folder), rows=1)
 
 
 def everything(tables: Iterable[tuple[str, pa.Table]], kind: exchange.Format) -> bytes:

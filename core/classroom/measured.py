@@ -12,20 +12,20 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.errors import ForeignFile
+from core.errors import ForeignFile, NotAllowed
 from core.results.derived import File, listed, unreadable_because
 from core.results.reading import read_file
 from core.results.schema import SCHEMA, Trial, from_table
 from core.results.store import each_once
 
 MAX_ROWS = 1_000
-"""Rows that a student may bring and have; a question of a class has some tens."""
+"""Rows that a student may bring, and have; a question of a class has some tens."""
 
 MOST_ROWS = 2 * MAX_ROWS
 """Rows that are read: a measurement that was under way when the last row that is allowed came in is still shown."""
 
 MOST_BYTES = 16 * 2**20
-"""Of their rows in memory: as Python's own objects they take five times that. A row has some thousand bytes."""
+"""What they may take: as Python's own objects it is five times that. A row has some thousand bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +79,26 @@ def count(file: Path) -> int:
         return int(pq.read_metadata(file).num_rows)
     except (pa.ArrowException, OSError, ValueError):
         return 0
+
+
+def require_room(files: Sequence[Path], *, rows: int = 0, size: int = 0) -> None:
+    """Find out whether a student may have some files and more.
+
+    Args:
+        files: of rows.
+        rows: beyond those of the files.
+        size: of them, in bytes.
+
+    Raises:
+        NotAllowed: it is more than one student may have.
+    """
+    rows += sum(map(count, files))
+    size += sum(file.stat().st_size for file in files if file.exists())
+    if rows > MAX_ROWS or size > MOST_BYTES:
+        most = f"{MAX_ROWS:,} rows of {MOST_BYTES // 2**20} MiB"
+        raise NotAllowed(
+            f"A student may have {most} in a class, and these would be {rows:,} of {size / 2**20:,.1f} MiB."
+        )
 
 
 def signature(folder: Path) -> str:

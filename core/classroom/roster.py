@@ -63,7 +63,7 @@ class Roster:
             raise NotAllowed(f"Nothing can be given to {kept.nickname}: {kept.fault}")
         mine = self.classes.store(self.of, kept).folder
         files = [file for folder in self._results_of(gone) for file in measured.files(folder)]
-        _require_room([*files, *measured.files(mine)])
+        measured.require_room([*files, *measured.files(mine)])
         with folders.writing(self.classes.folder):
             for file in files:
                 file.rename(mine / file.name)
@@ -90,9 +90,3 @@ class Roster:
 def _unknown(student: Student) -> bool:
     """Whether it is not known who somebody is."""
     return bool(student.fault) and not student.joined_at
-
-
-def _require_room(files: Sequence[Path]) -> None:
-    rows = sum(map(measured.count, files))
-    if rows > measured.MAX_ROWS:
-        raise NotAllowed(f"Together they have {rows:,} rows, and a student may have {measured.MAX_ROWS:,} in a class.")

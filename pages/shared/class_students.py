@@ -20,8 +20,8 @@ NAMED = 12
 """Students that wait and are named in a sentence; all are in the table."""
 
 COLUMNS = (
-    *("Nickname", "Admitted", "Expects to be faster", "Expects the accelerator faster", "Measured", "As expected"),
-    *("Devices", "Found", "What is wrong"),
+    *("Nickname", "Admitted", "What is wrong", "Expects to be faster", "Expects the accelerator faster", "Measured"),
+    *("As expected", "Devices", "Found"),
 )
 SELDOM = ("Admitted", "What is wrong")
 """Columns of the table of students, and those that are left out where nobody has them."""
@@ -36,7 +36,12 @@ def draw(of: Class) -> None:
     if pool.waiting:
         _admission(of, pool.waiting)
     if lines:
-        st.dataframe(_without_empty(lines), hide_index=True, alt="Who has joined, what they expect and what they found")
+        st.dataframe(
+            _without_empty(lines),
+            hide_index=True,
+            column_config={name: st.column_config.TextColumn(width="medium") for name in ("What is wrong", "Found")},
+            alt="Who has joined, what they expect and what they found",
+        )
         _choice(of, pool)
     else:
         st.caption("Nobody has joined yet.")
@@ -71,11 +76,11 @@ def _choice(of: Class, pool: Pool) -> None:
     """Draw the choice of students and what can be done with those who are chosen."""
     everybody = {entry.student.id: entry.student for entry in pool.entries} | {one.id: one for one in pool.waiting}
     ids: list[str] = st.multiselect(
-        "Students",
+        "Admit, remove or put together",
         list(everybody),
         format_func=lambda one: everybody[one].nickname if one in everybody else "",
         key=f"chosen_{of.id}",
-        placeholder="Choose some to admit, remove or put together",
+        placeholder="Choose students",
     )
     chosen = [everybody[one] for one in ids if one in everybody]
     if not chosen:

@@ -27,6 +27,9 @@ REFRESH_S = 5.0
 FAULTS_NAMED = 5
 """Students whose rows have something wrong with them that are named to everybody; the teacher sees all."""
 
+REASONS_NAMED = 3
+"""Reasons why rows of a file are left out that are named."""
+
 OWN_LINK = (
     "The address of this page is now yours: keep it to come back, and do not hand it on. "
     "Others join with the code of the class."
@@ -178,8 +181,8 @@ def _keep_prediction(of: Class, who: Student, winner: str | None, place: float |
 
 
 def _expected(of: Class, said: Prediction) -> str:
-    where = f" You expected the accelerator to be faster {place_label(of, said.place)}." if said.place else ""
-    return f"You expected to be faster{_at_largest(of)}: {plain(WINNERS[said.winner])}.{plain(where)}"
+    where = f"You expected the accelerator to be faster {place_label(of, said.place)}." if said.place else ""
+    return f"You expected to be faster{_at_largest(of)}: {plain(WINNERS[said.winner])}. {plain(where)}"
 
 
 def _at_largest(of: Class) -> str:
@@ -254,7 +257,7 @@ def _on_own_machine(of: Class, who: Student) -> None:
     if receipt.refused:
         st.error(plain(f"The file was not taken: {receipt.refused}."))
         return
-    left_out = "".join(f" Some rows are not pooled, because {reason}." for reason in receipt.left_out)
+    left_out = "".join(f" Some rows are not pooled, because {reason}." for reason in receipt.left_out[:REASONS_NAMED])
     state.announce(f"{receipt.added} rows added, {receipt.duplicates} were there already.{left_out}")
     st.rerun()
 

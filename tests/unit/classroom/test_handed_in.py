@@ -77,11 +77,15 @@ def test_of_a_mixed_file_only_the_classs_rows_are_kept_and_the_others_named(clas
 
 
 def test_a_student_has_only_so_many_rows(classes, of, ada, monkeypatch):
-    monkeypatch.setattr(handed_in, "MAX_ROWS", 11)
+    monkeypatch.setattr(measured, "MAX_ROWS", 11)
     for row in measured_rows(50.0)[:2]:
         classes.store(of, ada).add(dataclasses.replace(row, run_id="e" * 12, trial_id=f"{'e' * 12}-{row.trial_id[-1]}"))
     data = handed_in.to_file(measured_rows(), code=of.code, nickname="ada")
-    with pytest.raises(NotAllowed, match="11 rows"):
+    with pytest.raises(NotAllowed, match="A student may have 11 rows of 16 MiB in a class, and these would be 12"):
+        handed_in.take(classes, of, ada, data, "x.parquet")
+    monkeypatch.setattr(measured, "MAX_ROWS", 1_000)
+    monkeypatch.setattr(measured, "MOST_BYTES", 60_000)
+    with pytest.raises(NotAllowed, match=r"these would be 12 of 0\.1 MiB"):
         handed_in.take(classes, of, ada, data, "x.parquet")
 
 
@@ -181,8 +185,8 @@ def test_who_has_as_many_rows_as_is_allowed_measures_no_more(classes, of, ada, m
     for row in measured_rows()[:4]:
         classes.store(of, ada).add(row)
     handed_in.require_room(classes, of, ada)
-    monkeypatch.setattr(handed_in, "MAX_ROWS", 4)
-    with pytest.raises(NotAllowed, match="You have 4 rows"):
+    monkeypatch.setattr(measured, "MAX_ROWS", 4)
+    with pytest.raises(NotAllowed, match="these would be 5"):
         handed_in.require_room(classes, of, ada)
 
 

@@ -173,7 +173,7 @@ def test_nobody_is_put_together_with_themselves_or_gets_too_many_rows(classes, o
     measures(classes, of, ada, "a")
     measures(classes, of, bob, "b")
     monkeypatch.setattr(measured, "MAX_ROWS", 1)
-    with pytest.raises(NotAllowed, match="Together they have 2 rows"):
+    with pytest.raises(NotAllowed, match="A student may have 1 rows of 16 MiB in a class, and these would be 2"):
         roster.merge(ada, bob)
     assert ids(classes, of, ada) == ["a"]
 
