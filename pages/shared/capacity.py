@@ -47,12 +47,14 @@ KEPT_S = 90.0
 Streamlit's own limit is longer (`server.disconnectedSessionTTL`): it is looked at only when the next session leaves."""
 
 
-class LeanLoops(asyncio.DefaultEventLoopPolicy):
-    """Makes event loops that wait by `poll`, which needs no descriptor of its own; the server's own loop is another."""
+if sys.version_info < (3, 14):
 
-    def new_event_loop(self) -> asyncio.AbstractEventLoop:
-        """A loop for who asks for one: here, each session."""
-        return asyncio.SelectorEventLoop(selectors.PollSelector())
+    class LeanLoops(asyncio.DefaultEventLoopPolicy):
+        """Makes event loops that wait by `poll`, which needs no descriptor of its own; the server's loop is another."""
+
+        def new_event_loop(self) -> asyncio.AbstractEventLoop:
+            """A loop for who asks for one: here, each session."""
+            return asyncio.SelectorEventLoop(selectors.PollSelector())
 
 
 def raise_limit() -> None:
