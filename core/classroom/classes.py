@@ -250,7 +250,7 @@ class Classes:
 
     def store(self, of: Class, student: Student) -> Store:
         """The store of a student's results, which nobody else writes to."""
-        return Store(self._student_folder(of, student.id) / student.results)
+        return measured.StudentStore(self._student_folder(of, student.id) / student.results)
 
     def require_open(self, of: Class) -> None:
         """Find out whether results are still taken, as it stands now.

@@ -12,11 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.errors import ForeignFile, NotAllowed
+from core.errors import ForeignFile, NotAllowed, StoreError
 from core.results.derived import File, listed, unreadable_because
 from core.results.reading import read_file
 from core.results.schema import SCHEMA, Trial, from_table
-from core.results.store import each_once
+from core.results.store import Store, each_once
 
 MAX_ROWS = 1_000
 """Rows that a student may bring, and have; a question of a class has some tens."""
@@ -39,6 +39,20 @@ class Measured:
 
     rows: tuple[Trial, ...] = ()
     faults: tuple[str, ...] = ()
+
+
+class StudentStore(Store):
+    """The store of a student: nothing makes it anew once the student, or the class, was removed."""
+
+    def check_writable(self) -> None:
+        """The same as of any store.
+
+        Raises:
+            StoreError: as of any store, or the student is gone.
+        """
+        if not self.folder.parent.is_dir():
+            raise StoreError(f"The store {self.folder} cannot be written: its student or class was removed.")
+        super().check_writable()
 
 
 def read(folder: Path) -> Measured:

@@ -1,5 +1,6 @@
 """The students of a class as their teacher sees them: who is in and who waits, and what can be done with them."""
 
+import collections
 import csv
 import functools
 import io
@@ -75,10 +76,11 @@ def _admission(of: Class, waiting: Sequence[Student]) -> None:
 def _choice(of: Class, pool: Pool) -> None:
     """Draw the choice of students and what can be done with those who are chosen."""
     everybody = {entry.student.id: entry.student for entry in pool.entries} | {one.id: one for one in pool.waiting}
+    labels = _labels(list(everybody.values()))
     ids: list[str] = st.multiselect(
         "Admit, remove or put together",
         list(everybody),
-        format_func=lambda one: everybody[one].nickname if one in everybody else "",
+        format_func=lambda one: labels.get(one, ""),
         key=f"chosen_{of.id}",
         placeholder="Choose students",
     )
@@ -97,9 +99,19 @@ def _choice(of: Class, pool: Pool) -> None:
                 _merge(of, chosen)
 
 
+def _labels(students: Sequence[Student]) -> dict[str, str]:
+    """Ids with what is chosen by: the nickname, and part of the id where a file that was changed gives one twice."""
+    named = collections.Counter(student.nickname for student in students)
+    return {
+        student.id: student.nickname if named[student.nickname] == 1 else f"{student.nickname} ({student.id[:6]})"
+        for student in students
+    }
+
+
 def _merge(of: Class, two: Sequence[Student]) -> None:
     st.markdown("For one person who joined twice. All results go to the one who is kept.")
-    kept = st.radio("Who is kept?", two, format_func=lambda student: student.nickname, index=1)
+    by_label = dict(zip(map(plain, _labels(two).values()), two, strict=True))
+    kept = by_label[st.radio("Who is kept?", list(by_label), index=1)]
     gone = next(student for student in two if student.id != kept.id)
     if st.button("Put together now", type="primary"):
         do(of, lambda: class_stock.roster(of).merge(gone, kept))

@@ -461,6 +461,21 @@ def test_two_who_are_one_person_are_put_together_by_the_teacher(world, classes, 
     assert "1 joined · 1 said what they expect · 1 measured" in words(app)
 
 
+def test_two_of_one_name_can_be_told_apart(world, classes, made, open_page):
+    of, secret = made
+    world.has(CPU)
+    ada, bob = (classes.join(of, nickname)[0] for nickname in ("_x_", "bob"))
+    file = classes.place(of, bob) / "student.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"nickname": "_x_"}))
+    app = teaching(open_page, of, secret)
+    assert app.multiselect[0].options == [f"_x_ ({ada.id[:6]})", f"_x_ ({bob.id[:6]})"]
+    app.multiselect[0].set_value([ada.id, bob.id])
+    app = checked(app.run())
+    assert app.radio[-1].options == [rf"\_x\_ \({ada.id[:6]}\)", rf"\_x\_ \({bob.id[:6]}\)"]
+    checked(button(app, "Put together now").click().run())
+    assert [student.id for student in classes.students(of)] == [bob.id]
+
+
 def test_who_was_taken_out_is_told_so_and_can_join_again(world, classes, made, open_page):
     of, _ = made
     app = open_page(PAGE, **{"class": of.code})

@@ -203,6 +203,8 @@ def test_a_late_result_does_not_bring_a_deleted_class_back(classes, of):
     classes.delete(of)
     with pytest.raises(StoreError, match="cannot be written"):
         store.add(rows.trial())
+    with pytest.raises(StoreError, match="its student or class was removed"):
+        store.check_writable()
     classes.prune()
     assert [path.name for path in classes.folder.iterdir()] == ["my notes"]
 

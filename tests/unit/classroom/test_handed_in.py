@@ -128,6 +128,23 @@ def test_who_waits_or_was_removed_brings_no_file(classes, of, ada):
     assert [student.nickname for student in classes.students(of)] == ["bob"]
 
 
+@pytest.mark.parametrize("what", ["the student", "the class"])
+def test_what_is_removed_while_a_file_is_checked_is_not_brought_back_by_it(classes, of, ada, monkeypatch, what):
+    check = handed_in.exchange.check
+
+    def meanwhile(*args, **options):
+        proposal = check(*args, **options)
+        Roster(classes, of).remove([ada]) if what == "the student" else classes.delete(of)
+        return proposal
+
+    monkeypatch.setattr(handed_in.exchange, "check", meanwhile)
+    data = handed_in.to_file(measured_rows(), code=of.code, nickname="ada")
+    with pytest.raises(StoreError, match="was removed"):
+        handed_in.take(classes, of, ada, data, "x.parquet")
+    assert classes.damaged() == {}
+    assert classes.students(of) == []
+
+
 def many(number, runs):
     """Rows that are alike but for their names, made without as many objects."""
     table = pa.concat_tables(
