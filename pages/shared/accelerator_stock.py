@@ -11,7 +11,7 @@ from core.answer.accelerators import COLUMNS, Accelerator, accelerators
 from core.answer.across import Meeting
 from core.answer.outcome import Basis
 from core.answer.overview import Overview
-from pages.shared import loaders, prepared
+from pages.shared import loaders
 from pages.shared.prepared import Located
 
 
@@ -48,4 +48,4 @@ def _known(key: int, but: str, _overview: Overview) -> tuple[Overview, tuple[Acc
 def _meeting(key: str, blocks: tuple[int, ...], basis: Basis, _of: Meeting) -> Located:
     answer, evidence = across.crossover(_of, basis), across.evidence(_of, basis)
     kinds = (_of.measured[-1].device_kind, _of.recorded[-1].device_kind)
-    return prepared.drawn(answer, evidence, kinds, recorded=True)
+    return Located(answer=answer, evidence=tuple(evidence), kinds=kinds, recorded=True)

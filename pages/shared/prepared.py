@@ -4,6 +4,7 @@ Keys are contents, as in `pages.shared.loaders`: nothing has to be invalidated b
 visitor clears the caches.
 """
 
+import functools
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,19 +28,29 @@ from pages.shared import loaders
 
 @dataclass(frozen=True, kw_only=True)
 class Located:
-    """A crossover with what it rests on and its charts.
+    """A crossover with what it rests on; its charts are drawn when they are first wanted, for all visitors.
 
     Attributes:
         answer: the crossover.
         evidence: what was timed at each size.
-        chart: finished, time against size.
-        speedup: finished, speedup against size.
+        kinds: of the baseline's and the challenger's device; None where they are not known.
+        recorded: whether the challenger was recorded on another machine.
     """
 
     answer: Crossover
     evidence: tuple[Evidence, ...]
-    chart: dict[str, Any]
-    speedup: dict[str, Any]
+    kinds: tuple[str, str] | None = None
+    recorded: bool = False
+
+    @functools.cached_property
+    def chart(self) -> dict[str, Any]:
+        """Finished, time against size."""
+        return study_charts.crossover(self.answer, self.evidence, kinds=self.kinds, recorded=self.recorded)
+
+    @functools.cached_property
+    def speedup(self) -> dict[str, Any]:
+        """Finished, speedup against size."""
+        return study_charts.speedup(self.answer, kinds=self.kinds)
 
 
 def chart(draw: Callable[[Sequence[Trial]], dict[str, Any]], trials: Sequence[Trial]) -> dict[str, Any]:
@@ -70,25 +81,6 @@ def located(of: Study, basis: Basis) -> Located:
         CrossoverError: its rows cannot be compared.
     """
     return _located(of.id, of.axis, _content([row for run in of.runs for row in run]), basis, of)
-
-
-def drawn(
-    answer: Crossover, evidence: Sequence[Evidence], kinds: tuple[str, str] | None, *, recorded: bool = False
-) -> Located:
-    """A crossover with its charts, drawn now; who calls this keeps it.
-
-    Args:
-        answer: the crossover.
-        evidence: what it rests on.
-        kinds: of the baseline's and the challenger's device; None where they are not known.
-        recorded: whether the challenger was recorded on another machine.
-    """
-    return Located(
-        answer=answer,
-        evidence=tuple(evidence),
-        chart=study_charts.crossover(answer, evidence, kinds=kinds, recorded=recorded),
-        speedup=study_charts.speedup(answer, kinds=kinds),
-    )
 
 
 def located_timings(data: bytes, name: str) -> tuple[Timings, Located]:
@@ -124,7 +116,7 @@ def _studies(key: int, axis: str, _trials: Sequence[Trial]) -> list[Study]:
 @st.cache_resource(max_entries=512, show_spinner=False)
 def _located(study_id: str, axis: str, key: int, basis: Basis, _of: Study) -> Located:
     kinds = (_of.runs[0][0].device_kind, _of.runs[0][1].device_kind)
-    return drawn(grouping.crossover(_of, basis), grouping.evidence(_of, basis), kinds)
+    return Located(answer=grouping.crossover(_of, basis), evidence=tuple(grouping.evidence(_of, basis)), kinds=kinds)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -133,7 +125,7 @@ def _located_timings(key: str, name: str, _data: bytes) -> tuple[Timings, Locate
     found = crossover.locate(
         read.evidence, axis="size", basis="as_given", baseline=read.baseline, challenger=read.challenger
     )
-    return read, drawn(found, read.evidence, None)
+    return read, Located(answer=found, evidence=read.evidence)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -12,7 +12,7 @@ from core.answer.outcome import Basis
 from core.answer.remedies import DATA, SAME, Remedy
 from core.answer.study import Study
 from core.results.schema import Trial
-from pages.shared import loaders, prepared
+from pages.shared import loaders
 from pages.shared.prepared import Located
 
 MOST = 50
@@ -60,4 +60,4 @@ def _alike(table: DataFrame, row: Trial) -> list[str]:
 def _best_lanes(key: int, study_id: str, basis: Basis, _of: Study, _picks: Sequence[Pick]) -> Located:
     answer, evidence = best.crossover(_of, _picks, basis)
     kinds = (_of.runs[0][0].device_kind, _of.runs[0][1].device_kind)
-    return prepared.drawn(answer, evidence, kinds)
+    return Located(answer=answer, evidence=tuple(evidence), kinds=kinds)

@@ -11,7 +11,7 @@ from core.commands.sweep import asked_for
 from core.experiment import Contender, Point
 from core.progress import ContenderProgress, Progress, SweepProgress
 from core.sweep import Axis, Sweep
-from pages.shared import loaders, recorded, sweep_view
+from pages.shared import loaders, prepared, recorded, sweep_view
 from tests import rows
 from tests.ui.conftest import CPU, GPU, HINT, checked, words
 from tests.ui.test_compare import button, control, drawn
@@ -320,6 +320,18 @@ def test_the_cause_is_that_of_the_size_just_below_the_crossing(world, open_page)
     world.keep(measured())
     app = open_page(PAGE, study=loaders.study_lines()[0].id)
     assert "Why, at hidden size 256:" in words(app)
+
+
+def test_of_all_pairs_of_eight_devices_only_the_one_that_is_shown_is_drawn(world, open_page, monkeypatch):
+    devices = ("cpu@1", "cpu@2", "cpu@3", "cpu@4", "cuda:0", "cuda:1", "xpu:0", "mps")
+    for size in (16, 64, 256):
+        steps_s = {name: (size + place) * 1e-6 for place, name in enumerate(devices)}
+        world.keep(rows.run(steps_s, run_id=f"{size:012x}", point=Point(hidden_size=size)))
+    made, real = [], prepared.study_charts.crossover
+    monkeypatch.setattr(prepared.study_charts, "crossover", lambda *of, **how: made.append(of) or real(*of, **how))
+    assert len(loaders.study_lines()) == 28
+    open_page(PAGE, study=loaders.study_lines()[0].id)
+    assert len(made) == 1
 
 
 def test_an_unknown_study_or_job_is_said_to_be_unknown(world, open_page):
