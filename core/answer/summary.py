@@ -136,7 +136,12 @@ def is_host(trial: Trial) -> bool:
 
 def step_time(trial: Trial) -> StepTime:
     """Summarise the timed blocks of one trial; warm-up and start-up are not part of it."""
-    times = trial.step_s
+    return _summarised(trial.step_s)
+
+
+@functools.lru_cache(maxsize=32)
+def _summarised(times: tuple[float, ...]) -> StepTime:
+    """A page asks for it a dozen times for each of its rows, which may have many thousand blocks."""
     interval = median_interval(times)
     return StepTime(
         median_s=statistics.median(times) if times else None,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.errors import ForeignFile, StoreError
 from core.results.reading import MAX_FILE_BYTES, read_file
@@ -29,6 +30,10 @@ SECONDS = 120
 
 MAX_ROWS = 20_000
 """Rows of one file, looked at before anything is unpacked. A larger store is brought in several files."""
+
+MAX_BLOCKS = 20_000
+"""Timed blocks of one row: 40 minutes of the shortest. Rows that were measured here may have any number; who opens a
+foreign one must not wait for it, nor anybody else."""
 
 MAX_OBJECT_BYTES = 256 * 2**20
 """What the rows of one file may take as objects: `MAX_ROWS` that were timed only, or some 10,000 ordinary ones."""
@@ -151,6 +156,8 @@ def checked(data: bytes, most_rows: int = MAX_ROWS) -> pa.Table:
         version, table = read_file(pa.BufferReader(data), most_rows=most_rows)
         if version > SCHEMA_VERSION:  # its rows would lose columns that are not known here, and count as known later
             raise ForeignFile("it was written by a newer version of Crossover, which is needed to import it")
+        if (pc.max(pc.list_value_length(table["block_steps"])).as_py() or 0) > MAX_BLOCKS:
+            raise ForeignFile(f"it has a row of more than the {MAX_BLOCKS:,} timed blocks that are imported")
         if object_bytes(table) > MAX_OBJECT_BYTES:
             most = MAX_OBJECT_BYTES // 2**20
             raise ForeignFile(f"its rows take more than the {most:,} MiB of memory that are imported at once")

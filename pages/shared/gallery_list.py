@@ -174,7 +174,8 @@ def _machines(of: Held, chosen: Choices) -> None:
     """A line each; selecting one filters by it."""
     known = gallery_stock.machines(of, chosen)
     number = f"{len(known):,} of {len(of.options['in_machine']):,} machines{gallery_stock.filtered_by(chosen)}"
-    st.caption(f"{number}. Select one to see its studies.")
+    most = ", those with the most trials" if len(known) == holdings.MOST_MACHINES else ""
+    st.caption(f"{number}{most}. Select one to see its studies.")
     if not known:
         st.caption(NONE_LEFT)
         return

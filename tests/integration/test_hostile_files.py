@@ -129,6 +129,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "a number beyond measure": (one_bad_value(steps=2**62), "steps has a value beyond all that is measured"),
     "two hundred thousand rows": (lambda: tiny(200_000), "claims 200,000 rows, more than the 20,000"),
     "more rows of a run than it has contenders": (lambda: of_one_run(1_000), "column trial_id says"),
+    "more blocks than anybody waits for": (one_bad_value(pairs=20_001, loss=(), loss_step=()), "20,000 timed blocks"),
     "a text without end": (one_bad_value(cpu_name="x" * 1_000_000), "cpu_name has a text of more than 500 bytes"),
     "an outcome by another hand": (one_bad_value(outcome=HTML), "outcome has a value that is none of"),
 }

@@ -99,10 +99,9 @@ def epoch_times(trials: Sequence[Trial]) -> Spec:
     times = {trial.trial_id: summary.epoch_times(trial) for trial in trials}
     size = _group_size(max(map(len, times.values()), default=0), MOST_EPOCHS)
     unit, scale = look.unit_of(itertools.chain.from_iterable(times.values()))
+    numbered = [(trial, list(enumerate(times[trial.trial_id], 1))) for trial in trials]
     rows = [
-        _grouped(trial, list(enumerate(times[trial.trial_id], 1))[at : at + size], scale)
-        for trial in trials
-        for at in range(0, len(times[trial.trial_id]), size)
+        _grouped(trial, all_[at : at + size], scale) for trial, all_ in numbered for at in range(0, len(all_), size)
     ]
     of = "time per epoch" if size == 1 else f"median time per epoch of every {size}"
     tooltip = (("x", "epoch", ",d"), ("y", f"time ({unit})", ".4g"))
@@ -117,11 +116,8 @@ def blocks(trials: Sequence[Trial]) -> Spec:
     """
     size = _group_size(sum(len(trial.block_steps) for trial in trials), MOST_BLOCKS)
     unit, scale = look.unit_of(time for trial in trials for time in trial.step_s)
-    rows = [
-        _grouped(trial, list(zip(trial.block_pair, trial.step_s, strict=True))[at : at + size], scale)
-        for trial in trials
-        for at in range(0, len(trial.block_steps), size)
-    ]
+    timed = [(trial, list(zip(trial.block_pair, trial.step_s, strict=True))) for trial in trials]
+    rows = [_grouped(trial, all_[at : at + size], scale) for trial, all_ in timed for at in range(0, len(all_), size)]
     of = "time per step" if size == 1 else f"median time per step of every {size} blocks"
     tooltip = (("x", "pair", ",d"), ("y", f"time per step ({unit})", ".4g"))
     return _curves(

@@ -273,3 +273,11 @@ def contrast_to_black(colour: str) -> float:
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05) / 0.05
+
+
+def test_many_blocks_are_gone_through_once_and_not_for_every_point(monkeypatch):
+    row, asked = trial(pairs=5_000, loss=(), loss_step=()), []
+    times = row.step_s
+    monkeypatch.setattr(Trial, "step_s", property(lambda _: asked.append(1) or times))
+    assert len(runs.blocks([row])["data"]["values"]) == runs.MOST_BLOCKS
+    assert len(asked) < 10

@@ -96,3 +96,11 @@ def test_filtering_leaves_the_table_as_it_is(held):
 def test_long_lists_of_names_are_counted_beyond_three():
     many = [dataclasses.replace(row, torch_version=f"2.{n}") for n, row in enumerate(TRIALS[:5])]
     assert holdings.listed(pd.Series([row.torch_version for row in many])).endswith("and 2 more")
+
+
+def test_of_very_many_machines_those_with_the_most_trials_have_a_line(held, monkeypatch):
+    everything = holdings.found(held, {}).trials
+    known = holdings.machines(held, everything)
+    assert len(known) == 2
+    monkeypatch.setattr(holdings, "MOST_MACHINES", 1)
+    assert holdings.machines(held, everything) == known[:1]

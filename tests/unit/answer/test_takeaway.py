@@ -18,6 +18,7 @@ from core.catalog import DATASETS
 from core.errors import CrossoverError
 from core.experiment import DATA_PATHS, Point
 from core.models import FAMILIES
+from core.results.schema import Trial
 from core.training import Training
 from tests.rows import run, trial
 
@@ -134,3 +135,9 @@ def test_it_is_made_without_torch():
     code = "import core.answer.takeaway, sys; print('torch' in sys.modules)"
     root = Path(__file__).parents[3]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True).stdout == "False\n"
+
+
+def test_rows_are_told_apart_without_comparing_each_with_each(monkeypatch):
+    rows = [row for number in range(50) for row in run({"cpu@1": 1e-3, "cpu@1+bf16": 1e-3}, run_id=f"{number:012x}")]
+    monkeypatch.setattr(Trial, "__eq__", lambda *_: pytest.fail("rows were compared"))
+    assert takeaway.script(rows).count("'cpu@1+bf16'") == 50
