@@ -1,0 +1,179 @@
+"""Text of others, made fit for the place where it comes to stand: a function for each, and one notion of what is seen.
+
+Text of others is whatever a file, a link, a visitor, a device or an error brought along. In its place it is shown as it
+is and means nothing: no link, picture, colour or formula, no order to a terminal, no end of the line that it stands in.
+What cannot be seen (`seen`) passes nowhere; what is too long ends in an ellipsis. A text that has nothing of all that
+stays letter for letter what it was. Nothing here knows what a text is about.
+"""
+
+import html
+import json
+import logging
+import math
+import re
+from base64 import b64encode
+
+import regex
+
+REPLACEMENT = "\ufffd"
+"""Stands for a letter that is never let through, so that one sees that there was one."""
+
+MOST_ON_PAGE, MOST_IN_TABLE, MOST_ON_TERMINAL = 4_000, 1_000, 4_000
+"""Letters of one text; on a terminal, of one line. The longest that a row may bring are 2,000."""
+
+MOST_IN_CSV = 32_000
+"""Letters of a cell: more than 32,767 do not fit into one of a spreadsheet."""
+
+MOST_ON_PAPER = 20_000
+"""Letters of one text in a report: ten times a student's longest answer."""
+
+MOST_IN_LABEL, MOST_IN_PYTHON, MOST_IN_FILE_NAME = 120, 200, 80
+"""Letters of a name: as many as a chart has room for, as a line of source, as every file system takes."""
+
+_NEEDED = (
+    r"(?<=\p{Extended_Pictographic})[\ufe0e\ufe0f]",
+    r"(?<=[0-9#*])\ufe0f(?=\u20e3)",
+    r"(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}]\ufe0f?)\u200d(?=\p{Extended_Pictographic})",
+    r"(?<=\p{Canonical_Combining_Class=Virama})[\u200c\u200d]",
+    r"(?<=[\p{Arabic}\p{Syriac}\p{Nko}\p{Mongolian}]\p{Mn}{0,3})[\u200c\u200d](?=[\p{Arabic}\p{Syriac}\p{Nko}\p{Mongolian}])",
+    r"(?<=\p{Mongolian})[\u180b-\u180d\u180f]",
+    r"(?<=\p{Han})[\U000e0100-\U000e01ef]",
+)
+"""Letters without a shape of their own, where the script that they stand in needs them: they choose how an emoji is
+drawn and join several into one (families, flags, keycaps), join or part the letters of Persian and of Indic scripts
+(after Unicode's UAX 31, which lets them into identifiers there), and choose a Mongolian or a Chinese letter's form.
+Anywhere else they would only make two texts that look the same differ. Tags, with which some flags are written, are
+let through nowhere: whole sentences can be hidden in them."""
+
+_NEVER = (
+    r"[[\p{Cc}--[\t\n\r]]"  # control characters: a terminal takes orders from them, XML cannot hold them
+    r"\p{Bidi_Control}"  # show a text in another order than it has
+    r"\p{Default_Ignorable_Code_Point}"  # zero-width, fillers, tags: not seen at all
+    r"\p{Zl}\p{Zp}"  # ends of a line that only some programs know
+    r"\p{Cs}\p{Noncharacter_Code_Point}\ufff9-\ufffb]"  # half a letter, none at all, marks of other programs
+    r"|(?<=\p{Mn}{8})\p{Mn}"  # piled up, marks cover the lines above; no script needs so many on one letter
+)
+
+_HIDDEN = regex.compile(f"(?V1)(?P<needed>{'|'.join(_NEEDED)})|{_NEVER}")
+
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+
+_READ_LATER = re.compile(r":(?=[A-Za-z_+/-]|\d\w*:)|(?i:www)(?=\.)|@(?=[-\w]+\.[-\w])|[-<>~=](?=[-<>=])")
+"""Where a page finds something in text that was escaped: a link, an address of mail, an icon, an emoji, an arrow."""
+
+_APART = ":small[]"
+"""Streamlit's Markdown for nothing in small letters. A page looks for what is meant in one piece of text at a time, and
+this makes two of one; it is neither seen nor copied."""
+
+_LEADS = "=+@＝＋－＠﹦﹢﹣﹫-"
+"""Letters that make a spreadsheet run a cell that begins with them as a formula."""
+
+_FORMULA = re.compile(rf'(?:^|(?<=;))(?=[\s"]*[{_LEADS}])')
+"""Where a formula would begin: with the cell, or with another one for a program that parts cells by semicolons, within
+quotes too, which it does not see there."""
+
+_LINKED = re.compile(r"://|www\.|@[a-z\d-]+\.|@[a-z]|:[a-z+-][\w+-]*:", re.IGNORECASE)
+"""What renderers of Markdown make a link, a mention or an emoji of, some of them whether it is escaped or not."""
+
+_WORD = re.compile(r"[^ |`]+|[|`]")
+_MEANS_SOMETHING = re.compile(r"([\\`*_{}\[\]<>#!|~$&^@=]|(?<=:)/|(?<=[\w-])\.(?=[A-Za-z]{2}))")
+_BEGINS_A_LIST = re.compile(r"^(\d+)(?=[.)](?:\s|$))|^(?=[-+])")
+"""What Markdown would not show as it is, wherever it stands or at the beginning of a line."""
+
+
+def seen(text: str) -> str:
+    """`text` with what cannot be seen replaced. Tabs and the ends of lines stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    replaced: str = _HIDDEN.sub(lambda found: found[0] if found["needed"] else REPLACEMENT, text)
+    return replaced
+
+
+def as_lines(text: str, most: int = MOST_ON_PAPER) -> str:
+    """`text` for a place that shows it as it is, in several lines."""
+    return re.sub(r"\r\n?", "\n", seen(_cut(text, most)))
+
+
+def as_label(text: str) -> str:
+    """`text` as a name: in a chart, as what can be chosen, as what a picture shows for who cannot see it."""
+    return _line(text, MOST_IN_LABEL)
+
+
+def on_page(text: str) -> str:
+    """`text` so that Streamlit's Markdown shows it as it is: no links, images, colours, icons, formulas or HTML."""
+    parted = _READ_LATER.sub("\\g<0>\0", _line(text, MOST_ON_PAGE))
+    return _PUNCTUATION.sub(r"\\\1", parted).replace("\0", _APART)
+
+
+def in_table(value: object) -> object:
+    """A value as a cell of a table on a page, which a click makes a file for spreadsheets of; what is no text stays."""
+    return _harmless(_line(value, MOST_IN_TABLE)) if isinstance(value, str) else value
+
+
+def in_csv(value: object) -> object:
+    """A value as a cell of CSV that no spreadsheet runs as a formula, whether it parts cells by commas or semicolons.
+
+    Lists become JSON, with null for a number that is not finite, and bytes base64.
+    """
+    match value:
+        case list() | tuple():
+            return json.dumps([None if isinstance(item, float) and not math.isfinite(item) else item for item in value])
+        case bytes():
+            return _harmless(b64encode(value).decode())
+        case str():
+            return _harmless(_line(value, MOST_IN_CSV))
+    return value
+
+
+def on_terminal(text: str) -> str:
+    """`text` in lines that give a terminal no orders."""
+    lines = as_lines(text, len(text)).replace("\t", " ").split("\n")
+    return "\n".join(_cut(line, MOST_ON_TERMINAL) for line in lines)
+
+
+def in_html(text: str) -> str:
+    """`text` as HTML or XML, between tags or as the value of an attribute, in several lines."""
+    return html.escape(as_lines(text))
+
+
+def in_markdown(text: str) -> str:
+    """`text` in one line so that a renderer of Markdown shows it as it is; what many make a link of, as code."""
+    escaped = _WORD.sub(lambda found: _in_markdown(found[0]), _line(text, MOST_ON_PAPER))
+    return _BEGINS_A_LIST.sub(lambda found: f"{found[1] or ''}\\", escaped)
+
+
+def in_python(value: object) -> str:
+    """A value as a literal of one line of Python: numbers as they are, everything else as quoted text in ASCII."""
+    if isinstance(value, bool | int | float):
+        return repr(value)
+    return ascii(_cut(str(value), MOST_IN_PYTHON))
+
+
+def in_file_name(text: str) -> str:
+    """`text` as a part of a file's name that means nothing to any system: letters, digits, and - _ . = within."""
+    name = re.sub(r"[^\w.=-]+", "-", seen(_cut(text, MOST_IN_FILE_NAME)).replace(REPLACEMENT, "-"))
+    return name.strip("-.") or "unnamed"
+
+
+class LogFormatter(logging.Formatter):
+    """Lines of a log that give the terminal, on which they are read, no orders."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, with what cannot be seen replaced."""
+        return on_terminal(super().format(record))
+
+
+def _line(text: str, most: int) -> str:
+    return " ".join(seen(_cut(text, most)).split())
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _harmless(cell: str) -> str:
+    return _FORMULA.sub("'", cell)
+
+
+def _in_markdown(word: str) -> str:
+    return f"`{word}`" if _LINKED.search(word) else _MEANS_SOMETHING.sub(r"\\\1", word)
