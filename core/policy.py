@@ -73,7 +73,7 @@ class RunBudget:
         compiled: whether lanes that compile first may run; compiling takes minutes, which no budget counts.
     """
 
-    seconds: float = 2 * RANGES["budget_s"][1]
+    seconds: float = float(2 * RANGES["budget_s"][1])
     parameters: int = LARGEST
     operations: int = 10**18
     memory_bytes: int = 10**15

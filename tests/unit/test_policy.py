@@ -203,6 +203,12 @@ def test_a_host_may_refuse_lanes_that_compile_first():
     Policy().check(compiled)
 
 
+@pytest.mark.parametrize("key", ["run]\nseconds", "person]\nseconds_per_day"])
+def test_seconds_need_not_be_whole(tmp_path, key):
+    held = Policy.load(written(tmp_path, f'who_may_run = "everybody"\n[{key} = 60.5'))
+    assert 60.5 in (held.run.seconds, held.person.seconds_per_day)
+
+
 def test_no_number_beyond_all_bounds_is_taken():
     with pytest.raises(InvalidValue, match=r"run\.parameters"):
         Policy.parse({"run": {"parameters": 10**13}})
