@@ -60,8 +60,10 @@ class Trial:
     """
 
     # Identity
-    trial_id: str = column(STRING, "unique name of this row, and of its file")
-    run_id: str = column(STRING, "the run in which contenders were measured together; pairs exist within one run only")
+    trial_id: str = column(STRING, "name of this row: that of its run, and its place among the run's contenders")
+    run_id: str = column(
+        STRING, "the run in which contenders were measured together; pairs exist within one run only", unit="12 digits"
+    )
     experiment_id: str = column(STRING, "name of the question: training, contenders and protocol")
     started_at: str = column(STRING, "when the run began", unit="ISO 8601, UTC")
     outcome: Outcome = column(STRING, "how it ended: " + "; ".join(f"`{k}`: {v}" for k, v in OUTCOMES.items()))
