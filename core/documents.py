@@ -1,4 +1,4 @@
-"""Small files of ours, JSON or TOML, read into the class that says what they hold: a value, or a reason with a name.
+"""Small files of ours, JSON, TOML or text, read into what says what they hold: a value, or a reason with a name.
 
 Whoever can write into our folders, and whatever breaks a disk, can leave anything in such a file: another type, a
 number beyond all bounds, text that is none, a thousand brackets, a pipe, a link. All of that ends here, as
@@ -55,6 +55,15 @@ def read_toml(path: Path, *, most_bytes: int = MOST_BYTES) -> dict[str, Any] | N
         DamagedFile: the file cannot be read, or is not TOML.
     """
     return _read(path, tomllib.loads, most_bytes)
+
+
+def read_text(path: Path, *, most_bytes: int = MOST_BYTES) -> str | None:
+    """The text of a file; None where there is no such file.
+
+    Raises:
+        DamagedFile: the file cannot be read, or is not text.
+    """
+    return _read(path, str, most_bytes)
 
 
 def parse_json(text: str, kind: type[T]) -> T:

@@ -5,17 +5,20 @@ through `submit` and `stop` all the same. A person is who has signed in, else wh
 what is written down of them is a salted hash. Never the address: a school has one for everybody.
 """
 
+import contextlib
 import hashlib
+import logging
 import os
+import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import streamlit as st
 
-from core import policy
+from core import documents, policy
 from core.classroom import limits
-from core.errors import JobError, NotAllowed
+from core.errors import DamagedFile, JobError, NotAllowed
 from core.jobs import runner
 from core.jobs.job import Job
 from core.jobs.ledger import Terms
@@ -25,6 +28,10 @@ from pages.shared import loaders, state
 
 SIGN_IN = "Sign in to run something here; looking needs no sign-in."
 _COOKIE = "_streamlit_xsrf"
+_SALT_LENGTH = 64
+_SALT = re.compile(f"[0-9a-f]{{{_SALT_LENGTH}}}")
+
+_log = logging.getLogger(__name__)
 
 
 def submit(asked: Asked, store: Store, *, fresh: bool = False) -> Job:
@@ -215,17 +222,35 @@ def _salt(folder: Path) -> str:
     """
     path = folder / "salt"
     try:
-        if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            draft = path.with_name(f".salt-{secrets.token_hex(8)}")
-            draft.touch(mode=0o600)
-            draft.write_text(secrets.token_hex(32), encoding="ascii")
-            try:
-                os.link(draft, path)  # only one of several first visitors makes it
-            except FileExistsError:
-                pass
-            finally:
-                draft.unlink(missing_ok=True)
-        return path.read_text(encoding="ascii")
+        return _kept(path) or _made(path)
     except OSError as error:
         raise JobError(f"The folder of jobs {folder} cannot be written: {error.strerror or error}.") from error
+
+
+def _kept(path: Path) -> str:
+    """The secret that is there; empty where there is none. A damaged one is put aside, and names begin anew."""
+    try:
+        kept = documents.read_text(path, most_bytes=_SALT_LENGTH)
+        if kept is None and not path.is_symlink():
+            return ""
+        if kept is None or not _SALT.fullmatch(kept):
+            raise DamagedFile(path.name, "it is none of ours")
+        return kept
+    except DamagedFile as error:
+        _log.warning("People are named anew: %s", error)
+        path.replace(path.with_suffix(".damaged"))
+        return ""
+
+
+def _made(path: Path) -> str:
+    """A new secret, or that of another visitor who was quicker."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".salt-{secrets.token_hex(8)}")
+    draft.touch(mode=0o600)
+    try:
+        draft.write_text(secrets.token_hex(_SALT_LENGTH // 2), encoding="ascii")
+        with contextlib.suppress(FileExistsError):  # only one of several first visitors makes it
+            os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return path.read_text(encoding="ascii")

@@ -1,6 +1,7 @@
 """Who may run and stop: the refusal meets every button of every page, pressed although it is disabled."""
 
 import dataclasses
+import re
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -262,3 +263,19 @@ def test_on_a_host_a_measurement_of_somebody_else_is_offered_and_not_shown_unask
     assert "Only who asked" in words(watching)
     host('who_may_stop = "anybody"')
     assert job.id in open_page(COMPARE).query_params["job"]
+
+
+@pytest.mark.parametrize(
+    "left", [b"", bytes(64), b"\xff" * 64, b"0" * 10_000_000, None], ids=["empty", "zeros", "no text", "long", "folder"]
+)
+def test_a_damaged_secret_of_the_host_is_put_aside_and_people_are_named_anew(world, host, open_page, left):
+    world.has(CPU)
+    salt = world.queue.folder / "salt"
+    salt.write_bytes(left) if left is not None else salt.mkdir()
+    assert not button(open_page(COMPARE), "Run").disabled
+    assert re.fullmatch("[0-9a-f]{64}", salt.read_text())
+    aside = world.queue.folder / "salt.damaged"
+    assert aside.is_dir() if left is None else aside.read_bytes() == left
+    kept = salt.read_text()
+    open_page(COMPARE)
+    assert salt.read_text() == kept
