@@ -76,9 +76,11 @@ _LINKED = re.compile(r"://|www\.|@[a-z\d-]+\.|@[a-z]|:[a-z+-][\w+-]*:", re.IGNOR
 """What renderers of Markdown make a link, a mention or an emoji of, some of them whether it is escaped or not."""
 
 _WORD = re.compile(r"[^ |`]+|[|`]")
-_MEANS_SOMETHING = re.compile(r"([\\`*_{}\[\]<>#!|~$&^@=]|(?<=:)/|(?<=[\w-])\.(?=[A-Za-z]{2}))")
+_ESCAPED = re.compile(r"([\\`*_{}\[\]#!|]|(?<=[\w-])\.(?=[A-Za-z]{2}))")
+_SPELT_OUT = re.compile("[<>&~$]")
 _BEGINS_A_LIST = re.compile(r"^(\d+)(?=[.)](?:\s|$))|^(?=[-+])")
-"""What Markdown would not show as it is, wherever it stands or at the beginning of a line."""
+"""What Markdown would not show as it is: wherever it stands, what a backslash does not help against in every renderer,
+and at the beginning of a line."""
 
 
 def seen(text: str) -> str:
@@ -94,20 +96,25 @@ def as_lines(text: str, most: int = MOST_ON_PAPER) -> str:
     return re.sub(r"\r\n?", "\n", seen(_cut(text, most)))
 
 
+def as_line(text: str, most: int = MOST_IN_TABLE) -> str:
+    """`text` for a place that shows it as it is, in one line."""
+    return " ".join(seen(_cut(text, most)).split())
+
+
 def as_label(text: str) -> str:
     """`text` as a name: in a chart, as what can be chosen, as what a picture shows for who cannot see it."""
-    return _line(text, MOST_IN_LABEL)
+    return as_line(text, MOST_IN_LABEL)
 
 
 def on_page(text: str) -> str:
     """`text` so that Streamlit's Markdown shows it as it is: no links, images, colours, icons, formulas or HTML."""
-    parted = _READ_LATER.sub("\\g<0>\0", _line(text, MOST_ON_PAGE))
+    parted = _READ_LATER.sub("\\g<0>\0", as_line(text, MOST_ON_PAGE))
     return _PUNCTUATION.sub(r"\\\1", parted).replace("\0", _APART)
 
 
 def in_table(value: object) -> object:
     """A value as a cell of a table on a page, which a click makes a file for spreadsheets of; what is no text stays."""
-    return _harmless(_line(value, MOST_IN_TABLE)) if isinstance(value, str) else value
+    return _harmless(as_line(value, MOST_IN_TABLE)) if isinstance(value, str) else value
 
 
 def in_csv(value: object) -> object:
@@ -121,7 +128,7 @@ def in_csv(value: object) -> object:
         case bytes():
             return _harmless(b64encode(value).decode())
         case str():
-            return _harmless(_line(value, MOST_IN_CSV))
+            return _harmless(as_line(value, MOST_IN_CSV))
     return value
 
 
@@ -138,7 +145,7 @@ def in_html(text: str) -> str:
 
 def in_markdown(text: str) -> str:
     """`text` in one line so that a renderer of Markdown shows it as it is; what many make a link of, as code."""
-    escaped = _WORD.sub(lambda found: _in_markdown(found[0]), _line(text, MOST_ON_PAPER))
+    escaped = _WORD.sub(lambda found: _in_markdown(found[0]), as_line(text, MOST_ON_PAPER))
     return _BEGINS_A_LIST.sub(lambda found: f"{found[1] or ''}\\", escaped)
 
 
@@ -150,8 +157,8 @@ def in_python(value: object) -> str:
 
 
 def in_file_name(text: str) -> str:
-    """`text` as a part of a file's name that means nothing to any system: letters, digits, and - _ . = within."""
-    name = re.sub(r"[^\w.=-]+", "-", seen(_cut(text, MOST_IN_FILE_NAME)).replace(REPLACEMENT, "-"))
+    """`text` as a part of a file's name that means nothing to any system: letters, digits, and - _ . within."""
+    name = re.sub(r"[^\w.-]+", "-", seen(_cut(text, MOST_IN_FILE_NAME)).replace(REPLACEMENT, "-"))
     return name.strip("-.") or "unnamed"
 
 
@@ -163,10 +170,6 @@ class LogFormatter(logging.Formatter):
         return on_terminal(super().format(record))
 
 
-def _line(text: str, most: int) -> str:
-    return " ".join(seen(_cut(text, most)).split())
-
-
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
@@ -176,4 +179,6 @@ def _harmless(cell: str) -> str:
 
 
 def _in_markdown(word: str) -> str:
-    return f"`{word}`" if _LINKED.search(word) else _MEANS_SOMETHING.sub(r"\\\1", word)
+    if _LINKED.search(word):
+        return f"`{word}`"
+    return _SPELT_OUT.sub(lambda found: f"&#{ord(found[0])};", _ESCAPED.sub(r"\\\1", word))

@@ -69,7 +69,7 @@ UNSEEN = re.compile(
 
 _BETWEEN = ":small[]"
 _MARKED = "\ue000"
-_PARSER = MarkdownIt("commonmark", {"html": True}).enable(["strikethrough", "table"])
+GFM = MarkdownIt("commonmark", {"html": True}).enable(["strikethrough", "table"])
 _IN_SOURCE = re.compile(r"(?<!\\):[a-z][a-z-]*\[|(?<!\\)\$[^$]+(?<!\\)\$|:material/\w+:|(?<!\\)\[\^")
 _IN_TEXT = (
     re.compile(r"(?:https?://|www(?=\.))[-.\w]+[^ \t\r\n]*", re.IGNORECASE),
@@ -85,7 +85,7 @@ _MADE |= {"bullet_list_open", "ordered_list_open", "blockquote_open", "heading_o
 def pieces(markdown: str) -> list[str]:
     """The pieces of text that Streamlit's front end finds in Markdown."""
     found: list[str] = []
-    for token in _PARSER.parse(markdown.replace(_BETWEEN, _MARKED)):
+    for token in GFM.parse(markdown.replace(_BETWEEN, _MARKED)):
         for child in token.children or ():
             if child.type == "text":
                 found += child.content.split(_MARKED)
@@ -103,7 +103,7 @@ def meanings(markdown: str) -> list[str]:
     """What Streamlit's front end makes of Markdown other than text and bold text."""
     source = markdown.replace(_BETWEEN, "")
     found = _IN_SOURCE.findall(source)
-    for token in _PARSER.parse(source):
+    for token in GFM.parse(source):
         for part in (token, *(token.children or ())):
             if part.type in _MADE:
                 found.append(f"{part.type} {part.content} {part.attrs}")

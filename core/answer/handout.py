@@ -5,7 +5,6 @@ student wrote are escaped where they are put into Markdown or HTML. Charts go in
 which has no charts of its own, carries the tables that they are drawn from. Nothing here measures or computes.
 """
 
-import html as markup
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,7 @@ from core import units
 from core.answer.charts import export
 from core.errors import CrossoverError
 from core.results.schema import Trial
-
-_MEANS_SOMETHING = re.compile(r"([\\`*_{}\[\]<>#!|~$&^@=]|(?<=:)/|^[-+]|^\d+(?=[.)](?:\s|$)))")
-"""What Markdown would not show as it is, wherever it stands or at the beginning of a line."""
+from core.text import as_lines, in_html, in_markdown
 
 _ADDRESS = re.compile(r"https?://[^\s<>]+")
 _FENCE = re.compile(r"`{3,}")
@@ -164,16 +161,20 @@ def fingerprint(trials: Sequence[Trial]) -> tuple[tuple[str, str], ...]:
 
 def markdown(handout: Handout) -> str:
     """The handout as Markdown."""
-    parts = [f"# {_plain(handout.title)}", _plain(_byline(handout)), _link(handout.link)]
+    parts = [f"# {in_markdown(handout.title)}", in_markdown(_byline(handout)), _link(handout.link)]
     parts += _replies("Expected beforehand", handout.predictions)
     for section in handout.sections:
-        parts += [f"## {_plain(section.title)}", *map(_plain, section.sentences)]
-        parts += [f"Chart: {_plain(figure.title)} (drawn in the HTML version)." for figure in section.figures]
+        parts += [f"## {in_markdown(section.title)}", *map(in_markdown, section.sentences)]
+        parts += [f"Chart: {in_markdown(figure.title)} (drawn in the HTML version)." for figure in section.figures]
         for table in section.tables:
-            parts += [f"**{_plain(table.title)}**", _table(table.header, table.rows)]
+            parts += [f"**{in_markdown(table.title)}**", _table(table.header, table.rows)]
         for listing in section.listings:
-            parts += [f"**{_plain(listing.title)}**", _fenced(listing.code, "python"), _fenced(listing.output, "text")]
-        parts += [f"*{_plain(note)}*" for note in section.notes]
+            parts += [
+                f"**{in_markdown(listing.title)}**",
+                _fenced(listing.code, "python"),
+                _fenced(listing.output, "text"),
+            ]
+        parts += [f"*{in_markdown(note)}*" for note in section.notes]
     parts += _replies("Answers", handout.answers)
     parts += ["## Measured on", _table(("Fact", "Value"), handout.machine)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -181,7 +182,11 @@ def markdown(handout: Handout) -> str:
 
 def html(handout: Handout) -> str:
     """The handout as one HTML file that loads nothing from elsewhere and runs no script."""
-    body = [f"<h1>{_safe(handout.title)}</h1>", f"<p>{_safe(_byline(handout))}</p>", f"<p>{_safe(handout.link)}</p>"]
+    body = [
+        f"<h1>{in_html(handout.title)}</h1>",
+        f"<p>{in_html(_byline(handout))}</p>",
+        f"<p>{in_html(handout.link)}</p>",
+    ]
     body += _html_replies("Expected beforehand", handout.predictions)
     drawn = iter(_drawn([figure for section in handout.sections for figure in section.figures]))
     for section in handout.sections:
@@ -192,7 +197,7 @@ def html(handout: Handout) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        f"<title>{_safe(handout.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{in_html(handout.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
         + "\n".join(body)
         + "\n</body>\n</html>\n"
     )
@@ -212,66 +217,52 @@ def _byline(handout: Handout) -> str:
 
 def _html_section(section: Section, drawn: Sequence[str]) -> list[str]:
     """A section with its charts as they were drawn."""
-    found = [f"<h2>{_safe(section.title)}</h2>", *(f"<p>{_safe(text)}</p>" for text in section.sentences)]
+    found = [f"<h2>{in_html(section.title)}</h2>", *(f"<p>{in_html(text)}</p>" for text in section.sentences)]
     for figure, picture in zip(section.figures, drawn, strict=True):
-        found.append(f"<figure><figcaption>{_safe(figure.title)}</figcaption>\n{picture}</figure>")
+        found.append(f"<figure><figcaption>{in_html(figure.title)}</figcaption>\n{picture}</figure>")
     found += [_html_table(table.title, table.header, table.rows) for table in section.tables]
     for listing in section.listings:
-        found.append(f"<p><b>{_safe(listing.title)}</b></p>")
-        found += [f"<pre>{_safe(text)}</pre>" for text in (listing.code, listing.output)]
-    return [*found, *(f"<p><small>{_safe(note)}</small></p>" for note in section.notes)]
+        found.append(f"<p><b>{in_html(listing.title)}</b></p>")
+        found += [f"<pre>{in_html(text)}</pre>" for text in (listing.code, listing.output)]
+    return [*found, *(f"<p><small>{in_html(note)}</small></p>" for note in section.notes)]
 
 
 def _html_replies(title: str, replies: Iterable[Reply]) -> list[str]:
     found = [
-        f"<p><b>{_safe(reply.question)}</b></p>\n<blockquote>{_safe(reply.text.strip() or 'No reply.')}</blockquote>"
+        f"<p><b>{in_html(reply.question)}</b></p>\n"
+        f"<blockquote>{in_html(reply.text.strip() or 'No reply.')}</blockquote>"
         for reply in replies
     ]
     return [f"<h2>{title}</h2>", *found] if found else []
 
 
 def _html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [f"<caption>{_safe(title)}</caption>"] if title else []
-    lines.append("<tr>" + "".join(f"<th>{_safe(cell)}</th>" for cell in header) + "</tr>")
-    lines += ["<tr>" + "".join(f"<td>{_safe(cell)}</td>" for cell in row) + "</tr>" for row in rows]
+    lines = [f"<caption>{in_html(title)}</caption>"] if title else []
+    lines.append("<tr>" + "".join(f"<th>{in_html(cell)}</th>" for cell in header) + "</tr>")
+    lines += ["<tr>" + "".join(f"<td>{in_html(cell)}</td>" for cell in row) + "</tr>" for row in rows]
     return "<table>\n" + "\n".join(lines) + "\n</table>"
 
 
 def _replies(title: str, replies: Iterable[Reply]) -> list[str]:
     found = []
     for reply in replies:
-        lines = [line for line in reply.text.splitlines() if line.strip()] or ["No reply."]
-        found += [f"**{_plain(reply.question)}**", "\n>\n".join(f"> {_plain(line)}" for line in lines)]
+        lines = [line for line in as_lines(reply.text).splitlines() if line.strip()] or ["No reply."]
+        found += [f"**{in_markdown(reply.question)}**", "\n>\n".join(f"> {in_markdown(line)}" for line in lines)]
     return [f"## {title}", *found] if found else []
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head, *body = [f"| {' | '.join(map(_plain, line))} |" for line in (header, *rows)]
+    head, *body = [f"| {' | '.join(map(in_markdown, line))} |" for line in (header, *rows)]
     return "\n".join([head, f"|{'---|' * len(header)}", *body])
 
 
 def _fenced(text: str, language: str) -> str:
     """Lines between fences that are longer than any in them."""
-    fence = "`" * max([3, *(len(found) + 1 for found in _FENCE.findall(text))])
-    return f"{fence}{language}\n{text}\n{fence}"
-
-
-def _plain(text: str) -> str:
-    """`text` so that Markdown shows it as it is, in one line."""
-    return _MEANS_SOMETHING.sub(_escaped, " ".join(text.split()))
-
-
-def _escaped(found: re.Match[str]) -> str:
-    """A mark with a backslash before it; a number that would begin a list, with one behind it."""
-    mark = found[1]
-    return f"{mark}\\" if mark.isdigit() else f"\\{mark}"
+    shown = as_lines(text)
+    fence = "`" * max([3, *(len(found) + 1 for found in _FENCE.findall(shown))])
+    return f"{fence}{language}\n{shown}\n{fence}"
 
 
 def _link(address: str) -> str:
     """An address to be followed; anything else as it is."""
-    return f"Link: <{address}>" if _ADDRESS.fullmatch(address) else _plain(f"Link: {address}")
-
-
-def _safe(text: str) -> str:
-    """`text` so that HTML shows it as it is."""
-    return markup.escape("".join(letter for letter in text if letter in "\n\t" or letter.isprintable()))
+    return f"Link: <{address}>" if _ADDRESS.fullmatch(address) else in_markdown(f"Link: {address}")

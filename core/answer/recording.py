@@ -12,6 +12,7 @@ from core.answer import parity, summary
 from core.experiment import Point
 from core.results.schema import Trial
 from core.results.tensorboard import Recording, Scalar
+from core.text import as_label, in_markdown
 
 ABOUT = ("contender", "device_name", "threads", "outcome", "cpu_name", "torch_version", "machine_id", "started_at")
 """Columns that the text names beside the training's settings."""
@@ -28,7 +29,7 @@ def recording(trial: Trial) -> Recording:
         name=_name(trial),
         id=trial.trial_id,
         began=datetime.fromisoformat(trial.started_at).timestamp(),
-        settings={**settings, "contender": trial.contender, "device_name": trial.device_name},
+        settings={**settings, "contender": trial.contender, "device_name": as_label(trial.device_name)},
         text=_text(trial, settings),
         scalars={tag: values for tag, values in _scalars(trial).items() if values},
     )
@@ -45,16 +46,8 @@ def _text(trial: Trial, settings: dict[str, object]) -> str:
     rows += [("parameters", trial.parameters), ("message", trial.message)]
     step_s = summary.step_time(trial).median_s
     rows.append(("median step", units.duration(step_s) if step_s else "not timed"))
-    lines = [f"| {name.replace('_', ' ')} | {_cell(value)} |" for name, value in rows]
+    lines = [f"| {name.replace('_', ' ')} | {in_markdown(str(value))} |" for name, value in rows]
     return "\n".join(["| setting | value |", "|---|---|", *lines])
-
-
-def _cell(value: object) -> str:
-    """A value within a Markdown table; names of devices are foreign text."""
-    text = str(value)
-    for sign in "\\`*_<>[]|":
-        text = text.replace(sign, f"\\{sign}")
-    return " ".join(text.split())
 
 
 def _scalars(trial: Trial) -> dict[str, tuple[Scalar, ...]]:

@@ -14,9 +14,7 @@ from core.errors import CrossoverError, InvalidValue
 from core.experiment import LOADER_PATHS, Contender, Point
 from core.lanes import PLAIN
 from core.results.schema import Trial
-
-TEXT_LENGTH = 200
-"""Characters of one text of a row that are quoted."""
+from core.text import in_python
 
 FINGERPRINT = (
     "run_id",
@@ -54,8 +52,8 @@ def script(trials: Sequence[Trial]) -> str:
     if not plain:
         raise CrossoverError("There is no script for it: none of its devices was timed in a plain eager training.")
     values = {
-        "RUN": _quoted(first.run_id),
-        "FINGERPRINT": "\n".join(f"#   {name}: {_quoted(getattr(first, name))}" for name in FINGERPRINT),
+        "RUN": in_python(first.run_id),
+        "FINGERPRINT": "\n".join(f"#   {name}: {in_python(getattr(first, name))}" for name in FINGERPRINT),
         "LEFT_OUT": _left_out(trials, plain),
         "STORED": "".join(map(_stored, plain)),
         "SETTINGS": _settings(point, first),
@@ -78,16 +76,9 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
     return re.sub(r"@([A-Z_]+)@", lambda found: values[found[1]], template)
 
 
-def _quoted(value: object) -> str:
-    """A value as a literal of one line: numbers as they are, everything else as quoted text in ASCII."""
-    if isinstance(value, bool | int | float):
-        return repr(value)
-    return ascii(str(value)[:TEXT_LENGTH])
-
-
 def _left_out(trials: Sequence[Trial], plain: Sequence[Trial]) -> str:
     kept = set(map(id, plain))  # rows are large, and comparing each with each takes long
-    names = [_quoted(trial.contender) for trial in trials if id(trial) not in kept]
+    names = [in_python(trial.contender) for trial in trials if id(trial) not in kept]
     return f"# Left out, because they were not timed in a plain eager training: {', '.join(names)}\n" if names else ""
 
 
@@ -95,14 +86,14 @@ def _stored(trial: Trial) -> str:
     """One line of the table of what was measured."""
     device = Contender.parse(trial.contender).device
     times = ", ".join(f"{step_s:.6g}" for step_s in trial.step_s)
-    name, threads = _quoted(trial.contender), int(trial.threads)
-    return f"    # {_quoted(trial.device_name)}\n    ({name}, {_quoted(device)}, {threads}, [{times}]),\n"
+    name, threads = in_python(trial.contender), int(trial.threads)
+    return f"    # {in_python(trial.device_name)}\n    ({name}, {in_python(device)}, {threads}, [{times}]),\n"
 
 
 def _settings(point: Point, trial: Trial) -> str:
     names = ("samples", "batch_size", "learning_rate", "shuffle", "seed", "data_path", "loader_workers")
-    lines = [f"{name.upper()} = {_quoted(getattr(point, name))}" for name in names]
-    lines += [f"DATASET_HASH = {_quoted(trial.dataset_hash)}", f"LEAD_IN_STEPS = {int(trial.lead_in_steps)}"]
+    lines = [f"{name.upper()} = {in_python(getattr(point, name))}" for name in names]
+    lines += [f"DATASET_HASH = {in_python(trial.dataset_hash)}", f"LEAD_IN_STEPS = {int(trial.lead_in_steps)}"]
     return "\n".join(lines)
 
 

@@ -71,15 +71,6 @@ FORMS: Mapping[str, Form] = {
 """Texts that are parsed, or become part of a link or of a file's name. A run has no more rows than it may have
 contenders, because the place of a row is in its name, and of each name one row counts."""
 
-UNSEEN = (
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # control characters other than tab and the ends of lines
-    "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
-)
-"""Letters that cannot be seen but change how the text around them looks, or end it early in some programs. They are
-replaced in every text that is read; none of ours has any."""
-
-REPLACEMENT = "\ufffd"
-
 WORDS: Mapping[str, Collection[str]] = {
     "outcome": tuple(OUTCOMES),
     "device_kind": DEVICE_KINDS,

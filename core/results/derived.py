@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import ForeignFile, StoreError
-from core.results.allowed import REPLACEMENT
 from core.results.schema import SCHEMA_VERSION
+from core.text import as_line
 
 SUFFIX = ".parquet"
 
@@ -40,7 +40,7 @@ class Skipped:
     """A file that was not read.
 
     Attributes:
-        name: of the file, without what cannot be printed; a file system takes any bytes for a name.
+        name: of the file, without what cannot be seen; a file system takes any bytes for a name.
         reason: in words.
     """
 
@@ -48,8 +48,7 @@ class Skipped:
     reason: str
 
     def __post_init__(self) -> None:
-        shown = "".join(letter if letter.isprintable() else REPLACEMENT for letter in self.name)
-        object.__setattr__(self, "name", shown)
+        object.__setattr__(self, "name", as_line(self.name))
 
 
 @dataclass(frozen=True, kw_only=True)

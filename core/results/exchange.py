@@ -4,11 +4,8 @@ What comes from elsewhere is checked as a whole before any of it is kept, keeps 
 and is only ever data: nothing is unpickled, evaluated or rendered.
 """
 
-import base64
 import csv
 import io
-import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,13 +21,9 @@ from core.results.answers import completeness
 from core.results.derived import Skipped
 from core.results.schema import SCHEMA
 from core.results.store import Store, each_once
+from core.text import in_csv, in_file_name
 
 Format = Literal["parquet", "csv"]
-
-FORMULA_LEADS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""First characters that make a spreadsheet run a cell as a formula; such text gets an apostrophe in front."""
-
-ORIGIN_LENGTH = 80
 
 CSV_ROWS = 256
 """Rows that are written to CSV at a time."""
@@ -72,7 +65,7 @@ def export(trials: pa.Table, kind: Format) -> bytes:
     Args:
         trials: of `SCHEMA`.
         kind: `parquet`, which `import_file` reads back; or `csv`, with lists as JSON (null for a number
-            that is not finite) and bytes in base64.
+            that is not finite), bytes in base64, and text in one line that no spreadsheet runs.
     """
     if kind == "csv":
         return _csv(trials)
@@ -151,7 +144,7 @@ def _is_new(row: Mapping[str, Any], known: Mapping[str, Any] | None) -> bool:
 
 def _origin(name: str) -> str:
     """A file's name without its folders and without characters that mean something elsewhere."""
-    return re.sub(r"[^\w.-]", "_", re.split(r"[/\\]", name)[-1])[:ORIGIN_LENGTH] or "unnamed"
+    return in_file_name(re.split(r"[/\\]", name)[-1])
 
 
 def _csv(trials: pa.Table) -> bytes:
@@ -159,15 +152,5 @@ def _csv(trials: pa.Table) -> bytes:
     writer = csv.writer(text)
     writer.writerow(trials.column_names)
     for batch in trials.to_batches(max_chunksize=CSV_ROWS):  # as Python's own objects, rows take ten times the room
-        writer.writerows([cell(value) for value in row.values()] for row in batch.to_pylist())
+        writer.writerows([in_csv(value) for value in row.values()] for row in batch.to_pylist())
     return text.getvalue().encode()
-
-
-def cell(value: Any) -> Any:
-    """A value as a cell of CSV that no spreadsheet runs as a formula."""
-    match value:
-        case list():
-            return json.dumps([None if isinstance(item, float) and not math.isfinite(item) else item for item in value])
-        case bytes():
-            value = base64.b64encode(value).decode()
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_LEADS) else value

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 from core.errors import ForeignFile
 from core.results import checks
-from core.results.allowed import REPLACEMENT, UNSEEN
 from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY
+from core.text import seen
 
 MAX_FILE_BYTES = 64 * 2**20
 MAX_ROWS = 50_000
@@ -29,8 +29,6 @@ MAX_TABLE_BYTES = 512 * 2**20
 
 BATCH_ROWS = 256
 """Rows decoded at once, at most; what a file declares of its size need not be true, so the decoded size is watched."""
-
-_UNSEEN = re.compile(UNSEEN)
 
 _TYPE_LENGTH = 80
 """Characters of a foreign type that are quoted; nested ones name their fields, at any length."""
@@ -181,11 +179,13 @@ def _complete(table: pa.Table, wanted: Collection[str]) -> pa.Table:
 
 
 def _cleaned(table: pa.Table) -> pa.Table:
-    """The same rows without letters that cannot be seen."""
+    """The same rows without letters that cannot be seen; none of ours has any."""
     for place, field in enumerate(table.schema):
-        if pa.types.is_string(field.type) and any(map(_UNSEEN.search, checks.occurring(table[field.name]))):
-            seen = pc.replace_substring_regex(table[field.name], pattern=UNSEEN, replacement=REPLACEMENT)
-            table = table.set_column(place, field, seen)
+        if pa.types.is_string(field.type):
+            values = filter(None, checks.occurring(table[field.name]))
+            if unseen := {value: shown for value in values if (shown := seen(value)) != value}:
+                shown_values = [unseen.get(value, value) for value in table[field.name].to_pylist()]
+                table = table.set_column(place, field, pa.chunked_array([pa.array(shown_values, field.type)]))
     return table
 
 

@@ -7,13 +7,16 @@ nothing reads event files back.
 import importlib.util
 import io
 import os
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from core.errors import StoreError
+from core.text import in_file_name
+
+_LONGEST_NAME = 200
+"""Letters of a folder's name; every file system takes 255 bytes."""
 
 Scalar = tuple[int, float, float]
 """Step, value, and seconds since the recording began."""
@@ -65,8 +68,8 @@ def write(folder: Path, recordings: Iterable[Recording]) -> list[Path]:
     require(folder)
     files = []
     for recording in recordings:
-        run = folder / re.sub(r"[^A-Za-z0-9_=.-]+", "-", recording.name).strip(".")
-        file = run / f"events.out.tfevents.{int(recording.began)}.{re.sub(r'[^A-Za-z0-9-]+', '-', recording.id)}"
+        run = folder / "=".join(map(in_file_name, recording.name[:_LONGEST_NAME].split("=")))
+        file = run / f"events.out.tfevents.{int(recording.began)}.{in_file_name(recording.id)}"
         part = file.with_name(f".{file.name}.part")
         try:
             run.mkdir(exist_ok=True)

@@ -5,7 +5,7 @@ import streamlit as st
 from core import units
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
-from pages.shared import loaders
+from pages.shared import loaders, tables
 from pages.shared.text import plain
 
 
@@ -48,7 +48,7 @@ def _devices(machine: Machine) -> None:
         }
         for info in machine.devices
     ]
-    st.dataframe(rows, hide_index=True, alt="Devices of this machine")
+    tables.table(rows, alt="Devices of this machine")
     if len(machine.devices) == 1:
         st.info(f"**No accelerator is seen here.** {plain(machine.hint)}")
 
@@ -68,7 +68,7 @@ def _machine(machine: Machine) -> None:
         "Waiting threads": f"OMP_WAIT_POLICY={facts.omp_wait_policy}" if facts.omp_wait_policy else "as OpenMP decides",
         "Machine id": facts.machine_id,
     }
-    st.dataframe([{"Fact": name, "Value": value} for name, value in shown.items()], hide_index=True, alt="Machine")
+    tables.table([{"Fact": name, "Value": value} for name, value in shown.items()], alt="Machine")
     if facts.cores_usable < facts.cores:
         st.caption("Affinity or a container's quota leaves this process fewer threads than the machine has.")
 

@@ -20,7 +20,7 @@ from core.answer.outcome import BASES, Basis
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.results.schema import Trial
-from pages.shared import accelerator_stock, links, loaders, state, study_view
+from pages.shared import accelerator_stock, links, loaders, state, study_view, tables
 from pages.shared.prepared import Located
 from pages.shared.text import date, plain
 
@@ -94,7 +94,7 @@ def listing(machine: Machine | None, wanted: Wanted | None, axis: str = "") -> N
     with st.expander(label, icon=":material/inventory_2:", **state.bound_view("stock")) as part:
         if part.open:
             lines = [_line(one, wanted, axis) for one in found]
-            st.dataframe(lines, hide_index=True, alt="Recorded accelerators")
+            tables.table(lines, alt="Recorded accelerators")
 
 
 def sizes(of: Accelerator | None, wanted: Wanted | None, axis: str) -> tuple[float, ...]:
@@ -293,7 +293,7 @@ def _fingerprints(measured: Trial, other: Trial) -> None:
         if part.open:
             facts = across.fingerprints(measured, other)
             lines = [{"": name, "Measured": ours, "Recorded": theirs} for name, ours, theirs in facts]
-            st.dataframe(lines, hide_index=True, height="content", alt="Fingerprints of both machines")
+            tables.table(lines, height="content", alt="Fingerprints of both machines")
 
 
 def _cause(of: Meeting, located: Located) -> str:

@@ -12,8 +12,9 @@ from core.classroom.classes import Class, Student
 from core.classroom.pooled import Result
 from core.classroom.question import WINNERS
 from core.errors import CrossoverError
-from core.results.exchange import Format, cell
-from pages.shared import class_stock, class_view
+from core.results.exchange import Format
+from core.text import as_label, in_csv
+from pages.shared import class_stock, class_view, tables
 from pages.shared.class_stock import Entry, Pool
 from pages.shared.text import plain
 
@@ -37,9 +38,8 @@ def draw(of: Class) -> None:
     if pool.waiting:
         _admission(of, pool.waiting)
     if lines:
-        st.dataframe(
+        tables.table(
             _without_empty(lines),
-            hide_index=True,
             column_config={name: st.column_config.TextColumn(width="medium") for name in ("What is wrong", "Found")},
             alt="Who has joined, what they expect and what they found",
         )
@@ -80,7 +80,7 @@ def _choice(of: Class, pool: Pool) -> None:
     ids: list[str] = st.multiselect(
         "Admit, remove or put together",
         list(everybody),
-        format_func=lambda one: labels.get(one, ""),
+        format_func=lambda one: as_label(labels.get(one, "")),
         key=f"chosen_{of.id}",
         placeholder="Choose students",
     )
@@ -182,5 +182,5 @@ def _csv(lines: Sequence[Mapping[str, str]]) -> bytes:
     shown = _without_empty(lines)
     writer = csv.DictWriter(text, list(shown[0]) if shown else COLUMNS[:1])
     writer.writeheader()
-    writer.writerows({name: cell(value) for name, value in line.items()} for line in shown)
+    writer.writerows({name: in_csv(value) for name, value in line.items()} for line in shown)
     return text.getvalue().encode()

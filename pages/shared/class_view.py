@@ -18,7 +18,19 @@ from core.errors import CrossoverError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.sweep import Sweep
-from pages.shared import apart, class_stock, controls, drawing, live, loaders, permits, settings, state, sweep_settings
+from pages.shared import (
+    apart,
+    class_stock,
+    controls,
+    drawing,
+    live,
+    loaders,
+    permits,
+    settings,
+    state,
+    sweep_settings,
+    tables,
+)
 from pages.shared.text import plain
 
 REFRESH_S = 5.0
@@ -116,7 +128,7 @@ def results_table(of: Class, results: Sequence[Result]) -> None:
         }
         for entry in results
     ]
-    st.dataframe(lines, hide_index=True, alt="Results of everybody")
+    tables.table(lines, alt="Results of everybody")
 
 
 def groups_table(of: Class, results: Sequence[Result]) -> None:
@@ -134,7 +146,7 @@ def groups_table(of: Class, results: Sequence[Result]) -> None:
         }
         for group in pooled.groups(results)
     ]
-    st.dataframe(lines, hide_index=True, alt="Spread of crossovers by device")
+    tables.table(lines, alt="Spread of crossovers by device")
 
 
 def _predict(of: Class, who: Student) -> None:

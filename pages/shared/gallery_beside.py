@@ -19,7 +19,7 @@ from core.answer.side_by_side import IN_WORDS, Comparison
 from core.answer.study import Study
 from core.errors import CrossoverError
 from core.results.schema import Trial
-from pages.shared import downloads, drawing, gallery_list, loaders, prepared, state
+from pages.shared import downloads, drawing, gallery_list, loaders, prepared, state, tables
 from pages.shared.text import plain
 
 MOST_OFFERED = 200
@@ -168,5 +168,5 @@ def _differences(found: Comparison, names: tuple[str, str]) -> None:
             for name, sentence in zip(names, (one.first, one.second), strict=True):
                 st.markdown(f"**{plain(name)}:** {plain(sentence or 'no answer.')}")
     st.markdown("**Only what differs**")
-    st.dataframe(rows, hide_index=True, height="content", alt="What differs between the two")
+    tables.table(rows, height="content", alt="What differs between the two")
     st.caption(f"{found.alike} other things are the same on both sides.")

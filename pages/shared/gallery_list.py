@@ -13,7 +13,7 @@ from core.answer import holdings, report, wording
 from core.answer.holdings import Found, Held
 from core.answer.overview import StudyLine
 from core.answer.trust import Level
-from pages.shared import apart, downloads, drawing, gallery_stock, loaders, result, state
+from pages.shared import apart, downloads, drawing, gallery_stock, loaders, result, state, tables
 from pages.shared.gallery_stock import Card, Choices
 from pages.shared.text import date, moment, plain
 
@@ -124,10 +124,10 @@ def _trials(of: Held, found: Found, chosen: Choices) -> None:
     spec = gallery_stock.step_times(of, chosen)
     drawing.chart(spec, height=result.CURVE_HEIGHT, alt="Time per step by parameters")
     st.caption("Select a row to open its run, a second one to set their two runs side by side.")
-    table = st.container()
+    place = st.container()
     shown = holdings.lines(of, _page("trials_page", found.trials.tolist(), LINES), TABLE)
     runs = shown["run_id"].tolist()
-    table.dataframe(
+    tables.table(
         {
             "Measured (UTC)": [moment(str(text)) for text in shown["started_at"]],
             "Dataset": shown["dataset"].astype(str),
@@ -142,7 +142,7 @@ def _trials(of: Held, found: Found, chosen: Choices) -> None:
             "Machine": shown["machine"].astype(str),
             "Source": shown["source"].astype(str),
         },
-        hide_index=True,
+        place=place,
         key="gallery_rows",
         on_select=lambda: _select(runs),
         selection_mode="multi-row",
@@ -179,9 +179,8 @@ def _machines(of: Held, chosen: Choices) -> None:
     if not known:
         st.caption(NONE_LEFT)
         return
-    st.dataframe(
+    tables.table(
         known,
-        hide_index=True,
         key="gallery_machines",
         on_select=lambda: _only([line["Machine"] for line in known]),
         selection_mode="single-row",

@@ -29,6 +29,7 @@ from pages.shared import (
     state,
     study_view,
     sweep_view,
+    tables,
 )
 from pages.shared.text import plain
 
@@ -169,9 +170,8 @@ def _fingerprint(rows: Sequence[Trial]) -> None:
     label = "Fingerprint: the machine, its devices, versions and the way of measuring"
     with st.expander(label, **state.bound_view("fingerprint")) as part:
         if part.open:
-            st.dataframe(
+            tables.table(
                 [{"What": what, "As measured": said} for what, said in side_by_side.fingerprint(rows).items()],
-                hide_index=True,
                 height="content",
                 alt="Fingerprint of the machine and the way of measuring",
             )

@@ -17,7 +17,7 @@ from core.answer.holdings import Found, Held
 from core.answer.overview import Overview, StudyLine
 from core.answer.study import Study
 from core.errors import CrossoverError
-from pages.shared import loaders, state
+from pages.shared import loaders, state, tables
 from pages.shared.text import plain
 
 LABELS = {
@@ -77,7 +77,8 @@ def unread(overview: Overview) -> None:
         with st.expander(f"{len(skipped)} files could not be read", **state.bound_view("unread")) as part:
             if part.open:
                 named = skipped[:MOST_NAMED]
-                st.dataframe([{"File": file.name, "Reason": file.reason} for file in named], hide_index=True)
+                lines = [{"File": file.name, "Reason": file.reason} for file in named]
+                tables.table(lines, alt="Files that could not be read")
                 if len(named) < len(skipped):
                     st.caption(f"These are the first {MOST_NAMED}; `python -m core store check` names all.")
 

@@ -6,7 +6,7 @@ from core import units
 from core.errors import CrossoverError
 from core.results import exchange
 from core.results.exchange import Proposal
-from pages.shared import loaders, permits, state
+from pages.shared import loaders, permits, state, tables
 from pages.shared.text import date, plain
 
 MOST_LINES = 100
@@ -64,7 +64,7 @@ def _preview(proposal: Proposal) -> None:
         }
         for line in lines
     ]
-    st.dataframe(shown, hide_index=True, alt="Rows that would be added")
+    tables.table(shown, alt="Rows that would be added")
     if proposal.new.num_rows > MOST_LINES:
         st.caption(f"These are the first {MOST_LINES}.")
 

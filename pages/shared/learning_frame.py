@@ -15,7 +15,7 @@ from core.answer.handout import Handout, Reply, Section, Table
 from core.exhibits import Exhibit
 from core.jobs.machine import Machine
 from core.results.schema import Trial
-from pages.shared import controls, drawing, links, loaders, settings, state
+from pages.shared import controls, drawing, links, loaders, settings, state, tables
 from pages.shared.text import date, plain
 
 MOST_NAMED = 3
@@ -118,7 +118,7 @@ def _table(table: Table) -> None:
         st.markdown("\n".join(lines))
         return
     cells = [dict(zip(table.header, row, strict=True)) for row in table.rows]
-    st.dataframe(cells, hide_index=True, height="content", alt=table.title)
+    tables.table(cells, height="content", alt=table.title)
 
 
 def report(

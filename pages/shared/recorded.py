@@ -6,7 +6,7 @@ import streamlit as st
 from core.answer import report, wording
 from core.answer.study import Study
 from core.errors import CrossoverError
-from pages.shared import loaders, permits, prepared, state, study_view
+from pages.shared import loaders, permits, prepared, state, study_view, tables
 from pages.shared.text import plain
 
 MOST_BYTES = 1_000_000
@@ -37,9 +37,8 @@ def table() -> None:
         st.caption("No sweep is stored yet. The first one that you run appears here.")
         return
     st.markdown("**Recorded here or shipped with the app.** Select one to see it.")
-    st.dataframe(
+    tables.table(
         _lines(hash(tuple(row.trial_id for study in found for run in study.runs for row in run)), found),
-        hide_index=True,
         key="studies",
         on_select=lambda: _select(found),
         selection_mode="single-row",

@@ -19,7 +19,7 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.lanes import PLAIN
 from core.results.schema import Trial
-from pages.shared import links, live, loaders, permits, prepared, remedy_stock, study_view
+from pages.shared import links, live, loaders, permits, prepared, remedy_stock, study_view, tables
 from pages.shared.text import date, plain
 
 PAIRS = 20
@@ -116,11 +116,7 @@ def best_lanes(of: Study, rows: Sequence[Trial], others: Sequence[Study], basis:
         st.markdown(plain(best.moved(answer, located.answer) or f"Plain steps on both devices: {answer.sentence}"))
     st.caption(f"{best.CHOSEN_APART}. Only lanes that compute what plain steps compute take part.")
     study_view.chart(located)
-    st.dataframe(
-        [_picked(pick, located.answer) for pick in chosen],
-        hide_index=True,
-        alt="The best lane of either device at each size",
-    )
+    tables.table([_picked(pick, located.answer) for pick in chosen], alt="The best lane of either device at each size")
 
 
 def _picked(pick: best.Pick, answer: Crossover) -> dict[str, object]:

@@ -16,7 +16,7 @@ from core.errors import CrossoverError, InvalidValue
 from core.experiment import EVERY_EPOCH, Contender, Experiment, Point
 from core.jobs.machine import Machine
 from core.results.schema import OUTCOMES, Trial
-from pages.shared import accelerators, downloads, drawing, links, prepared, remedies, settings, state
+from pages.shared import accelerators, downloads, drawing, links, prepared, remedies, settings, state, tables
 from pages.shared.text import date, plain
 
 MOST_BESIDE = 4
@@ -110,7 +110,7 @@ def _verdict(baseline: Trial, challenger: Trial) -> None:
 
 def _contenders(trials: Sequence[Trial]) -> None:
     """One line a contender: the figures side by side."""
-    st.dataframe([_line(trial) for trial in trials], hide_index=True, alt="The devices side by side")
+    tables.table([_line(trial) for trial in trials], alt="The devices side by side")
     for trial in trials:
         if trial.outcome != "completed":
             st.caption(plain(f"{trial.contender}: {trial.message or OUTCOMES[trial.outcome]}"))
@@ -201,9 +201,8 @@ def _agreement(baseline: Trial, challenger: Trial) -> str:
 
 def _report(trial: Trial) -> None:
     report, matrix = prepared.report(trial), prepared.confusion(trial)
-    st.dataframe(
+    tables.table(
         _report_rows(report or {}),
-        hide_index=True,
         height="content",
         column_config={"class": st.column_config.TextColumn(width=100)},
         alt=f"Classification report of {trial.contender}",

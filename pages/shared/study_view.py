@@ -17,7 +17,7 @@ from core.errors import CrossoverError
 from core.lanes import PLAIN
 from core.results.schema import Trial
 from core.sweep import Sweep, size_of
-from pages.shared import drawing, prepared, state
+from pages.shared import drawing, prepared, state, tables
 from pages.shared.prepared import Located
 from pages.shared.text import plain
 
@@ -108,9 +108,8 @@ def sizes(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:
     threads = {size_of(base, answer.axis): (base.threads, other.threads) for base, other in runs}
     base, other = (name.partition(" (")[0] for name in (answer.baseline, answer.challenger))
     rows = [_line(size, answer, (base, other), threads.get(size.size)) for size in answer.sizes]
-    st.dataframe(
+    tables.table(
         rows,
-        hide_index=True,
         height="content" if len(rows) <= MOST_LINES else 35 * MOST_LINES,
         column_config={
             size_title(answer): st.column_config.NumberColumn(format="localized"),
@@ -145,7 +144,7 @@ def bases(columns: Mapping[str, Callable[[Basis], Located]], axis: str, alt: str
         for basis in BASES
     ]
     st.markdown(f"**Crossover on each cost basis**, {report.axis_title(axis)} with its 95 % interval")
-    st.dataframe(lines, hide_index=True, alt=alt)
+    tables.table(lines, alt=alt)
 
 
 def in_short(found: Callable[[], Located]) -> str:

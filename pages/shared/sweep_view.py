@@ -30,6 +30,7 @@ from pages.shared import (
     state,
     study_view,
     sweep_settings,
+    tables,
 )
 from pages.shared.text import date, plain
 
@@ -172,9 +173,8 @@ def _grid(rows: Sequence[Trial], asked: Sweep, found: Sequence[Study], chosen: S
     st.markdown("**Every point and device**, the shortest epoch first")
     speedups = _speedups(found, str(asked.contenders[0]))
     ordered = sorted(rows, key=lambda row: report.epoch_s(row) or float("inf"))
-    st.dataframe(
+    tables.table(
         [_row(row, asked, speedups) for row in ordered],
-        hide_index=True,
         column_config={
             "Epoch (s)": st.column_config.NumberColumn(format="%.4g"),
             "Step (ms)": st.column_config.NumberColumn(format="%.4g"),

@@ -1,14 +1,11 @@
 """Text that came from a file, a device or an error, made safe to stand in Markdown; and dates for people."""
 
-import re
 from datetime import UTC, datetime
 
-_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+from core.text import on_page
 
-
-def plain(text: str) -> str:
-    """`text` so that Markdown shows it as it is: no links, images, colours, formulas or HTML."""
-    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
+plain = on_page
+"""How pages call it; what does not go into Markdown has its own function in `core.text`."""
 
 
 def moment(started_at: str) -> datetime | None:

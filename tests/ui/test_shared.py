@@ -1,9 +1,7 @@
 """What pages share: text from elsewhere, links, and the command that repeats a run."""
 
 import os
-import re
 import shlex
-import string
 import subprocess
 import sys
 
@@ -17,14 +15,6 @@ from core.commands import arguments
 from core.experiment import Contender, Experiment, Point
 from pages.shared import folders, result, text
 from tests.ui.conftest import PROJECT
-
-
-@given(some.text(max_size=50))
-def test_no_punctuation_of_a_foreign_text_keeps_a_meaning(foreign):
-    safe = text.plain(foreign)
-    assert re.sub(r"\\(.)", r"\1", safe) == " ".join(foreign.split())
-    bare = re.sub(r"\\.", "", safe)
-    assert not set(bare) & set(string.punctuation)
 
 
 @pytest.mark.parametrize(

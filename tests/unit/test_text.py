@@ -12,10 +12,9 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from markdown_it import MarkdownIt
 
 from core import text
-from tests.hostile import LEGITIMATE, STRANGER, TEXTS, UNSEEN, formulas, meanings, shown
+from tests.hostile import GFM, LEGITIMATE, STRANGER, TEXTS, UNSEEN, formulas, meanings, shown
 
 ANY = some.text(
     some.characters() | some.sampled_from('=+-@;:/.w$<>[]|`\\\x1b\u202e\u200d\ufe0f\u3164\ud800\n\t "'), max_size=60
@@ -188,9 +187,6 @@ def test_nothing_becomes_a_tag_and_all_of_it_is_xml(foreign):
 # Markdown
 
 
-GFM = MarkdownIt("commonmark", {"html": True}).enable(["strikethrough", "table"])
-
-
 def rendered(markdown: str) -> str:
     """The words of a paragraph."""
     return Read.of(GFM.render(markdown)).words.strip()
@@ -210,6 +206,15 @@ def test_what_renderers_make_a_link_of_stands_in_a_report_as_code(foreign):
     words = "".join(token.content for token in tokens if token.type != "code_inline")
     assert STRANGER not in words
     assert ":heart:" not in words
+
+
+@pytest.mark.parametrize("foreign", [*TEXTS, *LEGITIMATE], ids=lambda foreign: ascii(foreign)[:20])
+def test_tensorboard_which_reads_markdown_of_its_own_kind_shows_it_too(foreign):
+    plugin_util = pytest.importorskip("tensorboard.plugin_util")
+    made = plugin_util.markdown_to_safe_html(f"| a |\n|---|\n| {text.in_markdown(foreign)} |")
+    page = Read.of(made)
+    assert set(page.tags) <= {"table", "thead", "tbody", "tr", "th", "td", "code"}
+    assert foreign not in LEGITIMATE or page.words.split() == ["a", *foreign.split()]
 
 
 @given(some.lists(ANY, min_size=2, max_size=2))

@@ -7,7 +7,6 @@ must not be given here: its addresses would be fetched.
 """
 
 import functools
-import html
 import json
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from core.errors import CrossoverError
+from core.text import as_label, as_lines, in_html
 
 Picture = Literal["png", "svg"]
 Spec = dict[str, Any]
@@ -32,9 +32,6 @@ SECONDS = 60
 
 AT_ONCE = 2
 """Processes that draw at one time; whoever comes third waits, so that a class that hands in leaves the host a core."""
-
-REPLACEMENT = "\ufffd"
-"""Stands for a letter that cannot be drawn: a control character, half a letter, a separator of lines."""
 
 _places = threading.BoundedSemaphore(AT_ONCE)
 
@@ -101,11 +98,10 @@ def page(spec: Spec, title: str) -> bytes:
     Raises:
         CrossoverError: the library that draws it cannot be put together.
     """
-    embedded = json.dumps({**spec, "background": "white"}).replace("<", "\\u003c")  # no text of a row ends the script
-    written = _PAGE.format(
-        policy=CONTENT_POLICY, title=html.escape(title), library=_library(), spec=embedded.replace("\u2028", "\\u2028")
-    )
-    return written.encode()
+    embedded = json.dumps(drawable({**spec, "background": "white"}))
+    embedded = embedded.replace("<", "\\u003c")  # no text of a row ends the script
+    shown = in_html(as_label(title))
+    return _PAGE.format(policy=CONTENT_POLICY, title=shown, library=_library(), spec=embedded).encode()
 
 
 def _on_white(spec: Spec, usual: int) -> Spec:
@@ -114,21 +110,15 @@ def _on_white(spec: Spec, usual: int) -> Spec:
 
 
 def drawable(value: Any) -> Any:
-    """A specification without letters that cannot be drawn; what XML or JavaScript does not have would end it."""
+    """A specification without letters that cannot be seen; what XML or JavaScript does not have would end it."""
     match value:
         case str():
-            return value if value.isprintable() else "".join(map(_letter, value))
+            return as_lines(value, len(value)).replace("\t", " ")
         case dict():
             return {drawable(name): drawable(entry) for name, entry in value.items()}
         case list() | tuple():
             return [drawable(entry) for entry in value]
     return value
-
-
-def _letter(letter: str) -> str:
-    if letter.isprintable() or letter == "\n":
-        return letter
-    return " " if letter.isspace() and letter not in "\u2028\u2029" else REPLACEMENT
 
 
 @functools.cache

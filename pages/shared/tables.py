@@ -1,0 +1,35 @@
+"""Tables on a page: every text in them cleaned, since a click makes a file for spreadsheets of a table."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import streamlit as st
+
+from core.text import as_label, in_table
+
+Rows: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Iterable[Any]] | pa.Table
+"""A line each, or a column each."""
+
+
+def table(rows: Rows, *, alt: str, place: Any = st, **options: Any) -> None:
+    """Draw a table without the numbers of its lines.
+
+    Args:
+        rows: what it shows; texts and the names of columns may be anybody's.
+        alt: what it shows, for who cannot see it.
+        place: where it is drawn.
+        options: as in `st.dataframe`; columns that are configured are named as in `rows`.
+    """
+    if "column_config" in options:
+        options["column_config"] = {in_table(name): entry for name, entry in options["column_config"].items()}
+    place.dataframe(_cleaned(rows), hide_index=True, alt=as_label(alt), **options)
+
+
+def _cleaned(rows: Rows) -> Any:
+    if isinstance(rows, pa.Table):  # made once for all visitors, so it stays what it is where nothing has to change
+        lines = rows.to_pylist()
+        return rows if (cleaned := _cleaned(lines)) == lines else pa.Table.from_pylist(cleaned)
+    if isinstance(rows, Mapping):
+        return {in_table(name): [in_table(value) for value in column] for name, column in rows.items()}
+    return [{in_table(name): in_table(value) for name, value in line.items()} for line in rows]
