@@ -5,11 +5,10 @@ job is.
 """
 
 import contextlib
-import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow.parquet as pq
 
@@ -18,8 +17,27 @@ from core.results import whole
 from core.results.reading import read_file
 from core.results.schema import Trial, from_table, to_table
 
-replace = functools.partial(whole.write, lasting=False)
-"""Put a file in the place of another; after a loss of power, nobody goes on where they were."""
+
+def replace(path: Path, fill: Callable[[BinaryIO], object]) -> None:
+    """Put a file in the place of another, or of a folder that has its name and is put aside.
+
+    After a loss of power, nobody goes on where they were, so that nothing is flushed.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    if path.is_dir() and not path.is_symlink():
+        set_aside(path)
+    whole.write(path, fill, lasting=False)
+
+
+def set_aside(path: Path) -> None:
+    """Give what lies at a path the ending `.damaged`, in the place of what has that name.
+
+    Raises:
+        OSError: it cannot be renamed.
+    """
+    path.replace(path.with_suffix(".damaged"))
 
 
 def write_bytes(path: Path, data: bytes) -> None:

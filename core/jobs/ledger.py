@@ -125,7 +125,7 @@ class Ledger:
         except DamagedFile as error:  # nobody is kept from measuring for it; what it said stays beside
             _log.warning("Turns and budgets of today begin anew: %s", error)
             with contextlib.suppress(OSError):
-                self.path.replace(self.path.with_suffix(".damaged"))
+                files.set_aside(self.path)
             return {}
 
     def _write(self, entries: dict[str, _Entry]) -> None:

@@ -75,3 +75,12 @@ def test_a_replacement_that_is_refused_for_good_is_an_error(tmp_path, monkeypatc
     with pytest.raises(PermissionError):
         files.write_json(tmp_path / "status.json", {})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_with_the_name_of_a_file_is_put_aside_and_nothing_in_it_is_lost(tmp_path):
+    path = tmp_path / "worker.json"
+    path.mkdir()
+    (path / "kept").write_text("kept")
+    files.write_json(path, {"a": 1})
+    assert json.loads(path.read_text()) == {"a": 1}
+    assert (tmp_path / "worker.damaged" / "kept").read_text() == "kept"

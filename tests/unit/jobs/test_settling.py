@@ -247,7 +247,7 @@ def full(monkeypatch):
 
 @pytest.fixture
 def full_store(monkeypatch):
-    monkeypatch.setattr("core.results.parts.whole.write", _no_space)
+    monkeypatch.setattr("core.results.parts.write", _no_space)
 
 
 def _no_space(path, *_, **__):
