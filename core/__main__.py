@@ -10,10 +10,12 @@ from collections.abc import Sequence
 
 from core.commands import FAILED, USAGE, classroom, crossover, devices, lesson, output, run, store, sweep
 from core.errors import CrossoverError, ForeignFile, InvalidValue
+from core.text import clean_logs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
+    clean_logs()
     options = parser().parse_args(arguments)
     try:
         status: int = options.command(options)
@@ -28,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Every command with its options; what is parsed has the function that answers it as `command`."""
-    root = argparse.ArgumentParser(prog="python -m core", description="When does training on a GPU start to pay off?")
+    root = output.Parser(prog="python -m core", description="When does training on a GPU start to pay off?")
     commands = root.add_subparsers(required=True, metavar="command")
     for command in (devices, run, sweep, crossover, lesson, store, classroom):
         command.add(commands)

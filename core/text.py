@@ -170,6 +170,12 @@ class LogFormatter(logging.Formatter):
         return on_terminal(super().format(record))
 
 
+def clean_logs() -> None:
+    """Let what is logged where nobody has set up a log give the terminal no orders; for who starts a process."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(LogFormatter())
+
+
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 

@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import dataclasses
-import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from core.jobs import runner
 from core.jobs.queue import Queue
 from core.results import environment
 from core.results.store import Store
+from core.text import in_file_name
 
 OPTIONS = ("preset", "scale", "axis", "values", "range", "budget_s", "point_budget_s", "pairs")
 """Options that make the question, with those of a point; how the page tells a student what to type."""
@@ -180,7 +180,7 @@ def measure(options: argparse.Namespace) -> int:
     if not rows:
         return FAILED
     code = codes.normal(options.code)
-    file = options.out or Path(f"class-{code}-{re.sub(r'[^A-Za-z0-9_-]', '_', nickname)}.parquet")
+    file = options.out or Path(f"class-{code}-{in_file_name(nickname)}.parquet")
     try:
         file.write_bytes(handed_in.to_file(rows, code=code, nickname=nickname))
     except OSError as error:

@@ -15,6 +15,7 @@ from core.jobs.machine import Machine
 from core.jobs.queue import Queue
 from core.results import environment
 from core.results.answers import Here
+from core.text import as_line, on_terminal
 
 MACHINE_TIMEOUT_S = 180
 """A cold start of PyTorch from a slow disk takes a minute; after three something is wrong."""
@@ -69,9 +70,9 @@ def follow(queue: Queue, job: Job) -> Job:
         def show(now: Job) -> None:
             nonlocal noted
             for note in _notes(now)[noted:]:
-                bar.write(note, file=sys.stderr)
+                bar.write(on_terminal(note), file=sys.stderr)
                 noted += 1
-            bar.set_description_str(_phase(now), refresh=False)
+            bar.set_description_str(as_line(_phase(now)), refresh=False)
             bar.n = _done(now)
             bar.refresh()
 

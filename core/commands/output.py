@@ -1,24 +1,39 @@
-"""How commands speak: results on stdout, everything else on stderr, and JSON that every parser accepts."""
+"""How commands speak: results on stdout, everything else on stderr, and JSON that every parser accepts.
 
+Rows, names of files and what was typed may hold anything; none of it gives the terminal an order.
+"""
+
+import argparse
 import json
 import math
 import sys
-from typing import Any
+from typing import Any, NoReturn
+
+from core.text import on_terminal
 
 
 def show(text: str) -> None:
     """Print a result for people; it ends with one line break."""
-    print(text.rstrip("\n"))
+    print(on_terminal(text).rstrip("\n"))
 
 
 def show_json(document: dict[str, Any]) -> None:
     """Print a result for scripts; numbers that are not finite, which JSON does not have, become null."""
-    print(json.dumps(_finite(document), indent=2, default=str, allow_nan=False))
+    text = json.dumps(_finite(document), indent=2, default=str, allow_nan=False)
+    print(text.replace("\x7f", "\\u007f"))  # the one control character that JSON may hold as it is
 
 
 def say(sentence: str) -> None:
     """Print something that is not the result."""
-    print(sentence, file=sys.stderr)
+    print(on_terminal(sentence), file=sys.stderr)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints quote what was typed."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the words of a command, and leave."""
+        super().error(on_terminal(message))
 
 
 def _finite(value: Any) -> Any:

@@ -34,6 +34,7 @@ from core.jobs.tour import Arrival, Measure, Tour
 from core.progress import Progress
 from core.results.schema import Trial
 from core.sweep import Sweep
+from core.text import LogFormatter
 
 IDLE_S = 15 * 60.0
 """How long a worker without work stays warm: a reader comes back within minutes, memory is wanted after that."""
@@ -301,7 +302,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=Path, required=True, help="folder of jobs; it tells the worker from others")
     parser.add_argument("--idle", type=float, default=IDLE_S, help="seconds without work after which to leave")
     asked = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(levelname)s %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(LogFormatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     _offer_to_be_killed_first()
     sys.meta_path.insert(0, _Doorkeeper())
     serve(Queue(asked.jobs), load, idle_s=asked.idle)

@@ -90,4 +90,4 @@ def _settings(of: Class) -> None:
             st.markdown("Everything in it is dropped: nicknames, expectations and results.")
             if st.button("Delete it now", type="primary"):
                 class_students.do(of, lambda: class_stock.classes().delete(of))
-    st.caption(f"The class is dropped by itself on {of.expires_at[:10]}.")
+    st.caption(f"The class is dropped by itself on {plain(of.expires_at[:10])}.")

@@ -18,19 +18,9 @@ from core.errors import CrossoverError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.sweep import Sweep
-from pages.shared import (
-    apart,
-    class_stock,
-    controls,
-    drawing,
-    live,
-    loaders,
-    permits,
-    settings,
-    state,
-    sweep_settings,
-    tables,
-)
+from core.text import as_lines
+from pages.shared import apart, class_stock, controls, drawing, live, loaders, permits, settings, state, sweep_settings
+from pages.shared.tables import table
 from pages.shared.text import plain
 
 REFRESH_S = 5.0
@@ -128,7 +118,7 @@ def results_table(of: Class, results: Sequence[Result]) -> None:
         }
         for entry in results
     ]
-    tables.table(lines, alt="Results of everybody")
+    table(lines, alt="Results of everybody")
 
 
 def groups_table(of: Class, results: Sequence[Result]) -> None:
@@ -146,7 +136,7 @@ def groups_table(of: Class, results: Sequence[Result]) -> None:
         }
         for group in pooled.groups(results)
     ]
-    tables.table(lines, alt="Spread of crossovers by device")
+    table(lines, alt="Spread of crossovers by device")
 
 
 def _predict(of: Class, who: Student) -> None:
@@ -255,7 +245,7 @@ def _on_own_machine(of: Class, who: Student) -> None:
     st.markdown("Clone and install Crossover as its README says, then run there:")
     nickname = f" {who.nickname}" if who.nickname.isalnum() else f'="{who.nickname}"'  # it may begin with a dash
     command = f"python -m core class measure --code {of.code} --nickname{nickname} {of.question.words}"
-    st.code(command, language="sh", wrap_lines=True)
+    st.code(as_lines(command), language="sh", wrap_lines=True)
     with st.form("bring", border=False, clear_on_submit=True):
         file = st.file_uploader("The file that it wrote", type="parquet")
         pressed = st.form_submit_button("Bring it", icon=":material/upload_file:")

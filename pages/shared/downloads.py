@@ -1,6 +1,5 @@
 """What can be taken along: rows, charts and a script as files, made when they are clicked and not before."""
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ from core.answer.charts import export
 from core.errors import CrossoverError
 from core.results import exchange
 from core.results.schema import Trial, to_table
+from core.text import in_file_name
 from pages.shared.text import plain
 
 KINDS: dict[exchange.Format, str] = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
@@ -21,12 +21,11 @@ PICTURES: dict[export.Picture, str] = {"png": "image/png", "svg": "image/svg+xml
 """The same of charts as pictures."""
 
 _ICON = ":material/download:"
-_NAME_LENGTH = 80
 
 
 def rows(trials: Sequence[Trial], *, name: str) -> None:
     """Draw the buttons that download rows as files called `name`."""
-    noun, name = f"{len(trials)} rows" if len(trials) > 1 else "Row", _file_name(name)
+    noun, name = f"{len(trials)} rows" if len(trials) > 1 else "Row", in_file_name(name)
     with st.container(horizontal=True):
         for kind, media in KINDS.items():
             data = partial(_rows, tuple(trials), kind)
@@ -37,7 +36,7 @@ def rows(trials: Sequence[Trial], *, name: str) -> None:
 
 def chart(spec: dict[str, Any], name: str) -> None:
     """Draw what downloads a finished chart as a picture or as a page of its own, as files called `name`."""
-    name = _file_name(name)
+    name = in_file_name(name)
     with st.popover("Save this chart", icon=_ICON, type="tertiary", key=f"save-{name}"):
         for kind, media in PICTURES.items():
             data = partial(export.picture, spec, kind)
@@ -58,15 +57,10 @@ def script(trials: Sequence[Trial]) -> None:
     except CrossoverError as error:
         st.caption(plain(str(error)))
         return
-    name = _file_name(f"crossover-{trials[0].run_id}")
+    name = in_file_name(f"crossover-{trials[0].run_id}")
     label, media = "Script that repeats it", "text/x-python"
     st.download_button(label, text, f"{name}.py", media, key=f"script-{name}", on_click="ignore", icon=_ICON)
 
 
 def _rows(trials: Sequence[Trial], kind: exchange.Format) -> bytes:
     return exchange.export(to_table(list(trials)), kind)
-
-
-def _file_name(name: str) -> str:
-    """A name without what rows may have put into it."""
-    return re.sub(r"[^\w.-]+", "-", name)[:_NAME_LENGTH]

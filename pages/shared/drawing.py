@@ -1,5 +1,6 @@
 """Charts on a page: a specification drawn with its rows packed once, however many visitors look at it."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,12 +8,15 @@ import pandas as pd
 import pyarrow as pa
 import streamlit as st
 
+from core.text import as_label, in_table
+
 
 def chart(spec: Mapping[str, Any], *, alt: str, place: Any = st, height: Any = "content") -> None:
     """Draw a finished chart.
 
     Streamlit sends rows as an Arrow table. It would make one of a list anew at every run of a page, which takes longer
-    than all else of a chart; here it is made once and kept with the list that it was made of.
+    than all else of a chart; here it is made once and kept with the list that it was made of. A click makes a file for
+    spreadsheets of the rows, so their texts are cleaned as those of a table are.
 
     Args:
         spec: made by `core.answer.charts`, and never changed afterwards.
@@ -22,10 +26,31 @@ def chart(spec: Mapping[str, Any], *, alt: str, place: Any = st, height: Any = "
     """
     values = spec["data"]["values"]
     options = {} if height is None else {"height": height}
-    place.vega_lite_chart({**spec, "data": _packed(id(values), values)[1]}, width="stretch", alt=alt, **options)
+    place.vega_lite_chart(_drawn(id(values), values, spec)[1], width="stretch", alt=as_label(alt), **options)
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def _packed(key: int, _values: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], pa.Table]:
-    """Of the list of this identity; it is kept, so that no other can take its place."""
-    return _values, pa.Table.from_pandas(pd.DataFrame(_values), preserve_index=False)
+def _drawn(
+    key: int, _values: list[dict[str, Any]], _spec: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The chart whose rows are the list of this identity; the list is kept, so that no other can take its place."""
+    texts = {value for row in _values for value in row.values() if isinstance(value, str)}
+    names = {text: clean for text in texts if (clean := in_table(text)) != text}
+    frame, rows = ({name: part for name, part in _spec.items() if name != "data"}, _values)
+    if names:
+        frame, rows = (_renamed(part, names) for part in (frame, rows))
+    return _values, {**frame, "data": pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)}
+
+
+def _renamed(part: Any, names: Mapping[str, Any]) -> Any:
+    """Rows, or a part of a specification, with other names for what is in the rows; in its expressions too."""
+    match part:
+        case str():
+            for old, new in () if part in names else names.items():
+                part = part.replace(json.dumps(old), json.dumps(new))
+            return names.get(part, part)
+        case Mapping():
+            return {name: _renamed(entry, names) for name, entry in part.items()}
+        case list() | tuple():
+            return [_renamed(entry, names) for entry in part]
+    return part

@@ -6,6 +6,7 @@ from core import units
 from core.errors import CrossoverError
 from core.results import exchange
 from core.results.exchange import Proposal
+from core.text import as_lines
 from pages.shared import loaders, permits, state, tables
 from pages.shared.text import date, plain
 
@@ -19,7 +20,7 @@ def panel() -> None:
     """Take a file, unless this host takes none."""
     with st.expander("Add rows of another machine", icon=":material/upload_file:", **state.bound_view("add")):
         if reason := permits.may_import():
-            st.text(reason)
+            st.text(as_lines(reason))
             return
         st.caption(
             "A parquet file that this page or the command line of another machine wrote. It is checked as a whole "

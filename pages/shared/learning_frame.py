@@ -15,6 +15,7 @@ from core.answer.handout import Handout, Reply, Section, Table
 from core.exhibits import Exhibit
 from core.jobs.machine import Machine
 from core.results.schema import Trial
+from core.text import as_lines
 from pages.shared import controls, drawing, links, loaders, settings, state, tables
 from pages.shared.text import date, plain
 
@@ -94,7 +95,7 @@ def draw(sections: Sequence[Section], expected: str | None = None) -> None:
 
 
 def _section(section: Section) -> None:
-    st.header(section.title)
+    st.header(plain(section.title))
     for sentence in section.sentences:
         st.markdown(plain(sentence))
     for figure in section.figures:
@@ -105,8 +106,8 @@ def _section(section: Section) -> None:
     for listing in section.listings:
         st.markdown(f"**{plain(listing.title)}**")
         code, output = st.columns(2, gap="small")
-        code.code(listing.code, language="python", wrap_lines=True)
-        output.code(listing.output, language=None, wrap_lines=True)
+        code.code(as_lines(listing.code), language="python", wrap_lines=True)
+        output.code(as_lines(listing.output), language=None, wrap_lines=True)
     for note in section.notes:
         st.caption(plain(note))
 

@@ -24,6 +24,7 @@ from core.jobs.job import Job
 from core.jobs.ledger import Terms
 from core.policy import Asked, Policy
 from core.results.store import Store
+from core.text import as_lines
 from pages.shared import loaders, state
 
 SIGN_IN = "Sign in to run something here; looking needs no sign-in."
@@ -145,10 +146,10 @@ def frame() -> None:
     held = policy.current()
     if held.fault:
         st.error("Nothing can be run here until the host's settings are mended.")
-        st.text(held.fault)
+        st.text(as_lines(held.fault))
     if held.banner:
         with st.container(border=True, key="banner"):
-            st.text(held.banner)
+            st.text(as_lines(held.banner))
     if held.who_may_run == "signed_in" and can_sign_in():
         _login()
 

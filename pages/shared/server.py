@@ -20,6 +20,7 @@ from streamlit.logger import get_logger
 from streamlit.runtime.pages_manager import PagesManager
 
 from core import policy
+from core.text import clean_logs, on_terminal
 from pages.shared import capacity
 
 CHART_MODULES = ("core.answer.charts.runs", "core.answer.charts.studies", "core.results.exchange", "core.jobs.runner")
@@ -44,6 +45,7 @@ BROWSER_DELAY_S = 0.5
 async def lifespan(_app: st.App) -> AsyncIterator[None]:
     """Prepare the server, and leave it to Streamlit."""
     PagesManager.uses_pages_directory = False
+    clean_logs()
     capacity.raise_limit()
     _say()
     chores = [asyncio.create_task(_warm_up()), asyncio.create_task(capacity.tidy_up())]
@@ -56,7 +58,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
 
 def _say() -> None:
     if fault := policy.current().fault:
-        _log.error("Nothing can be run until the host's settings are mended: %s", fault)
+        _log.error("Nothing can be run until the host's settings are mended: %s", on_terminal(fault))
     if policy.file() and not st.get_option("server.allowedHosts"):
         _log.warning(ANY_NAME)
     if (sessions := capacity.more_sessions()) is not None:

@@ -143,7 +143,7 @@ def bases(columns: Mapping[str, Callable[[Basis], Located]], axis: str, alt: str
         {"Cost basis": basis, **{words: in_short(partial(found, basis)) for words, found in columns.items()}}
         for basis in BASES
     ]
-    st.markdown(f"**Crossover on each cost basis**, {report.axis_title(axis)} with its 95 % interval")
+    st.markdown(f"**Crossover on each cost basis**, {plain(report.axis_title(axis))} with its 95 % interval")
     tables.table(lines, alt=alt)
 
 

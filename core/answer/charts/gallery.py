@@ -172,7 +172,7 @@ def _written(layers: list[Row], rows: list[Row], *, height: int) -> Spec:
         "height": height,
         "background": "transparent",
         "config": {"view": {"stroke": None}},
-        "layer": layers,
+        "layer": look.bounded(layers),
         "data": {"values": rows},
     }
 

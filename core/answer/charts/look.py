@@ -11,6 +11,7 @@ from typing import Any, Literal
 import altair as alt
 
 from core import units
+from core.text import as_label
 
 Spec = dict[str, Any]
 Row = dict[str, Any]
@@ -88,7 +89,26 @@ def finished(chart: alt.Chart | alt.LayerChart | alt.FacetChart, rows: list[Row]
     for part in (spec, *spec.get("layer", ())):
         part.pop("data", None)
         part.pop("datasets", None)
-    return {**spec, "data": {"values": rows}}
+    return {**bounded(spec), "data": {"values": rows}}
+
+
+def bounded(part: Any) -> Any:
+    """A specification whose titles have one line each and no more letters than there is room for."""
+    match part:
+        case dict():
+            return {name: _titled(entry) if name == "title" else bounded(entry) for name, entry in part.items()}
+        case list():
+            return [bounded(entry) for entry in part]
+    return part
+
+
+def _titled(title: Any) -> Any:
+    match title:
+        case str():
+            return as_label(title)
+        case list():
+            return [_titled(line) for line in title]
+    return title
 
 
 def tooltip(field: str, title: str, number: str = "") -> alt.Tooltip:

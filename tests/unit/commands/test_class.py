@@ -161,6 +161,6 @@ def test_measuring_writes_one_file_with_code_and_nickname(classes, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     words = ["--code", "kx4m9pqa", "--nickname", "ada l.", "--preset", "signal", "--devices", "cpu@1,cpu"]
     assert main(["class", "measure", *words, "--store", str(tmp_path / "results")]) == 0
-    assert "10 rows written to class-KX4M-9PQA-ada_l_.parquet" in capsys.readouterr().out
-    said = pq.read_schema(tmp_path / "class-KX4M-9PQA-ada_l_.parquet").metadata
+    assert "10 rows written to class-KX4M-9PQA-ada-l.parquet" in capsys.readouterr().out
+    said = pq.read_schema(tmp_path / "class-KX4M-9PQA-ada-l.parquet").metadata
     assert (said[handed_in.CODE_KEY], said[handed_in.NICKNAME_KEY]) == (b"KX4M-9PQA", b"ada l.")
