@@ -29,8 +29,8 @@ MAX_ITEMS = 1_000_000
 LARGEST = 2**60
 """No count, time or size comes near it, and what is computed from such numbers would not be one any more."""
 
-YEARS = (2000, 2200)
-"""A date outside of these is none that a clock showed; tables of dates end soon after."""
+YEARS = (1970, 2199)
+"""First and last year of a date: a clock that was never set begins with one, tables of dates end after the other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,11 +103,9 @@ AT_MOST: Mapping[str, float] = {
     "steps_per_epoch": RANGES["samples"][1],
     "steps_per_call": lanes.MAX_STEPS_PER_CALL,
     "micro_batch": lanes.MAX_MICRO_BATCH,
-    "cores": 2**16,
-    "cores_usable": 2**16,
+    **dict.fromkeys(("cores", "cores_usable", "threads", "threads_tried"), 2**16),
     "protocol_version": 10_000,
     "confusion": MAX_ITEMS,
-    "threads_tried": RANGES["threads"][1],
     "train_accuracy": 1,
     "validation_accuracy": 1,
 }

@@ -146,7 +146,7 @@ def _require_dates(table: pa.Table, newer: bool) -> None:
             found = datetime.datetime.fromisoformat(text)
         except ValueError:
             raise _wrong("started_at", text, "a date") from None
-        if not YEARS[0] < found.year < YEARS[1]:
+        if not YEARS[0] <= found.year <= YEARS[1]:
             raise _wrong("started_at", text, f"between the years {YEARS[0]} and {YEARS[1]}")
 
 

@@ -120,8 +120,10 @@ def _chart(together: Sequence[Study], basis: Basis) -> None:
 
 
 def _curve(of: Study, basis: Basis) -> Curve | None:
-    answer = _answer(of, basis)
-    if answer is None:
+    try:
+        answer = prepared.located(of, basis).answer
+    except CrossoverError as error:
+        st.warning(plain(f"The study {of.id} is not drawn. {error}"))
         return None
     baseline, challenger = of.runs[0]
     machine = baseline.machine_id[:6]

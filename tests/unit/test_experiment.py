@@ -122,6 +122,37 @@ def test_a_device_that_cannot_be_is_refused(text):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        f"cpu@{'1' * 5_000}",
+        f"cuda:{'1' * 5_000}",
+        f"cpu+compiled{'1' * 5_000}",
+        f"cpu+micro{'9' * 5_000}",
+        "cpu" + "+fused" * 100_000,
+        "a" * 1_000_000,
+        "cpu@\u0661",
+        "cuda:\u0661",
+    ],
+    ids=["threads", "number", "steps", "samples", "words", "letters", "other digits", "another number"],
+)
+def test_a_text_of_any_length_is_no_contender_and_one_short_sentence(text):
+    """Python reads no number of more than 4,300 digits, and says so with an error of its own."""
+    with pytest.raises(InvalidValue) as raised:
+        Contender.parse(text)
+    assert len(str(raised.value)) < 300
+
+
+@pytest.mark.parametrize("value", [10**400, float("inf"), float("nan"), -(10**400)], ids=["more", "inf", "nan", "less"])
+@pytest.mark.parametrize("field", ["learning_rate", "budget_s"])
+def test_a_number_beyond_all_floats_is_one_sentence(field, value):
+    data = Experiment(point=Point()).to_json()
+    place = data if field == "budget_s" else data["point"]
+    place[field] = value
+    with pytest.raises(InvalidValue, match=field):
+        Experiment.from_json(data)
+
+
+@pytest.mark.parametrize(
     ("text", "device"), [("cuda", "cuda:0"), ("xpu", "xpu:0"), ("cuda:01", "cuda:1"), ("mps", "mps")]
 )
 def test_devices_have_one_spelling(text, device):

@@ -23,7 +23,8 @@ EARLIER = Path(__file__).parent / "earlier"
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a device that cannot be parsed": ({"contender": "cpu@abc"}, "column contender says 'cpu@abc', which is not"),
     "five thousand digits of threads": ({"contender": f"cpu@{'1' * 5_000}"}, "column contender has a text of more"),
-    "more threads than there can be": ({"contender": "cpu@9999", "threads": 9999}, "threads has a value above 1,024"),
+    "more threads than can be asked for": ({"contender": "cpu@9999", "threads": 9999}, "contender says 'cpu@9999'"),
+    "more threads than there can be": ({"threads": 2**17}, "threads has a value above 65,536"),
     "a device that there is not": ({"contender": "tpu", "device": "tpu"}, "column device says 'tpu'"),
     "a lane that there is not": ({"contender": "cpu+warp"}, "column contender says 'cpu+warp'"),
     "a lane in another order": (
@@ -51,7 +52,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a question that is none": ({"experiment_id": "'; --"}, "column experiment_id says"),
     "no date": ({"started_at": "yesterday"}, "column started_at says 'yesterday'"),
     "a day that there is not": ({"started_at": "2026-02-30T00:00:00+00:00"}, "which is not a date"),
-    "the year of a clock that was never set": ({"started_at": "1970-01-01T00:00:00+00:00"}, "between the years"),
+    "the beginning of all tables": ({"started_at": "0001-01-01T00:00:00+00:00"}, "between the years"),
     "the end of all tables": ({"started_at": "9999-12-31T23:59:59+00:00"}, "between the years"),
     "a time of nowhere": ({"started_at": "2026-11-21T09:30:00"}, "column started_at says"),
     "more epochs than can be asked for": ({"epochs": 2**40}, "column epochs has a value above 10,000"),
@@ -113,6 +114,27 @@ def test_any_row_that_can_be_comes_through(row):
 @pytest.mark.parametrize("folder", [GALLERY, EARLIER], ids=["gallery", "earlier versions"])
 def test_every_row_that_was_ever_measured_comes_through(folder):
     assert Store(folder).read().skipped == ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"started_at": "1970-01-01T00:00:07.000+00:00"},
+        {"threads": 1_536, "threads_tried": (1, 768, 1_536), "threads_tried_step_s": (3.0, 2.0, 1.0), "cores": 1_536},
+        {"outcome": "interrupted", "confusion": (), "predictions": b"", "threads": 0},
+        {"confusion": (), "predictions": b"", "test_samples": 0},
+        {"dataset": "invented-later", "model": "invented-later", "confusion": (270,), "predictions": b"\x00" * 270},
+    ],
+    ids=[
+        "a clock that was never set",
+        "a very large machine",
+        "cut off early",
+        "nothing to test",
+        "of a later version",
+    ],
+)
+def test_what_is_odd_and_can_be_comes_through(changes):
+    checks.require(to_table([faulty(changes)]))
 
 
 def test_many_rows_are_checked_as_a_few_are(monkeypatch):
