@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from core import catalog
+from core import catalog, text
 from core.experiment import RANGES, Contender
 from core.lanes import Lane
 from core.results import allowed
@@ -20,7 +20,7 @@ from core.results.schema import COLUMNS, SCHEMA, Trial
 LANES = ("", "compiled", "compiled10", "graph10+bf16", "fused", "tf32", "channels_last+kept", "micro250")
 DEVICES = {"cpu": "cpu", "cuda:0": "cuda", "cuda:1": "rocm", "xpu:0": "xpu", "mps": "mps"}
 MOST = 2**59
-TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf", "Cn", "Zl", "Zp"]), max_size=20)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(text.seen)
 
 
 @st.composite
