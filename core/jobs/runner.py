@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
+
 from core.errors import JobError
 from core.exhibits import Exhibit
 from core.jobs import process
@@ -192,7 +194,10 @@ def _start(queue: Queue) -> process.Process:
             )
     except OSError as error:
         raise JobError(f"The measuring process could not be started: {error}.") from error
-    started = process.of(child.pid)
+    try:
+        started = process.of(child.pid)
+    except psutil.NoSuchProcess:
+        started = process.Process(pid=child.pid)  # which counts as dead
     threading.Thread(target=child.wait, name="crossover-worker-reaper", daemon=True).start()
     return started
 

@@ -22,6 +22,7 @@ from msgspec import Meta
 
 from core import __version__
 from core.documents import Count
+from core.results.allowed import FORMS
 from core.results.schema import DEVICE_KINDS
 
 if sys.platform != "win32":
@@ -69,7 +70,7 @@ class DeviceInfo:
         refusals: kind of lane that it does not have → why, in words; see `core.lanes`.
     """
 
-    device: str
+    device: Annotated[str, Meta(pattern=f"^({FORMS['device'].pattern})$")]
     kind: Annotated[str, Meta(pattern=f"^({'|'.join(DEVICE_KINDS)})$")]
     name: str
     memory_bytes: Count

@@ -255,6 +255,17 @@ def test_waiting_jobs_fail_when_workers_keep_dying_at_their_start(queue, store, 
     assert watched(queue, submit(queue, store, QUICK), ended).state == "finished", "a later try is a new one"
 
 
+def test_a_worker_that_has_ended_before_anybody_looks_counts_as_one_that_died(queue, store, monkeypatch):
+    def gone(pid: int) -> process.Process:
+        raise psutil.NoSuchProcess(pid)
+
+    monkeypatch.setattr(runner, "COMMAND", (sys.executable, "-c", "raise SystemExit(3)"))
+    monkeypatch.setattr(process, "of", gone)
+    job = watched(queue, queue.submit(experiment(QUICK), store), ended)
+    assert job.state == "failed"
+    assert f"died {runner.STARTS} times" in job.message
+
+
 def test_a_worker_whose_entry_was_lost_is_left_alone(queue, store):
     job = submit(queue, store, UNTIL_RELEASED)
     running = watched(queue, job, measuring)

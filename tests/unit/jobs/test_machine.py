@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import tempfile
 from pathlib import Path
@@ -37,6 +38,12 @@ def test_what_an_ended_worker_reported_is_marked_as_the_last_that_is_known(seat)
 @pytest.mark.parametrize("content", ["", "{}", '{"environment": {"unknown": 1}}'])
 def test_a_report_of_another_version_is_none(seat, content):
     (seat.folder / "machine.json").write_text(content)
+    assert seat.machine is None
+
+
+@pytest.mark.parametrize("device", ["CUDA:0", "0.29.1", "", "cuda:9999"])
+def test_a_report_of_a_device_that_cannot_be_asked_for_is_none(seat, device):
+    seat.report(dataclasses.replace(FOUND, devices=(CPU, dataclasses.replace(CPU, device=device))), process.this())
     assert seat.machine is None
 
 
