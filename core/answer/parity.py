@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core import catalog, units
+from core.answer import coins
 from core.answer.summary import require_equal
 from core.errors import InvalidValue, NotComparable
 from core.results.schema import Trial
@@ -107,6 +108,11 @@ def agreement(a: Trial, b: Trial) -> Agreement | None:
         )
     disagreeing = sum(x != y for x, y in zip(a.predictions, b.predictions, strict=True))
     gained = _right(b) - _right(a)
+    if abs(gained) > disagreeing:
+        raise NotComparable(
+            f"What was learned cannot be compared: by their counts {a.contender} and {b.contender} differ on "
+            f"{abs(gained):,} items, by their predictions on {disagreeing:,}."
+        )
     p_value, (low, high) = _mcnemar(disagreeing, gained), _interval(disagreeing, gained, items)
     return Agreement(
         disagreeing=disagreeing,
@@ -154,12 +160,7 @@ def _discordant(disagreeing: int, gained: int) -> int:
 def _mcnemar(disagreeing: int, gained: int) -> float:
     """Exact two-sided p of McNemar's test, the binomial with chance 1/2."""
     discordant = _discordant(disagreeing, gained)
-    fewer = (discordant - abs(gained)) // 2
-    tail = term = 1
-    for chosen in range(fewer):
-        term = term * (discordant - chosen) // (chosen + 1)
-        tail += term
-    return min(1.0, 2 * tail / (1 << discordant))
+    return min(1.0, 2 * coins.at_most((discordant - abs(gained)) // 2, discordant))
 
 
 def _interval(disagreeing: int, gained: int, items: int) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core import units
-from core.answer import agreement
+from core.answer import agreement, coins
 from core.errors import NotComparable
 from core.experiment import Point
 from core.results.schema import Trial
@@ -25,6 +25,9 @@ Verdict = Literal["gpu_faster", "cpu_faster", "too_close", "missing"]
 
 MIN_PAIRS = 6
 """Fewest values from which order statistics give a 95 % interval of the median: from 5 they reach 93.75 % at most."""
+
+TAIL = 1 / 40
+"""What an interval of 95 % leaves out at either end."""
 
 TIE = 1.10
 """Ratios between 1/TIE and TIE are too close to matter; PyTorch's own benchmark calls 10 % a fluctuation."""
@@ -308,12 +311,7 @@ def require_equal(a: Trial, b: Trial, columns: Iterable[str]) -> None:
 @functools.cache
 def _rank(count: int) -> int:
     """Values outside each end of the interval of the median of `count`: as many as leave 2.5 % in each tail."""
-    rank, term, tail, most = 0, 1, 1, (1 << count) // 40
-    while tail <= most:
-        term = term * (count - rank) // (rank + 1)
-        tail += term
-        rank += 1
-    return rank - 1
+    return coins.most_within(TAIL, count)
 
 
 def _noise(times: Sequence[float]) -> float | None:

@@ -1,5 +1,7 @@
 """Reports and agreement against scikit-learn and scipy on the labels that the rows were made from."""
 
+import dataclasses
+import math
 import random
 import re
 
@@ -154,3 +156,27 @@ def test_other_data_or_another_number_of_test_items_is_refused():
         parity.agreement(trial(), trial(contender="cuda:0", dataset_hash="0"))
     with pytest.raises(NotComparable, match="cuda:0 3"):
         parity.agreement(trial(), trial(contender="cuda:0", predictions=b"123"))
+
+
+@pytest.mark.parametrize("disagreeing", [0, 1, 2, 7, 100, 1_001])
+def test_the_p_value_is_that_of_whole_numbers(disagreeing):
+    for gained in {0, min(1, disagreeing), disagreeing // 3, disagreeing}:
+        discordant = parity._discordant(disagreeing, gained)
+        ways = sum(math.comb(discordant, chosen) for chosen in range((discordant - gained) // 2 + 1))
+        assert parity._mcnemar(disagreeing, gained) == pytest.approx(min(1.0, 2 * ways / 2**discordant), rel=1e-9)
+
+
+def test_counts_and_predictions_that_contradict_each_other_are_not_compared():
+    a = trial()
+    other = [0] * 100
+    other[1] = 270
+    with pytest.raises(NotComparable, match="by their counts cpu and cpu differ on 255 items"):
+        parity.agreement(a, dataclasses.replace(a, confusion=tuple(other)))
+
+
+def test_a_million_disagreements_take_no_more_terms_than_a_float_can_tell(monkeypatch):
+    asked = []
+    monkeypatch.setattr(parity, "range", lambda *ends: (asked.append(at) or at for at in range(*ends)), raising=False)
+    assert parity._mcnemar(1_000_000, 0) == pytest.approx(1.0, rel=1e-6)
+    assert parity._mcnemar(1_000_000, 2_000) == pytest.approx(0.0455, rel=1e-2)
+    assert len(asked) < 20_000
