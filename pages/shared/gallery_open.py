@@ -128,7 +128,7 @@ def _where_the_time_goes(of: Study) -> None:
     if not any(known):
         st.caption("No step was taken apart in these runs.")
         return
-    for column, parts, row in zip(st.columns(2, gap="medium"), known, of.runs[0], strict=True):
+    for place, (column, parts, row) in enumerate(zip(st.columns(2, gap="medium"), known, of.runs[0], strict=True), 1):
         with column:
             st.markdown(f"**{plain(summary.label(row))}**")
             if not parts:
@@ -137,7 +137,7 @@ def _where_the_time_goes(of: Study) -> None:
             spec = gallery.parts_over_sizes(parts, of.axis)
             name = f"Parts of a step by {report.axis_title(of.axis)} on {row.contender}"
             drawing.chart(spec, height=None, alt=name)
-            downloads.chart(spec, f"parts-{of.id}-{row.contender}")
+            downloads.chart(spec, f"parts-{of.id}-{place}-{row.contender}")  # two rows may name one device
 
 
 def _learned(of: Study) -> None:

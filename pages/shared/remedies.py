@@ -198,9 +198,8 @@ def _button(asked: Experiment, row: Trial, *, fresh: bool) -> None:
             f"most {longest} of training. {COMPILING} {reason}"
         )
     )
-    key = f"help-{row.contender}"
     label = f"Measure what would help {plain(row.contender)}"
-    if st.button(label, key=key, icon=":material/speed:", disabled=bool(reason)):
+    if st.button(label, key=f"help-{row.trial_id}", icon=":material/speed:", disabled=bool(reason)):
         try:
             permits.submit(asked, loaders.results(), fresh=fresh)
         except CrossoverError as error:

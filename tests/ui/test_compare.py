@@ -384,3 +384,13 @@ def test_a_store_that_cannot_be_written_is_said_before_anything_is_measured(worl
     checked(button(app, "Run").click().run())
     assert f"The store {world.store.folder} cannot be" in words(app)
     assert world.queue.jobs() == []
+
+
+def test_two_rows_of_one_device_in_a_run_are_shown(world, open_page):
+    world.has(CPU, GPU)
+    world.keep(
+        [dataclasses.replace(row, trial_id=f"{rows.RUN_ID}-{place}") for place, row in enumerate(rows.run() * 2)]
+    )
+    app = open_page(run=rows.RUN_ID)
+    offered = [found.label for found in app.button if found.label.startswith("Measure what would help")]
+    assert len(offered) == 4

@@ -411,6 +411,18 @@ def test_each_machine_has_a_line(studied, open_page):
     assert set(lines["Trials"]) == {6}
 
 
+def test_a_study_of_two_rows_of_one_device_is_drawn_with_all_its_charts(world, open_page):
+    known = sweep("a")
+    for of in known.runs:
+        world.keep(
+            [dataclasses.replace(row, trial_id=f"{row.run_id}-{place}") for place, row in enumerate([of[1]] * 2)]
+        )
+    (line,) = overview.studies(overview.whole([(world.store, "here")]).frame)
+    app = open_page(PAGE, study=line.id)
+    assert len([chart for chart in charts(app) if chart.startswith("Parts of a step")]) == 2
+    assert not app.error
+
+
 # Files
 
 
