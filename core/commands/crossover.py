@@ -120,7 +120,7 @@ def _found(
     for entry in held.skipped:
         output.say(f"{entry.name} was skipped: {entry.reason}.")
     frame = held.frame
-    frame = frame[frame["machine_id"].astype(str).str.startswith(options.machine or "")]
+    frame = frame[[name.startswith(options.machine or "") for name in frame["machine_id"].astype(str)]]
     for name in ("dataset", "model"):
         if (wanted := getattr(options, name)) is not None:
             frame = frame[frame[name] == wanted]

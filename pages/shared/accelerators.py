@@ -20,6 +20,7 @@ from core.answer.outcome import BASES, Basis
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.results.schema import Trial
+from core.text import as_line
 from pages.shared import accelerator_stock, links, loaders, state, study_view, tables
 from pages.shared.prepared import Located
 from pages.shared.text import date, plain
@@ -70,7 +71,13 @@ def choose(machine: Machine | None, wanted: Wanted | None, axis: str = "") -> Ac
         return None
     names = [one.name for one in found]
     name = st.selectbox(
-        "Recorded accelerator", names, index=None, placeholder="none", help=HELP, **state.bound("recorded")
+        "Recorded accelerator",
+        names,
+        index=None,
+        format_func=as_line,
+        placeholder="none",
+        help=HELP,
+        **state.bound("recorded"),
     )
     linked = state.arrived().get("recorded", ())
     if name is None and linked and linked[-1] not in names and not state.touched():

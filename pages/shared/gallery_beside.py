@@ -19,6 +19,7 @@ from core.answer.side_by_side import IN_WORDS, Comparison
 from core.answer.study import Study
 from core.errors import CrossoverError
 from core.results.schema import Trial
+from core.text import as_line
 from pages.shared import downloads, drawing, gallery_list, loaders, prepared, state, tables
 from pages.shared.text import plain
 
@@ -92,7 +93,7 @@ def _chosen(names: dict[str, str]) -> list[str]:
         "Put beside it",
         list(names),
         key="beside",
-        format_func=names.__getitem__,
+        format_func=lambda name: as_line(names[name]),
         max_selections=MOST_TOGETHER - 1,
         on_change=lambda: state.put_beside(st.session_state["beside"]),
         placeholder="choose up to three",

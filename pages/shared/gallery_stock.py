@@ -17,6 +17,7 @@ from core.answer.holdings import Found, Held
 from core.answer.overview import Overview, StudyLine
 from core.answer.study import Study
 from core.errors import CrossoverError
+from core.text import as_line
 from pages.shared import loaders, state, tables
 from pages.shared.text import plain
 
@@ -92,7 +93,12 @@ def filters(of: Held) -> Choices:
         columns = [*st.columns(3), *st.columns(3), *st.columns(3)]
         for column, (name, label) in zip(columns, LABELS.items(), strict=True):
             chosen[name] = column.multiselect(
-                label, of.options[name], placeholder="all", help=HELP.get(name), **state.bound(name)
+                label,
+                of.options[name],
+                format_func=as_line,
+                placeholder="all",
+                help=HELP.get(name),
+                **state.bound(name),
             )
     return chosen
 

@@ -97,3 +97,39 @@ def test_nothing_is_queued_or_ended_by_a_page_but_through_its_permit():
             owner = ast.unparse(node.func.value)
             ours = owner in ("permits", "learning_tasks") or (owner == "st" and node.func.attr == "stop")
             assert ours or node.func.attr not in forbidden, f"{path}: {ast.unparse(node)}"
+
+
+DRAWN_BY = {"dataframe": "tables.py", "vega_lite_chart": "drawing.py", "html": "guide.py"}
+"""What a page draws through one function alone, and the file that has it."""
+
+NEVER_DRAWN = {
+    "table",
+    "data_editor",
+    "write",
+    "json",
+    "latex",
+    "altair_chart",
+    "line_chart",
+    "bar_chart",
+    "graphviz_chart",
+}
+
+
+def test_tables_and_charts_are_drawn_where_their_texts_are_cleaned():
+    for path in (ROOT / "pages").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            assert not isinstance(node, ast.keyword) or node.arg != "unsafe_allow_html", path
+            if not isinstance(node, ast.Attribute):
+                continue
+            owner = ast.unparse(node.value)
+            assert node.attr not in DRAWN_BY or path.name == DRAWN_BY[node.attr] or owner == "handout", (
+                f"{path}: {node.attr}"
+            )
+            assert not (owner == "st" and node.attr in NEVER_DRAWN), f"{path}: st.{node.attr}"
+
+
+def test_nobody_else_has_a_way_of_their_own_to_escape_a_text():
+    for path in (*(ROOT / "core").rglob("*.py"), *(ROOT / "pages").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())) if path.name != "text.py" else ():
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            assert not {"html", "shlex.quote", "escape"} & set(names), f"{path}: {names}"
