@@ -1,18 +1,14 @@
 """Hostile files are refused or made harmless, with one sentence, and reach nothing that is in the store.
 
-What is refused is refused in a process of its own; the fuzz test gives many files to one such process, and goes on
-with the next if one of them ends it, which is what that process is for.
+What is refused is refused in a process of its own. Files that somebody changed, by the thousand, are the business of
+`tests.fuzz.parquet`.
 """
 
 import dataclasses
-import io
-import json
 import math
-import os
-import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +19,16 @@ import pytest
 
 from core.errors import ForeignFile
 from core.results import allowed, exchange, quarantine
-from core.results.exchange import Proposal, export, import_file
-from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, to_table
+from core.results.exchange import export, import_file
+from core.results.schema import COLUMNS, SCHEMA, to_table
 from core.results.store import Store
+from tests.fuzz.oddities import HTML
+from tests.fuzz.parquet import written
 from tests.rows import RUN_ID, run, trial
 
 PROJECT = Path(__file__).parents[2]
-HERE, THERE = "aaaaaaaaaaaa", "0123456789ab"
+HERE = "aaaaaaaaaaaa"
 FORMED = {*allowed.FORMS, *allowed.WORDS}
-HTML = '<script>alert(1)</script><img src=x onerror="alert(2)">![a](http://example.org/a.png) $x$ :red[b]'
-MUTATED = 2_000
-BATCH = 250
 
 
 @pytest.fixture
@@ -43,12 +38,6 @@ def store(tmp_path: Path) -> Store:
     for row in run(run_id=HERE):
         store.add(row)
     return store
-
-
-def written(table: pa.Table, **options: Any) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata(SCHEMA.metadata), buffer, **options)
-    return buffer.getvalue()
 
 
 def with_column(name: str, column: Any) -> pa.Table:
@@ -265,146 +254,3 @@ def test_the_child_imports_no_more_than_it_needs():
     code = "import core.results.quarantine, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert not {"streamlit", "torch", "pandas", "sklearn", "altair"} & set(loaded.stdout.split())
-
-
-def test_thousands_of_mutated_files_end_no_process_of_ours_and_change_no_row(store, tmp_path):
-    before, files = store.trials(), tmp_path / "files"
-    files.mkdir()
-    names = []
-    for number, content in enumerate(mutated(MUTATED)):
-        names.append(files / f"{number:05}.parquet")
-        names[-1].write_bytes(content)
-    reasons = verdicts(names)
-    assert len(reasons) == MUTATED
-    accepted = [name for name in names if reasons[name.name] == ""]
-    assert len(accepted) > MUTATED // 100  # some mutations harm nothing
-    assert MUTATED - len(accepted) > MUTATED // 2
-    assert all(len(reason) < 400 and "\n" not in reason for reason in reasons.values())
-    for name in accepted:
-        with pa.ipc.open_stream(str(name.with_suffix(".rows"))) as stream:
-            exchange.keep(Proposal(new=stream.read_all()), store)
-    assert [
-        row for row in store.trials() if row.run_id == HERE and row.trial_id in {b.trial_id for b in before}
-    ] == before
-    assert store.read().skipped == ()
-
-
-def verdicts(names: list[Path]) -> dict[str, str]:
-    """Name of each file → why it is refused, empty if it is not; a file that ends the process is refused for that."""
-    found: dict[str, str] = {}
-    while len(found) < len(names):
-        left = [name for name in names if name.name not in found][:BATCH]
-        child = subprocess.run(
-            [sys.executable, "-m", "tests.integration.many_files"],
-            input="\n".join(map(str, left)),
-            capture_output=True,
-            text=True,
-            cwd=PROJECT,
-            env=os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"},
-            check=False,
-        )
-        lines = [json.loads(line) for line in child.stdout.splitlines()]
-        assert lines, child.stderr
-        found |= {line["done"]: line["reason"] for line in lines if "done" in line}
-        if "begun" in lines[-1]:
-            assert child.returncode < 0, child.stderr  # a signal; an exception that escaped would be a fault of ours
-            found[lines[-1]["begun"]] = f"it ended the process by signal {-child.returncode}"
-    return found
-
-
-def mutated(count: int) -> Iterator[bytes]:
-    """Seeded mutations of real files: of their bytes anywhere, of their footers, and of their columns."""
-    draw = random.Random(20261121)
-    sources = [export(to_table(run(run_id=THERE)), "parquet"), written(to_table(run(run_id=THERE)), compression="none")]
-    sources += [path.read_bytes() for path in sorted((PROJECT / "data/gallery").glob("*.parquet"))[:4]]
-    ways = (_flip, _flip, _cut, _splice, _footer, _footer, _footer, _values, _types)
-    for _ in range(count):
-        yield draw.choice(ways)(draw, draw.choice(sources))
-
-
-def _flip(draw: random.Random, content: bytes) -> bytes:
-    changed = bytearray(content)
-    for _ in range(draw.choice((1, 1, 2, 8, 64))):
-        changed[draw.randrange(len(changed))] ^= 1 << draw.randrange(8)
-    return bytes(changed)
-
-
-def _cut(draw: random.Random, content: bytes) -> bytes:
-    begin = draw.randrange(len(content))
-    return content[:begin] + (content[begin + draw.randrange(200) :] if draw.random() < 0.5 else b"")
-
-
-def _splice(draw: random.Random, content: bytes) -> bytes:
-    begin, end, to = (draw.randrange(len(content)) for _ in range(3))
-    piece = content[min(begin, end) : max(begin, end)][:2_000]
-    return content[:to] + piece + content[to + (len(piece) if draw.random() < 0.7 else 0) :]
-
-
-def _footer(draw: random.Random, content: bytes) -> bytes:
-    """Thrift: varints, type tags and lengths in the footer, which pyarrow believes."""
-    changed = bytearray(content)
-    length = int.from_bytes(changed[-8:-4], "little")
-    begin = len(changed) - 8 - length
-    for _ in range(draw.choice((1, 1, 1, 2, 4))):
-        place = begin + draw.randrange(length)
-        changed[place] = draw.choice((0, 1, 0x7F, 0x80, 0xFF, changed[place] ^ 1 << draw.randrange(8)))
-    if draw.random() < 0.2:
-        place = begin + draw.randrange(length)
-        changed[place:place] = bytes([draw.choice((0xFF, 0x80, 0x15, 0x19))]) * draw.choice((1, 4, 9))
-        changed[-8:-4] = (len(changed) - 8 - begin).to_bytes(4, "little")
-    return bytes(changed)
-
-
-ODD: dict[Any, tuple[Any, ...]] = {
-    pa.int64(): (-1, 0, 2**63 - 1, -(2**63), None, 7),
-    pa.float64(): (math.nan, math.inf, -1.0, 1e308, None, 0.5),
-    pa.string(): (HTML, "", "\x00", "‮abc", "x" * 30_000, "=1+1", None, "../../x"),
-    pa.bool_(): (True, False, None),
-    pa.binary(): (b"", b"\xff" * 1_000, None),
-}
-
-
-def _values(draw: random.Random, content: bytes) -> bytes:
-    """A well-formed file with odd values in some columns."""
-    table = to_table(run(run_id=THERE))
-    for _ in range(draw.choice((1, 1, 2, 5))):
-        index = draw.randrange(table.num_columns)
-        field = SCHEMA.field(index)
-        kind = field.type.value_type if pa.types.is_list(field.type) else field.type
-        values: list[Any] = [draw.choice(ODD[kind]) for _ in range(table.num_rows)]
-        if pa.types.is_list(field.type):
-            values = [[value] * draw.choice((0, 1, 20)) for value in values]
-        table = table.set_column(index, field, pa.array(values, field.type))
-    return written(table)
-
-
-def _types(draw: random.Random, content: bytes) -> bytes:
-    """A well-formed file with a column of another type, twice, missing, renamed, or another version."""
-    table = to_table(run(run_id=THERE))
-    index = draw.randrange(table.num_columns)
-    name = SCHEMA.field(index).name
-    kinds = (
-        pa.int8(),
-        pa.date32(),
-        pa.list_(pa.list_(pa.string())),
-        pa.struct({HTML: pa.int8()}),
-        pa.decimal128(38, 2),
-    )
-    match draw.randrange(5):
-        case 0:
-            kind = draw.choice(kinds)
-            table = table.set_column(index, pa.field(name, kind), pa.nulls(table.num_rows, kind))
-        case 1:
-            table = table.append_column(name, table[name])
-        case 2:
-            table = table.drop_columns([name])
-        case 3:
-            table = table.rename_columns([HTML if old == name else old for old in table.column_names])
-        case _:
-            buffer, version = (
-                io.BytesIO(),
-                draw.choice((b"", b"-1", b"9" * 7, str(SCHEMA_VERSION + 1).encode(), HTML.encode())),
-            )
-            pq.write_table(table.replace_schema_metadata({VERSION_KEY: version}), buffer)
-            return buffer.getvalue()
-    return written(table)

@@ -1,11 +1,9 @@
 """Classes in a folder: made, joined, predicted in, closed, over, deleted; many at once lose nothing."""
 
-import contextlib
 import datetime
 import hashlib
 import json
 import os
-import random
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -290,44 +288,6 @@ def test_a_class_of_an_earlier_version_is_open_to_everybody_and_found_by_its_eig
     found = classes.find("kx4m 9pqa")
     assert (found.id, found.admission) == (earlier, False)
     assert not classes.join(found, "ada")[0].waiting
-
-
-def changed(text, draw):
-    """A file as a broken disk or another hand leaves it."""
-    place = draw.randrange(len(text))
-    what = draw.choice(["cut", "flip", "drop", "swap", "nest"])
-    if what == "cut":
-        return text[:place]
-    if what == "flip":
-        return text[:place] + bytes([draw.randrange(256)]) + text[place + 1 :]
-    if what == "drop":
-        return text[:place] + text[place + draw.randrange(1, 20) :]
-    words = (b"null", b"true", b"[]", b"{}", b'""', b"-1", b"1e999", b"1" * 400, b'"\\ud800"', b'"\\u202e"')
-    data = json.loads(text)
-    key = draw.choice(sorted(data)).encode()
-    start = text.index(b'"' + key + b'": ') + len(key) + 4
-    return text[:start] + draw.choice(words) + (b"," if what == "swap" else b"}") + text[start:]
-
-
-@pytest.mark.parametrize("name", ["class.json", "student.json", "prediction.json"])
-def test_a_changed_file_harms_its_class_or_its_student_and_nobody_else(classes, of, name):
-    other, _ = classes.create("Other", QUESTION)
-    ada, token = classes.join(of, "ada")
-    bob, _ = classes.join(of, "bob")
-    for student in (ada, bob):
-        classes.predict(of, student, Prediction(winner=CHALLENGER, place=4))
-    path = class_file(classes, of) if name == "class.json" else student_folder(classes, of, ada) / name
-    text, draw = path.read_bytes(), random.Random(name)
-    for _ in range(400):
-        path.write_bytes(changed(text, draw))
-        assert other in classes.all()
-        assert classes.prune() in (1, 2)  # a file that can be read may say that its time is over
-        if not path.exists():
-            break
-        assert "bob" in {student.nickname for student in classes.students(of)}
-        for look in (lambda: classes.find(of.code), lambda: classes.recognise(of, ada.id, token)):
-            with contextlib.suppress(NotAllowed, StoreError):
-                look()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,132 @@
+"""Somebody's own timings, as CSV, with cells, rows or bytes changed: refused in a sentence, or answered."""
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from core.answer import crossover, timings
+from core.answer.charts import studies
+from core.answer.outcome import Crossover, Evidence
+from pages.shared import recorded
+from tests.fuzz import mutations, oddities
+from tests.fuzz.campaign import Fuzzer, Given, Subject
+from tests.fuzz.watching import Fault, Gauge, said
+
+DRAWN = 0.05
+"""Share of what is answered that is drawn; drawing takes most of the time."""
+
+WORDS = (
+    *(
+        "nan",
+        "inf",
+        "-1",
+        "0",
+        "1e999",
+        "1e-320",
+        "1e308",
+        "9" * 400,
+        "",
+        "=1+1",
+        "\x00",
+        "1_0",
+        "٣",
+        " 7 ",
+        "1,5",
+        "½",
+    ),
+    *('"', "'", "#", "1;2", "0x10", oddities.HTML),
+)
+"""Cells that are no number, or hardly one."""
+
+
+class Timings:
+    """The sample of the page, changed."""
+
+    def good(self) -> Given:
+        """The sample itself."""
+        return _given(recorded.SAMPLE.encode(), "the sample")
+
+    def make(self, draw: Random) -> Given:
+        """Cells, rows or bytes of it changed."""
+        lines = [line.split(",") for line in recorded.SAMPLE.strip().split("\n")]
+        for _ in range(draw.choice((1, 1, 2, 4))):
+            _change(draw, lines)
+        separator, end = draw.choice((",", ",", ",", ";", "\t")), draw.choice(("\n", "\n", "\r\n", "\r"))
+        data = end.join(separator.join(line) for line in lines).encode(errors="surrogatepass")
+        if draw.random() < 0.25:
+            data = mutations.octets(draw, data)
+        return _given(data, "changed timings")
+
+    def take(self, given: Given, draw: Random, gauge: Gauge) -> bool:
+        """Read it and find the crossover."""
+        with gauge.part("reading"):
+            found = said(lambda: _located(given.data))
+        if found is None:
+            return False
+        answer, evidence = found
+        if not answer.sentence:
+            raise Fault("an answer without a sentence")
+        if answer.estimate is not None and not answer.sizes[0].size <= answer.estimate <= answer.sizes[-1].size:
+            raise Fault(
+                f"a crossover at {answer.estimate} outside of {answer.sizes[0].size} to {answer.sizes[-1].size}"
+            )
+        if draw.random() < DRAWN:
+            with gauge.part("drawing"):
+                require_harmless(studies.crossover(answer, evidence, kinds=None))
+                require_harmless(studies.speedup(answer, kinds=None))
+        return True
+
+
+def require_harmless(spec: dict[str, Any]) -> None:
+    """Find out whether a finished chart is JSON of finite numbers; text in it is data, which Vega never reads as HTML.
+
+    Raises:
+        ValueError: it is not.
+    """
+    json.dumps(spec, allow_nan=False)
+
+
+def _located(data: bytes) -> tuple[Crossover, tuple[Evidence, ...]]:
+    read = timings.read(data, "mine.csv")
+    names = {"baseline": read.baseline, "challenger": read.challenger}
+    return crossover.locate(read.evidence, axis="size", **names), tuple(read.evidence)
+
+
+def _given(data: bytes, what: str) -> Given:
+    return Given(data=data, what=what, suffix=".csv")
+
+
+def _change(draw: Random, lines: list[list[str]]) -> None:
+    line = draw.choice(lines)
+    change: Callable[[Random, list[str]], None] | None = draw.choice((_odd, _odd, _wide, _other, _other, None))
+    if change and line:
+        change(draw, line)
+    elif draw.random() < 0.5:
+        lines.insert(draw.randrange(len(lines)), list(line))
+    elif draw.random() < 0.1:
+        lines *= draw.choice((10, 300))
+    else:
+        draw.shuffle(lines)
+
+
+def _odd(draw: Random, line: list[str]) -> None:
+    line[draw.randrange(len(line))] = draw.choice(draw.choice((WORDS, WORDS, oddities.TEXTS)))
+
+
+def _wide(draw: Random, line: list[str]) -> None:
+    line.append("x") if draw.random() < 0.5 else line.pop()
+
+
+def _other(draw: Random, line: list[str]) -> None:
+    line[draw.choice((0, -1))] = repr(draw.lognormvariate(0, 20))
+
+
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[Subject]:
+    yield Timings()
+
+
+FUZZERS = (Fuzzer(name="timings", about="CSV of somebody's own timings", total=4_000, opened=_opened),)
