@@ -23,6 +23,7 @@ from core.classroom.records import Prediction, Student
 from core.errors import CrossoverError
 from core.experiment import BEST_THREADS, MAX_CONTENDERS, Contender
 from core.results.schema import Trial
+from core.text import as_line
 
 NAME_LENGTH, SENTENCE_LENGTH = 80, 500
 """Characters of a device's own name, and of a result in words, that are shown: both may come in a file."""
@@ -284,13 +285,13 @@ def _told(
         speedup_high=speedup[2],
         sizes=len(of.runs),
         from_file=bool(challenger.origin),
-        sentence=sentence[:SENTENCE_LENGTH],
+        sentence=as_line(sentence, SENTENCE_LENGTH),
     )
 
 
 def _device(row: Trial) -> str:
     """A device for people: its own name, and for the CPU how many threads, unless it had all."""
-    name = row.device_name[:NAME_LENGTH]
+    name = as_line(row.device_name, NAME_LENGTH)
     threads = Contender.parse(row.contender).threads
     if not summary.is_host(row) or threads == BEST_THREADS:
         return name
