@@ -87,13 +87,19 @@ def _repeated(descriptor: Any) -> bool:
 
 def cells(app: AppTest) -> list[str]:
     """Every text in the tables of a page, names of columns included, and in the rows of its charts."""
-    found: list[str] = []
-    for table in tables(app):
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            found += [name, *(value for value in column.to_pylist() if isinstance(value, str))]
-    return found
+    return [text for table in tables(app) for text in (*table.column_names, *said(table))]
+
+
+def said(table: pa.Table) -> list[str]:
+    """Every text in the cells of a table."""
+    return [value for column in table.columns for value in column.to_pylist() if isinstance(value, str)]
 
 
 def specs(app: AppTest) -> list[Any]:
     """The charts of a page without their rows."""
     return [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
+
+
+def charted(app: AppTest) -> list[pa.Table]:
+    """The rows of each chart of a page."""
+    return [pa.ipc.open_stream(chart.proto.data.data).read_all() for chart in app.get("vega_lite_chart")]

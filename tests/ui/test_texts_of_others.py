@@ -243,6 +243,9 @@ def test_anyones_timings_are_text(foreign, open_page):
     app.file_uploader[0].upload(f"{strangers.FILE_NAMES[2]}.csv", strangers.TIMINGS.encode())
     app = require_text(checked(app.run()))
     assert sum("calc" in text for text in wrote(app)) > 5
+    named = _named(drawn.specs(app)[0])
+    assert len(named) == 2
+    assert named < set(drawn.said(drawn.charted(app)[0])), "marks are found by the names that they have in the rows"
     app = open_page(CROSSOVER, timings="true")
     app.file_uploader[0].upload(f"{strangers.FILE_NAMES[2]}.csv", "\n".join(TEXTS[:-2]).encode(errors="replace"))
     assert "has no column" in words(require_text(checked(app.run())))
@@ -314,6 +317,13 @@ def _taken(monkeypatch):
 
     monkeypatch.setattr(st, "download_button", drawn_button)
     return taken
+
+
+def _named(part):
+    """Names of devices in a specification."""
+    parts = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    named = {part} if isinstance(part, str) and (STRANGER in part or "calc" in part) else set()
+    return named.union(*map(_named, parts))
 
 
 def _link(view, names):

@@ -11,6 +11,7 @@ import pytest
 from core.answer.charts import grids, look, studies
 from core.answer.charts.grids import Cell
 from core.answer.outcome import Band, Crossing, Crossover, Evidence, Size
+from core.text import MOST_IN_LABEL
 
 CPU, GPU = "cpu (Test CPU, 4 threads)", "cuda:0 (Test GPU)"
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -126,6 +127,26 @@ def test_a_chart_fits_its_container_and_any_theme(spec):
 @every_chart
 def test_every_mark_has_a_tooltip(spec):
     assert all(layer["encoding"]["tooltip"] for layer in spec["layer"])
+
+
+def titles(part):
+    """Every line of every title of a specification."""
+    match part:
+        case dict():
+            own = part.get("title")
+            found = own if isinstance(own, list) else [own]
+            return [*found, *(line for name, entry in part.items() if name != "title" for line in titles(entry))]
+        case list():
+            return [line for entry in part for line in titles(entry)]
+    return []
+
+
+def test_a_title_is_a_line_however_a_device_is_called():
+    found = answer([evidence(size, 1.0, size / 1e4) for size in SIZES], names=(CPU, "gpu\n\x1b[31m" * 1_000))
+    shown = [line for line in titles(studies.speedup(found)) if line]
+    assert any("gpu" in line for line in shown)
+    assert max(map(len, shown)) <= MOST_IN_LABEL
+    assert all(line.isprintable() for line in shown)
 
 
 @every_chart
