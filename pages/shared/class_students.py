@@ -13,7 +13,7 @@ from core.classroom.pooled import Result
 from core.classroom.question import WINNERS
 from core.errors import CrossoverError
 from core.results.exchange import Format
-from core.text import as_label, in_csv
+from core.text import as_line, in_csv
 from pages.shared import class_stock, class_view, tables
 from pages.shared.class_stock import Entry, Pool
 from pages.shared.text import plain
@@ -80,7 +80,7 @@ def _choice(of: Class, pool: Pool) -> None:
     ids: list[str] = st.multiselect(
         "Admit, remove or put together",
         list(everybody),
-        format_func=lambda one: as_label(labels.get(one, "")),
+        format_func=lambda one: labels.get(one, ""),
         key=f"chosen_{of.id}",
         placeholder="Choose students",
     )
@@ -100,12 +100,10 @@ def _choice(of: Class, pool: Pool) -> None:
 
 
 def _labels(students: Sequence[Student]) -> dict[str, str]:
-    """Ids with what is chosen by: the nickname, and part of the id where a file that was changed gives one twice."""
-    named = collections.Counter(student.nickname for student in students)
-    return {
-        student.id: student.nickname if named[student.nickname] == 1 else f"{student.nickname} ({student.id[:6]})"
-        for student in students
-    }
+    """Ids with what is chosen by: the nickname as it is seen, and part of the id where two are seen alike."""
+    seen = {student.id: as_line(student.nickname) for student in students}
+    times = collections.Counter(seen.values())
+    return {name: shown if times[shown] == 1 else f"{shown} ({name[:6]})" for name, shown in seen.items()}
 
 
 def _merge(of: Class, two: Sequence[Student]) -> None:

@@ -476,6 +476,16 @@ def test_two_of_one_name_can_be_told_apart(world, classes, made, open_page):
     assert [student.id for student in classes.students(of)] == [bob.id]
 
 
+def test_so_can_two_whose_names_are_seen_alike(world, classes, made, open_page):
+    of, secret = made
+    ada, bob = (classes.join(of, nickname)[0] for nickname in ("ada", "bob"))
+    for student, nickname in ((ada, "ada\u3164"), (bob, "ada\u115f")):
+        file = classes.place(of, student) / "student.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"nickname": nickname}))
+    app = teaching(open_page, of, secret)
+    assert app.multiselect[0].options == [f"ada\ufffd ({ada.id[:6]})", f"ada\ufffd ({bob.id[:6]})"]
+
+
 def test_who_was_taken_out_is_told_so_and_can_join_again(world, classes, made, open_page):
     of, _ = made
     app = open_page(PAGE, **{"class": of.code})
