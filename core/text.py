@@ -56,6 +56,13 @@ _NEVER = (
 
 _HIDDEN = regex.compile(f"(?V1)(?P<needed>{'|'.join(_NEEDED)})|{_NEVER}")
 
+_UNUSUAL = re.compile(
+    "[^\t\n\r -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e\u2070-\u20cf"
+    "\u2100-\u23ff\u2500-\u25ff\u3001-\u3029\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff9f\ufffd]"
+)
+"""Letters that are looked at closely; all others are always let through, and nearly every text has no others, which is
+found out a hundred times as fast."""
+
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 _READ_LATER = re.compile(r":(?=[A-Za-z_+/-]|\d\w*:)|(?i:www)(?=\.)|@(?=[-\w]+\.[-\w])|[-<>~=](?=[-<>=])")
@@ -85,7 +92,7 @@ and at the beginning of a line."""
 
 def seen(text: str) -> str:
     """`text` with what cannot be seen replaced. Tabs and the ends of lines stay."""
-    if text.isascii() and text.isprintable():
+    if not _UNUSUAL.search(text):
         return text
     replaced: str = _HIDDEN.sub(lambda found: found[0] if found["needed"] else REPLACEMENT, text)
     return replaced

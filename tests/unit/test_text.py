@@ -70,6 +70,12 @@ def test_letters_that_join_others_are_let_through_only_where_a_script_needs_them
     assert text.REPLACEMENT in text.seen(joined)
 
 
+def test_what_is_not_looked_at_closely_is_always_let_through():
+    usual = [letter for letter in map(chr, range(0x110000)) if not text._UNUSUAL.search(letter)]
+    assert len(usual) > 30_000
+    assert not [letter for letter in usual for found in (text._HIDDEN.search(letter * 20),) if found]
+
+
 def test_a_pile_of_marks_ends_where_it_would_cover_the_line_above():
     pile = text.seen("e" + "\u0301" * 50 + " ok")
     assert pile.count("\u0301") == 8
