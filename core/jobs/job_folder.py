@@ -9,6 +9,9 @@ write which, and when, is decided in `core.jobs.queue`.
 import contextlib
 import functools
 import json
+import shutil
+import stat
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,6 +30,7 @@ from core.jobs.process import Process
 from core.jobs.uptime import Moment
 from core.policy import Asked
 from core.progress import Progress
+from core.results import whole
 from core.results.schema import Trial
 from core.sweep import Sweep
 
@@ -62,6 +66,20 @@ class JobFolder:
         draft.write(job)
         draft.path.rename(path)
         return cls(path)
+
+    @staticmethod
+    def sweep(queue: Path) -> None:
+        """Drop what was left in the folder of a queue by who was killed: temporary files, and jobs half written down.
+
+        Args:
+            queue: its folder.
+        """
+        whole.sweep(queue)
+        for draft in queue.glob(".*.tmp"):
+            with contextlib.suppress(OSError):
+                facts = draft.lstat()
+                if stat.S_ISDIR(facts.st_mode) and time.time() - facts.st_mtime > whole.ABANDONED_S:
+                    shutil.rmtree(draft)
 
     def read(self) -> Job:
         """The job as it is written down; one whose status is damaged says so.
@@ -138,10 +156,13 @@ class JobFolder:
         return None
 
     def drop_rows(self) -> None:
-        """Drop what was kept of rows that the store has."""
+        """Drop what was kept of rows that the store has, and what writers left here that were killed."""
         for folder in (self.path, self._twin):
             for name in ("partial.parquet", "unsaved.parquet"):
                 (folder / name).unlink(missing_ok=True)
+        for left in self.path.glob(".*.tmp"):  # nobody else writes into the folder of a job that ends
+            with contextlib.suppress(OSError):
+                left.unlink()
         spare.drop_empty(self.path)
 
     @property

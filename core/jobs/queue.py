@@ -401,7 +401,11 @@ class Queue:
         return f"{max(time.time_ns(), newest + 1):020d}-{secrets.token_hex(3)}"
 
     def _prune(self) -> None:
-        """Drop the oldest ended jobs, unless rows depend on them; those that cannot be read stay."""
+        """Drop the oldest ended jobs, unless rows depend on them, and what is left of writers that were killed.
+
+        Those that cannot be read stay.
+        """
+        JobFolder.sweep(self.folder)
         jobs = [job for job_id in self._ids() if (job := self._read(job_id)) and not job.active]
         for job in jobs[:-KEPT_JOBS]:
             if not job.unsaved:

@@ -246,7 +246,7 @@ def _kept(path: Path) -> str:
 def _made(path: Path) -> str:
     """A new secret, or that of another visitor who was quicker."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".salt-{secrets.token_hex(8)}")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")  # swept as such if we are killed
     draft.touch(mode=0o600)
     try:
         draft.write_text(secrets.token_hex(_SALT_LENGTH // 2), encoding="ascii")

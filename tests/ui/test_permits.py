@@ -10,8 +10,9 @@ from core.classroom.classes import Classes, Prediction
 from core.classroom.question import CHALLENGER, Question
 from core.experiment import Contender, Experiment, Point
 from core.presets import PRESETS
+from core.results import whole
 from core.sweep import Axis, Sweep
-from pages.shared import links
+from pages.shared import links, permits
 from pages.shared.learning_lessons import LESSONS
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
@@ -279,3 +280,11 @@ def test_a_damaged_secret_of_the_host_is_put_aside_and_people_are_named_anew(wor
     kept = salt.read_text()
     open_page(COMPARE)
     assert salt.read_text() == kept
+
+
+def test_a_secret_that_could_not_be_written_to_its_end_is_swept_like_any_temporary_file(world, host, monkeypatch):
+    left = []
+    monkeypatch.setattr(permits.os, "link", lambda draft, path: left.append(draft.name) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        permits._salt(world.queue.folder)
+    assert [whole._OURS.fullmatch(name) is not None for name in left] == [True]

@@ -18,6 +18,7 @@ from core.jobs.job import Job
 from core.jobs.queue import Queue
 from core.jobs.seat import Occupant
 from core.jobs.spare import SPARE_VARIABLE
+from core.results import whole
 from core.results.store import Store
 from core.sweep import Axis, Sweep
 from tests import rows
@@ -351,3 +352,44 @@ def test_a_store_whose_disk_has_room_again_gets_rows_that_it_refused(queue, stor
 
 def _refuse(*_):
     raise StoreError("The disk is full.")
+
+
+# What writers that were killed left behind
+
+
+@pytest.fixture
+def age(monkeypatch):
+    """Lets files be as old as what nobody writes any more."""
+
+    def aged(path):
+        old = time.time() - 2 * whole.ABANDONED_S
+        os.utime(path, (old, old))
+
+    monkeypatch.setattr(whole, "_swept", whole._swept.__wrapped__)  # as if it had not been done lately
+    return aged
+
+
+@pytest.mark.parametrize("name", [".01795356867842075354-26591c.tmp", ".worker.json.0123abcd.tmp"])
+def test_what_was_left_in_the_folder_of_jobs_is_swept_once_it_is_old(queue, store, age, name):
+    queue.submit(EXPERIMENT, store)
+    left = queue.folder / name
+    if "json" in name:
+        left.write_text("{")
+    else:
+        left.mkdir()
+        (left / "request.json").write_text("{")
+    queue.submit(dataclasses.replace(EXPERIMENT, budget_s=31.0), store)
+    assert left.exists(), "somebody may be writing it"
+    age(left)
+    queue.submit(dataclasses.replace(EXPERIMENT, budget_s=32.0), store)
+    assert not left.exists()
+    assert len(queue.jobs()) == 3
+
+
+def test_what_was_left_in_the_folder_of_a_job_goes_when_it_ends(queue, running):
+    left = queue.folder / running.id / ".status.json.0123abcd.tmp"
+    left.write_text("{")
+    queue.report(running)
+    assert left.exists()
+    queue.end(dataclasses.replace(running, state="failed", message="No."))
+    assert not left.exists()
