@@ -56,9 +56,7 @@ def server(*, descriptors: int | None = None, log: Path | None = None, **variabl
         log: file that takes what it prints; nowhere unless given.
         variables: of its environment.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py", "--server.headless", "true"]
     options = ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
     environment = {**os.environ, **variables}
@@ -70,11 +68,23 @@ def server(*, descriptors: int | None = None, log: Path | None = None, **variabl
         started = subprocess.Popen([*command, *options], cwd=ROOT, env=environment, stdout=output, stderr=errors)
         process = opened.enter_context(started)
         opened.callback(process.terminate)
-        _await_health(port)
+        await_health(port)
         yield port
 
 
-def _await_health(port: int) -> None:
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def await_health(port: int) -> None:
+    """Wait until a server answers.
+
+    Raises:
+        TimeoutError: it does not within a minute.
+    """
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError), urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1) as answer:

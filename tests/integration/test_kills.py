@@ -1,0 +1,111 @@
+"""A class whose server and measuring process are killed while it takes part; `tests.benchmarks.kills` does it longer.
+
+And what is looked at afterwards is found: whatever is lost, doubled, damaged or left behind.
+"""
+
+import asyncio
+import shutil
+import sys
+
+import pytest
+
+from core.classroom.classes import Prediction
+from core.classroom.question import CHALLENGER
+from core.jobs import process
+from core.results.store import Store
+from tests.benchmarks import kills
+from tests.benchmarks.kills import House, Pupil, Shown
+from tests.integration import scripted_worker
+
+STUDENTS, KILLS = 3, 2
+PLACE = float(kills.SIZES[0])
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="this system has no SIGKILL")
+
+
+def test_kills_of_server_and_worker_lose_nothing_and_double_nothing(tmp_path):
+    found = asyncio.run(kills.campaign(tmp_path, students=STUDENTS, server=KILLS, worker=KILLS))
+    assert found.faults == ()
+    figures = found.figures
+    assert (figures["server killed"], figures["worker killed"]) == (KILLS, KILLS)
+    assert figures["joins shown"] == STUDENTS <= figures["joins stored"]
+    assert figures["results shown"] >= STUDENTS
+    assert figures["rows"] >= 2 * len(kills.SIZES) * STUDENTS
+
+
+class Afterwards:
+    """A house in which one pupil has done everything, without a server."""
+
+    def __init__(self, folder):
+        self.house = House(folder, seed=1, spread_s=0)
+        classes, of = self.house.classes, self.house.of
+        student, token = classes.join(of, "ada")
+        classes.predict(of, student, Prediction(winner=CHALLENGER, place=PLACE))
+        self.store = classes.store(of, student)
+        asked = kills.QUESTION.asked
+        for number, point in enumerate(asked.points):
+            for row in scripted_worker.timed(asked.experiment(point), f"{number:012x}"):
+                self.store.add(row)
+        self.house.look()
+        self.folder = classes.place(of, student)
+        (known,) = classes.students(of)
+        words = kills.in_words(of, known)
+        self.pupil = Pupil(0, 0, of.code, self.house)
+        rows = self.house.rows_of(student.id)
+        self.pupil.shown = Shown(
+            nickname="ada", link=f"{student.id}.{token}", expected=words, results=1, rows=set(rows)
+        )
+
+    def file(self):
+        return next(iter(sorted(self.store.folder.glob("*.parquet"))))
+
+
+@pytest.fixture
+def afterwards(tmp_path):
+    return Afterwards(tmp_path)
+
+
+def double(found):
+    shutil.copy(found.file(), found.file().with_name("again.parquet"))
+
+
+def join_twice(found):
+    shutil.copytree(found.folder, found.folder.with_name("0" * 16))
+
+
+def go_on(found):
+    queue = found.house.queue
+    queue.submit(scripted_worker.experiment(scripted_worker.QUICK), Store(found.house.folder / "results"))
+    queue.claim(process.this())
+
+
+def have_seen_more(found):
+    found.house.seen[found.pupil.shown.link[:16]].add("0123456789ab-7")
+
+
+def leave_a_stranger(found):
+    (found.folder / "results.tmp").mkdir()
+    (found.folder / ".of-another-program").write_text("")
+
+
+DAMAGES = {
+    "all is well": (lambda found: None, ""),
+    "a row is gone": (lambda found: found.file().unlink(), "ada lost the rows"),
+    "a row that was seen once is gone": (have_seen_more, "ada lost the rows ['0123456789ab-7']"),
+    "a row is there twice": (double, "is there twice"),
+    "a student is gone": (lambda found: shutil.rmtree(found.folder), "ada has joined and is not in the class"),
+    "a student is there twice": (join_twice, "'ada' is in the class twice"),
+    "a file is torn": (lambda found: (found.folder / "student.json").write_text("{"), "student.json is damaged"),
+    "an expectation is gone": (lambda found: (found.folder / "prediction.json").unlink(), "None is kept"),
+    "a job goes on": (go_on, "is running"),
+    "something is left behind": (leave_a_stranger, "left behind"),
+    "a page has failed": (lambda found: found.pupil.faults.append("ZeroDivisionError"), "page: ZeroDivisionError"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_what_is_lost_doubled_damaged_or_left_is_found(afterwards, name):
+    damage, said = DAMAGES[name]
+    damage(afterwards)
+    faults = kills.account(afterwards.house, [afterwards.pupil]).faults
+    assert any(said in fault for fault in faults) if said else faults == ()
