@@ -120,7 +120,7 @@ class _ClassFile:
 class _StudentFile:
     nickname: str
     joined_at: _Moment
-    token_hash: str
+    token_hash: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
     waiting: bool = False
     results: str = RESULTS
 

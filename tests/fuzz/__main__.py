@@ -61,7 +61,7 @@ def _run(fuzzers, asked: argparse.Namespace, keep: Path) -> int:
 
 def _progress(name: str, total: int):
     def show(report) -> None:
-        if sys.stderr.isatty() or report.cases % 500 == 0:
+        if sys.stderr.isatty() or report.cases % 100 == 0:
             print(f"{name}: {report.cases:,} of {total:,}", end="\r", file=sys.stderr, flush=True)
 
     return show

@@ -11,11 +11,12 @@ from core.answer.charts import tutorials
 from core.exhibits import Clock, Exhibit
 from core.results import exhibits
 from tests import exhibited
-from tests.fuzz import entries, mutations, worlds
+from tests.fuzz import entries, mutations, shown, worlds
 from tests.fuzz.campaign import Fuzzer, Given, Subject
+from tests.fuzz.shown import View
 from tests.fuzz.timings import require_harmless
 from tests.fuzz.watching import Fault, Gauge, require_sentence
-from tests.fuzz.worlds import Inhabited, View
+from tests.fuzz.worlds import Inhabited
 
 NAME = "0-changed.json"
 DRAWN, SEEN, NO_FILE = 0.05, 0.03, 0.04
@@ -68,8 +69,8 @@ class Exhibits:
         if draw.random() < SEEN:
             for lesson, expected in LESSONS.items():
                 link = {"lesson": lesson, "shown": lesson} | ({f"predict_{lesson}": expected} if expected else {})
-                worlds.opened(View(page=worlds.navigation.LESSONS, link=link), gauge, f"lesson {lesson}")
-            worlds.opened(self.world.views("tutorials"), gauge, "page tutorials")
+                shown.opened(View(page=worlds.navigation.LESSONS, link=link), gauge, f"lesson {lesson}")
+            shown.opened(self.world.views("tutorials"), gauge, "page tutorials")
         gone, changed = self.world.changes()
         if gone or changed or entries.content(path) != left:
             raise Fault(f"reading removed {sorted(gone)} and changed {sorted(changed)}")
@@ -90,4 +91,4 @@ def _opened(folder: Path) -> Iterator[Subject]:
         yield Exhibits(world)
 
 
-FUZZERS = (Fuzzer(name="exhibits", about="exhibits of lessons", total=4_000, opened=_opened),)
+FUZZER = Fuzzer(name="exhibits", about="exhibits of lessons", total=4_000, opened=_opened)

@@ -14,10 +14,11 @@ from core.presets import PRESETS
 from core.sweep import AXES, SIZE_AXES, Axis, Sweep
 from pages.shared import links, loaders, navigation
 from tests import rows
-from tests.fuzz import mutations, oddities, worlds
+from tests.fuzz import mutations, oddities, shown, worlds
 from tests.fuzz.campaign import Fuzzer, Given, Subject
+from tests.fuzz.shown import View
 from tests.fuzz.watching import Fault, Gauge
-from tests.fuzz.worlds import Inhabited, View
+from tests.fuzz.worlds import Inhabited
 
 FILES: Mapping[links.PageName, str] = {
     "compare": navigation.COMPARE,
@@ -75,9 +76,9 @@ class Links:
             name: values if len(values) > 1 else values[0] for name, values in asked["link"].items()
         }
         view = View(page=FILES[asked["page"]], link=link)
-        app = worlds.opened(view, gauge, f"page {asked['page']}")
+        app = shown.opened(view, gauge, f"page {asked['page']}")
         if draw.random() < 0.2:
-            worlds.drawn_again(app, gauge, f"page {asked['page']} again")
+            shown.drawn_again(app, gauge, f"page {asked['page']} again")
         gone, changed = self.world.changes()
         if gone or changed:
             raise Fault(f"the link removed {sorted(gone)} and changed {sorted(changed)}")
@@ -86,15 +87,13 @@ class Links:
     def _name(self, draw: Random, name: str) -> str:
         if draw.random() < 0.95:
             return name
-        return (
-            draw.choice((name.upper(), f"{name} ", "__class__", "embed", *oddities.KEYS)).replace("\ud800", "?") or "x"
-        )
+        return _whole(draw.choice((name.upper(), f"{name} ", "__class__", "embed", *oddities.KEYS))) or "x"
 
     def _values(self, draw: Random, name: str) -> list[str]:
-        """What a parameter says; a link has no halves of letters, they are replaced on their way."""
+        """What a parameter says."""
         count = draw.choice((1, 1, 1, 1, 2, 5, draw.choice((2, 199, 300))))
         values = [self._value(draw, name) for _ in range(min(count, 3))]
-        return [text.replace("\ud800", "\ufffd") for text in values * (count // len(values))]
+        return [_whole(text) for text in values * (count // len(values))]
 
     def _value(self, draw: Random, name: str) -> str:
         known = self.known.get(name) or SWITCHES
@@ -105,14 +104,16 @@ class Links:
             case "another's":
                 return draw.choice(self.known[draw.choice(list(self.known))])
             case "nearly":
-                return (
-                    mutations.octets(draw, own.encode()).decode(errors="replace")
-                    if draw.random() < 0.5
-                    else _near(draw, own)
-                )
+                other = mutations.octets(draw, own.encode()).decode(errors="replace")
+                return draw.choice((other, _near(draw, own)))
             case "many":
                 return ",".join(draw.choice(known) for _ in range(draw.choice((2, 5, _MOST))))
         return draw.choice(oddities.TEXTS)
+
+
+def _whole(text: str) -> str:
+    """Text as a link can hold it: halves of letters are replaced on their way."""
+    return text.encode(errors="replace").decode()
 
 
 def _near(draw: Random, text: str) -> str:
@@ -188,4 +189,4 @@ def _opened(folder: Path) -> Iterator[Subject]:
         yield Links(world)
 
 
-FUZZERS = (Fuzzer(name="links", about="parameters of every page", total=2_000, opened=_opened),)
+FUZZER = Fuzzer(name="links", about="parameters of every page", total=2_000, opened=_opened)

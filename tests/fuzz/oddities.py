@@ -4,6 +4,8 @@ import math
 import os
 from typing import Any
 
+from tests import hostile
+
 HTML = '<script>alert(1)</script><img src=x onerror="alert(2)">![a](http://example.org/a.png) $x$ :red[b]'
 
 
@@ -14,6 +16,7 @@ class Raw(str):
 
 
 TEXTS: tuple[str, ...] = (
+    *hostile.TEXTS,
     "",
     " ",
     HTML,

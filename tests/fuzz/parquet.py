@@ -272,4 +272,4 @@ def _opened(folder: Path) -> Iterator[Subject]:
         yield subject
 
 
-FUZZERS = (Fuzzer(name="parquet", about="files of rows, uploaded or in a store", total=12_000, opened=_opened),)
+FUZZER = Fuzzer(name="parquet", about="files of rows, uploaded or in a store", total=12_000, opened=_opened)

@@ -1,22 +1,25 @@
 """Somebody's own timings, as CSV, with cells, rows or bytes changed: refused in a sentence, or answered."""
 
 import contextlib
+import io
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from core import __main__ as command_line
 from core.answer import crossover, timings
 from core.answer.charts import studies
 from core.answer.outcome import Crossover, Evidence
 from pages.shared import recorded
-from tests.fuzz import mutations, oddities
+from tests.fuzz import entries, mutations, oddities
 from tests.fuzz.campaign import Fuzzer, Given, Subject
-from tests.fuzz.watching import Fault, Gauge, said
+from tests.fuzz.watching import Fault, Gauge, require_sentence, said
 
-DRAWN = 0.05
-"""Share of what is answered that is drawn; drawing takes most of the time."""
+DRAWN, COMMANDED, NO_FILE = 0.05, 0.1, 0.02
+"""Shares: of what is answered that is drawn, which takes most of the time; of the cases that the command line reads,
+too; and of those in which something is named there that is no file."""
 
 WORDS = (
     *(
@@ -42,8 +45,15 @@ WORDS = (
 """Cells that are no number, or hardly one."""
 
 
+ENTRIES = tuple(name for name in entries.ENTRIES if name != "a pipe")
+"""Timings may come through a pipe, and are waited for."""
+
+
 class Timings:
     """The sample of the page, changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "mine.csv"
 
     def good(self) -> Given:
         """The sample itself."""
@@ -51,6 +61,9 @@ class Timings:
 
     def make(self, draw: Random) -> Given:
         """Cells, rows or bytes of it changed."""
+        if draw.random() < NO_FILE:
+            entry = draw.choice(ENTRIES)
+            return Given(data=b"", entry=entry, what=f"{entry} instead of timings", suffix=".csv")
         lines = [line.split(",") for line in recorded.SAMPLE.strip().split("\n")]
         for _ in range(draw.choice((1, 1, 2, 4))):
             _change(draw, lines)
@@ -62,6 +75,8 @@ class Timings:
 
     def take(self, given: Given, draw: Random, gauge: Gauge) -> bool:
         """Read it and find the crossover."""
+        if given.entry or draw.random() < COMMANDED:
+            self._command(given, gauge)
         with gauge.part("reading"):
             found = said(lambda: _located(given.data))
         if found is None:
@@ -79,6 +94,23 @@ class Timings:
                 require_harmless(studies.speedup(answer, kinds=None))
         return True
 
+    def _command(self, given: Given, gauge: Gauge) -> None:
+        """Read it on the command line; raises Fault where that says something else than an answer or a reason."""
+        entries.remove(self._file)
+        if given.entry:
+            entries.put(given.entry, self._file)
+        else:
+            self._file.write_bytes(given.data)
+        answer, reason = io.StringIO(), io.StringIO()
+        with gauge.part("the command"), contextlib.redirect_stdout(answer), contextlib.redirect_stderr(reason):
+            status = command_line.main(["crossover", "--csv", str(self._file), "--json"])
+        if status == 0:
+            json.loads(answer.getvalue(), parse_constant=_refuse)
+        for line in reason.getvalue().splitlines():
+            require_sentence(line)
+        if status not in (0, 1, 2) or (status and not reason.getvalue()):
+            raise Fault(f"the command ended with {status} and {reason.getvalue()!r}")
+
 
 def require_harmless(spec: dict[str, Any]) -> None:
     """Find out whether a finished chart is JSON of finite numbers; text in it is data, which Vega never reads as HTML.
@@ -87,6 +119,10 @@ def require_harmless(spec: dict[str, Any]) -> None:
         ValueError: it is not.
     """
     json.dumps(spec, allow_nan=False)
+
+
+def _refuse(name: str) -> None:
+    raise Fault(f"{name} is no JSON")
 
 
 def _located(data: bytes) -> tuple[Crossover, tuple[Evidence, ...]]:
@@ -126,7 +162,7 @@ def _other(draw: Random, line: list[str]) -> None:
 
 @contextlib.contextmanager
 def _opened(folder: Path) -> Iterator[Subject]:
-    yield Timings()
+    yield Timings(folder)
 
 
-FUZZERS = (Fuzzer(name="timings", about="CSV of somebody's own timings", total=4_000, opened=_opened),)
+FUZZER = Fuzzer(name="timings", about="CSV of somebody's own timings", total=4_000, opened=_opened)

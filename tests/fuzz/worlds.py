@@ -5,8 +5,6 @@ What a case changes is put back before the next one. Nobody measures: whoever is
 
 import contextlib
 import dataclasses
-import io
-import logging
 import os
 import sys
 import time
@@ -15,9 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
-
-import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from core.classroom import handed_in
 from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Prediction, Student
@@ -34,10 +29,9 @@ from core.progress import Progress
 from core.results import exhibits
 from core.results.store import Store
 from core.sweep import Axis, Sweep
-from pages.shared import class_stock, loaders, navigation
+from pages.shared import loaders, navigation
 from tests import exhibited, rows
-from tests.fuzz import entries
-from tests.fuzz.watching import Fault, Gauge
+from tests.fuzz import entries, shown
 from tests.integration import scripted_worker
 from tests.ui.conftest import CPU, GPU, World
 
@@ -70,32 +64,11 @@ create = "anybody"
 LOCKS = (".lock",)
 """Endings of files whose content is nobody's business."""
 
-NOISY = ("caching.cache_data_api", "scriptrunner_utils.script_run_context")
-"""Parts of Streamlit's runtime that say every time that there is no server."""
-
-PAGE_S = 600
-"""Patience with a page, by the wall clock."""
-
 HEARD_EVERY_S = 30.0
 """How often the process that measures says so; much longer, and it would have lost its way."""
 
 NOBODY = (sys.executable, "-S", "-c", "")
 """Started in place of a worker."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class View:
-    """A page with a link.
-
-    Attributes:
-        page: its file.
-        link: parameters.
-        session: what the session knows already.
-    """
-
-    page: str
-    link: dict[str, Any] = dataclasses.field(default_factory=dict)
-    session: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(kw_only=True)
@@ -195,25 +168,25 @@ class Inhabited:
             self.before[status] = entries.content(self.folder / status)
             self.heard_s = time.monotonic()
 
-    def views(self, name: str) -> View:
+    def views(self, name: str) -> shown.View:
         """A page by what is looked at."""
-        code = self.of.code
+        code, teaches = self.of.code, {"_teaches": {self.of.id}}
         known = {
-            "compare": View(page=navigation.COMPARE),
-            "compare-ended": View(page=navigation.COMPARE, link={"job": self.ended.id}),
-            "compare-running": View(page=navigation.COMPARE, link={"job": self.running.id}),
-            "compare-waiting": View(page=navigation.COMPARE, link={"job": self.waiting.id}),
-            "compare-run": View(page=navigation.COMPARE, link={"run": OTHER_RUN}),
-            "crossover": View(page=navigation.CROSSOVER),
-            "crossover-swept": View(page=navigation.CROSSOVER, link={"job": self.swept.id}),
-            "devices": View(page=navigation.DEVICES),
-            "class": View(page=navigation.CLASS),
-            "class-visitor": View(page=navigation.CLASS, link={"class": code}),
-            "class-student": View(page=navigation.CLASS, link={"class": code, "me": self.me}),
-            "class-teacher": View(page=navigation.CLASS, link={"class": code}, session={"_teaches": {self.of.id}}),
-            "gallery": View(page=navigation.GALLERY),
-            "lessons": View(page=navigation.LESSONS, link={"lesson": "clock", "predict_clock": "too little"}),
-            "tutorials": View(page=navigation.TUTORIALS),
+            "compare": shown.View(page=navigation.COMPARE),
+            "compare-ended": shown.View(page=navigation.COMPARE, link={"job": self.ended.id}),
+            "compare-running": shown.View(page=navigation.COMPARE, link={"job": self.running.id}),
+            "compare-waiting": shown.View(page=navigation.COMPARE, link={"job": self.waiting.id}),
+            "compare-run": shown.View(page=navigation.COMPARE, link={"run": OTHER_RUN}),
+            "crossover": shown.View(page=navigation.CROSSOVER),
+            "crossover-swept": shown.View(page=navigation.CROSSOVER, link={"job": self.swept.id}),
+            "devices": shown.View(page=navigation.DEVICES),
+            "class": shown.View(page=navigation.CLASS),
+            "class-visitor": shown.View(page=navigation.CLASS, link={"class": code}),
+            "class-student": shown.View(page=navigation.CLASS, link={"class": code, "me": self.me}),
+            "class-teacher": shown.View(page=navigation.CLASS, link={"class": code}, session=teaches),
+            "gallery": shown.View(page=navigation.GALLERY),
+            "lessons": shown.View(page=navigation.LESSONS, link={"lesson": "clock", "predict_clock": "too little"}),
+            "tutorials": shown.View(page=navigation.TUTORIALS),
         }
         return known[name]
 
@@ -246,11 +219,8 @@ def alone(folder: Path) -> Iterator[World]:
         mock.patch.dict(os.environ, variables),
         mock.patch.object(loaders, "GALLERY", folder / "gallery"),
         mock.patch.object(runner, "COMMAND", NOBODY),
-        contextlib.ExitStack() as quiet,
+        shown.quietly(),
     ):
-        for name in NOISY:
-            noisy = logging.getLogger(f"streamlit.runtime.{name}")
-            quiet.enter_context(mock.patch.object(noisy, "disabled", True))
         os.chdir(scratch)  # whatever is written beside the folders is found here
         try:
             app = World(queue=queue, store=Store(folder / "results"), gallery=Store(folder / "gallery"))
@@ -258,20 +228,8 @@ def alone(folder: Path) -> Iterator[World]:
             app.has(CPU, GPU)
             yield app
         finally:
-            forget()
+            shown.forget()
             os.chdir(before)
-
-
-def forget() -> None:
-    """Let the pages begin anew: nothing is kept, and nobody has tried a code."""
-    loaders._queue.cache_clear()
-    st.cache_data.clear()
-    st.cache_resource.clear()
-    class_stock._findings.clear()
-    class_stock._pools.clear()
-    for counted in (class_stock._tried, class_stock._secrets_tried, class_stock._joined, class_stock._made):
-        counted._buckets.clear()
-    class_stock._brought._buckets.clear()
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -283,38 +241,6 @@ def contents(folder: Path) -> dict[str, bytes]:
                 path = Path(at) / name
                 found[str(path.relative_to(folder))] = entries.content(path)
     return found
-
-
-def opened(view: View, gauge: Gauge, part: str) -> AppTest:
-    """A page, drawn by a server that knows nothing yet.
-
-    Raises:
-        Fault: it shows an exception.
-    """
-    forget()
-    app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=PAGE_S)
-    for name, value in view.link.items():
-        app.query_params[name] = value
-    for name, value in view.session.items():
-        app.session_state[name] = value
-    app.switch_page(view.page)
-    drawn_again(app, gauge, part)
-    return app
-
-
-def drawn_again(app: AppTest, gauge: Gauge, part: str) -> None:
-    """Draw a page after something was done on it; raises Fault as `opened` does."""
-    with gauge.part(part), contextlib.redirect_stdout(io.StringIO()):  # Streamlit prints what it shows
-        app.run()
-    require_shown(app, part)
-
-
-def require_shown(app: AppTest, part: str) -> None:
-    """Find out whether a page was drawn to its end; raises Fault."""
-    if app.exception:
-        raise Fault(f"{part} shows {[f'{one.message}: {one.stack_trace}' for one in app.exception]}")
-    if not app.title and not app.main.children:
-        raise Fault(f"{part} is empty")
 
 
 def study_rows(letter: str, sizes: Sequence[int] = (16, 64, 256), **changes: Any) -> list[list[Any]]:

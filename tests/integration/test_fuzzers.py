@@ -15,10 +15,10 @@ import psutil
 import pytest
 
 from core.errors import CrossoverError
-from tests.fuzz import campaign, entries, files, watching, worlds
+from tests.fuzz import campaign, classes, entries, files, watching, worlds
 from tests.fuzz.__main__ import main
 from tests.fuzz.campaign import Fuzzer, Given, Limits
-from tests.fuzz.fuzzers import FUZZERS
+from tests.fuzz.fuzzers import ANY_FILE, FUZZERS
 from tests.fuzz.watching import Fault
 
 
@@ -33,7 +33,7 @@ class Part:
 
 
 PARTS = {
-    "files": Part(files.ANY, 150),
+    "files": Part(ANY_FILE, 150),
     "links": Part(FUZZERS["links"], 10),
     "timings": Part(FUZZERS["timings"], 200),
     "exhibits": Part(FUZZERS["exhibits"], 60),
@@ -174,7 +174,7 @@ LOOKS: dict[str, tuple[Callable[[worlds.Inhabited], object], str]] = {
 @pytest.mark.parametrize("name", LOOKS)
 def test_files_that_are_gone_or_changed_afterwards_are_a_failure(name, tmp_path):
     does, said = LOOKS[name]
-    (kind,) = (kind for kind in files.KINDS if kind.name == "prediction")
+    (kind,) = (kind for kind in classes.KINDS if kind.name == "prediction")
     kind = dataclasses.replace(
         kind, places=("{bob}/prediction.json",), look=lambda world, place: bool(does(world)) or True, seen=0
     )

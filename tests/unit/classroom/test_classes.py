@@ -296,6 +296,11 @@ def test_a_class_of_an_earlier_version_is_open_to_everybody_and_found_by_its_eig
         ("student.json", "", "student.json is damaged: it is torn, or no JSON."),
         ("student.json", None, "student.json is missing."),
         ("student.json", '{"nickname": "\\u001b[2J"}', "student.json is damaged: "),
+        (
+            "student.json",
+            '{"nickname": "ada", "joined_at": "2026-11-22T09:00:00Z", "token_hash": "\u00e9"}',
+            "student.json is damaged: Expected `str` matching regex",
+        ),
         ("prediction.json", "{", "prediction.json is damaged: it is torn, or no JSON."),
         ("prediction.json", '{"winner": "me", "place": 4}', "prediction.json is damaged: winner is 'me'"),
         ("prediction.json", '{"winner": "challenger", "place": 5}', "prediction.json is damaged: place is 5"),
