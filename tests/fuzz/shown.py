@@ -14,6 +14,7 @@ from typing import Any
 from unittest import mock
 
 import streamlit as st
+from streamlit.components.v2 import component_manager
 from streamlit.testing.v1 import AppTest
 
 from pages.shared import class_stock, loaders
@@ -49,8 +50,10 @@ class View:
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Let Streamlit not say, at every page, that there is no server."""
+    """Let Streamlit not say, at every page, that there is no server, nor look for components, as a server does once."""
     with contextlib.ExitStack() as quiet:
+        manager, looks = component_manager.BidiComponentManager, "discover_and_register_components"
+        quiet.enter_context(mock.patch.object(manager, looks, return_value=None))
         for name in NOISY:
             noisy = logging.getLogger(f"streamlit.runtime.{name}")
             quiet.enter_context(mock.patch.object(noisy, "disabled", True))
