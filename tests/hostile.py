@@ -40,6 +40,7 @@ TEXTS = (
     "x" * 5_000,
 )
 
+
 def bundle(first: int, most: int = 400) -> str:
     """Several of them in one text of at most so many bytes, the one of this number first; no half letters."""
     found = ""

@@ -82,7 +82,8 @@ def sweep(letter: str, **changes: Any) -> list[Any]:
 
 def fill(store: Store, gallery: Store) -> None:
     """Put runs, studies of two machines, exhibits and files that cannot be read into the stores."""
-    for row in (*run(), *sweep("a"), *run("c" * 12, outcome="out_of_memory", point=dataclasses.replace(TRAINING, depth=3))):
+    deeper = dataclasses.replace(TRAINING, depth=3)
+    for row in (*run(), *sweep("a"), *run("c" * 12, outcome="out_of_memory", point=deeper)):
         store.add(row)
     for row in (*sweep("b", machine_id=ELSEWHERE, **free(1)), *run("d" * 12, machine_id=ELSEWHERE, **free(1))):
         gallery.add(row)
