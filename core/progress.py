@@ -5,8 +5,8 @@ Written between timed blocks, never inside one. Not a result: results are rows i
 
 from dataclasses import dataclass
 
-from core.documents import Count, Seconds
 from core.errors import InvalidValue
+from core.files.documents import Count, Seconds
 
 
 @dataclass(frozen=True, kw_only=True)

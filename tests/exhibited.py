@@ -4,9 +4,9 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from core.demonstration import RECIPES, Demonstration
-from core.exhibits import Clock, Content, Exhibit, FirstStep, Moving, Participant, Snippet, Variant
-from core.experiment import Contender, Point
+from core.question.demonstration import RECIPES, Demonstration
+from core.question.experiment import Contender, Point
+from core.results.exhibit import Clock, Content, Exhibit, FirstStep, Moving, Participant, Snippet, Variant
 from tests import rows
 
 NAMES = {"cpu": "Test CPU", "cuda": "NVIDIA Test GPU"}

@@ -11,9 +11,10 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from core import catalog, text
-from core.experiment import RANGES, Contender
-from core.lanes import Lane
+from core import text
+from core.question import catalog
+from core.question.experiment import RANGES, Contender
+from core.question.lanes import Lane
 from core.results import allowed
 from core.results.schema import COLUMNS, SCHEMA, Trial
 

@@ -9,8 +9,8 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from core import catalog
-from core.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
+from core.question import catalog
+from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
 from core.results.schema import Trial
 
 EXPERIMENT = Experiment(

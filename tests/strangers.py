@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from core.classroom import handed_in
 from core.classroom.classes import Classes, Prediction
 from core.classroom.question import CHALLENGER, Question
-from core.experiment import Point
 from core.jobs.machine import Machine
-from core.results import exhibits
+from core.question.experiment import Point
+from core.results import exhibit_files
 from core.results.environment import DeviceInfo, Environment
 from core.results.schema import SCHEMA_VERSION, VERSION_KEY
 from core.results.store import Store
@@ -88,9 +88,9 @@ def fill(store: Store, gallery: Store) -> None:
     for row in (*sweep("b", machine_id=ELSEWHERE, **free(1)), *run("d" * 12, machine_id=ELSEWHERE, **free(1))):
         gallery.add(row)
     for shown in shows():
-        exhibits.add(store.folder, shown)
+        exhibit_files.add(store.folder, shown)
     for shown in shows(machine_id=ELSEWHERE):
-        exhibits.add(gallery.folder, shown)
+        exhibit_files.add(gallery.folder, shown)
     for name in FILE_NAMES:
         (store.folder / f"{name}.parquet").write_bytes(b"torn")
         (store.folder / "exhibits" / f"{name}.json").write_bytes(b"torn")

@@ -1,1 +1,1 @@
-"""Rows in, meaning out: verdicts, causes, agreement and charts. Measures nothing, writes nothing."""
+"""Rows in, meaning out. Nothing here measures, and nothing imports torch."""

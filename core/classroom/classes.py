@@ -21,8 +21,9 @@ from core.classroom.names import NAME_LENGTH, NICKNAME_LENGTH
 from core.classroom.question import Question
 from core.classroom.records import Class, Prediction, Student
 from core.errors import DamagedFile, InvalidValue, NotAllowed, StoreError
-from core.results import whole
-from core.results.store import PROJECT, Store
+from core.files import atomic
+from core.files.project import PROJECT
+from core.results.store import Store
 
 __all__ = ["NAME_LENGTH", "NICKNAME_LENGTH", "Class", "Classes", "Prediction", "Student"]
 
@@ -237,7 +238,7 @@ class Classes:
         records.check_prediction(prediction, of.question)
         if measured.files(self.store(of, student).folder):
             raise NotAllowed("Your result is in already, and nothing is predicted afterwards.")
-        whole.sweep(self._student_folder(of, student.id))
+        atomic.sweep(self._student_folder(of, student.id))
         with folders.writing(self.folder):
             records.write_prediction(self._student_folder(of, student.id), prediction)
         return replace(student, prediction=prediction)

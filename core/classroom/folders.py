@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import StoreError
-from core.results import whole
+from core.files import atomic
 
 LEFT_S = 3600.0
 """Age of a draft beyond which its writer is dead; it takes a moment to write one."""
@@ -51,14 +51,14 @@ def placing(folder: Path) -> Iterator[Path]:
     draft.mkdir()
     try:
         yield draft
-        whole.flush_folder(draft)
+        atomic.flush_folder(draft)
         try:
             draft.rename(folder)  # refused if it is there, as a folder with files in it is never replaced
         except OSError as error:
             if folder.exists():
                 raise FileExistsError(folder) from error
             raise
-        whole.flush_folder(folder.parent)
+        atomic.flush_folder(folder.parent)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -74,7 +74,7 @@ def remove(folder: Path) -> None:
         folder.rename(gone)
     except FileNotFoundError:
         return
-    whole.flush_folder(folder.parent)
+    atomic.flush_folder(folder.parent)
     shutil.rmtree(gone, ignore_errors=True)
 
 

@@ -19,8 +19,8 @@ from core.classroom.measured import MAX_ROWS, MOST_BYTES
 from core.classroom.question import Question
 from core.classroom.records import Class, Student
 from core.errors import StoreError
-from core.experiment import MAX_CONTENDERS
-from core.results import exchange
+from core.question.experiment import MAX_CONTENDERS
+from core.results.intake import exchange
 from core.results.schema import SCHEMA, Trial, from_table, to_table
 
 CODE_KEY, NICKNAME_KEY = b"crossover_class_code", b"crossover_class_nickname"

@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core import units
-from core.answer import study, summary
-from core.answer.outcome import Outcome
-from core.answer.study import Study
+from core.answer.run import speedup as summary
+from core.answer.study import study
+from core.answer.study.result import Outcome
+from core.answer.study.study import Study
 from core.classroom import measured
 from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, Question
 from core.classroom.records import Prediction, Student
 from core.errors import CrossoverError
-from core.experiment import BEST_THREADS, MAX_CONTENDERS, Contender
+from core.question.experiment import BEST_THREADS, MAX_CONTENDERS, Contender
 from core.results.schema import Trial
 from core.text import as_line
 

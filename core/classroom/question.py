@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from core import policy, presets
 from core.errors import InvalidValue
-from core.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
-from core.lanes import PLAIN as PLAIN_LANE
-from core.presets import Scale
+from core.question import policy, presets
+from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
+from core.question.lanes import PLAIN as PLAIN_LANE
+from core.question.presets import Scale
+from core.question.sweep import SIZE_AXES, Axis, Sweep, size_of
 from core.results.schema import Trial
-from core.sweep import SIZE_AXES, Axis, Sweep, size_of
 
 ANYBODY = (Contender(), Contender(threads=1))
 """Contenders of a question before it is known whose they are."""

@@ -1,7 +1,7 @@
 """What is written down of a class: a file of its own, and of each student one of joining and one of expecting.
 
-Files are read as frozen classes through `core.documents` and written as rows are: whole, and so that they outlive a
-loss of power. A file that is damaged is named by who reads it and never takes another one along. Which files there
+Files are read as frozen classes through `core.files.documents` and written as rows are: whole, and so that they outlive
+a loss of power. A file that is damaged is named by who reads it and never takes another one along. Which files there
 are, and who may change them, is the business of `core.classroom.classes`.
 """
 
@@ -15,10 +15,9 @@ from typing import Annotated, Any
 
 import msgspec
 
-from core import documents
 from core.classroom.question import NEVER, WINNERS, Question
 from core.errors import CrossoverError, DamagedFile, InvalidValue
-from core.results import whole
+from core.files import atomic, documents
 
 CLASS_FILE, STUDENT_FILE, PREDICTION_FILE = "class.json", "student.json", "prediction.json"
 
@@ -233,7 +232,7 @@ def write(path: Path, data: Mapping[str, object]) -> None:
     Raises:
         OSError: the folder is gone or cannot be written.
     """
-    whole.write(path, lambda file: file.write(json.dumps(data).encode()))
+    atomic.write(path, lambda file: file.write(json.dumps(data).encode()))
 
 
 def now() -> datetime.datetime:

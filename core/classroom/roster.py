@@ -9,7 +9,7 @@ from core.classroom import folders, measured, records
 from core.classroom.classes import Classes, require_place
 from core.classroom.records import Class, Student
 from core.errors import DamagedFile, NotAllowed
-from core.results import whole
+from core.files import atomic
 
 
 class Roster:
@@ -67,7 +67,7 @@ class Roster:
         with folders.writing(self.classes.folder):
             for file in files:
                 file.rename(mine / file.name)
-            whole.flush_folder(mine)
+            atomic.flush_folder(mine)
             if kept.prediction is None and gone.prediction is not None:
                 records.write_prediction(self.classes.place(self.of, kept), gone.prediction)
         if kept.waiting and not gone.waiting:

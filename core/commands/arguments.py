@@ -4,10 +4,11 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from core import catalog, experiment, models, presets
 from core.errors import InvalidValue
-from core.experiment import Point
-from core.results.store import PROJECT, RESULTS
+from core.files.project import PROJECT
+from core.question import catalog, experiment, models, presets
+from core.question.experiment import Point
+from core.results.store import RESULTS
 
 POINT_FIELDS = {field.name: field for field in dataclasses.fields(Point)}
 

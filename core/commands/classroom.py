@@ -7,15 +7,15 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from core import presets
 from core.classroom import codes, handed_in, measured, names
 from core.classroom.classes import DAYS, Class, Classes, Student
 from core.classroom.question import ANYBODY, Question
 from core.classroom.roster import Roster
 from core.commands import FAILED, OK, arguments, measuring, output, sweep
 from core.errors import CrossoverError, InvalidValue, StoreError
-from core.jobs import runner
+from core.jobs import client
 from core.jobs.queue import Queue
+from core.question import presets
 from core.results import environment
 from core.results.store import Store
 from core.text import in_file_name
@@ -176,7 +176,7 @@ def measure(options: argparse.Namespace) -> int:
     alone = tuple(f"cpu@{threads}" for threads in sorted({1, environment.read().cores_usable}))
     asked = question.on(measuring.contenders(options.devices, queue, without=alone))
     job = measuring.follow(queue, queue.submit(asked, store, fresh=options.fresh))
-    rows = [row for row in runner.rows(queue, job) if not question.objection(row)]
+    rows = [row for row in client.rows(queue, job) if not question.objection(row)]
     if not rows:
         return FAILED
     code = codes.normal(options.code)

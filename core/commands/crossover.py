@@ -5,19 +5,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core import catalog, models
-from core.answer import crossover as estimator
-from core.answer import report, study, timings
-from core.answer.outcome import BASES
-from core.answer.study import Study
+from core.answer.export import sweep_report
+from core.answer.study import crossover as estimator
+from core.answer.study import study, timings
+from core.answer.study.result import BASES
+from core.answer.study.study import Study
 from core.commands import FAILED, OK, USAGE, arguments, output
 from core.errors import InvalidValue, StoreError
-from core.experiment import Contender
+from core.question import catalog, models
+from core.question.experiment import Contender
+from core.question.sweep import SIZE_AXES
 from core.results.store import Store
-from core.sweep import SIZE_AXES
 
 if TYPE_CHECKING:
-    from core.answer.overview import StudyLine
+    from core.answer.gallery.table import StudyLine
 
 NARROWED_BY = ("dataset", "model", "machine", "study")
 """Options that choose among the studies of a store."""
@@ -63,9 +64,9 @@ def crossover(options: argparse.Namespace) -> int:
         return _several(store, found)
     answer = study.crossover(_whole(store, found[0]), options.basis or "steady")
     if options.json:
-        output.show_json(report.document(answer) | {"study": found[0].id})
+        output.show_json(sweep_report.document(answer) | {"study": found[0].id})
     else:
-        output.show(report.text(answer))
+        output.show(sweep_report.text(answer))
     return OK
 
 
@@ -87,9 +88,9 @@ def _of_file(options: argparse.Namespace, devices: tuple[str, str] | None) -> in
     )
     if options.json:
         facts = {"file": options.csv.name, "notes": list(read.notes)}
-        output.show_json(report.document(answer) | facts)
+        output.show_json(sweep_report.document(answer) | facts)
     else:
-        output.show(report.text(answer, notes=read.notes))
+        output.show(sweep_report.text(answer, notes=read.notes))
     return OK
 
 
@@ -114,9 +115,9 @@ def _found(
     store: Store, options: argparse.Namespace, axis: str | None, devices: tuple[str, str] | None
 ) -> "list[StudyLine]":
     """The studies that are asked for; files that could not be read are named."""
-    from core.answer import overview  # with pandas, which no other command needs
+    from core.answer.gallery import table  # with pandas, which no other command needs
 
-    held = overview.whole([(store, "measured here")])
+    held = table.whole([(store, "measured here")])
     for entry in held.skipped:
         output.say(f"{entry.name} was skipped: {entry.reason}.")
     frame = held.frame
@@ -124,7 +125,7 @@ def _found(
     for name in ("dataset", "model"):
         if (wanted := getattr(options, name)) is not None:
             frame = frame[frame[name] == wanted]
-    found = overview.studies(frame.reset_index(drop=True), axis=axis)
+    found = table.studies(frame.reset_index(drop=True), axis=axis)
     found = [line for line in found if line.id.startswith(options.study or "")]
     wanted = {str(Contender.parse(name)) for name in devices} if devices else None
     return [line for line in found if wanted in (None, {line.baseline, line.challenger})]
@@ -139,7 +140,7 @@ def _several(store: Store, found: "Sequence[StudyLine]") -> int:
     narrow = "--study, --axis, --devices, --dataset, --model or --machine"
     output.say(f"{len(found)} studies are stored; choose one of them with {narrow}:")
     for entry in found[:SHOWN]:
-        output.say(report.study_line(_whole(store, entry)))
+        output.say(sweep_report.study_line(_whole(store, entry)))
     if len(found) > SHOWN:
         output.say(f"and {len(found) - SHOWN} more")
     return USAGE

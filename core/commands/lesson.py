@@ -3,14 +3,14 @@
 import argparse
 from typing import Any
 
-from core.answer import exhibition
+from core.answer.lesson import exhibition
 from core.commands import FAILED, OK, arguments, measuring, output
-from core.demonstration import KINDS, RECIPES, Demonstration
-from core.exhibits import Exhibit
-from core.experiment import Contender
-from core.jobs import runner
+from core.jobs import client
 from core.jobs.queue import Queue
-from core.results import environment, exhibits
+from core.question.demonstration import KINDS, RECIPES, Demonstration
+from core.question.experiment import Contender
+from core.results import environment, exhibit_files
+from core.results.exhibit import Exhibit
 from core.results.store import Store
 
 ALONE = {"clock": ("cpu",), "moving": ("cpu",), "first_step": ("cpu@1", "cpu")}
@@ -43,7 +43,7 @@ def lesson(options: argparse.Namespace) -> int:
         _show(stored, options, from_store=True)
         return OK
     job = measuring.follow(queue, queue.submit(asked, store, fresh=options.fresh))
-    shown = runner.exhibit(queue, job)
+    shown = client.exhibit(queue, job)
     if shown:
         _show(shown, options, from_store=False)
     return OK if shown and job.state == "finished" else FAILED
@@ -70,10 +70,10 @@ def _among(asked: Demonstration, contenders: tuple[Contender, ...]) -> Demonstra
 
 def _stored(asked: Demonstration, store: Store) -> Exhibit | None:
     known = environment.read()
-    found, skipped = exhibits.read(store.folder)
+    found, skipped = exhibit_files.read(store.folder)
     for entry in skipped:
         output.say(f"{entry.name} was skipped: {entry.reason}")
-    return exhibits.newest(found, asked, machine_id=known.machine_id, torch_version=known.torch_version)
+    return exhibit_files.newest(found, asked, machine_id=known.machine_id, torch_version=known.torch_version)
 
 
 def _show(exhibit: Exhibit, options: argparse.Namespace, *, from_store: bool) -> None:

@@ -8,13 +8,13 @@ from tqdm import tqdm
 from core import units
 from core.commands import output
 from core.errors import JobError
-from core.experiment import Contender
-from core.jobs import runner
+from core.jobs import client
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
+from core.question.experiment import Contender
 from core.results import environment
-from core.results.answers import Here
+from core.results.reuse import Here
 from core.text import as_line, on_terminal
 
 MACHINE_TIMEOUT_S = 180
@@ -29,17 +29,17 @@ def machine(queue: Queue) -> Machine:
     """
     deadline = time.monotonic() + MACHINE_TIMEOUT_S
     while time.monotonic() < deadline:
-        found = runner.machine(queue)
+        found = client.machine(queue)
         if found and found.live:
             return found
-        runner.ensure_worker(queue)
+        client.ensure_worker(queue)
         time.sleep(0.1)
     raise JobError(f"The measuring process did not start within {MACHINE_TIMEOUT_S} s; {queue.seat.log} says more.")
 
 
 def here(queue: Queue) -> Here:
     """What would measure now, as far as it is known without starting anything."""
-    facts, last = environment.read(), runner.machine(queue)
+    facts, last = environment.read(), client.machine(queue)
     names = last.device_names if last else {}
     return Here(machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=names)
 
@@ -77,9 +77,9 @@ def follow(queue: Queue, job: Job) -> Job:
             bar.refresh()
 
         try:
-            ended = runner.follow(queue, job.id, show)
+            ended = client.follow(queue, job.id, show)
         except KeyboardInterrupt:
-            ended = runner.stop(queue, job.id)
+            ended = client.stop(queue, job.id)
     if ended.message:
         output.say(ended.message)
     return ended

@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.answer.recording import recording
+from core.answer.export import tensorboard
+from core.answer.export.recording import recording
 from core.commands import output
-from core.results import tensorboard
 from core.results.schema import Trial
 
 

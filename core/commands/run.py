@@ -4,11 +4,11 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from core.answer import digest
+from core.answer.export import run_report
 from core.commands import FAILED, OK, arguments, measuring, output, recorder
-from core.experiment import Experiment
-from core.jobs import runner
+from core.jobs import client
 from core.jobs.queue import Queue
+from core.question.experiment import Experiment
 from core.results.schema import Trial
 from core.results.store import Store
 
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         _show(stored, options, from_store=True)
         return OK
     job = measuring.follow(queue, queue.submit(asked, store, fresh=options.fresh))
-    trials = runner.rows(queue, job)
+    trials = client.rows(queue, job)
     if trials:
         _show(trials, options, from_store=False)
     return OK if trials and job.state == "finished" else FAILED
@@ -58,7 +58,7 @@ def _budget_s(options: argparse.Namespace) -> float:
 
 def _show(trials: Sequence[Trial], options: argparse.Namespace, *, from_store: bool) -> None:
     if options.json:
-        output.show_json(digest.document(trials, from_store=from_store))
+        output.show_json(run_report.document(trials, from_store=from_store))
     else:
-        output.show(digest.text(trials))
+        output.show(run_report.text(trials))
     recorder.record(options, trials)

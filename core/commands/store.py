@@ -7,7 +7,8 @@ from typing import Any
 
 from core.commands import FAILED, OK, arguments, output
 from core.errors import InvalidValue, StoreError
-from core.results import compaction, exchange
+from core.results import compaction
+from core.results.intake import exchange
 from core.results.store import Store
 
 MANY_FILES = 1_000

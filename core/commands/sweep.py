@@ -5,19 +5,21 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core import presets
-from core.answer import best, remedies, report, search, study, wording
-from core.answer.outcome import Basis, Crossover
-from core.answer.study import Study
+from core.answer.export import sweep_report
+from core.answer.run import remedies
+from core.answer.study import best_lanes, search, study, wording
+from core.answer.study.result import Basis, Crossover
+from core.answer.study.study import Study
 from core.commands import FAILED, OK, arguments, crossover, measuring, output, recorder
 from core.errors import CrossoverError, InvalidValue
-from core.experiment import Contender, Point
-from core.jobs import runner
+from core.jobs import client
 from core.jobs.queue import Queue
+from core.question import presets
+from core.question.experiment import Contender, Point
+from core.question.sweep import ADAPTIVE_PAIRS, AXES, GRID_PAIRS, SIZE_AXES, Axis, Sweep
 from core.results import environment
 from core.results.schema import Trial
 from core.results.store import Store
-from core.sweep import ADAPTIVE_PAIRS, AXES, GRID_PAIRS, SIZE_AXES, Axis, Sweep
 
 LIMITS = ("budget_s", "point_budget_s", "pairs")
 """Fields of a sweep that are options; left out, its defaults hold."""
@@ -79,7 +81,7 @@ def sweep(options: argparse.Namespace) -> int:
         recorder.record(options, stored)
         return OK
     job = measuring.follow(queue, queue.submit(asked, store, fresh=options.fresh))
-    rows = runner.rows(queue, job)
+    rows = client.rows(queue, job)
     notes = job.progress.sweep.notes if job.progress and job.progress.sweep else ()
     if rows:
         _show(asked, rows, options, notes=notes, state=job.state)
@@ -172,7 +174,7 @@ def _answers(asked: Sweep, rows: Sequence[Trial], basis: Basis) -> list[tuple[St
             entries = [
                 entry for entry in study.studies(rows, axis=axis) if baseline in (entry.baseline, entry.challenger)
             ]
-            entries.sort(key=lambda entry: tuple(report.held(asked, entry).values()))
+            entries.sort(key=lambda entry: tuple(sweep_report.held(asked, entry).values()))
             found += [(entry, study.crossover(entry, basis)) for entry in entries]
         except CrossoverError as error:
             output.say(str(error))
@@ -192,46 +194,46 @@ def _show(
     if options.json:
         facts = {"sweep_id": asked.id, **asked.to_json(), "state": state, "from_store": from_store}
         crossovers = [
-            report.document(answer) | {"study": entry.id, "held": report.held(asked, entry)}
+            sweep_report.document(answer) | {"study": entry.id, "held": sweep_report.held(asked, entry)}
             for entry, answer in answers
         ]
-        points = report.points(asked, rows)
+        points = sweep_report.points(asked, rows)
         found = {"points": points, "notes": list(notes), "crossovers": crossovers}
         output.show_json(facts | found | _best_document(_best(rows, answers, options)))
     elif len(asked.axes) == 1 and answers:
-        output.show("\n".join(report.text(answer) for _, answer in answers))
+        output.show("\n".join(sweep_report.text(answer) for _, answer in answers))
     else:
-        output.show(report.grid_text(asked, rows))
+        output.show(sweep_report.grid_text(asked, rows))
         for entry, answer in answers:
             if entry.axis == answers[0][0].axis:  # along the others too it would be a sentence for each value of each
-                output.show(f"\nWith {report.held_text(asked, entry)}: {answer.sentence}")
+                output.show(f"\nWith {sweep_report.held_text(asked, entry)}: {answer.sentence}")
     if not options.json:
         for picked, answer in _best(rows, answers, options):
             lanes = "; ".join(f"{size}: {' against '.join(names)}" for size, names in _lanes(picked).items())
-            output.show(f"\nBest lanes: {answer.sentence} {best.CHOSEN_APART}. {lanes}.")
+            output.show(f"\nBest lanes: {answer.sentence} {best_lanes.CHOSEN_APART}. {lanes}.")
 
 
 def _best(
     rows: Sequence[Trial], answers: Sequence[tuple[Study, Crossover]], options: argparse.Namespace
-) -> list[tuple[tuple[best.Pick, ...], Crossover]]:
+) -> list[tuple[tuple[best_lanes.Pick, ...], Crossover]]:
     """Beside each crossover of plain steps that of the best lanes, where a device has several."""
-    found: list[tuple[tuple[best.Pick, ...], Crossover]] = []
+    found: list[tuple[tuple[best_lanes.Pick, ...], Crossover]] = []
     basis: Basis = options.basis or "steady"
     for entry, _ in answers:
-        picked = best.picks(entry, rows, basis) if all(map(remedies.is_plain, entry.runs[-1])) else ()
+        picked = best_lanes.picks(entry, rows, basis) if all(map(remedies.is_plain, entry.runs[-1])) else ()
         try:
-            found += [(picked, best.crossover(entry, picked, basis)[0])] if picked else []
+            found += [(picked, best_lanes.crossover(entry, picked, basis)[0])] if picked else []
         except CrossoverError as error:
             output.say(str(error))
     return found
 
 
-def _best_document(found: Sequence[tuple[tuple[best.Pick, ...], Crossover]]) -> dict[str, Any]:
+def _best_document(found: Sequence[tuple[tuple[best_lanes.Pick, ...], Crossover]]) -> dict[str, Any]:
     """The same as plain data; nothing where there is nothing to choose from."""
-    crossovers = [report.document(answer) | {"lanes": _lanes(picked)} for picked, answer in found]
+    crossovers = [sweep_report.document(answer) | {"lanes": _lanes(picked)} for picked, answer in found]
     return {"best_against_best": crossovers} if crossovers else {}
 
 
-def _lanes(picked: Sequence[best.Pick]) -> dict[str, list[str]]:
+def _lanes(picked: Sequence[best_lanes.Pick]) -> dict[str, list[str]]:
     """By size, who was picked on either side."""
     return {wording.size(of.size): [row.contender for row in (of.challenger, of.baseline) if row] for of in picked}

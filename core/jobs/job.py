@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from core.demonstration import Demonstration
-from core.experiment import Experiment
 from core.jobs.process import Process
 from core.jobs.uptime import Moment
-from core.policy import Asked
 from core.progress import Progress
-from core.sweep import Sweep
+from core.question.demonstration import Demonstration
+from core.question.experiment import Experiment
+from core.question.policy import Asked
+from core.question.sweep import Sweep
 
 State = Literal["queued", "running", "finished", "failed", "stopped", "crashed"]
 

@@ -19,20 +19,20 @@ from typing import Annotated, Any, Self
 
 from msgspec import Meta
 
-from core import documents
-from core.demonstration import Demonstration
 from core.errors import CrossoverError, DamagedFile
-from core.exhibits import Exhibit
-from core.experiment import Experiment
-from core.jobs import files, spare
+from core.files import atomic, documents
+from core.jobs import spare
 from core.jobs.job import ACTIVE, Job, State
 from core.jobs.process import Process
 from core.jobs.uptime import Moment
-from core.policy import Asked
 from core.progress import Progress
-from core.results import whole
+from core.question.demonstration import Demonstration
+from core.question.experiment import Experiment
+from core.question.policy import Asked
+from core.question.sweep import Sweep
+from core.results import reading, writing
+from core.results.exhibit import Exhibit
 from core.results.schema import Trial
-from core.sweep import Sweep
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class JobFolder:
             "asked_by": job.asked_by,
             "asked_from": job.asked_from,
         }
-        files.write_json(draft._request, request)
+        atomic.write_json(draft._request, request)
         draft.write(job)
         draft.path.rename(path)
         return cls(path)
@@ -74,11 +74,11 @@ class JobFolder:
         Args:
             queue: its folder.
         """
-        whole.sweep(queue)
+        atomic.sweep(queue)
         for draft in queue.glob(".*.tmp"):
             with contextlib.suppress(OSError):
                 facts = draft.lstat()
-                if stat.S_ISDIR(facts.st_mode) and time.time() - facts.st_mtime > whole.ABANDONED_S:
+                if stat.S_ISDIR(facts.st_mode) and time.time() - facts.st_mtime > atomic.ABANDONED_S:
                     shutil.rmtree(draft)
 
     def read(self) -> Job:
@@ -118,7 +118,7 @@ class JobFolder:
         status = {name: getattr(job, name) for name in _Status.__dataclass_fields__ if name != "run_id"}
         for name in ("progress", "worker", "began", "reported"):
             status[name] = asdict(status[name]) if status[name] else None
-        self._replace("status.json", lambda path: files.write_json(path, status))
+        self._replace("status.json", lambda path: atomic.write_json(path, status))
 
     def ask_to_stop(self) -> None:
         """Leave the mark that the job shall stop."""
@@ -130,23 +130,23 @@ class JobFolder:
 
     def keep_partial(self, trials: Sequence[Trial]) -> None:
         """Keep rows as they would be if the measurement ended now."""
-        self._replace("partial.parquet", lambda path: files.write_rows(path, trials))
+        self._replace("partial.parquet", lambda path: writing.write_rows(path, trials))
 
     def partial(self) -> list[Trial]:
         """Rows by the last `keep_partial`; none before."""
-        return files.read_rows(self._there("partial.parquet"))
+        return reading.read_rows(self._there("partial.parquet"))
 
     def keep_unsaved(self, trials: Sequence[Trial]) -> None:
         """Keep rows on their way into the store until the job's end is written down."""
-        self._replace("unsaved.parquet", lambda path: files.write_rows(path, trials))
+        self._replace("unsaved.parquet", lambda path: writing.write_rows(path, trials))
 
     def unsaved(self) -> list[Trial]:
         """Rows by the last `keep_unsaved`; none once the store has them for certain."""
-        return files.read_rows(self._there("unsaved.parquet"))
+        return reading.read_rows(self._there("unsaved.parquet"))
 
     def keep_exhibit(self, exhibit: Exhibit) -> None:
         """Keep what a lesson showed; it stays for as long as the job."""
-        self._replace("exhibit.json", lambda path: files.write_json(path, exhibit.to_json()))
+        self._replace("exhibit.json", lambda path: atomic.write_json(path, exhibit.to_json()))
 
     def exhibit(self) -> Exhibit | None:
         """What a lesson showed; None before its end, or where it is damaged."""
@@ -178,7 +178,7 @@ class JobFolder:
         """
         if self.in_memory:
             for path in sorted(self._twin.iterdir()):
-                files.write_bytes(self.path / path.name, path.read_bytes())
+                atomic.write_bytes(self.path / path.name, path.read_bytes())
             spare.drop(self.path)
 
     def _there(self, name: str) -> Path:

@@ -14,9 +14,9 @@ from typing import Annotated, Any
 from filelock import BaseFileLock, FileLock
 from msgspec import Meta
 
-from core.documents import Seconds
-from core.results.answers import Here
+from core.files.documents import Seconds
 from core.results.environment import DeviceInfo, Environment
+from core.results.reuse import Here
 
 LOCK_VARIABLE = "CROSSOVER_LOCK"
 """Environment variable that names another lock file; for tests, which must not wait for a real measurement."""

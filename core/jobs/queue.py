@@ -20,19 +20,21 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from core import policy, units
+from core import units
 from core.errors import DamagedFile, JobError, NotAllowed
-from core.jobs import delivery, silence, spare, turns
+from core.files.project import PROJECT
+from core.jobs import saving, silence, spare, turns
 from core.jobs.job import Job
 from core.jobs.job_folder import JobFolder
-from core.jobs.ledger import Ledger, Terms
 from core.jobs.process import Process
-from core.jobs.seat import Seat
 from core.jobs.uptime import Moment
-from core.policy import Asked
+from core.jobs.usage import Ledger, Terms
+from core.jobs.worker_file import Seat
+from core.question import policy
+from core.question.policy import Asked
 from core.results.store import Store
 
-JOBS = Path(__file__).parents[2] / "data" / "jobs"
+JOBS = PROJECT / "data" / "jobs"
 """Folder of jobs unless the environment names another."""
 
 JOBS_VARIABLE = "CROSSOVER_JOBS"
@@ -250,7 +252,7 @@ class Queue:
             for job in map(self._read, self._ids()):
                 if job and not job.active and (job.unsaved or job.id in in_memory):
                     with contextlib.suppress(OSError):  # it is tried again later
-                        tried = delivery.try_again(self.files(job.id), job)
+                        tried = saving.try_again(self.files(job.id), job)
                         if tried != job:
                             self._write(tried)
 
@@ -362,9 +364,9 @@ class Queue:
             job.worker.kill_orphans(self.seat.serves)
         files = self.files(job.id)
         if files.asked_to_stop:
-            settled = delivery.rescue(files, job, state="stopped", event="Stopped")
+            settled = saving.rescue(files, job, state="stopped", event="Stopped")
         else:
-            settled = delivery.rescue(files, job, state="crashed", event=event or silence.cut_off_by(job))
+            settled = saving.rescue(files, job, state="crashed", event=event or silence.cut_off_by(job))
         settled = dataclasses.replace(settled, damage="")
         with contextlib.suppress(OSError):  # a full disk must not hide from the looker what became of the job
             self._write(settled)

@@ -9,7 +9,7 @@ import collections
 from collections.abc import Sequence
 
 from core.jobs.job import Job
-from core.jobs.ledger import Ledger
+from core.jobs.usage import Ledger
 
 
 def places(waiting: Sequence[Job], ledger: Ledger) -> dict[str, int]:

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Self
 
-from core.documents import Seconds
+from core.files.documents import Seconds
 from core.jobs import process
 
 

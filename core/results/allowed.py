@@ -7,8 +7,8 @@ into a link has its line here.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from core import lanes
-from core.experiment import DATA_PATHS, MAX_CONTENDERS, RANGES
+from core.question import lanes
+from core.question.experiment import DATA_PATHS, MAX_CONTENDERS, RANGES
 from core.results.schema import COLUMNS, DEVICE_KINDS, OUTCOMES
 
 MAX_LIST = 1_000_000

@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core import catalog, lanes
 from core.errors import ForeignFile, InvalidValue
-from core.experiment import Contender
+from core.question import catalog, lanes
+from core.question.experiment import Contender
 from core.results.allowed import (
     ANY_NUMBER,
     AT_LEAST_ONE,

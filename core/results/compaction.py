@@ -17,12 +17,14 @@ import pyarrow as pa
 from filelock import FileLock, Timeout
 
 from core.errors import ForeignFile, StoreError
-from core.results import derived, lookup, parts, whole
-from core.results.derived import SUFFIX, File, Skipped
-from core.results.parts import PART_BYTES, SIZE_KEY
+from core.files import atomic
+from core.results import index, lookup
+from core.results import writing as parts
+from core.results.index import SUFFIX, File, Skipped
 from core.results.reading import read_piece
 from core.results.schema import SCHEMA_VERSION
 from core.results.store import GALLERY
+from core.results.writing import PART_BYTES, SIZE_KEY
 
 LOCK = ".compaction.lock"
 """Name of the file that one compaction at a time holds locked; the system lets go of it when its holder dies."""
@@ -97,11 +99,11 @@ def _batches(folder: Path, left: list[Skipped]) -> Iterator[tuple[list[File], pa
     files: list[File] = []
     tables: list[pa.Table] = []
     size = 0
-    for file in sorted(derived.listed(folder), key=lambda file: file.path.name):
+    for file in sorted(index.listed(folder), key=lambda file: file.path.name):
         try:
             table = _small(file)
         except (ForeignFile, OSError) as error:
-            reason = str(error) if isinstance(error, ForeignFile) else derived.unreadable_because(error)
+            reason = str(error) if isinstance(error, ForeignFile) else index.unreadable_because(error)
             left.append(Skipped(name=file.path.name, reason=reason))
             continue
         if table is None:
@@ -144,7 +146,7 @@ def _merged(folder: Path, files: Sequence[File], table: pa.Table) -> Compacted:
     ordered = rows.sort_by([(name, "ascending") for name in ORDER])
     targets = [_written(folder, part) for part in parts.split(ordered) if part.num_rows]
     gone = [file for file in files if _removed(file)]
-    whole.flush_folder(folder)
+    atomic.flush_folder(folder)
     return Compacted(merged=len(gone), parts=len(targets), rows=rows.num_rows, copies=copies)
 
 

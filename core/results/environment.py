@@ -1,7 +1,7 @@
 """Frozen facts of the machine and its versions, and readings of how busy it is. No host name, no user name.
 
 Plain system calls: torch is not imported, its version is read from its metadata. Devices other than the host
-are described by `core.devices`, which fills in `DeviceInfo`.
+are described by `core.measure.device.devices`, which fills in `DeviceInfo`.
 """
 
 import contextlib
@@ -21,14 +21,13 @@ import psutil
 from msgspec import Meta
 
 from core import __version__
-from core.documents import Count
+from core.files.documents import Count
+from core.files.project import PROJECT
 from core.results.allowed import FORMS
 from core.results.schema import DEVICE_KINDS
 
 if sys.platform != "win32":
     import resource
-
-PROJECT = Path(__file__).parents[2]
 
 CGROUPS = ("sys/fs/cgroup", "sys/fs/cgroup/cpu")
 """Where the groups that limit processor time are mounted: version 2, and the controller of version 1."""
@@ -67,7 +66,7 @@ class DeviceInfo:
         name: the device's own name.
         memory_bytes: its memory; the host's for a CPU.
         driver: driver and runtime; empty for a CPU.
-        refusals: kind of lane that it does not have → why, in words; see `core.lanes`.
+        refusals: kind of lane that it does not have → why, in words; see `core.question.lanes`.
     """
 
     device: Annotated[str, Meta(pattern=f"^({FORMS['device'].pattern})$")]

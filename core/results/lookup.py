@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from core.errors import ForeignFile, StoreError
-from core.results import derived
-from core.results.derived import FILE, TRIES, File, Skipped
-from core.results.kept import Kept
+from core.kept import Kept
+from core.results import index as derived
+from core.results.index import FILE, TRIES, File, Skipped
 from core.results.reading import read_piece
 from core.results.schema import SCHEMA, object_bytes
 

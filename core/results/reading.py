@@ -5,6 +5,7 @@ is read, or some columns of some row groups: what is decoded is checked. Where f
 is the business of `core.results.store`.
 """
 
+import contextlib
 import dataclasses
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 
 from core.errors import ForeignFile
 from core.results import checks
-from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY
+from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, from_table
 from core.text import seen
 
 MAX_FILE_BYTES = 64 * 2**20
@@ -192,3 +193,10 @@ def _cleaned(table: pa.Table) -> pa.Table:
 def _default(entry: "dataclasses.Field[object]") -> object:
     factory = entry.default_factory
     return entry.default if factory is dataclasses.MISSING else factory()
+
+
+def read_rows(path: Path) -> list[Trial]:
+    """The rows in `path`; none where it is missing, or holds something else than rows."""
+    with contextlib.suppress(OSError, ForeignFile):
+        return from_table(read_file(path)[1])
+    return []

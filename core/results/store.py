@@ -18,14 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import StoreError
-from core.experiment import Experiment
-from core.results import lookup, parts, whole
-from core.results.answers import Here, completeness, newest_answers
-from core.results.derived import FILE, SUFFIX, Derived, Skipped
+from core.files import atomic
+from core.files.project import PROJECT
+from core.question.experiment import Experiment
+from core.results import lookup, writing
+from core.results.index import FILE, SUFFIX, Derived, Skipped
 from core.results.reading import read_file, read_piece
+from core.results.reuse import Here, completeness, newest_answers
 from core.results.schema import SCHEMA, Trial, from_table, to_table
 
-PROJECT = Path(__file__).parents[2]
 RESULTS = PROJECT / "data" / "results"
 """What is measured here."""
 GALLERY = PROJECT / "data" / "gallery"
@@ -99,7 +100,7 @@ class Store:
             free = shutil.disk_usage(self.folder).free
         except OSError as error:
             raise StoreError(f"The store {self.folder} cannot be written: {error.strerror or error}.") from error
-        whole.sweep(self.folder)
+        atomic.sweep(self.folder)
         if free < FREE_BYTES:
             raise StoreError(
                 f"The disk of the store {self.folder} is nearly full: {free // 2**20} MiB are free, "
@@ -129,8 +130,8 @@ class Store:
         target = self.folder / f"{_file_name(from_table(table.slice(0, 1))[0])}{SUFFIX}"
         try:
             self.folder.mkdir(exist_ok=True)
-            whole.sweep(self.folder)
-            parts.write(target, table)
+            atomic.sweep(self.folder)
+            writing.write(target, table)
         except OSError as error:
             with contextlib.suppress(OSError):
                 target.unlink()

@@ -2,14 +2,14 @@
 
 import re
 from configparser import ConfigParser
-from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from pages.shared import capacity, guard
+from core.files.project import PROJECT
+from pages.shared.frame import capacity, guard
 
-ROOT = Path(__file__).parents[2]
+ROOT = PROJECT
 DEPLOY = ROOT / "deploy"
 PIN = re.compile(r"^(?P<name>[a-z0-9-]+)==(?P<version>\S+)(?: ; (?P<marker>.+?))? \\$", re.M)
 

@@ -3,25 +3,25 @@
 import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from core.files.project import PROJECT
 from core.results import schema
 
-ROOT = Path(__file__).parents[2]
-PAGES = sorted(path for path in (ROOT / "pages").rglob("*.py") if "shared" not in path.parts)
+ROOT = PROJECT
+PAGES = sorted((ROOT / "pages").glob("*/page.py"))
 READING_HALF = (
-    "core.experiment",
-    "core.presets",
-    "core.answer.summary",
-    "core.answer.breakdown",
-    "core.answer.parity",
-    "core.answer.digest",
+    "core.question.experiment",
+    "core.question.presets",
+    "core.answer.run.speedup",
+    "core.answer.run.causes",
+    "core.answer.run.learned",
+    "core.answer.export.run_report",
     "core.results.store",
-    "core.results.exchange",
+    "core.results.intake.exchange",
     "core.jobs.queue",
-    "core.jobs.runner",
+    "core.jobs.client",
     "core.__main__",
 )
 
@@ -88,18 +88,18 @@ def test_ci_runs_the_readmes_test_command():
 
 
 def test_nothing_is_queued_or_ended_by_a_page_but_through_its_permit():
-    chokepoint = ROOT / "pages" / "shared" / "permits.py"
+    chokepoint = ROOT / "pages" / "shared" / "frame" / "permits.py"
     forbidden = {"submit", "request_stop", "kill", "stop", "claim"}
     for path in (ROOT / "pages").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())) if path != chokepoint else ():
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             owner = ast.unparse(node.func.value)
-            ours = owner in ("permits", "learning_tasks") or (owner == "st" and node.func.attr == "stop")
+            ours = owner in ("permits", "tasks") or (owner == "st" and node.func.attr == "stop")
             assert ours or node.func.attr not in forbidden, f"{path}: {ast.unparse(node)}"
 
 
-DRAWN_BY = {"dataframe": "tables.py", "vega_lite_chart": "drawing.py", "html": "guide.py"}
+DRAWN_BY = {"dataframe": "tables.py", "vega_lite_chart": "charts.py", "html": "guide.py"}
 """What a page draws through one function alone, and the file that has it."""
 
 NEVER_DRAWN = {

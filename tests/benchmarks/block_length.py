@@ -10,16 +10,18 @@ import os
 import statistics
 import time
 
-from core.jobs.runner import WAITING_POLICY
+from core.jobs.client import WAITING_POLICY
 
 os.environ.update(WAITING_POLICY)
 
 import torch
 
-from core import batches, datasets, devices, networks
-from core.experiment import Contender, Point
-from core.timer import Timer
-from core.training import Training
+from core.measure import networks
+from core.measure.data import batches, datasets
+from core.measure.device import devices
+from core.measure.timer import Timer
+from core.measure.training import Training
+from core.question.experiment import Contender, Point
 
 BLOCKS_S = (0.01, 0.03, 0.1, 0.3, 1.0)
 LEAD_INS_S = (0.0, 0.005, 0.02, 0.05, 0.2)

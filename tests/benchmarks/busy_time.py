@@ -1,4 +1,4 @@
-"""Is an accelerator busy for as long as we say? `core.phases.busy_step_s` against the kernels of torch's profiler.
+"""Is an accelerator busy for as long as we say? `phases.busy_step_s` against the kernels of torch's profiler.
 
 python -m tests.benchmarks.busy_time --device cuda:0
 """
@@ -8,10 +8,11 @@ import statistics
 
 from torch.profiler import ProfilerActivity, profile
 
-from core import devices, phases
-from core.experiment import Contender
-from core.timer import Timer
-from core.training import Training
+from core.measure import phases
+from core.measure.device import devices
+from core.measure.timer import Timer
+from core.measure.training import Training
+from core.question.experiment import Contender
 from tests.benchmarks.block_length import training
 
 STEPS = 50

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.answer.crossover import locate
-from core.answer.outcome import Crossover, Evidence
-from core.answer.search import next_step
-from core.sweep import ADAPTIVE_PAIRS, Axis
+from core.answer.study.crossover import locate
+from core.answer.study.result import Crossover, Evidence
+from core.answer.study.search import next_step
+from core.question.sweep import ADAPTIVE_PAIRS, Axis
 
 Curves = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 

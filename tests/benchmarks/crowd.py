@@ -26,11 +26,11 @@ from pathlib import Path
 
 import psutil
 
-from core.answer.summary import step_time
-from core.experiment import Contender, Experiment
-from core.jobs import runner
+from core.answer.run.speedup import step_time
+from core.jobs import client
 from core.jobs.queue import Queue
-from core.presets import preset
+from core.question.experiment import Contender, Experiment
+from core.question.presets import preset
 from core.results.store import Store
 from tests.benchmarks.sessions import ROOT, Session, server
 
@@ -94,10 +94,10 @@ class Crowd:
 async def measured_s(queue: Queue, store: Store) -> float:
     """Median step of one measurement."""
     job = queue.submit(EXPERIMENT, store, fresh=True)
-    await asyncio.to_thread(runner.ensure_worker, queue)
-    while (await asyncio.to_thread(runner.watch, queue, job.id)).active:
+    await asyncio.to_thread(client.ensure_worker, queue)
+    while (await asyncio.to_thread(client.watch, queue, job.id)).active:
         await asyncio.sleep(0.5)
-    (trial,) = runner.rows(queue, queue.job(job.id))
+    (trial,) = client.rows(queue, queue.job(job.id))
     return step_time(trial).median_s or float("nan")
 
 

@@ -8,15 +8,16 @@ The error is that of all 1,000 training points after each epoch.
 import dataclasses
 import os
 
-from core.jobs.runner import WAITING_POLICY
+from core.jobs.client import WAITING_POLICY
 
 os.environ.update(WAITING_POLICY)
 
 import torch
 
-from core import batches, datasets, networks
-from core.presets import preset
-from core.training import Training, classify
+from core.measure import networks
+from core.measure.data import batches, datasets
+from core.measure.training import Training, classify
+from core.question.presets import preset
 
 SEEDS = range(10)
 

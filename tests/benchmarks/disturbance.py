@@ -18,11 +18,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from core.answer.summary import step_time
-from core.experiment import Contender, Experiment
-from core.jobs import runner
+from core.answer.run.speedup import step_time
+from core.jobs import client
 from core.jobs.queue import Queue
-from core.presets import preset
+from core.question.experiment import Contender, Experiment
+from core.question.presets import preset
 from core.results.store import Store
 from tests.benchmarks.sessions import ROOT, Session, server
 
@@ -33,22 +33,22 @@ EXPERIMENT = Experiment(point=preset("disc").point, contenders=(Contender(thread
 def bare_s() -> float:
     """Median step of the bare loop in a process of its own."""
     command = [sys.executable, str(ROOT / "tests" / "benchmarks" / "bare_loop.py"), str(SECONDS)]
-    environment = {**os.environ, **runner.WAITING_POLICY}
+    environment = {**os.environ, **client.WAITING_POLICY}
     return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 
 
 async def app_s(queue: Queue, store: Store, port: int, sessions: int) -> tuple[float, int]:
     """Median step that the app reports, and the page runs that the sessions made meanwhile."""
     job = queue.submit(EXPERIMENT, store, fresh=True)
-    runner.ensure_worker(queue)
+    client.ensure_worker(queue)
     visitors = [Session(port, query=f"job={job.id}") for _ in range(sessions)]
     for visitor in visitors:
         await visitor.open()
-    while runner.watch(queue, job.id).active:
+    while client.watch(queue, job.id).active:
         await asyncio.sleep(0.5)
     for visitor in visitors:
         await visitor.close()
-    (trial,) = runner.rows(queue, queue.job(job.id))
+    (trial,) = client.rows(queue, queue.job(job.id))
     return step_time(trial).median_s or float("nan"), sum(visitor.runs for visitor in visitors)
 
 

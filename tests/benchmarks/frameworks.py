@@ -23,7 +23,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 
-from core.jobs.runner import WAITING_POLICY
+from core.jobs.client import WAITING_POLICY
 
 os.environ.update(WAITING_POLICY)
 
@@ -31,11 +31,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from core import batches, datasets, networks
-from core.answer.summary import median_interval
-from core.batches import Feed
-from core.experiment import Point
-from core.training import Training
+from core.answer.run.speedup import median_interval
+from core.measure import networks
+from core.measure.data import batches, datasets
+from core.measure.data.batches import Feed
+from core.measure.training import Training
+from core.question.experiment import Point
 
 WORKLOADS = {
     "T1, 8 layers": Point(dataset="disc", model="doubling-mlp", depth=8, batch_size=100, epochs=100, shuffle=False),

@@ -38,12 +38,12 @@ from core.classroom import names
 from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Student
 from core.classroom.question import NEVER, WINNERS, Question
 from core.errors import CrossoverError
+from core.files import atomic
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.jobs.spare import SPARE_VARIABLE
-from core.results import whole
 from core.results.store import Store
-from pages.shared import loaders
+from pages.shared.data import reads
 from tests.benchmarks.sessions import ROOT, Refused, Session, await_health, free_port
 from tests.integration import scripted_worker
 
@@ -260,7 +260,7 @@ class House:
         """Start the server; what it prints goes into a file."""
         variables = {
             JOBS_VARIABLE: str(self.queue.folder),
-            loaders.RESULTS_VARIABLE: str(self.folder / "results"),
+            reads.RESULTS_VARIABLE: str(self.folder / "results"),
             CLASSES_VARIABLE: str(self.classes.folder),
             SPARE_VARIABLE: str(self.folder / "memory"),
             LOCK_VARIABLE: str(self.folder / "machine.lock"),
@@ -427,13 +427,13 @@ def _lost(pupil: Pupil, house: House, students: dict[str, Student]) -> Iterator[
 
 def in_words(of: Class, student: Student) -> tuple[str, str] | None:
     """What a student expects as the page words it."""
-    from pages.shared import class_view
+    from pages.classroom import view
 
     said = student.prediction
     if said is None:
         return None
     place = said.place if said.place is not None else NEVER
-    return WINNERS[said.winner], class_view.place_label(of, place)
+    return WINNERS[said.winner], view.place_label(of, place)
 
 
 def _unsaved(house: House) -> Iterator[str]:
@@ -462,7 +462,7 @@ def _rows(folder: Path) -> collections.Counter[str]:
 def _left_behind(house: House) -> tuple[int, list[Path]]:
     """How much the dead left, and what of it is still there when it is old and the app has gone on."""
     left = [path for path in house.folder.rglob(".*") if path.parent != house.folder]
-    old = time.time() - 2 * whole.ABANDONED_S
+    old = time.time() - 2 * atomic.ABANDONED_S
     for path in left:
         os.utime(path, (old, old), follow_symlinks=False)
     house.classes.prune()

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from core.jobs.runner import WAITING_POLICY
+from core.jobs.client import WAITING_POLICY
 
 os.environ.update(WAITING_POLICY)
 
@@ -36,19 +36,21 @@ from torch import nn
 from torch.utils.data import DataLoader, Subset
 from torchvision.datasets import MNIST
 
-from core import batches, datasets, networks, units
-from core.answer.bottleneck import Bottleneck, bottleneck
-from core.answer.breakdown import PARTS
-from core.answer.summary import median_interval
-from core.datasets import Data
-from core.devices import open_device, use_strict_fp32
-from core.entrant import Entrant
-from core.experiment import Contender, Experiment, Point
-from core.presets import preset
+from core import units
+from core.answer.lesson.bottleneck import Bottleneck, bottleneck
+from core.answer.run.causes import PARTS
+from core.answer.run.speedup import median_interval
+from core.measure import networks
+from core.measure.contender import Entrant
+from core.measure.data import batches, datasets
+from core.measure.data.datasets import Data
+from core.measure.device.devices import open_device, use_strict_fp32
+from core.measure.timer import Timer
+from core.measure.training import Training, classify
+from core.measure.trial import Hooks, measure
+from core.question.experiment import Contender, Experiment, Point
+from core.question.presets import preset
 from core.results.schema import Trial
-from core.timer import Timer
-from core.training import Training, classify
-from core.trial import Hooks, measure
 from tests import idx
 
 WANTED_GAIN = 30
@@ -145,7 +147,9 @@ def one_by_one(point: Point, trained: object) -> Count:
     """
     assert isinstance(trained, Subset)
     images = trained.dataset
-    held_out = np.random.default_rng(point.seed).permutation(len(images))[point.samples :]  # as core.datasets splits
+    held_out = np.random.default_rng(point.seed).permutation(len(images))[
+        point.samples :
+    ]  # as core.measure.data.datasets splits
     tests = MNIST(datasets.FOLDER, train=False, transform=images.transform)
     loaders = [DataLoader(each, batch_size=point.batch_size) for each in (Subset(images, held_out.tolist()), tests)]
 

@@ -14,17 +14,18 @@ import statistics
 import time
 from collections.abc import Callable
 
-from core.jobs.runner import WAITING_POLICY
+from core.jobs.client import WAITING_POLICY
 
 os.environ.update(WAITING_POLICY)
 
 import torch
 from torch.nn import functional
 
-from core import batches, datasets, networks
-from core.answer.summary import median_interval
-from core.experiment import Point
-from core.training import Training
+from core.answer.run.speedup import median_interval
+from core.measure import networks
+from core.measure.data import batches, datasets
+from core.measure.training import Training
+from core.question.experiment import Point
 
 WORKLOADS = {
     "T1, 8 layers (~1 ms step)": Point(

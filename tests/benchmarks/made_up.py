@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from core.experiment import Point
+from core.question.experiment import Point
 from core.results.schema import SCHEMA, to_table
 from tests.rows import run
 

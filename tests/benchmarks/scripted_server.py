@@ -4,13 +4,13 @@ import sys
 
 from streamlit.web import cli
 
-from core.jobs import runner
+from core.jobs import client
 from tests.benchmarks.sessions import ROOT
 from tests.integration import scripted_worker
 
 OPTIONS = ("--server.headless", "true", "--server.address", "127.0.0.1", "--server.fileWatcherType", "none")
 
 if __name__ == "__main__":
-    runner.COMMAND = scripted_worker.COMMAND
+    client.COMMAND = scripted_worker.COMMAND
     sys.argv = ["streamlit", "run", str(ROOT / "streamlit_app.py"), "--server.port", sys.argv[1], *OPTIONS]
     cli.main()

@@ -21,7 +21,9 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.Slider_pb2 import Slider as SliderMessage
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-ROOT = Path(__file__).parents[2]
+from core.files.project import PROJECT
+
+ROOT = PROJECT
 START_TIMEOUT_S = 60
 
 

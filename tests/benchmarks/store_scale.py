@@ -27,13 +27,14 @@ from pathlib import Path
 
 import psutil
 
+from core.files.project import PROJECT
 from core.results import compaction
 from core.results.schema import SCHEMA, to_table
 from core.results.store import Store
 from tests.benchmarks import made_up
 from tests.rows import run, trial
 
-ROOT = Path(__file__).parents[2]
+ROOT = PROJECT
 LOOSE, APPENDS, QUERIES = 1_000, 100, 50
 
 Losses = dict[str, list[float]]

@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from core.answer import holdings, overview
-from core.experiment import MAX_CONTENDERS
+from core.answer.gallery import filters
+from core.answer.gallery import table as overview
+from core.question.experiment import MAX_CONTENDERS
 from core.results import compaction
 from core.results.store import Store
 from tests.benchmarks import made_up
@@ -76,7 +77,7 @@ def parts(store: Store, frame: pd.DataFrame) -> Iterable[tuple[str, Callable[[],
     yield "finding the studies", lambda: overview.studies(frame)
     yield "finding them, `eights`", lambda: overview.studies(eights)
     yield "finding them, `one run`", lambda: overview.studies(one)
-    yield "marks and filters", lambda: holdings.held(frame, lines)
+    yield "marks and filters", lambda: filters.held(frame, lines)
 
 
 def _read_anew(store: Store) -> None:

@@ -28,7 +28,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from core.jobs.runner import WAITING_POLICY
+from core.jobs.client import WAITING_POLICY
 
 os.environ.update(WAITING_POLICY)
 
@@ -37,13 +37,15 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
-from core import batches, datasets, host_memory, networks
-from core.answer.summary import median_interval
-from core.datasets import Split
-from core.devices import use_strict_fp32
-from core.experiment import Contender, Point
-from core.presets import preset
-from core.training import Training
+from core.answer.run.speedup import median_interval
+from core.measure import networks
+from core.measure.data import batches, datasets
+from core.measure.data.datasets import Split
+from core.measure.device import host_memory
+from core.measure.device.devices import use_strict_fp32
+from core.measure.training import Training
+from core.question.experiment import Contender, Point
+from core.question.presets import preset
 from tests import idx
 from tests.benchmarks.loader_share import at_once, one_by_one
 

@@ -21,10 +21,11 @@ from multiprocessing.connection import Connection
 
 import torch
 
-from core import batches, datasets, networks
-from core.devices import use_strict_fp32
-from core.experiment import Contender, Point
-from core.training import Training
+from core.measure import networks
+from core.measure.data import batches, datasets
+from core.measure.device.devices import use_strict_fp32
+from core.measure.training import Training
+from core.question.experiment import Contender, Point
 
 WAYS = ("default", "passive", "1000", "3000", "10000")
 ONE = "one thread"

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from core.jobs import runner
+from core.jobs import client
 from tests import rows
 from tests.browser.conftest import settled, until
 
@@ -112,7 +112,7 @@ def test_closing_the_browser_loses_nothing_and_opening_the_page_shows_it_again(v
     expect(again.get_by_role("heading", name="Measuring")).to_be_visible()
     expect(again.get_by_text(re.compile("step [0-9,]+ of"))).to_be_visible()
     assert link(again)["job"] == job.id
-    runner.stop(server.queue, job.id)
+    client.stop(server.queue, job.id)
     expect(again.get_by_role("button", name=re.compile("^Run again"))).to_be_visible()
 
 
@@ -138,14 +138,14 @@ def test_a_killed_server_loses_no_measurement(visit, server):
     page.goto(server.url)
     expect(page.get_by_role("heading", name="Measuring")).to_be_visible()
     assert link(page)["job"] == job.id
-    runner.stop(server.queue, job.id)
+    client.stop(server.queue, job.id)
 
 
 def test_a_link_with_a_value_out_of_range_says_so_until_the_user_takes_over(visit, server):
     page = settled(visit("/?epochs=0"))
     sentence = page.get_by_text("epochs is 0, which is not allowed: it must be a whole number between 1 and 10,000.")
     expect(sentence).to_be_visible()
-    until(lambda: runner.machine(server.queue) is not None)
+    until(lambda: client.machine(server.queue) is not None)
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
     press(page, "Use the settings shown")
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from core.answer import study, wording
-from core.experiment import Point
+from core.answer.study import study, wording
+from core.question.experiment import Point
 from tests import rows
 from tests.browser.conftest import settled
 from tests.browser.test_app import stop_button

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from core.answer import overview
+from core.answer.gallery import table
 from core.results.store import GALLERY, Store
 from tests.browser.conftest import settled
 
@@ -18,7 +18,7 @@ PAGES = ("/", "/crossover", "/tutorials", "/lessons", "/gallery", "/devices")
 
 
 def study_link() -> str:
-    (line, *_) = overview.studies(overview.read([(Store(GALLERY), "gallery")]))
+    (line, *_) = table.studies(table.read([(Store(GALLERY), "gallery")]))
     return f"/gallery?study={line.id}"
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from core.results import exhibits as exhibit_files
+from core.results import exhibit_files
 from tests import exhibited
 from tests.browser.conftest import settled
-from tests.unit.answer.test_tutorial import measured
+from tests.unit.answer.lesson.test_tutorial import measured
 
 pytestmark = pytest.mark.browser
 

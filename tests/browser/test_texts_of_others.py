@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from core.answer import overview
-from core.policy import POLICY_VARIABLE
+from core.answer.gallery import table
+from core.question.policy import POLICY_VARIABLE
 from tests import rows, strangers
 from tests.browser.conftest import Filled, Server, _visits, settled
 from tests.browser.views import ready
@@ -54,7 +54,7 @@ def strange(tmp_path_factory):
     server = Server(folder)
     strangers.fill(server.store, server.store)
     of = strangers.classroom(server.classes)
-    known = overview.studies(overview.read([(server.store, "measured here")]))
+    known = table.studies(table.read([(server.store, "measured here")]))
     names = {"study": known[0].id, "other": known[1].id, "class": of.code, "me": of.me, "secret": of.secret}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(POLICY_VARIABLE, str(folder / "crossover.toml"))

@@ -5,19 +5,18 @@ from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 
 from playwright.sync_api import expect
 
-from core.answer import overview
+from core.answer.gallery import table
 from core.classroom.classes import Prediction
 from core.classroom.question import CHALLENGER
-from core.experiment import Contender, Point
-from core.results import environment
-from core.results import exhibits as exhibit_files
-from core.sweep import Axis, Sweep
-from pages.shared import links
+from core.question.experiment import Contender, Point
+from core.question.sweep import Axis, Sweep
+from core.results import environment, exhibit_files
+from pages.shared.link import links
 from tests import exhibited, rows
 from tests.browser.conftest import settled
 from tests.browser.test_crossover import stored
 from tests.ui.test_class import QUESTION, hand_in
-from tests.unit.answer.test_tutorial import measured
+from tests.unit.answer.lesson.test_tutorial import measured
 
 CONTROLS = """
 () => {
@@ -123,7 +122,7 @@ def fill(server):
         hand_in(server.classes, of, nickname, place=place)
     student, token = server.classes.join(of, "Grete")
     server.classes.predict(of, student, Prediction(winner=CHALLENGER, place=100))
-    others = overview.studies(overview.read([(server.store, "measured here")]))
+    others = table.studies(table.read([(server.store, "measured here")]))
     return {
         "study": study,
         "other": next(line.id for line in others if line.id != study),

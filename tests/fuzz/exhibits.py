@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from core.answer import exhibition
 from core.answer.charts import tutorials
-from core.exhibits import Clock, Exhibit
-from core.results import exhibits
+from core.answer.lesson import exhibition
+from core.results import exhibit_files
+from core.results.exhibit import Clock, Exhibit
 from tests import exhibited
 from tests.fuzz import entries, mutations, shown, worlds
 from tests.fuzz.campaign import Fuzzer, Given, Subject
@@ -33,7 +33,7 @@ class Exhibits:
         self.store = world.app.store.folder
         asked = (exhibited.CLOCK, exhibited.MOVING, exhibited.FIRST_STEP)
         self.sources = [exhibited.exhibit(kind, id=f"{number:012x}").to_json() for number, kind in enumerate(asked)]
-        self.kept = exhibits.read(self.store)[0]
+        self.kept = exhibit_files.read(self.store)[0]
 
     def good(self) -> Given:
         """One that nobody changed."""
@@ -50,7 +50,7 @@ class Exhibits:
 
     def take(self, given: Given, draw: Random, gauge: Gauge) -> bool:
         """Put it beside the other, read both, and show them."""
-        path = self.store / exhibits.FOLDER / NAME
+        path = self.store / exhibit_files.FOLDER / NAME
         entries.remove(path)
         if given.entry:
             entries.put(given.entry, path)
@@ -58,7 +58,7 @@ class Exhibits:
             path.write_bytes(given.data)
         left = entries.content(path)
         with gauge.part("reading"):
-            found, skipped = exhibits.read(self.store)
+            found, skipped = exhibit_files.read(self.store)
         if not {entry.id for entry in self.kept} <= {entry.id for entry in found}:
             raise Fault("the exhibit beside it is not read any more")
         for entry in skipped:

@@ -15,7 +15,7 @@ from random import Random
 
 from core.classroom import records
 from core.errors import DamagedFile
-from pages.shared import health
+from pages.shared.frame import health
 from tests import rows
 from tests.fuzz import entries, mutations, shown, worlds
 from tests.fuzz.campaign import Fuzzer, Given, Subject

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from core.jobs import process, runner
+from core.jobs import client, process
 from core.jobs.job_folder import JobFolder
-from core.jobs.ledger import Terms
 from core.jobs.queue import Queue
-from pages.shared import permits
+from core.jobs.usage import Terms
+from pages.shared.frame import permits
 from tests import rows
 from tests.fuzz.files import Kind
 from tests.fuzz.watching import Fault, require_sentence, said
@@ -31,8 +31,8 @@ def _look_at_jobs(world: Inhabited, place: str) -> bool:
         if job.id != job_id and (job.id not in found or found[job.id].asked != job.asked or found[job.id].damage):
             raise Fault(f"the job {job.id} beside it is not read any more: {found.get(job.id)}")
         if known := said(functools.partial(queue.job, job.id)):
-            said(functools.partial(runner.rows, queue, known))
-            said(functools.partial(runner.exhibit, queue, known))
+            said(functools.partial(client.rows, queue, known))
+            said(functools.partial(client.exhibit, queue, known))
             known.progress and known.progress.share  # noqa: B018 - it is worked out, and must be
     said(queue.waiting)
     return taken
@@ -50,7 +50,7 @@ def _go_on_with_jobs(world: Inhabited, draw: Random) -> None:
         lambda: queue.request_stop(job.id),
         lambda: queue.kill(job.id),
         queue.settle,
-        lambda: runner.watch(queue, job.id),
+        lambda: client.watch(queue, job.id),
         lambda: queue.report(world.running),
         lambda: queue.end(dataclasses.replace(world.running, state="finished")),
     )
@@ -87,13 +87,13 @@ def _go_on_with_the_worker(world: Inhabited, draw: Random) -> None:
     with contextlib.suppress(PermissionError):
         said(queue.seat.dismiss)  # before anybody is started, who would be one of ours
     with queue.seat.lock() if draw.random() < 0.7 else contextlib.nullcontext():
-        said(lambda: runner.ensure_worker(queue))
+        said(lambda: client.ensure_worker(queue))
     _go_on_with_jobs(world, draw)
 
 
 def _look_at_the_machine(world: Inhabited, place: str) -> bool:
     queue = Queue(world.jobs)
-    found = said(lambda: runner.machine(queue))
+    found = said(lambda: client.machine(queue))
     if found:
         json.dumps(found.to_json())
         hash(found.here)

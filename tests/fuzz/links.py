@@ -8,11 +8,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from core import catalog, models
-from core.experiment import Contender, Experiment, Point
-from core.presets import PRESETS
-from core.sweep import AXES, SIZE_AXES, Axis, Sweep
-from pages.shared import links, loaders, navigation
+from core.question import catalog, models
+from core.question.experiment import Contender, Experiment, Point
+from core.question.presets import PRESETS
+from core.question.sweep import AXES, SIZE_AXES, Axis, Sweep
+from pages.shared.data import reads
+from pages.shared.frame import navigation
+from pages.shared.link import links
 from tests import rows
 from tests.fuzz import mutations, oddities, shown, worlds
 from tests.fuzz.campaign import Fuzzer, Given, Subject
@@ -141,7 +143,7 @@ def _known(world: Inhabited) -> dict[str, list[str]]:
     for link in made:
         for name, value in link.items():
             found.setdefault(name, []).extend(_listed(value))
-    studies = [line.id for line in loaders.study_lines()]
+    studies = [line.id for line in reads.study_lines()]
     fixed = {
         "dataset": list(catalog.DATASETS),
         "model": list(models.FAMILIES),

@@ -19,8 +19,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.results import exchange
-from core.results.exchange import Proposal, export
+from core.files.project import PROJECT
+from core.results.intake import exchange
+from core.results.intake.exchange import Proposal, export
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, to_table
 from core.results.store import Store
 from tests.fuzz import entries, mutations
@@ -30,7 +31,6 @@ from tests.fuzz.reader import GOOD_RUN
 from tests.fuzz.watching import Cost, Fault, Gauge, require_sentence, said
 from tests.rows import run
 
-PROJECT = Path(__file__).parents[2]
 THERE = "0123456789ab"
 EACH = 250
 """Files that one process reads before the next one takes its place, as processes of a quarantine read one only."""

@@ -1,7 +1,8 @@
 """Reads file after file in a process of its own, since a broken one may end the process that reads it.
 
-Takes lines of JSON: `file`, and `how` it is to be read: `quarantine`, as the child of `core.results.quarantine` reads
-one, or `store`, as it lies in a store's folder. Answers each with a line before it begins and one when it is done.
+Takes lines of JSON: `file`, and `how` it is to be read: `quarantine`, as the child of `core.results.intake.quarantine`
+reads one, or `store`, as it lies in a store's folder. Answers each with a line before it begins and one when it is
+done.
 """
 
 import json
@@ -10,10 +11,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core.answer import overview
+from core.answer.gallery import table as overview
 from core.classroom import measured
 from core.errors import ForeignFile
-from core.results import quarantine
+from core.results.intake import quarantine
 from core.results.schema import SCHEMA
 from core.results.store import Store
 from tests.fuzz.watching import Gauge

@@ -19,7 +19,8 @@ from core.classroom.question import CHALLENGER
 from core.errors import CrossoverError, ForeignFile
 from core.results.reading import read_file
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, from_table, to_table
-from pages.shared import loaders, navigation
+from pages.shared.data import reads
+from pages.shared.frame import navigation
 from tests import hostile
 from tests import rows as real
 from tests.fuzz import entries, shown, values, worlds
@@ -129,7 +130,7 @@ class Rows:
     def _views(self, draw: Random, rows: list[Trial]) -> Mapping[str, View]:
         runs = sorted({row.run_id for row in rows if not row.run_id.startswith(IN_CLASS)})
         shown.forget()
-        studies = [line.id for line in loaders.study_lines()]
+        studies = [line.id for line in reads.study_lines()]
         study = {"study": draw.choice(studies)} if studies else {}
         beside = {"beside": ",".join(draw.sample(studies, min(len(studies), 3)))} if studies else {}
         run, other = draw.choice(runs), draw.choice(runs)

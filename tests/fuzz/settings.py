@@ -3,9 +3,9 @@
 import contextlib
 from random import Random
 
-from core import policy
 from core.errors import CrossoverError
-from core.policy import Policy
+from core.question import policy
+from core.question.policy import Policy
 from tests import rows
 from tests.fuzz import worlds
 from tests.fuzz.files import Kind

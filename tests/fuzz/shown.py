@@ -9,7 +9,6 @@ import io
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -17,11 +16,11 @@ import streamlit as st
 from streamlit.components.v2 import component_manager
 from streamlit.testing.v1 import AppTest
 
-from pages.shared import class_stock, loaders
+from core.files.project import PROJECT
+from pages.classroom import stock
+from pages.shared.data import reads
 from tests import hostile
 from tests.fuzz.watching import Fault, Gauge
-
-PROJECT = Path(__file__).parents[2]
 
 PAGE_S = 600
 """Patience with a page, by the wall clock."""
@@ -62,14 +61,14 @@ def quietly() -> Iterator[None]:
 
 def forget() -> None:
     """Let the pages begin anew: nothing is kept, and nobody has tried a code."""
-    loaders._queue.cache_clear()
+    reads._queue.cache_clear()
     st.cache_data.clear()
     st.cache_resource.clear()
-    class_stock._findings.clear()
-    class_stock._pools.clear()
-    for counted in (class_stock._tried, class_stock._secrets_tried, class_stock._joined, class_stock._made):
+    stock._findings.clear()
+    stock._pools.clear()
+    for counted in (stock._tried, stock._secrets_tried, stock._joined, stock._made):
         counted._buckets.clear()
-    class_stock._brought._buckets.clear()
+    stock._brought._buckets.clear()
 
 
 def opened(view: View, gauge: Gauge, part: str) -> AppTest:

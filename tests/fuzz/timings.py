@@ -9,10 +9,10 @@ from random import Random
 from typing import Any
 
 from core import __main__ as command_line
-from core.answer import crossover, timings
 from core.answer.charts import studies
-from core.answer.outcome import Crossover, Evidence
-from pages.shared import recorded
+from core.answer.study import crossover, timings
+from core.answer.study.result import Crossover, Evidence
+from pages.crossover import recorded
 from tests.fuzz import entries, mutations, oddities
 from tests.fuzz.campaign import Fuzzer, Given, Subject
 from tests.fuzz.watching import Fault, Gauge, require_sentence, said

@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from core import catalog
 from core.errors import ForeignFile
-from core.experiment import Contender
-from core.lanes import Lane
+from core.question import catalog
+from core.question.experiment import Contender
+from core.question.lanes import Lane
 from core.results import allowed, checks
 from core.results.schema import COLUMNS, Trial, to_table
 from tests.fuzz import oddities

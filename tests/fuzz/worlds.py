@@ -17,25 +17,25 @@ from unittest import mock
 from core.classroom import handed_in
 from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Prediction, Student
 from core.classroom.question import CHALLENGER, Question
-from core.jobs import delivery, process, runner
+from core.jobs import client, process, saving
 from core.jobs.job import Job
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.jobs.seat import Occupant
 from core.jobs.spare import SPARE_VARIABLE
 from core.jobs.uptime import Moment
-from core.policy import POLICY_VARIABLE
+from core.jobs.worker_file import Occupant
 from core.progress import Progress
-from core.results import exhibits
+from core.question.policy import POLICY_VARIABLE
+from core.question.sweep import Axis, Sweep
+from core.results import exhibit_files
 from core.results.store import Store
-from core.sweep import Axis, Sweep
-from pages.shared import loaders, navigation
+from pages.shared.data import reads
+from pages.shared.frame import navigation
 from tests import exhibited, rows
 from tests.fuzz import entries, shown
 from tests.integration import scripted_worker
 from tests.ui.conftest import CPU, GPU, World
 
-PROJECT = Path(__file__).parents[2]
 QUESTION = Question.of_preset("signal")
 ASKED = Sweep(
     point=rows.EXPERIMENT.point,
@@ -206,7 +206,7 @@ def alone(folder: Path) -> Iterator[World]:
     (folder / "crossover.toml").write_text(SETTINGS)
     variables = {
         JOBS_VARIABLE: str(folder / "jobs"),
-        loaders.RESULTS_VARIABLE: str(folder / "results"),
+        reads.RESULTS_VARIABLE: str(folder / "results"),
         CLASSES_VARIABLE: str(folder / "classes"),
         SPARE_VARIABLE: str(folder / "memory"),
         LOCK_VARIABLE: str(folder / "machine.lock"),
@@ -217,8 +217,8 @@ def alone(folder: Path) -> Iterator[World]:
     before = Path.cwd()
     with (
         mock.patch.dict(os.environ, variables),
-        mock.patch.object(loaders, "GALLERY", folder / "gallery"),
-        mock.patch.object(runner, "COMMAND", NOBODY),
+        mock.patch.object(reads, "GALLERY", folder / "gallery"),
+        mock.patch.object(client, "COMMAND", NOBODY),
         shown.quietly(),
     ):
         os.chdir(scratch)  # whatever is written beside the folders is found here
@@ -275,7 +275,7 @@ def _inhabit(folder: Path, app: World) -> Inhabited:
     handed_in.take(classes, of, ada, data, "rows.parquet")
     for run in (*study_rows("c"), rows.run(run_id=OTHER_RUN)):
         app.keep(run)
-    exhibits.add(app.store.folder, exhibited.exhibit(exhibited.CLOCK))
+    exhibit_files.add(app.store.folder, exhibited.exhibit(exhibited.CLOCK))
     jobs = _jobs(app)
     return Inhabited(
         folder=folder,
@@ -295,9 +295,9 @@ def _jobs(app: World) -> dict[str, Job]:
     queue, store = app.queue, app.store
     ended = app.run(rows.EXPERIMENT, progress=scripted_worker.progress(rows.EXPERIMENT, 3))
     mine = rows.run(run_id=ended.run_of(rows.EXPERIMENT))
-    queue.end(delivery.complete(queue.files(ended.id), ended, mine))
+    queue.end(saving.complete(queue.files(ended.id), ended, mine))
     lesson = app.run(exhibited.CLOCK)
-    queue.end(delivery.complete_exhibit(queue.files(lesson.id), lesson, exhibited.exhibit(exhibited.CLOCK)))
+    queue.end(saving.complete_exhibit(queue.files(lesson.id), lesson, exhibited.exhibit(exhibited.CLOCK)))
     asked = dataclasses.replace(rows.EXPERIMENT, budget_s=31.0)
     queue.submit(asked, store, asked_by="browser-0123456789abcdef", asked_from="address-0123456789abcdef")
     claimed = queue.claim(process.this())

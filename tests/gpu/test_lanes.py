@@ -3,15 +3,17 @@
 import pytest
 import torch
 
-from core import batches, datasets, devices, networks
-from core.answer import agreement
-from core.execution.graph import CudaRecorder, Recording
-from core.execution.step import Step
-from core.experiment import Contender, Experiment, Point
-from core.lanes import PLAIN, Lane
+from core.answer.run import lane_check
+from core.measure import networks
+from core.measure.data import batches, datasets
+from core.measure.device import devices
+from core.measure.execution.graph import CudaRecorder, Recording
+from core.measure.execution.step import Step
+from core.measure.training import Training
+from core.measure.trial import Hooks, measure
+from core.question.experiment import Contender, Experiment, Point
+from core.question.lanes import PLAIN, Lane
 from core.results.schema import Trial
-from core.training import Training
-from core.trial import Hooks, measure
 
 ACCELERATORS = [info for info in devices.discover() if info.kind != "cpu"]
 
@@ -58,7 +60,7 @@ def losses(training: Training, steps: int) -> list[float]:
 @pytest.mark.parametrize("point", [DISC, Point(**{**vars(SIGNAL), "batch_size": 100})], ids=["disc", "signal"])
 def test_lanes_of_the_same_mathematics_give_the_same_losses(device, words, point):
     plain, mine = losses(started(device, "", point), 33), losses(started(device, words, point), 33)
-    assert mine == pytest.approx(plain, rel=agreement.TOLERANCE)
+    assert mine == pytest.approx(plain, rel=lane_check.TOLERANCE)
 
 
 def test_images_stored_pixel_by_pixel_train_the_same(device):
@@ -106,7 +108,7 @@ def test_tf32_is_on_for_its_own_lane_alone(device):
     point = Point(dataset="signal", hidden_size=1_024, batch_size=1_024, epochs=2, learning_rate=0.01)
     plain, rounded = compared(point, name, f"{name}+tf32", pairs=3)
     assert (plain.precision, rounded.precision) == ("fp32", "tf32")
-    assert agreement.agreement(rounded).difference > 1e-7
+    assert lane_check.agreement(rounded).difference > 1e-7
     assert plain.loss[0] == pytest.approx(rounded.reference_loss[0], rel=1e-6)
 
 
@@ -118,7 +120,7 @@ def test_a_graph_takes_the_launches_away(device):
     eager, graph = compared(DISC, name, f"{name}+graph10")
     assert eager.outcome == graph.outcome == "completed"
     assert graph.loss == pytest.approx(eager.loss, rel=1e-3)
-    assert agreement.agreement(graph).within
+    assert lane_check.agreement(graph).within
     assert sorted(graph.step_s)[len(graph.step_s) // 2] < sorted(eager.step_s)[len(eager.step_s) // 2]
     assert len(graph.busy_step_s) > 0
     assert graph.startup_compile_s > 0

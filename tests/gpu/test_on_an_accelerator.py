@@ -6,15 +6,18 @@ import time
 import pytest
 import torch
 
-from core import batches, datasets, devices, networks, phases
-from core.answer import breakdown, exhibition, parity, summary
-from core.demonstration import Demonstration
-from core.exhibits import Clock, FirstStep, Moving
-from core.experiment import Contender, Experiment, Point
-from core.lessons.show import show
-from core.timer import MIN_BLOCK_S, Timer
-from core.training import Training
-from core.trial import Hooks, measure
+from core.answer.lesson import exhibition
+from core.answer.run import causes, learned, speedup
+from core.measure import networks, phases
+from core.measure.data import batches, datasets
+from core.measure.device import devices
+from core.measure.lessons.run import show
+from core.measure.timer import MIN_BLOCK_S, Timer
+from core.measure.training import Training
+from core.measure.trial import Hooks, measure
+from core.question.demonstration import Demonstration
+from core.question.experiment import Contender, Experiment, Point
+from core.results.exhibit import Clock, FirstStep, Moving
 
 ACCELERATORS = [info.device for info in devices.discover() if info.kind != "cpu"]
 
@@ -128,9 +131,9 @@ def test_a_whole_comparison_with_the_cpu(device):
     assert statistics.median(gpu.block_s) >= 0.9 * MIN_BLOCK_S
     assert gpu.loss[0] == pytest.approx(cpu.loss[0], rel=1e-3)
     assert len(gpu.busy_step_s) == phases.BUSY_REPEATS
-    assert summary.speedup(cpu, gpu).pairs == 20
-    assert breakdown.cause(cpu, gpu)
-    assert parity.agreement(cpu, gpu) is not None
+    assert speedup.speedup(cpu, gpu).pairs == 20
+    assert causes.cause(cpu, gpu)
+    assert learned.agreement(cpu, gpu) is not None
 
 
 def test_too_large_a_model_is_out_of_memory_and_nothing_worse(device, monkeypatch):

@@ -14,20 +14,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from core.demonstration import Demonstration
 from core.errors import DeviceUnavailable
-from core.exhibits import Exhibit
-from core.experiment import Contender, Experiment, Point
-from core.jobs import runner
+from core.jobs import client
 from core.jobs.machine import LOCK_VARIABLE, Machine
 from core.jobs.queue import Queue
-from core.jobs.record import Record
-from core.jobs.worker import Bench, serve
+from core.jobs.worker.reporter import Record
+from core.jobs.worker.worker import Bench, serve
 from core.progress import ContenderProgress, Progress
+from core.question.demonstration import Demonstration
+from core.question.experiment import Contender, Experiment, Point
+from core.question.sweep import Axis, Sweep
 from core.results import environment
 from core.results.environment import DeviceInfo
+from core.results.exhibit import Exhibit
 from core.results.schema import Trial
-from core.sweep import Axis, Sweep
 from tests import exhibited, rows
 
 QUICK, UNTIL_RELEASED, DEAF, REFUSED, BROKEN, EMPTY, CURVE = range(7)
@@ -186,7 +186,7 @@ def main() -> None:
     code = queue.folder / "code"
     code.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(level=logging.INFO)
-    runner.COMMAND = COMMAND
+    client.COMMAND = COMMAND
     serve(queue, lambda: bench(queue), idle_s=float(os.environ.get("SCRIPTED_IDLE_S", "60")), code_folder=code)
 
 

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from core import datasets
-from core.answer.bottleneck import LOSS_TOLERANCE, bottleneck, loss_difference
-from core.experiment import Contender, Experiment, Point
-from core.trial import Hooks, measure
+from core.answer.lesson.bottleneck import LOSS_TOLERANCE, bottleneck, loss_difference
+from core.measure.data import datasets
+from core.measure.trial import Hooks, measure
+from core.question.experiment import Contender, Experiment, Point
 from tests import idx
 
 POINT = Point(dataset="mnist", samples=300, model="linear", batch_size=50, epochs=4, learning_rate=0.005)

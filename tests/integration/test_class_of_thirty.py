@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from core import policy
 from core.classroom import handed_in, pooled
 from core.classroom.classes import Classes, Prediction
 from core.classroom.question import CHALLENGER, NEVER, Question
 from core.classroom.roster import Roster
 from core.errors import NotAllowed
-from core.experiment import Contender
-from core.jobs import runner
-from core.jobs.ledger import Terms
+from core.jobs import client
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import Queue
+from core.jobs.usage import Terms
+from core.question import policy
+from core.question.experiment import Contender
 from core.results.store import Store
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import COMMAND, QUICK, UNTIL_RELEASED, sweep, timed
@@ -38,7 +38,7 @@ def today():
 @pytest.fixture
 def queue(tmp_path: Path, monkeypatch):
     monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "machine.lock"))
-    monkeypatch.setattr(runner, "COMMAND", COMMAND)
+    monkeypatch.setattr(client, "COMMAND", COMMAND)
     queue = Queue(tmp_path / "jobs")
     yield queue
     queue.seat.dismiss()
@@ -90,7 +90,7 @@ def test_thirty_students_lose_nothing_stay_within_their_budgets_and_take_turns(q
 
     with ThreadPoolExecutor(STUDENTS) as pool:
         jobs = [job_id for job_id in pool.map(take_part, range(STUDENTS)) if job_id]
-    runner.ensure_worker(queue)
+    client.ensure_worker(queue)
     until(lambda: [queue.job(job_id) for job_id in jobs], lambda found: not any(job.active for job in found))
 
     assert [queue.job(job_id).state for job_id in jobs] == ["finished"] * (STUDENTS // 2)
@@ -128,7 +128,7 @@ def test_a_measurement_that_ends_after_its_student_is_gone_brings_nobody_back(qu
     of, _ = classes.create("Physics 7b", QUESTION)
     student, _ = classes.join(of, "ada")
     job = queue.submit(scripted_worker.experiment(UNTIL_RELEASED), classes.store(of, student))
-    runner.ensure_worker(queue)
+    client.ensure_worker(queue)
     until(lambda: queue.job(job.id), lambda found: found.progress is not None)
 
     if what == "the student":
@@ -140,7 +140,7 @@ def test_a_measurement_that_ends_after_its_student_is_gone_brings_nobody_back(qu
 
     assert "did not take the rows" in ended.message
     assert "cannot be written" in ended.message
-    assert len(runner.rows(queue, ended)) == 2, "what was measured is kept with the job"
+    assert len(client.rows(queue, ended)) == 2, "what was measured is kept with the job"
     classes.prune()
     if what == "the student":
         assert classes.students(of) == []

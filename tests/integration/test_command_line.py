@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from core.answer.outcome import OUTCOMES
-from core.experiment import Contender, Experiment, Point
-from core.jobs import runner
+from core.answer.study.result import OUTCOMES
+from core.files.project import PROJECT
+from core.jobs import client
 from core.jobs.queue import Queue
+from core.question.experiment import Contender, Experiment, Point
 from core.results.store import Store
 from tests.rows import run
 
 ONE = (Contender(threads=1),)
-ROOT = Path(__file__).parents[2]
+ROOT = PROJECT
 SMALL = ("--samples", "300", "--hidden-size", "8", "--depth", "1", "--epochs", "2")
 
 
@@ -240,7 +241,7 @@ def test_two_sessions_and_a_command_line_that_ask_at_once_are_measured_one_after
     typed = subprocess.Popen(
         [sys.executable, "-m", "core", *arguments], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL
     )
-    ended = [runner.follow(queue, job.id, lambda _: None) for job in sessions]
+    ended = [client.follow(queue, job.id, lambda _: None) for job in sessions]
     assert typed.wait(timeout=200) == 0
     assert [job.state for job in ended] == ["finished", "finished"]
     spans = sorted(

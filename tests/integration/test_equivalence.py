@@ -6,11 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from core import batches, datasets, networks
-from core.answer.equivalence import equivalence, margin_from
-from core.answer.seed_band import seed_band
-from core.experiment import Contender, Experiment, Point
-from core.training import LossCurve, Training, classify
+from core.answer.lesson.equivalence import equivalence, margin_from
+from core.answer.lesson.seed_band import seed_band
+from core.measure import networks
+from core.measure.data import batches, datasets
+from core.measure.training import LossCurve, Training, classify
+from core.question.experiment import Contender, Experiment, Point
 from tests import rows
 
 POINT = Point(dataset="digits", model="mlp", hidden_size=32, depth=1, batch_size=64, epochs=12, learning_rate=0.1)

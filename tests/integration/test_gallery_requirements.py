@@ -4,11 +4,11 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-PROJECT = Path(__file__).parents[2]
+from core.files.project import PROJECT
+
 REQUIREMENTS = ("requirements.txt", "requirements-gallery.txt")
 
 VISIT = r'''
@@ -56,7 +56,8 @@ for page in sys.argv[1:]:
     assert not app.exception, (page, app.exception)
     print(page, len(app.title), "charts", len(app.get("vega_lite_chart")))
 
-import core.answer.charts.export, core.answer.takeaway, core.results.quarantine
+import core.answer.export.pictures, core.answer.export.script, core.results.intake.quarantine
+
 '''
 
 
@@ -67,9 +68,9 @@ def visited(tmp_path_factory: pytest.TempPathFactory) -> str:
     policy = folder / "crossover.toml"
     policy.write_text('who_may_run = "nobody"\n', encoding="utf-8")
     own = {"CROSSOVER_JOBS": folder / "jobs", "CROSSOVER_RESULTS": folder / "results", "CROSSOVER_POLICY": policy}
-    pages = [str(file.relative_to(PROJECT)) for file in sorted((PROJECT / "pages").glob("[!s]*/*.py"))]
+    pages = [str(file.relative_to(PROJECT)) for file in sorted((PROJECT / "pages").glob("*/page.py"))]
     done = subprocess.run(
-        [sys.executable, "-c", VISIT, *[page for page in pages if not page.endswith("__init__.py")]],
+        [sys.executable, "-c", VISIT, *pages],
         cwd=PROJECT,
         env=os.environ | {name: str(value) for name, value in own.items()},
         capture_output=True,

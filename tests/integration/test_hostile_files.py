@@ -18,15 +18,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import ForeignFile
-from core.results import allowed, exchange, quarantine
-from core.results.exchange import export, import_file
+from core.files.project import PROJECT
+from core.results import allowed
+from core.results.intake import exchange, quarantine
+from core.results.intake.exchange import export, import_file
 from core.results.schema import COLUMNS, SCHEMA, to_table
 from core.results.store import Store
 from tests.fuzz.oddities import HTML
 from tests.fuzz.parquet import written
 from tests.rows import RUN_ID, run, trial
 
-PROJECT = Path(__file__).parents[2]
 HERE = "aaaaaaaaaaaa"
 FORMED = {*allowed.FORMS, *allowed.WORDS}
 
@@ -251,6 +252,6 @@ def test_rows_of_another_schema_that_come_back_are_not_taken(monkeypatch):
 
 
 def test_the_child_imports_no_more_than_it_needs():
-    code = "import core.results.quarantine, sys; print(*sys.modules)"
+    code = "import core.results.intake.quarantine, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert not {"streamlit", "torch", "pandas", "sklearn", "altair"} & set(loaded.stdout.split())

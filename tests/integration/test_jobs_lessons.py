@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from core.demonstration import Demonstration
-from core.exhibits import Clock, Moving
-from core.experiment import Contender
-from core.jobs import runner
+from core.jobs import client
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import Queue
-from core.results import exhibits
+from core.question.demonstration import Demonstration
+from core.question.experiment import Contender
+from core.results import exhibit_files
+from core.results.exhibit import Clock, Moving
 from core.results.store import Store
 from tests.exhibited import DIGITS
 from tests.integration.scripted_worker import COMMAND, DEAF, UNTIL_RELEASED, demonstration
@@ -40,18 +40,18 @@ def test_the_worker_gives_lessons_and_the_command_line_finds_them(queue, store):
     asked = Demonstration(kind="clock", point=DIGITS, contenders=ONE, budget_s=30, recipes=("no_drain", "fashion-cnn"))
     jobs = [queue.submit(each, store) for each in (asked, Demonstration(kind="moving", contenders=ONE))]
     phases = []
-    clock, moving = (runner.follow(queue, job.id, lambda now: phases.append(now.progress)) for job in jobs)
+    clock, moving = (client.follow(queue, job.id, lambda now: phases.append(now.progress)) for job in jobs)
     assert [(job.state, job.message) for job in (clock, moving)] == [("finished", ""), ("finished", "")]
     assert any(progress and progress.phase == "timing blocks on cpu@1" for progress in phases)
-    shown = runner.exhibit(queue, clock)
+    shown = client.exhibit(queue, clock)
     assert isinstance(shown.content, Clock)
     assert [variant.name for variant in shown.content.variants] == ["ours", "no_drain", "fashion-cnn"]
-    assert isinstance(runner.exhibit(queue, moving).content, Moving)
-    assert {entry.id for entry in exhibits.read(store.folder)[0]} == {clock.exhibit_id, moving.exhibit_id}
+    assert isinstance(client.exhibit(queue, moving).content, Moving)
+    assert {entry.id for entry in exhibit_files.read(store.folder)[0]} == {clock.exhibit_id, moving.exhibit_id}
 
     done = subprocess.run(
         [sys.executable, "-m", "core", "lesson", "moving", "--devices", "cpu@1", "--store", store.folder, "--json"],
-        cwd=runner.PROJECT,
+        cwd=client.PROJECT,
         env={**os.environ, "CROSSOVER_JOBS": str(queue.folder)},
         capture_output=True,
         text=True,
@@ -64,11 +64,11 @@ def test_the_worker_gives_lessons_and_the_command_line_finds_them(queue, store):
 @pytest.fixture
 def showing(queue, store, monkeypatch):
     """A lesson that goes on until it is stopped."""
-    monkeypatch.setattr(runner, "COMMAND", COMMAND)
+    monkeypatch.setattr(client, "COMMAND", COMMAND)
 
     def show(script: int):
         job = queue.submit(demonstration(script), store)
-        runner.ensure_worker(queue)
+        client.ensure_worker(queue)
         return until(lambda: queue.job(job.id), lambda now: now.progress and now.progress.phase == "showing")
 
     return show
@@ -76,9 +76,9 @@ def showing(queue, store, monkeypatch):
 
 @pytest.mark.parametrize("script", [UNTIL_RELEASED, DEAF], ids=["heeds", "is deaf"])
 def test_a_lesson_is_stopped_whether_it_heeds_or_not(queue, store, showing, script):
-    stopped = runner.stop(queue, showing(script).id)
+    stopped = client.stop(queue, showing(script).id)
     assert (stopped.state, stopped.message) == ("stopped", "Stopped before it was done.")
-    assert exhibits.read(store.folder) == ([], ())
+    assert exhibit_files.read(store.folder) == ([], ())
 
 
 def test_a_killed_lesson_has_crashed_and_can_be_asked_again(queue, store, showing):
@@ -88,4 +88,4 @@ def test_a_killed_lesson_has_crashed_and_can_be_asked_again(queue, store, showin
     assert (crashed.state, crashed.message) == ("crashed", "The measuring process was killed before it was done.")
     (queue.folder / "release").touch()
     again = queue.submit(job.demonstration, store)
-    assert runner.follow(queue, again.id, lambda _: None).state == "finished"
+    assert client.follow(queue, again.id, lambda _: None).state == "finished"

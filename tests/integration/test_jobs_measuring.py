@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from core.experiment import Contender, Experiment, Point
-from core.jobs import runner
+from core.jobs import client
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import Queue
+from core.question.experiment import Contender, Experiment, Point
 from core.results.store import Store
 
 ALONE = (Contender(threads=1),)
@@ -28,10 +28,10 @@ def test_the_worker_trains_reports_and_stores_and_names_itself(queue, tmp_path):
     point = Point(dataset="digits", model="linear", epochs=2)
     job = queue.submit(Experiment(point=point, contenders=ALONE, budget_s=20), store)
     phases = []
-    done = runner.follow(queue, job.id, lambda now: phases.append(now.progress.phase if now.progress else ""))
+    done = client.follow(queue, job.id, lambda now: phases.append(now.progress.phase if now.progress else ""))
     assert (done.state, done.message) == ("finished", "")
     assert "training" in phases
-    (trial,) = runner.rows(queue, done)
+    (trial,) = client.rows(queue, done)
     assert trial.outcome == "completed"
     assert trial.steps >= point.total_steps
     assert (trial.trial_id, trial.experiment_id) == (done.trial_ids[0], job.experiment.id)
@@ -40,13 +40,13 @@ def test_the_worker_trains_reports_and_stores_and_names_itself(queue, tmp_path):
     score = Path(f"/proc/{done.worker.pid}/oom_score_adj")
     assert not score.exists() or score.read_text().strip() == "1000"
 
-    found = runner.machine(queue)
+    found = client.machine(queue)
     assert found.devices[0].device == "cpu"
     assert found.startup_s["cpu"] == trial.startup_device_s
     assert found.environment.machine_id == trial.machine_id
 
     refused = queue.submit(Experiment(point=point, contenders=(Contender(device="cuda:99"),)), store)
-    failed = runner.follow(queue, refused.id, lambda _: None)
+    failed = client.follow(queue, refused.id, lambda _: None)
     assert failed.state == "failed"
     assert "cuda:99" in failed.message
 
@@ -64,7 +64,7 @@ def test_nothing_unwanted_gets_into_the_measuring_process_by_a_side_door(tmp_pat
         "print(sorted(worker.UNWANTED & set(sys.modules)))\n"
         "import sklearn\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=runner.PROJECT, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], cwd=client.PROJECT, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "[]"
     assert "sklearn has no place in the measuring process" in done.stderr
     assert len(Store(tmp_path).trials()) == 1

@@ -14,11 +14,12 @@ import psutil
 import pytest
 
 from core.errors import JobError
-from core.jobs import process, runner
+from core.files.project import PROJECT
+from core.jobs import client, process
 from core.jobs.job import Job
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import Queue
-from core.jobs.worker import WAITING
+from core.jobs.worker.worker import WAITING
 from core.results.store import Store
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import BROKEN, COMMAND, DEAF, QUICK, RELEASE, UNTIL_RELEASED, experiment
@@ -26,15 +27,13 @@ from tests.integration.scripted_worker import BROKEN, COMMAND, DEAF, QUICK, RELE
 T = TypeVar("T")
 
 PATIENCE_S = 60.0
-PROJECT = Path(__file__).parents[2]
-
 MakeQueue = Callable[[str], Queue]
 
 
 @pytest.fixture
 def make_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeQueue]:
     monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "machine.lock"))
-    monkeypatch.setattr(runner, "COMMAND", COMMAND)
+    monkeypatch.setattr(client, "COMMAND", COMMAND)
     queues: list[Queue] = []
 
     def make(name: str) -> Queue:
@@ -58,7 +57,7 @@ def store(tmp_path: Path) -> Store:
 
 def submit(queue: Queue, store: Store, script: int, **choices: int) -> Job:
     job = queue.submit(experiment(script, **choices), store)
-    runner.ensure_worker(queue)
+    client.ensure_worker(queue)
     return job
 
 
@@ -72,7 +71,7 @@ def until(look: Callable[[], T], done: Callable[[T], bool]) -> T:
 
 
 def watched(queue: Queue, job: Job, done: Callable[[Job], bool]) -> Job:
-    return until(lambda: runner.watch(queue, job.id), done)
+    return until(lambda: client.watch(queue, job.id), done)
 
 
 def ended(job: Job) -> bool:
@@ -99,9 +98,9 @@ def test_jobs_are_measured_in_the_order_of_submission_by_one_warm_process(queue,
         f"{what} {job.id}" for job in jobs for what in ("begin", "end")
     ]
     for job in done:
-        assert [trial.outcome for trial in runner.rows(queue, job)] == ["completed"] * 2
-    assert runner.machine(queue).live
-    assert runner.machine(queue).startup_s == {"cpu": 0.25}
+        assert [trial.outcome for trial in client.rows(queue, job)] == ["completed"] * 2
+    assert client.machine(queue).live
+    assert client.machine(queue).startup_s == {"cpu": 0.25}
 
 
 def test_the_same_request_joins_the_running_job_and_a_stop_is_quick_and_keeps_the_rows(queue, store):
@@ -110,8 +109,8 @@ def test_the_same_request_joins_the_running_job_and_a_stop_is_quick_and_keeps_th
     assert submit(queue, store, UNTIL_RELEASED).id == job.id
     waiting = submit(queue, store, UNTIL_RELEASED, width=8)
     assert (running.place, waiting.place) == (0, 1)
-    assert runner.stop(queue, waiting.id).state == "stopped"
-    stopped = runner.stop(queue, job.id)
+    assert client.stop(queue, waiting.id).state == "stopped"
+    stopped = client.stop(queue, job.id)
     assert stopped.state == "stopped"
     assert "saved" in stopped.message
     assert {trial.outcome for trial in store.trials(run_id=stopped.run_id)} == {"stopped"}
@@ -122,10 +121,10 @@ def test_a_measurement_that_does_not_listen_is_killed_and_the_next_job_gets_a_ne
     job = submit(queue, store, DEAF)
     running = watched(queue, job, measuring)
     following = submit(queue, store, QUICK)
-    stopped = runner.stop(queue, job.id)
+    stopped = client.stop(queue, job.id)
     assert stopped.state == "stopped"
     assert not running.worker.alive
-    assert {trial.outcome for trial in runner.rows(queue, stopped)} == {"stopped"}
+    assert {trial.outcome for trial in client.rows(queue, stopped)} == {"stopped"}
     done = watched(queue, following, ended)
     assert done.state == "finished"
     assert done.worker.pid != running.worker.pid
@@ -211,7 +210,7 @@ def test_a_job_that_waits_for_the_machine_can_be_stopped(make_queue, store):
     watched(queues[0], submit(queues[0], store, UNTIL_RELEASED), measuring)
     second = submit(queues[1], store, QUICK)
     watched(queues[1], second, lambda job: job.progress is not None)
-    stopped = runner.stop(queues[1], second.id)
+    stopped = client.stop(queues[1], second.id)
     assert (stopped.state, stopped.message) == ("stopped", "Stopped before anything was measured.")
     assert second.id not in scripted_worker.journal().read_text()
 
@@ -221,7 +220,7 @@ def test_a_bug_in_a_measurement_fails_its_job_and_a_fresh_process_goes_on(queue,
     failed = watched(queue, broken, ended)
     assert failed.state == "failed"
     assert "ZeroDivisionError: a bug" in failed.message
-    assert {trial.outcome for trial in runner.rows(queue, failed)} == {"interrupted"}
+    assert {trial.outcome for trial in client.rows(queue, failed)} == {"interrupted"}
     assert "Traceback" in queue.seat.log.read_text()
     assert watched(queue, following, ended).state == "finished"
 
@@ -247,11 +246,11 @@ def test_an_idle_worker_leaves_and_the_next_job_gets_another(queue, store, monke
 
 
 def test_waiting_jobs_fail_when_workers_keep_dying_at_their_start(queue, store, monkeypatch):
-    monkeypatch.setattr(runner, "COMMAND", (sys.executable, "-c", "raise SystemExit(3)"))
+    monkeypatch.setattr(client, "COMMAND", (sys.executable, "-c", "raise SystemExit(3)"))
     job = watched(queue, queue.submit(experiment(QUICK), store), ended)
     assert job.state == "failed"
     assert str(queue.seat.log) in job.message
-    monkeypatch.setattr(runner, "COMMAND", COMMAND)
+    monkeypatch.setattr(client, "COMMAND", COMMAND)
     assert watched(queue, submit(queue, store, QUICK), ended).state == "finished", "a later try is a new one"
 
 
@@ -259,11 +258,11 @@ def test_a_worker_that_has_ended_before_anybody_looks_counts_as_one_that_died(qu
     def gone(pid: int) -> process.Process:
         raise psutil.NoSuchProcess(pid)
 
-    monkeypatch.setattr(runner, "COMMAND", (sys.executable, "-c", "raise SystemExit(3)"))
+    monkeypatch.setattr(client, "COMMAND", (sys.executable, "-c", "raise SystemExit(3)"))
     monkeypatch.setattr(process, "of", gone)
     job = watched(queue, queue.submit(experiment(QUICK), store), ended)
     assert job.state == "failed"
-    assert f"died {runner.STARTS} times" in job.message
+    assert f"died {client.STARTS} times" in job.message
 
 
 def test_a_worker_whose_entry_was_lost_is_left_alone(queue, store):
@@ -280,17 +279,17 @@ def test_a_worker_whose_entry_was_lost_is_left_alone(queue, store):
 def test_following_a_job_shows_each_change_until_its_end(queue, store):
     seen: list[Job] = []
     job = queue.submit(experiment(QUICK), store)
-    done = runner.follow(queue, job.id, seen.append)
+    done = client.follow(queue, job.id, seen.append)
     assert done.state == "finished"
     assert seen[-1] == done
     assert all(before != after for before, after in itertools.pairwise(seen))
 
 
 def test_a_worker_that_cannot_be_started_is_an_error_in_one_sentence(queue, store, monkeypatch):
-    monkeypatch.setattr(runner, "COMMAND", (str(queue.folder / "no-such-python"),))
+    monkeypatch.setattr(client, "COMMAND", (str(queue.folder / "no-such-python"),))
     job = queue.submit(experiment(QUICK), store)
     with pytest.raises(JobError, match="could not be started"):
-        runner.watch(queue, job.id)
+        client.watch(queue, job.id)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups of this kind")

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from core.experiment import Contender, Point
-from core.jobs import runner
+from core.jobs import client
 from core.jobs.job import Job
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import Queue
+from core.question.experiment import Contender, Point
+from core.question.sweep import Axis, Sweep
 from core.results import environment
 from core.results.store import Store
-from core.sweep import Axis, Sweep
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import COMMAND, RELEASE, UNTIL_RELEASED, sweep
 from tests.integration.test_jobs_processes import ended, kill, measuring, until, watched
@@ -31,7 +31,7 @@ def queue(tmp_path: Path, monkeypatch):
 
 @pytest.fixture
 def scripted(monkeypatch) -> None:
-    monkeypatch.setattr(runner, "COMMAND", COMMAND)
+    monkeypatch.setattr(client, "COMMAND", COMMAND)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def store(tmp_path: Path) -> Store:
 
 def submit(queue: Queue, store: Store, asked: Sweep) -> Job:
     job = queue.submit(asked, store)
-    runner.ensure_worker(queue)
+    client.ensure_worker(queue)
     return job
 
 
@@ -61,7 +61,7 @@ def test_a_sweep_that_is_killed_again_and_again_ends_with_the_rows_of_an_undistu
         enough = min(len(SIZES), len(before) + moments.randint(0, 2))
         wanted = moments.randint(1, asked.pairs)
         running = until(
-            lambda job=job: runner.watch(queue, job.id),
+            lambda job=job: client.watch(queue, job.id),
             lambda job, enough=enough, wanted=wanted: (
                 not job.active
                 or (
@@ -78,7 +78,7 @@ def test_a_sweep_that_is_killed_again_and_again_ends_with_the_rows_of_an_undistu
         assert not before & set(begun(job)), "what was saved is not measured again"
     done = watched(queue, submit(queue, store, asked), ended)
     assert (done.state, done.message) == ("finished", "")
-    rows = runner.rows(queue, done)
+    rows = client.rows(queue, done)
     assert [(row.hidden_size, row.contender) for row in rows] == list(itertools.product(SIZES, ("cpu@1", "cpu")))
     assert {row.outcome for row in store.trials()} == {"timed"}
     assert sorted(store.trials(), key=lambda row: row.trial_id) == sorted(rows, key=lambda row: row.trial_id)
@@ -98,7 +98,7 @@ def test_a_point_in_which_a_sweep_was_killed_is_measured_anew(queue, store):
     done = watched(queue, again, ended)
     assert done.state == "finished"
     assert crashed.run_id not in done.run_ids
-    assert {row.outcome for row in runner.rows(queue, done)} == {"completed"}
+    assert {row.outcome for row in client.rows(queue, done)} == {"completed"}
 
 
 @pytest.mark.usefixtures("scripted")
@@ -107,9 +107,9 @@ def test_a_running_sweep_is_joined_and_stopped_and_says_what_is_saved(queue, sto
     job = submit(queue, store, asked)
     watched(queue, job, measuring)
     assert submit(queue, store, asked).id == job.id
-    stopped = runner.stop(queue, job.id)
+    stopped = client.stop(queue, job.id)
     assert (stopped.state, stopped.message[:32]) == ("stopped", "Stopped: 0 of 2 points are saved")
-    assert {row.outcome for row in runner.rows(queue, stopped)} == {"stopped"}
+    assert {row.outcome for row in client.rows(queue, stopped)} == {"stopped"}
 
 
 def test_a_sweep_really_trains_each_point_for_its_times_and_then_answers_from_the_store(queue, store):
@@ -117,14 +117,14 @@ def test_a_sweep_really_trains_each_point_for_its_times_and_then_answers_from_th
     point = Point(dataset="digits", samples=300, depth=1, batch_size=50, epochs=3)
     axis = Axis(name="hidden_size", values=(8, 64))
     asked = Sweep(point=point, axes=(axis,), contenders=contenders, pairs=2, point_budget_s=60)
-    done = runner.follow(queue, submit(queue, store, asked).id, lambda _: None)
+    done = client.follow(queue, submit(queue, store, asked).id, lambda _: None)
     assert (done.state, done.message) == ("finished", "")
-    rows = runner.rows(queue, done)
+    rows = client.rows(queue, done)
     assert [row.hidden_size for row in rows[:: len(contenders)]] == [8, 64]
     assert {(row.outcome, len(row.block_pair), row.epoch_check_s, row.predictions) for row in rows} == {
         ("timed", 2, None, b"")
     }
     assert all(row.breakdown_forward_s for row in rows)
-    again = runner.follow(queue, submit(queue, store, asked).id, lambda _: None)
+    again = client.follow(queue, submit(queue, store, asked).id, lambda _: None)
     assert again.trial_ids == done.trial_ids
-    assert runner.rows(queue, again) == rows
+    assert client.rows(queue, again) == rows

@@ -3,14 +3,15 @@
 import pytest
 import torch
 
-from core import capabilities, entrant, trial
-from core.answer import agreement, breakdown, summary
+from core.answer.run import causes, lane_check, speedup
 from core.errors import LaneUnavailable
-from core.experiment import Contender, Experiment, Point
-from core.lanes import Lane
+from core.measure import contender, trial
+from core.measure.device import capabilities
+from core.measure.trial import Hooks, measure
+from core.question.experiment import Contender, Experiment, Point
+from core.question.lanes import Lane
 from core.results import environment
 from core.results.schema import Trial
-from core.trial import Hooks, measure
 
 compiles = pytest.mark.skipif(
     "compiled" in capabilities.refusals("cpu"), reason="there is no C++ compiler for torch.compile"
@@ -22,7 +23,7 @@ POINT = Point(samples=300, hidden_size=8, depth=1, batch_size=50, epochs=9)
 @pytest.fixture(autouse=True)
 def few_pairs(monkeypatch):
     monkeypatch.setattr(trial, "TARGET_PAIRS", 3)
-    monkeypatch.setattr(entrant, "WARM_UP_S", 0.02)
+    monkeypatch.setattr(contender, "WARM_UP_S", 0.02)
 
 
 def run(*contenders: str, point: Point = POINT, pairs: int = 0, **hooks: object) -> list[Trial]:
@@ -40,10 +41,10 @@ def test_compiled_steps_are_the_same_training_and_their_compilation_is_start_up(
     assert plain.startup_compile_s == 0
     assert all(steps % 4 == 0 for steps in (*compiled.block_steps, compiled.lead_in_steps, *compiled.warmup_steps))
     assert (len(compiled.lane_loss), len(compiled.reference_loss), plain.lane_loss) == (20, 20, ())
-    assert agreement.agreement(compiled).within
+    assert lane_check.agreement(compiled).within
     assert compiled.breakdown_forward_s == ()
-    assert "no parts that can be timed apart: that of cpu@1+compiled4" in breakdown.cause(plain, compiled)
-    assert summary.speedup(plain, compiled).pairs == 3
+    assert "no parts that can be timed apart: that of cpu@1+compiled4" in causes.cause(plain, compiled)
+    assert speedup.speedup(plain, compiled).pairs == 3
 
 
 @compiles
@@ -72,7 +73,7 @@ def test_eager_lanes_are_trained_taken_apart_and_checked(words):
     assert Lane.of(row) == Lane.parse([words])
     assert row.contender == f"cpu@1+{words}"
     assert min(map(len, (row.breakdown_forward_s, row.breakdown_backward_s, row.breakdown_optimizer_s))) > 0
-    found = agreement.agreement(row)
+    found = lane_check.agreement(row)
     assert found.steps == 20
     assert found.within or words == "bf16"
 
@@ -86,7 +87,7 @@ def test_lanes_share_batches_and_weights_with_the_plain_one():
 
 @pytest.mark.parametrize("words", ["graph10", "tf32", "graph+fused"])
 def test_a_lane_that_this_device_has_not_is_refused_before_anything_runs(words, monkeypatch):
-    monkeypatch.setattr(entrant.Entrant, "start", lambda _: pytest.fail("it was started"))
+    monkeypatch.setattr(contender.Entrant, "start", lambda _: pytest.fail("it was started"))
     with pytest.raises(LaneUnavailable, match=r"cpu\+.* cannot be run: .*GPUs"):
         run("cpu@1", f"cpu+{words}")
 

@@ -4,18 +4,21 @@ import dataclasses
 import itertools
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
 
-from core import catalog, datasets, devices, entrant, models, pace, trial
 from core.errors import DeviceUnavailable, InvalidValue, TooSlow
-from core.experiment import DATA_PATHS, Contender, Experiment, Point
+from core.files.project import PROJECT
+from core.measure import contender, pace, trial
+from core.measure.data import datasets
+from core.measure.device import devices
+from core.measure.trial import Hooks, measure, thread_counts
 from core.progress import Progress
+from core.question import catalog, models
+from core.question.experiment import DATA_PATHS, Contender, Experiment, Point
 from core.results import environment
 from core.results.schema import Trial
-from core.trial import Hooks, measure, thread_counts
 from tests import idx
 
 ONE, TWO, BEST = Contender(threads=1), Contender(threads=2), Contender()
@@ -26,7 +29,7 @@ two_cores = pytest.mark.skipif(environment.usable_cores() < 2, reason="needs two
 @pytest.fixture(autouse=True)
 def few_pairs(monkeypatch):
     monkeypatch.setattr(trial, "TARGET_PAIRS", 3)
-    monkeypatch.setattr(entrant, "WARM_UP_S", 0.02)
+    monkeypatch.setattr(contender, "WARM_UP_S", 0.02)
 
 
 @pytest.fixture
@@ -56,7 +59,7 @@ def test_every_model_trains_on_every_data_set(images, dataset, model):
 
 
 def _module(row: Trial) -> torch.nn.Module:
-    from core import networks
+    from core.measure import networks
 
     fields = {field.name: getattr(row, field.name) for field in dataclasses.fields(Point)}
     return networks.build(Point(**{k: v for k, v in fields.items() if k not in models.AXES or v}).network, seed=0)
@@ -167,15 +170,15 @@ def test_a_loss_that_becomes_nan_is_an_outcome_where_times_alone_were_wanted_too
 
 def test_a_preparation_that_outlasts_the_budget_is_cut_short(monkeypatch):
     started: list[str] = []
-    real, clock = entrant.Entrant.start, [0.0]
+    real, clock = contender.Entrant.start, [0.0]
 
-    def start(self: entrant.Entrant) -> None:
+    def start(self: contender.Entrant) -> None:
         started.append(str(self.contender))
         real(self)
         clock[0] += 100.0
 
     monkeypatch.setattr(trial.time, "perf_counter", lambda: clock[0] + 1.0)
-    monkeypatch.setattr(entrant.Entrant, "start", start)
+    monkeypatch.setattr(contender.Entrant, "start", start)
     assert run(small(), ONE, BEST, budget_s=60, pairs=2) == []
     assert started == ["cpu@1"]
 
@@ -189,14 +192,14 @@ def test_a_loss_that_becomes_nan_is_is_an_outcome_with_times_and_no_report():
 
 @two_cores
 def test_a_contender_without_memory_ends_alone(monkeypatch):
-    real = entrant.Entrant.require_memory
+    real = contender.Entrant.require_memory
 
-    def refuse_two(self: entrant.Entrant) -> None:
+    def refuse_two(self: contender.Entrant) -> None:
         if self.contender == TWO:
             monkeypatch.setattr(self._device.__class__, "free_bytes", lambda _: 10)
         real(self)
 
-    monkeypatch.setattr(entrant.Entrant, "require_memory", refuse_two)
+    monkeypatch.setattr(contender.Entrant, "require_memory", refuse_two)
     one, two = run(small(), ONE, TWO)
     assert (one.outcome, two.outcome) == ("completed", "out_of_memory")
     assert "The training needs about" in two.message
@@ -204,20 +207,20 @@ def test_a_contender_without_memory_ends_alone(monkeypatch):
 
 
 def test_an_allocator_that_refuses_in_the_middle_is_an_outcome(monkeypatch):
-    real = entrant.Entrant.block
+    real = contender.Entrant.block
 
-    def refuse(self: entrant.Entrant, pair: int) -> None:
+    def refuse(self: contender.Entrant, pair: int) -> None:
         if pair == 2:
             raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")
         real(self, pair)
 
-    monkeypatch.setattr(entrant.Entrant, "block", refuse)
+    monkeypatch.setattr(contender.Entrant, "block", refuse)
     (row,) = run(small())
     assert (row.outcome, len(row.block_s)) == ("out_of_memory", 2)
 
 
 def test_another_error_is_not_taken_for_missing_memory(monkeypatch):
-    monkeypatch.setattr(entrant.Entrant, "block", lambda *_: 1 / 0)
+    monkeypatch.setattr(contender.Entrant, "block", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run(small())
 
@@ -289,12 +292,12 @@ def test_the_measuring_process_loads_no_second_openmp_runtime_and_no_user_interf
     code = (
         "import sys\n"
         "from core import trial\n"
-        "from core.experiment import Experiment, Point\n"
+        "from core.question.experiment import Experiment, Point\n"
         "trial.TARGET_PAIRS = 2\n"
         "trial.measure(Experiment(point=Point(samples=300)), hooks=trial.Hooks())\n"
         "print(sorted({'sklearn', 'pandas', 'altair', 'streamlit', 'scipy'} & set(sys.modules)))\n"
     )
-    root = Path(__file__).parents[2]
+    root = PROJECT
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

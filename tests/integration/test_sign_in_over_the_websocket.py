@@ -9,7 +9,7 @@ import pytest
 from core.jobs import process
 from core.jobs.machine import LOCK_VARIABLE, Machine
 from core.jobs.queue import Queue
-from core.jobs.seat import Occupant
+from core.jobs.worker_file import Occupant
 from core.results.environment import DeviceInfo, Environment
 from tests import rows
 from tests.benchmarks import sessions

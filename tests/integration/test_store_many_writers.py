@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from core.files.project import PROJECT
 from core.results.store import Store
 
 PROCESSES, ROWS = 8, 200
@@ -26,7 +27,7 @@ for index in range(rows):
 
 def _start(folder: Path, process: int) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", WRITER, str(folder), str(process), str(ROWS)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    return subprocess.Popen(command, stdin=subprocess.PIPE, text=True, cwd=PROJECT)
 
 
 def test_eight_processes_that_write_two_hundred_rows_each_lose_none(tmp_path):

@@ -10,9 +10,9 @@ from streamlit.testing.v1 import AppTest
 
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import Queue
-from core.presets import PRESETS
+from core.question.presets import PRESETS
 from core.results.store import Store
-from pages.shared import loaders
+from pages.shared.data import reads
 from tests import idx
 from tests.ui.conftest import PROJECT, checked, words
 from tests.ui.test_compare import button
@@ -37,7 +37,7 @@ def queue(tmp_path, monkeypatch, image_sets):
     for variable, name in folders.items():
         monkeypatch.setenv(variable, str(tmp_path / name))
     monkeypatch.setenv("CROSSOVER_DATASETS", str(image_sets))
-    monkeypatch.setattr(loaders, "GALLERY", tmp_path / "gallery")
+    monkeypatch.setattr(reads, "GALLERY", tmp_path / "gallery")
     monkeypatch.chdir(PROJECT)
     used = Queue(tmp_path / "jobs")
     yield used
@@ -63,7 +63,7 @@ def test_a_tutorial_is_expected_run_and_read_on_its_page(queue, tmp_path, name):
     app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=PATIENCE_S)
     app.query_params["tutorial"] = name
     app.query_params["devices"] = ["cpu@1", "cpu@2"]
-    app.switch_page("pages/learn/tutorials.py")
+    app.switch_page("pages/tutorials/page.py")
     until(checked(app.run()), can_run)
     radio = app.radio(key=f"predict_{name}")
     checked(radio.set_value(radio.options[1]).run())

@@ -8,11 +8,10 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-PROJECT = Path(__file__).parents[2]
+from core.files.project import PROJECT
 
 ABSENT = """
 import importlib.metadata, sys
@@ -93,7 +92,7 @@ def bare(tmp_path_factory):
 @pytest.fixture(scope="module")
 def visits(bare):
     """What pages say there: the Gallery's lists, a study, a run, and pages that measure."""
-    gallery = "pages/results/gallery.py"
+    gallery = "pages/gallery/page.py"
     study_id, run_id = json.loads(bare(SHIPPED))
     links = {
         "studies": {},
@@ -102,7 +101,7 @@ def visits(bare):
         "study": {"study": study_id},
         "run": {"run": run_id},
     }
-    others = {"compare": ("pages/lab/compare.py", {}), "devices": ("pages/lab/devices.py", {})}
+    others = {"compare": ("pages/compare/page.py", {}), "devices": ("pages/devices/page.py", {})}
     asked = {name: (gallery, link) for name, link in links.items()} | others
     printed = bare(VISIT, json.dumps(list(asked.values())))
     return dict(zip(asked, json.loads(printed.partition("ANSWER")[2]), strict=True))
@@ -114,8 +113,8 @@ def test_torch_is_really_absent(bare):
 
 
 def test_nothing_that_a_page_imports_needs_it(bare):
-    modules = sorted((PROJECT / "pages" / "shared").glob("[a-z]*.py"))
-    names = [f"pages.shared.{path.stem}" for path in modules]
+    modules = sorted((PROJECT / "pages").rglob("[a-z]*.py"))
+    names = [".".join(path.relative_to(PROJECT).with_suffix("").parts) for path in modules if path.name != "page.py"]
     printed = bare(
         f"import importlib, sys\nfor name in {names!r}: importlib.import_module(name)\nprint(len(sys.modules))"
     )

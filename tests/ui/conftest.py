@@ -9,21 +9,21 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.experiment import Experiment
+from core.files.project import PROJECT
 from core.jobs import process
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
-from core.jobs.seat import Occupant
+from core.jobs.worker_file import Occupant
 from core.progress import Progress
+from core.question.experiment import Experiment
+from core.question.sweep import Sweep
 from core.results.environment import DeviceInfo, Environment
 from core.results.schema import Trial
 from core.results.store import Store
-from core.sweep import Sweep
-from pages.shared import loaders
+from pages.shared.data import reads
 from tests import rows
 
-PROJECT = Path(__file__).parents[2]
 TIMEOUT_S = 60
 """Far beyond any run of a page; a busy machine is no failure."""
 
@@ -77,7 +77,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """Empty folders, and a measuring process that has not reported yet."""
     monkeypatch.setenv("CROSSOVER_JOBS", str(tmp_path / "jobs"))
     monkeypatch.setenv("CROSSOVER_RESULTS", str(tmp_path / "results"))
-    monkeypatch.setattr(loaders, "GALLERY", tmp_path / "gallery")
+    monkeypatch.setattr(reads, "GALLERY", tmp_path / "gallery")
     queue = Queue(tmp_path / "jobs")
     queue.folder.mkdir()
     queue.seat.take(Occupant(process=process.this(), ready=True))
@@ -89,7 +89,7 @@ def open_page(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ap
     """Opens a page by its file with the parameters of a link, and fails if it raised."""
     monkeypatch.chdir(PROJECT)
 
-    def opened(page: str = "pages/lab/compare.py", **link: Any) -> AppTest:
+    def opened(page: str = "pages/compare/page.py", **link: Any) -> AppTest:
         app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=TIMEOUT_S)
         for name, value in link.items():
             app.query_params[name] = value

@@ -12,13 +12,14 @@ from core.classroom.classes import Classes, Prediction
 from core.classroom.limits import Limits
 from core.classroom.question import CHALLENGER, NEVER, Question
 from core.classroom.roster import Roster
-from core.experiment import Contender
+from core.question.experiment import Contender
 from core.results.schema import to_table
-from pages.shared import class_stock, class_students, class_view, permits
+from pages.classroom import stock, students, view
+from pages.shared.frame import permits
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 
-PAGE = "pages/learn/class.py"
+PAGE = "pages/classroom/page.py"
 QUESTION = Question.of_preset("signal")
 DEVICES = {"cpu": 1e-3, "cuda:0": 5e-4}
 
@@ -37,8 +38,8 @@ def clock(monkeypatch):
     """What is counted of codes, joins and classes begins anew with each test, by a clock of the test."""
     clock = Clock()
     for name in ("_tried", "_secrets_tried", "_joined", "_made", "_brought"):
-        counted = getattr(class_stock, name)
-        monkeypatch.setattr(class_stock, name, Limits(counted.what, counted.rates, now=clock))
+        counted = getattr(stock, name)
+        monkeypatch.setattr(stock, name, Limits(counted.what, counted.rates, now=clock))
     return clock
 
 
@@ -176,7 +177,7 @@ def test_a_refused_code_stays_in_the_link_and_is_not_tried_again_by_drawing_the_
 def locked_out(comes_from):
     """Let somebody try so many codes that nobody is let in at once, from anywhere."""
     for number in range(limits.CODES["all"].at_once):
-        class_stock._tried.take(limits.source(f"bot {number}", f"203.0.113.{number}"))
+        stock._tried.take(limits.source(f"bot {number}", f"203.0.113.{number}"))
     comes_from("ada")
 
 
@@ -374,8 +375,8 @@ def test_close_and_delete_work_whatever_becomes_of_the_rest(world, classes, made
     def broken(*_):
         raise RuntimeError("no part of the page foresaw this")
 
-    monkeypatch.setattr(class_stock, "pool", broken)
-    monkeypatch.setattr(class_view, "heading", broken)
+    monkeypatch.setattr(stock, "pool", broken)
+    monkeypatch.setattr(view, "heading", broken)
     checked(app.run())
     assert "This part of the page could not be drawn" in words(app)
     checked(button(app, "Close the class").click().run())
@@ -519,7 +520,7 @@ def test_one_browser_joins_a_class_only_so_often(world, classes, made, open_page
 
 def test_one_browser_makes_only_so_many_classes(world, classes, open_page, comes_from, monkeypatch):
     comes_from("eve")
-    monkeypatch.setitem(class_stock._made.rates, "visitor", limits.Rate(at_once=2, every_s=60))
+    monkeypatch.setitem(stock._made.rates, "visitor", limits.Rate(at_once=2, every_s=60))
     for _ in range(3):
         app = open_page(PAGE)
         field(app, "Name of the class").set_value("Physics")
@@ -550,11 +551,11 @@ def test_rows_of_all_are_given_out_without_those_that_cannot_be_read(world, clas
     of, _ = made
     ada, eve = hand_in(classes, of, "ada"), hand_in(classes, of, "eve", crossing=50.0)
     put_odd_row(classes, of, eve)
-    data = class_stock.everything(of, class_stock.pool(of), "parquet")
+    data = stock.everything(of, stock.pool(of), "parquet")
     names = pq.read_table(io.BytesIO(data))["nickname"].to_pylist()
     assert sorted(set(names)) == ["ada", "eve"]
     assert len(names) == 20
-    assert ada.nickname in class_students._csv([{"Nickname": "ada"}]).decode()
+    assert ada.nickname in students._csv([{"Nickname": "ada"}]).decode()
 
 
 def test_results_that_take_long_to_read_hold_nobody_up(world, classes, made, open_page, monkeypatch):
@@ -562,15 +563,15 @@ def test_results_that_take_long_to_read_hold_nobody_up(world, classes, made, ope
     for nickname in ("ada", "bob"):
         hand_in(classes, of, nickname)
     classes.close(of)
-    monkeypatch.setattr(class_stock, "READING_S", -1.0)
+    monkeypatch.setattr(stock, "READING_S", -1.0)
     app = open_page(PAGE, **{"class": of.code})
     assert "Results that are still being read: 2" in words(app)
     assert "2 joined · 2 said what they expect · 0 measured" in words(app)
-    monkeypatch.setattr(class_stock, "READING_S", 60.0)
-    class_stock.changed(of)
+    monkeypatch.setattr(stock, "READING_S", 60.0)
+    stock.changed(of)
     assert "2 measured" in words(checked(app.run()))
-    monkeypatch.setattr(class_stock, "READING_S", -1.0)  # what is known is not read again
-    class_stock.changed(of)
+    monkeypatch.setattr(stock, "READING_S", -1.0)  # what is known is not read again
+    stock.changed(of)
     assert "2 measured" in words(checked(app.run()))
 
 
@@ -579,9 +580,9 @@ def test_everybody_who_looks_at_once_is_one_look(world, classes, made, open_page
     hand_in(classes, of, "ada")
     classes.close(of)
     looks = []
-    pool = class_stock.pool
-    monkeypatch.setattr(class_stock, "pool", lambda of: looks.append(of) or pool(of))
-    monkeypatch.setattr(class_stock, "SHARED_S", 3_600.0)
+    pool = stock.pool
+    monkeypatch.setattr(stock, "pool", lambda of: looks.append(of) or pool(of))
+    monkeypatch.setattr(stock, "SHARED_S", 3_600.0)
     for _ in range(5):
         assert "1 measured" in words(open_page(PAGE, **{"class": of.code}))
     assert len(looks) == 1

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from core.experiment import Contender, Experiment, Point
 from core.progress import ContenderProgress, Progress
+from core.question.experiment import Contender, Experiment, Point
 from core.results.schema import COLUMNS
-from pages.shared import controls
+from pages.shared.form import controls
 from tests import rows
 from tests.ui.conftest import CPU, GPU, HINT, checked, words
 

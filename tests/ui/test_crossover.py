@@ -8,15 +8,17 @@ import pytest
 
 from core import __main__ as command_line
 from core.commands.sweep import asked_for
-from core.experiment import Contender, Point
 from core.progress import ContenderProgress, Progress, SweepProgress
-from core.sweep import Axis, Sweep
-from pages.shared import loaders, prepared, recorded, sweep_view
+from core.question.experiment import Contender, Point
+from core.question.sweep import Axis, Sweep
+from pages.crossover import recorded
+from pages.shared.answer import sweep_view
+from pages.shared.data import prepared, reads
 from tests import rows
 from tests.ui.conftest import CPU, GPU, HINT, checked, words
 from tests.ui.test_compare import button, control, drawn
 
-PAGE = "pages/lab/crossover.py"
+PAGE = "pages/crossover/page.py"
 TIMES = {16: (1e-4, 4e-4), 64: (1.2e-4, 4e-4), 256: (3e-4, 4.2e-4), 1024: (1e-3, 5e-4), 2048: (4e-3, 8e-4)}
 """Hidden size → seconds a step of the CPU and of the GPU; they meet between 256 and 1,024."""
 
@@ -250,7 +252,7 @@ def test_a_fault_of_one_page_is_none_of_the_other(world, open_page):
     world.has(CPU)
     app = open_page(PAGE, pairs="1")
     app.query_params.clear()
-    app.switch_page("pages/lab/compare.py")
+    app.switch_page("pages/compare/page.py")
     assert not checked(app.run()).error
 
 
@@ -262,7 +264,7 @@ def test_recorded_studies_are_listed_with_their_crossover_and_one_opens_by_its_l
     listed = table(app, "Along")
     assert list(listed["Devices"]) == ["cuda:0 against cpu"]
     assert list(listed["From … to"]) == ["16 to 2,048 (5 sizes)"]
-    (study,) = loaders.study_lines()
+    (study,) = reads.study_lines()
     app = open_page(PAGE, study=study.id)
     assert "cuda:0 (NVIDIA Test GPU)" in app.success[0].value.replace("\\", "")
     assert any(alt.startswith("Time against hidden size") for alt in alts(app))
@@ -300,7 +302,7 @@ def test_of_many_recorded_studies_the_largest_are_listed_and_the_rest_is_counted
     world.keep(measured(batch_size=32, sizes=(16, 64)))
     app = open_page(PAGE)
     assert list(table(app, "Along")["From … to"]) == ["16 to 2,048 (5 sizes)"]
-    count = len(loaders.study_lines())
+    count = len(reads.study_lines())
     assert count > 1
     assert f"These are the 1 with the most sizes; all {count} are in the Gallery." in words(app)
 
@@ -308,7 +310,7 @@ def test_of_many_recorded_studies_the_largest_are_listed_and_the_rest_is_counted
 def test_the_cost_basis_is_in_the_link_and_at_the_axis(world, open_page):
     world.has(CPU)
     world.keep(measured())
-    (study,) = loaders.study_lines()
+    (study,) = reads.study_lines()
     app = open_page(PAGE, study=study.id, basis="cold_start")
     assert "Cost basis cold_start" in words(app)
     spec = next(chart.proto.spec for chart in app.get("vega_lite_chart") if chart.proto.alt.startswith("Time"))
@@ -318,7 +320,7 @@ def test_the_cost_basis_is_in_the_link_and_at_the_axis(world, open_page):
 def test_the_cause_is_that_of_the_size_just_below_the_crossing(world, open_page):
     world.has(CPU)
     world.keep(measured())
-    app = open_page(PAGE, study=loaders.study_lines()[0].id)
+    app = open_page(PAGE, study=reads.study_lines()[0].id)
     assert "Why, at hidden size 256:" in words(app)
 
 
@@ -329,8 +331,8 @@ def test_of_all_pairs_of_eight_devices_only_the_one_that_is_shown_is_drawn(world
         world.keep(rows.run(steps_s, run_id=f"{size:012x}", point=Point(hidden_size=size)))
     made, real = [], prepared.study_charts.crossover
     monkeypatch.setattr(prepared.study_charts, "crossover", lambda *of, **how: made.append(of) or real(*of, **how))
-    assert len(loaders.study_lines()) == 28
-    open_page(PAGE, study=loaders.study_lines()[0].id)
+    assert len(reads.study_lines()) == 28
+    open_page(PAGE, study=reads.study_lines()[0].id)
     assert len(made) == 1
 
 
@@ -451,14 +453,14 @@ def test_jobs_of_one_page_are_led_to_it_from_the_other(world, open_page):
     world.has(CPU, GPU)
     comparison, sweep = world.submit(), world.submit(ADAPTIVE)
     assert "This link is to a comparison, which" in words(open_page(PAGE, job=comparison.id))
-    assert "This link is to a sweep, which" in words(open_page("pages/lab/compare.py", job=sweep.id))
+    assert "This link is to a sweep, which" in words(open_page("pages/compare/page.py", job=sweep.id))
 
 
 def test_what_a_file_says_is_never_markup(world, open_page):
     world.has(CPU)
     evil = "![x](http://evil.example/x.png) <b>:red[bold]</b> $x$"
     world.keep(measured(device_name=evil, cpu_name=evil))
-    app = open_page(PAGE, study=loaders.study_lines()[0].id)
+    app = open_page(PAGE, study=reads.study_lines()[0].id)
     for kind in ("markdown", "caption", "warning", "info", "success"):
         for element in getattr(app, kind):
             assert "](http" not in element.value

@@ -8,13 +8,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.answer import overview, study, trust
-from core.experiment import Point
+from core.answer.gallery import table as overview
+from core.answer.gallery import trust
+from core.answer.study import study
+from core.question.experiment import Point
 from core.results.schema import SCHEMA, VERSION_KEY, object_bytes, to_table
-from pages.shared import gallery_list, navigation, shelf
+from pages.gallery import lists
+from pages.shared.data import shelf
+from pages.shared.frame import navigation
 from tests import rows
 from tests.ui.conftest import CPU, checked, words
-from tests.unit.answer.test_side_by_side import OTHER_MACHINE, sweep
+from tests.unit.answer.gallery.test_side_by_side import OTHER_MACHINE, sweep
 
 PAGE = navigation.GALLERY
 CHARTS = "Time per step by parameters"
@@ -132,14 +136,14 @@ def test_filters_that_leave_nothing_leave_no_chart(stocked, open_page):
 
 
 def test_many_trials_are_few_marks_and_come_in_pages(world, open_page):
-    number = gallery_list.LINES // 2 + 5
+    number = lists.LINES // 2 + 5
     for place in range(number):
         world.keep(rows.run(run_id=f"{place:012x}", pairs=6, point=Point(hidden_size=place + 1)))
     app = open_page(PAGE, view="Trials")
-    assert len(listed(app)) == gallery_list.LINES
+    assert len(listed(app)) == lists.LINES
     assert marks(app.get("vega_lite_chart")[0]) < number
     app = open_page(PAGE, view="Trials", trials_page="2")
-    assert len(listed(app)) == 2 * number - gallery_list.LINES
+    assert len(listed(app)) == 2 * number - lists.LINES
 
 
 def test_a_link_opens_a_run(stocked, open_page):
@@ -236,11 +240,11 @@ def test_only_the_studies_on_the_screen_are_worked_out(world, open_page, monkeyp
     asked = []
     crossover = study.crossover
     monkeypatch.setattr(study, "crossover", lambda of: asked.append(of.id) or crossover(of))
-    for number in range(gallery_list.CARDS + 1):
+    for number in range(lists.CARDS + 1):
         for run in sweep(f"{number:x}", sizes=(16, 64), pairs=6, machine_id=f"{number:012x}").runs:
             world.keep(list(run))
-    assert len(charts(open_page(PAGE))) == gallery_list.CARDS
-    assert len(asked) == gallery_list.CARDS
+    assert len(charts(open_page(PAGE))) == lists.CARDS
+    assert len(asked) == lists.CARDS
     assert len(charts(open_page(PAGE, studies_page="2"))) == 1
 
 

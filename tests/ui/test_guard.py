@@ -7,9 +7,10 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from core.jobs import process
-from core.jobs.seat import Occupant
-from core.policy import POLICY_VARIABLE
-from pages.shared import guard, health, links, server
+from core.jobs.worker_file import Occupant
+from core.question.policy import POLICY_VARIABLE
+from pages.shared.frame import guard, health, server
+from pages.shared.link import links
 from tests.ui.asgi import answer, connect
 
 

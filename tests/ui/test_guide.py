@@ -2,10 +2,11 @@
 
 import pytest
 
-from core.demonstration import Demonstration
-from core.experiment import Contender, Point
-from core.presets import PRESETS
-from pages.shared import links, navigation, state
+from core.question.demonstration import Demonstration
+from core.question.experiment import Contender, Point
+from core.question.presets import PRESETS
+from pages.shared.frame import navigation
+from pages.shared.link import links, state
 from tests.ui.conftest import CPU, GPU, checked, words
 
 CROSSOVER, TUTORIALS, LESSONS = navigation.CROSSOVER, navigation.TUTORIALS, navigation.LESSONS

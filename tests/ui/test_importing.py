@@ -2,9 +2,9 @@
 
 import pytest
 
-from core.results.exchange import export
+from core.results.intake.exchange import export
 from core.results.schema import to_table
-from pages.shared import navigation
+from pages.shared.frame import navigation
 from tests import rows
 from tests.ui.conftest import checked, words
 

@@ -5,16 +5,18 @@ import json
 
 import pytest
 
-from core.experiment import Contender
-from core.results import exhibits as exhibit_files
-from pages.shared import learning_frame, learning_lessons, navigation
-from pages.shared.learning_frame import Question
-from pages.shared.learning_lessons import LESSONS
+from core.question.experiment import Contender
+from core.results import exhibit_files
+from pages.lessons import lessons
+from pages.lessons.lessons import LESSONS
+from pages.shared.frame import navigation
+from pages.shared.learning import frame
+from pages.shared.learning.frame import Question
 from tests import exhibited, rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.test_compare import button
 
-PAGE = "pages/learn/lessons.py"
+PAGE = "pages/lessons/page.py"
 
 
 def expected(app, name):
@@ -191,7 +193,7 @@ def test_learning_climbs_the_ladder_to_a_verdict_and_locks_the_margin(world, ope
 def test_small_models_are_shown_at_both_batches(world, open_page):
     world.has(CPU, GPU)
     app, jobs = run(world, open_page, "small")
-    assert [job.experiment.point.batch_size for job in jobs] == list(learning_lessons.BATCHES)
+    assert [job.experiment.point.batch_size for job in jobs] == list(lessons.BATCHES)
     kept(world, jobs, (1e-3, 5e-4), jitter=0.0)
     app = expected(checked(app.run()), "small")
     assert alts(app) == ["What a step consists of", "For how much of a step the device computes"]
@@ -220,7 +222,7 @@ def test_a_question_can_be_answered_by_one_of_its_options(name):
 
 
 def test_the_loader_lesson_differs_in_nothing_but_the_way_of_the_data():
-    points = learning_lessons.loader_points("digits")
+    points = lessons.loader_points("digits")
     same = {dataclasses.replace(point, data_path="resident", loader_workers=0) for point in points}
     assert len(same) == 1
     assert len(set(points)) == len(points) == 7
@@ -228,7 +230,7 @@ def test_the_loader_lesson_differs_in_nothing_but_the_way_of_the_data():
 
 def test_where_an_exhibit_is_from_is_said_whole():
     shown = exhibited.clock({"ours": 1.0})
-    said = learning_frame.recorded_note(shown)
+    said = frame.recorded_note(shown)
     assert all(part in said for part in ("NVIDIA Test GPU", "Test CPU", rows.TORCH_VERSION, "21 November 2026"))
-    assert learning_frame.recorded_note(None) == ""
-    assert str(Contender()) in learning_frame.recorded_note(None, rows.run())
+    assert frame.recorded_note(None) == ""
+    assert str(Contender()) in frame.recorded_note(None, rows.run())

@@ -8,19 +8,20 @@ from streamlit.testing.v1 import AppTest
 
 from core.classroom.classes import Classes, Prediction
 from core.classroom.question import CHALLENGER, Question
-from core.experiment import Contender, Experiment, Point
-from core.presets import PRESETS
-from core.results import whole
-from core.sweep import Axis, Sweep
-from pages.shared import links, permits
-from pages.shared.learning_lessons import LESSONS
+from core.files import atomic
+from core.question.experiment import Contender, Experiment, Point
+from core.question.presets import PRESETS
+from core.question.sweep import Axis, Sweep
+from pages.lessons.lessons import LESSONS
+from pages.shared.frame import permits
+from pages.shared.link import links
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.test_class import PAGE as CLASS
 from tests.ui.test_compare import button
 
-COMPARE, CROSSOVER = "pages/lab/compare.py", "pages/lab/crossover.py"
-TUTORIALS, LESSONS_PAGE = "pages/learn/tutorials.py", "pages/learn/lessons.py"
+COMPARE, CROSSOVER = "pages/compare/page.py", "pages/crossover/page.py"
+TUTORIALS, LESSONS_PAGE = "pages/tutorials/page.py", "pages/lessons/page.py"
 
 SWEEP = Sweep(
     point=Point(),
@@ -146,7 +147,7 @@ def test_what_can_start_a_run_starts_none_without_the_sign_in_that_is_required(w
 
 
 def signed_in(app: AppTest, monkeypatch, **user) -> AppTest:
-    from pages.shared import permits
+    from pages.shared.frame import permits
 
     monkeypatch.setattr(permits, "_user", lambda: {"is_logged_in": True, "iss": "https://id", "sub": "7", **user})
     return app
@@ -241,7 +242,7 @@ def test_only_who_asked_may_stop_where_the_host_says_so(world, open_page, host, 
 def test_the_banner_is_plain_text_on_every_page(world, open_page, host):
     banner = "**Exam** <b>today</b> [x](http://example.org)"
     host(f'banner = "{banner}"')
-    for page in (COMPARE, CROSSOVER, TUTORIALS, LESSONS_PAGE, CLASS, "pages/results/gallery.py"):
+    for page in (COMPARE, CROSSOVER, TUTORIALS, LESSONS_PAGE, CLASS, "pages/gallery/page.py"):
         assert next(text.value for text in open_page(page).text) == banner
 
 
@@ -287,4 +288,4 @@ def test_a_secret_that_could_not_be_written_to_its_end_is_swept_like_any_tempora
     monkeypatch.setattr(permits.os, "link", lambda draft, path: left.append(draft.name) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         permits._salt(world.queue.folder)
-    assert [whole._OURS.fullmatch(name) is not None for name in left] == [True]
+    assert [atomic._OURS.fullmatch(name) is not None for name in left] == [True]

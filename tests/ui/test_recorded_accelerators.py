@@ -4,15 +4,16 @@ import dataclasses
 
 import pytest
 
-from core.experiment import Contender, Point
-from core.sweep import Axis, Sweep
-from pages.shared import controls, loaders
+from core.question.experiment import Contender, Point
+from core.question.sweep import Axis, Sweep
+from pages.shared.data import reads
+from pages.shared.form import controls
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.test_compare import button, control
 from tests.ui.test_crossover import TIMES, alts, chart_data, table
 
-COMPARE, CROSSOVER = "pages/lab/compare.py", "pages/lab/crossover.py"
+COMPARE, CROSSOVER = "pages/compare/page.py", "pages/crossover/page.py"
 NAME = "NVIDIA Test GPU (111111)"
 AWAY = {"machine_id": "1" * 12, "cpu_name": "Other CPU", "started_at": "2026-10-01T12:00:00+00:00"}
 LIVE = "a" * 12
@@ -290,7 +291,7 @@ def test_a_stored_study_of_this_machine_meets_the_recording_too(world, open_page
     world.has(CPU)
     record_study(world)
     world.keep(measured_here(contenders=("cpu@1", "cpu")))
-    (study,) = [line for line in loaders.study_lines() if line.challenger != "cuda:0"]
+    (study,) = [line for line in reads.study_lines() if line.challenger != "cuda:0"]
     app = open_page(CROSSOVER, study=study.id, recorded=NAME)
     assert "Beside a recorded accelerator" in words(app)
     assert "cuda:0 recorded (NVIDIA Test GPU, 111111) is faster than cpu (Test CPU, 4 threads) from" in words(app)

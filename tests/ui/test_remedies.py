@@ -4,17 +4,17 @@ import dataclasses
 
 import pytest
 
-from core.experiment import Contender, Experiment, Point
-from core.sweep import Axis, Sweep
-from pages.shared import controls
+from core.question.experiment import Contender, Experiment, Point
+from core.question.sweep import Axis, Sweep
+from pages.shared.form import controls
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.test_compare import button, control
 from tests.ui.test_crossover import alts
-from tests.unit.answer.test_best import SIZES, sweep
-from tests.unit.answer.test_remedies import laned
+from tests.unit.answer.run.test_remedies import laned
+from tests.unit.answer.study.test_best_lanes import SIZES, sweep
 
-COMPARE, CROSSOVER = "pages/lab/compare.py", "pages/lab/crossover.py"
+COMPARE, CROSSOVER = "pages/compare/page.py", "pages/crossover/page.py"
 HOST = dataclasses.replace(
     CPU,
     refusals={"graph": "only NVIDIA and AMD GPUs replay CUDA graphs", "tf32": "TF32 is an arithmetic of NVIDIA GPUs"},

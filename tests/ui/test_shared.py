@@ -12,8 +12,10 @@ from streamlit.testing.v1 import AppTest
 
 from core import __main__ as command_line
 from core.commands import arguments
-from core.experiment import Contender, Experiment, Point
-from pages.shared import folders, result, text
+from core.question.experiment import Contender, Experiment, Point
+from pages.shared.answer import run_view
+from pages.shared.data import folders
+from pages.shared.draw import text
 from tests.ui.conftest import PROJECT
 
 
@@ -53,7 +55,7 @@ EXPERIMENTS = some.builds(
 
 @given(EXPERIMENTS)
 def test_the_command_that_is_shown_asks_the_same_question(asked):
-    words = shlex.split(result.command(asked))
+    words = shlex.split(run_view.command(asked))
     assert words[:3] == ["python", "-m", "core"]
     options = command_line.parser().parse_args(words[3:])
     contenders = tuple(Contender.parse(part) for part in options.devices.split(","))
@@ -62,7 +64,8 @@ def test_the_command_that_is_shown_asks_the_same_question(asked):
 
 
 def test_the_app_loads_no_torch():
-    code = "import sys; import pages.shared.server, pages.shared.result, pages.shared.asking; print(*sys.modules)"
+    wanted = "pages.shared.frame.server, pages.shared.answer.run_view, pages.shared.job.asking"
+    code = f"import sys; import {wanted}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert "torch" not in done.stdout.split()
 

@@ -9,17 +9,19 @@ from html.parser import HTMLParser
 import pytest
 import streamlit as st
 
-from core.answer import overview
+from core.answer.gallery import table as overview
 from core.classroom.classes import Classes
-from core.experiment import Contender
-from core.jobs import process, runner
-from core.policy import POLICY_VARIABLE
+from core.jobs import client, process
 from core.progress import ContenderProgress, Progress, SweepProgress
-from core.results import exchange
-from core.results import exhibits as exhibit_files
+from core.question.experiment import Contender
+from core.question.policy import POLICY_VARIABLE
+from core.question.sweep import Axis, Sweep
+from core.results import exhibit_files
+from core.results.intake import exchange
 from core.results.schema import to_table
-from core.sweep import Axis, Sweep
-from pages.shared import learning_lessons, navigation, state
+from pages.lessons import lessons
+from pages.shared.frame import navigation
+from pages.shared.link import state
 from tests import rows, strangers
 from tests.hostile import GFM, STRANGER, TEXTS, UNSEEN, bundle, formulas, meanings
 from tests.ui import drawn, test_lessons
@@ -79,7 +81,7 @@ def foreign(world, tmp_path, monkeypatch):
     """Names in an app in which everything that others can write is hostile."""
     (tmp_path / "crossover.toml").write_text(strangers.settings())
     monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "crossover.toml"))
-    monkeypatch.setattr(runner, "ensure_worker", lambda *_: None)
+    monkeypatch.setattr(client, "ensure_worker", lambda *_: None)
     strangers.fill(world.store, world.gallery)
     world.queue.seat.report(strangers.machine(), process.this())
     known = overview.studies(overview.read([(world.store, "measured here"), (world.gallery, "came with the app")]))
@@ -155,7 +157,7 @@ def test_whatever_others_wrote_is_text_in_a_class(foreign, classroom, open_page,
 
 
 @pytest.mark.parametrize("gpu", [True, False], ids=["measured", "recorded"])
-@pytest.mark.parametrize("name", learning_lessons.LESSONS)
+@pytest.mark.parametrize("name", lessons.LESSONS)
 def test_a_lesson_shows_as_text_what_it_was_given(foreign, world, open_page, name, gpu):
     world.queue.seat.report(strangers.machine(gpu=gpu), process.this())
     for job in world.queue.jobs():

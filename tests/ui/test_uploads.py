@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from streamlit.web.server.starlette import starlette_routes
 
-from core.policy import POLICY_VARIABLE
-from pages.shared import guard, patience, uploads
+from core.question.policy import POLICY_VARIABLE
+from pages.shared.frame import guard, patience, uploads
 from tests.ui.asgi import UPLOAD, Host, answer, ask
 
 MB = 2**20

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from core import documents
 from core.errors import InvalidValue
+from core.files import documents
 from core.progress import ContenderProgress, Progress, SweepProgress
 
 SWEEP = SweepProgress(done=2, total=9, size_label="hidden size 64", remaining_s=12.5, notes=("One did not fit.",))

@@ -38,7 +38,7 @@ class Mark:
         value: size of the crossover, or the speedup; None if there is none.
         low: lower end of its interval.
         high: upper end.
-        outcome: key of `core.answer.outcome.OUTCOMES`.
+        outcome: key of `core.answer.study.result.OUTCOMES`.
         said: the answer in words.
     """
 

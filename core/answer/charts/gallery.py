@@ -13,13 +13,13 @@ import altair as alt
 import numpy as np
 
 from core import units
-from core.answer.breakdown import PARTS, Parts
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.charts.studies import SECONDS
-from core.answer.outcome import Crossover
-from core.answer.summary import TIE
-from core.sweep import AXES
+from core.answer.run.causes import PARTS, Parts
+from core.answer.run.speedup import TIE
+from core.answer.study.result import Crossover
+from core.question.sweep import AXES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ def step_times(trials: "pd.DataFrame") -> Spec:
     """Median time per step against parameters: a point for each device kind and bin, a rule for its middle half.
 
     Args:
-        trials: lines of `core.answer.overview`; those without timed blocks are left out.
+        trials: lines of `core.answer.gallery.table`; those without timed blocks are left out.
     """
     timed = trials.loc[(trials["step_s"] > 0) & (trials["parameters"] > 0), list(COLUMNS)]
     rows = _bins(timed) if len(timed) else []

@@ -11,8 +11,8 @@ import altair as alt
 from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
-from core.answer.summary import Verdict
-from core.sweep import AXES
+from core.answer.run.speedup import Verdict
+from core.question.sweep import AXES
 
 MOST_FIGURES = 8
 CELL_HEIGHT, FIGURE_WIDTH = 36, 40
@@ -35,7 +35,7 @@ class Cell:
     Attributes:
         x: value on the first axis.
         y: value on the second.
-        verdict: as in `core.answer.summary`.
+        verdict: as in `core.answer.run.speedup`.
         speedup: baseline over challenger; None if not known.
         reason: why there is no winner; empty where there is one.
     """

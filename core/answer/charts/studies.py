@@ -1,7 +1,8 @@
 """A study as charts: time against size with its crossover, and the speedup at each size.
 
-Draws what `core.answer.crossover` found and the readings that it rests on; computes medians and ranges of readings for
-the eye alone, never a verdict. Devices differ in colour, dash and shape; what is shaded has its name in the legend.
+Draws what `core.answer.study.crossover` found and the readings that it rests on; computes medians and ranges of
+readings for the eye alone, never a verdict. Devices differ in colour, dash and shape; what is shaded has its name in
+the legend.
 """
 
 import json
@@ -15,9 +16,9 @@ import altair as alt
 from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
-from core.answer.outcome import Basis, Crossing, Crossover, Evidence, Size
-from core.answer.summary import TIE
-from core.sweep import AXES
+from core.answer.run.speedup import TIE
+from core.answer.study.result import Basis, Crossing, Crossover, Evidence, Size
+from core.question.sweep import AXES
 
 TIMED: dict[Basis, str] = {
     "steady": "time per step",

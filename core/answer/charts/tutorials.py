@@ -13,15 +13,15 @@ from typing import Any
 import altair as alt
 
 from core import units
-from core.answer.bottleneck import Bottleneck
-from core.answer.breakdown import PARTS
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.charts.studies import SECONDS
-from core.answer.launches import TwoBatches
-from core.answer.seed_band import SeedBand
-from core.answer.tutorial import Comparison, Mark
-from core.exhibits import Clock
+from core.answer.lesson.bottleneck import Bottleneck
+from core.answer.lesson.launches import TwoBatches
+from core.answer.lesson.seed_band import SeedBand
+from core.answer.lesson.tutorial import Comparison, Mark
+from core.answer.run.causes import PARTS
+from core.results.exhibit import Clock
 from core.results.schema import Trial
 
 HEIGHT = 400

@@ -15,7 +15,7 @@ from core.classroom import codes, folders, records
 from core.classroom.classes import Classes, Prediction
 from core.classroom.question import BASELINE, CHALLENGER, NEVER, Question
 from core.errors import InvalidValue, NotAllowed, StoreError
-from core.results import whole
+from core.files import atomic
 from tests import rows
 
 QUESTION = Question.of_preset("disc")
@@ -332,8 +332,8 @@ def test_files_of_a_class_are_written_as_rows_are(classes, monkeypatch):
         written.append((path.name, lasting))
         write(path, fill, lasting=lasting)
 
-    write = whole.write
-    monkeypatch.setattr(whole, "write", spied)
+    write = atomic.write
+    monkeypatch.setattr(atomic, "write", spied)
     of, _ = classes.create("Physics", QUESTION)
     student, _ = classes.join(of, "ada")
     classes.predict(of, student, Prediction(winner=CHALLENGER, place=4))

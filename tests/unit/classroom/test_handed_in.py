@@ -11,7 +11,8 @@ from core.classroom import handed_in, measured, pooled
 from core.classroom.classes import Classes
 from core.classroom.roster import Roster
 from core.errors import NotAllowed, StoreError
-from core.results import quarantine, reading
+from core.results import reading
+from core.results.intake import quarantine
 from core.results.schema import to_table
 from core.results.store import Store
 from tests import rows

@@ -6,16 +6,16 @@ import math
 import pyarrow.parquet as pq
 import pytest
 
-from core.answer import study
 from core.answer.charts import classroom as charts
+from core.answer.study import study
 from core.classroom import pooled
 from core.classroom.classes import Prediction, Student
 from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, Question
 from core.errors import InvalidValue
-from core.experiment import Contender, Experiment
+from core.question.experiment import Contender, Experiment
+from core.question.sweep import Sweep
 from core.results.schema import to_table
 from core.results.store import Store
-from core.sweep import Sweep
 from tests import rows
 
 QUESTION = Question.of_preset("signal")

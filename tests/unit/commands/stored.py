@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable
 
-from core.experiment import Contender, Point
+from core.question.experiment import Contender, Point
+from core.question.sweep import Axis, Sweep
 from core.results import environment
 from core.results.schema import Trial
 from core.results.store import Store
-from core.sweep import Axis, Sweep
 from tests import rows
 
 SIZES = (16, 32, 64, 128, 256, 512, 1_024)

@@ -11,9 +11,9 @@ from core.__main__ import main, parser
 from core.classroom import codes, handed_in
 from core.classroom.classes import Classes
 from core.commands import classroom, measuring
-from core.jobs import runner
+from core.jobs import client
 from core.jobs.queue import Queue
-from core.policy import Policy
+from core.question.policy import Policy
 from tests import rows
 
 
@@ -157,7 +157,7 @@ def test_measuring_writes_one_file_with_code_and_nickname(classes, tmp_path, mon
         return dataclasses.replace(job, state="finished")
 
     monkeypatch.setattr(measuring, "follow", follow)
-    monkeypatch.setattr(runner, "rows", lambda queue, job: found)
+    monkeypatch.setattr(client, "rows", lambda queue, job: found)
     monkeypatch.chdir(tmp_path)
     words = ["--code", "kx4m9pqa", "--nickname", "ada l.", "--preset", "signal", "--devices", "cpu@1,cpu"]
     assert main(["class", "measure", *words, "--store", str(tmp_path / "results")]) == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.experiment import Point
+from core.question.experiment import Point
 from core.results.store import Store
 from tests.unit.commands.stored import CROSSING, fill, measured, sweep
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from core.demonstration import KINDS, RECIPES
-from core.experiment import Contender
-from core.jobs import runner
+from core.jobs import client
 from core.jobs.job import Job
-from core.results import environment, exhibits
+from core.question.demonstration import KINDS, RECIPES
+from core.question.experiment import Contender
+from core.results import environment, exhibit_files
 from tests import exhibited
 
 
@@ -17,7 +17,7 @@ def stored(tmp_path):
     shown = exhibited.exhibit(
         exhibited.CLOCK, machine_id=here.machine_id, torch_version=here.torch_version, cpu_name=here.cpu_name
     )
-    exhibits.add(tmp_path / "store", shown)
+    exhibit_files.add(tmp_path / "store", shown)
     return shown
 
 
@@ -37,7 +37,7 @@ def test_the_document_for_scripts_is_the_exhibit(command, tmp_path, stored):
 
 
 def test_a_file_that_is_none_is_named_on_the_side(command, tmp_path, stored):
-    (tmp_path / "store" / exhibits.FOLDER / "bad.json").write_text("{")
+    (tmp_path / "store" / exhibit_files.FOLDER / "bad.json").write_text("{")
     done = command("lesson", "clock", "--devices", "cpu@1", "--store", tmp_path / "store")
     assert done.status == 0
     assert "bad.json was skipped" in done.err
@@ -50,7 +50,7 @@ def following(monkeypatch):
 
     def follow(queue, job: Job) -> Job:
         asked.append(job)
-        return runner.stop(queue, job.id)
+        return client.stop(queue, job.id)
 
     monkeypatch.setattr("core.commands.measuring.follow", follow)
     return asked

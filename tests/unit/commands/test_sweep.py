@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 
 from core.commands import measuring
-from core.experiment import Point
-from core.jobs import runner
+from core.jobs import client
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
 from core.progress import ContenderProgress, Progress, SweepProgress
+from core.question.experiment import Point
 from core.results import environment
 from core.results.environment import DeviceInfo
 from core.results.store import Store
@@ -59,9 +59,9 @@ def job(monkeypatch):
             )
 
         monkeypatch.setattr(Queue, "submit", submit)
-        monkeypatch.setattr(runner, "follow", follow)
-        monkeypatch.setattr(runner, "stop", stop)
-        monkeypatch.setattr(runner, "rows", lambda queue, job: rows)
+        monkeypatch.setattr(client, "follow", follow)
+        monkeypatch.setattr(client, "stop", stop)
+        monkeypatch.setattr(client, "rows", lambda queue, job: rows)
         return submitted
 
     return play

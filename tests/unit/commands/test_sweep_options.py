@@ -5,7 +5,7 @@ import pytest
 from core import __main__ as command_line
 from core.commands import sweep
 from core.errors import InvalidValue
-from core.presets import preset
+from core.question.presets import preset
 
 
 def asked(*words: str):

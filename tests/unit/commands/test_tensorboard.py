@@ -5,12 +5,12 @@ import importlib.util
 import pytest
 
 from core import __main__ as command_line
+from core.answer.export import tensorboard
 from core.commands import arguments, sweep
-from core.experiment import Experiment
-from core.presets import LIMITS, PRESETS, preset
-from core.results import tensorboard
+from core.question.experiment import Experiment
+from core.question.presets import LIMITS, PRESETS, preset
+from core.question.sweep import Sweep
 from core.results.store import Store
-from core.sweep import Sweep
 from tests.unit.commands.stored import SIZES, fill, measured
 from tests.unit.commands.stored import sweep as asked_sweep
 

@@ -9,12 +9,12 @@ import pytest
 
 from core.classroom.classes import Classes
 from core.commands import measuring
-from core.jobs import runner
+from core.jobs import client
 from core.jobs.job import Job
 from core.jobs.queue import Queue
 from core.progress import Progress, SweepProgress
-from core.results import environment, exhibits
-from core.results.exchange import export
+from core.results import environment, exhibit_files
+from core.results.intake.exchange import export
 from core.results.schema import to_table
 from core.results.store import Store
 from tests import rows, strangers
@@ -45,7 +45,7 @@ def store(tmp_path):
     for row in (*strangers.run(run_id="e" * 12, **OURS), *strangers.sweep("f", **OURS)):
         store.add(row)
     for shown in strangers.shows(**OURS):
-        exhibits.add(store.folder, shown)
+        exhibit_files.add(store.folder, shown)
     return store
 
 
@@ -162,7 +162,7 @@ def test_a_job_that_says_so(tmp_path, monkeypatch, capsys):
             on_change(dataclasses.replace(job, state="running", progress=Progress(phase=TEXTS[14], sweep=sweep)))
         return dataclasses.replace(job, state="failed")
 
-    monkeypatch.setattr(runner, "follow", follow)
+    monkeypatch.setattr(client, "follow", follow)
     measuring.follow(Queue(tmp_path), job)
     shown = "".join(capsys.readouterr())
     assert shown.count("owned") > 3

@@ -3,11 +3,11 @@
 import pytest
 
 from core.errors import StoreError
-from core.jobs import delivery, process, runner
+from core.jobs import client, process, saving
 from core.jobs.machine import measurement_lock
 from core.jobs.queue import Queue
-from core.jobs.worker import Code, Worker
-from core.results import exhibits
+from core.jobs.worker.worker import Code, Worker
+from core.results import exhibit_files
 from tests import exhibited
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import (
@@ -38,7 +38,7 @@ def refusing(monkeypatch):
     def full(*_):
         raise StoreError("The disk is full.")
 
-    monkeypatch.setattr(exhibits, "add", full)
+    monkeypatch.setattr(exhibit_files, "add", full)
 
 
 def test_a_lesson_is_written_down_and_read_back_equal_by_others(queue, store):
@@ -47,7 +47,7 @@ def test_a_lesson_is_written_down_and_read_back_equal_by_others(queue, store):
     assert job.demonstration == demonstration(QUICK)
     assert (job.experiment, job.sweep, job.exhibit_id) == (None, None, "")
     assert queue.submit(demonstration(QUICK), store) == job, "who asks the same joins"
-    assert runner.exhibit(queue, job) is None
+    assert client.exhibit(queue, job) is None
 
 
 def test_a_lesson_is_shown_and_kept_in_the_store_without_any_row(queue, store, work):
@@ -55,12 +55,12 @@ def test_a_lesson_is_shown_and_kept_in_the_store_without_any_row(queue, store, w
     assert work() == "idle"
     done = queue.job(job.id)
     assert (done.state, done.message, done.unsaved) == ("finished", "", False)
-    (shown,), skipped = exhibits.read(store.folder)
+    (shown,), skipped = exhibit_files.read(store.folder)
     assert skipped == ()
     assert shown.id == done.exhibit_id
     assert shown.demonstration == job.demonstration
-    assert runner.exhibit(queue, done) == shown
-    assert runner.rows(queue, done) == store.trials() == []
+    assert client.exhibit(queue, done) == shown
+    assert client.rows(queue, done) == store.trials() == []
 
 
 def test_lessons_and_measurements_take_turns_in_the_queue(queue, store, work):
@@ -94,7 +94,7 @@ def test_a_lesson_that_is_stopped_leaves_nothing(queue, store, work, monkeypatch
     monkeypatch.setattr(scripted_worker.time, "sleep", lambda _: queue.request_stop(job.id))
     assert work() == "idle"
     assert queue.job(job.id).state == "stopped"
-    assert exhibits.read(store.folder) == ([], ())
+    assert exhibit_files.read(store.folder) == ([], ())
 
 
 @pytest.mark.usefixtures("refusing")
@@ -104,7 +104,7 @@ def test_what_the_store_refuses_is_kept_with_the_job_and_the_message_says_why(qu
     done = queue.job(job.id)
     assert (done.state, done.unsaved) == ("finished", True)
     assert done.message == "The store did not take what was shown, it is kept with the job: The disk is full."
-    assert runner.exhibit(queue, done).id == done.exhibit_id
+    assert client.exhibit(queue, done).id == done.exhibit_id
 
 
 @pytest.mark.usefixtures("refusing")
@@ -115,10 +115,10 @@ def test_where_nothing_can_be_kept_the_message_says_so(queue, store, monkeypatch
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("core.jobs.files.replace", full)
-    done = delivery.complete_exhibit(queue.files(job.id), job, exhibited.exhibit())
+    monkeypatch.setattr("core.files.atomic.replace", full)
+    done = saving.complete_exhibit(queue.files(job.id), job, exhibited.exhibit())
     assert "could not be kept with the job either" in done.message
-    assert runner.exhibit(queue, done) is None
+    assert client.exhibit(queue, done) is None
 
 
 def test_a_lesson_whose_process_is_killed_has_crashed(queue, store, dead):
@@ -133,7 +133,7 @@ def test_a_lesson_killed_between_its_end_and_the_store_is_brought_there_by_who_l
     queue.files(job.id).keep_exhibit(shown)
     found = queue.job(job.id)
     assert (found.state, found.exhibit_id) == ("finished", shown.id)
-    assert exhibits.read(store.folder) == ([shown], ())
+    assert exhibit_files.read(store.folder) == ([shown], ())
 
 
 def test_an_exhibit_outlives_the_file_beside_the_job(queue, store, work):
@@ -141,7 +141,7 @@ def test_an_exhibit_outlives_the_file_beside_the_job(queue, store, work):
     work()
     done = queue.job(job.id)
     (queue.files(job.id).path / "exhibit.json").write_text('{"id": "torn')
-    assert runner.exhibit(queue, done).id == done.exhibit_id
+    assert client.exhibit(queue, done).id == done.exhibit_id
 
 
 def test_a_lesson_of_another_version_is_not_listed(queue, store):

@@ -9,7 +9,7 @@ from filelock import Timeout
 from core.jobs import machine, process
 from core.jobs.machine import Machine, measurement_lock
 from core.jobs.process import Process
-from core.jobs.seat import Occupant, Seat
+from core.jobs.worker_file import Occupant, Seat
 from core.results import environment
 from core.results.environment import DeviceInfo
 

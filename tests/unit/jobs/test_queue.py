@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import JobError, StoreError
-from core.experiment import Contender, Experiment, Point
-from core.jobs import delivery, process
+from core.jobs import process, saving
 from core.jobs import queue as queue_module
 from core.jobs.process import Process
 from core.jobs.queue import Queue
 from core.progress import ContenderProgress, Progress
+from core.question.experiment import Contender, Experiment, Point
 from core.results.store import Store
 from tests import rows
 
@@ -248,7 +248,7 @@ def test_rows_that_were_complete_when_the_process_died_finish_their_job(queue, s
 def test_a_process_that_died_between_the_store_and_the_end_of_its_job_lost_nothing(queue, store, dead):
     queue.submit(experiment(), store)
     job = queue.claim(dead)
-    done = delivery.complete(queue.files(job.id), job, trials())
+    done = saving.complete(queue.files(job.id), job, trials())
     settled = queue.job(job.id)
     assert settled == done
     assert store.trials(run_id=settled.run_id) == trials()

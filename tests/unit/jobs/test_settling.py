@@ -12,15 +12,15 @@ import psutil
 import pytest
 
 from core.errors import JobError, StoreError
-from core.experiment import Contender, Experiment, Point
-from core.jobs import delivery, files, process, runner, silence, spare, uptime
+from core.files import atomic
+from core.jobs import client, process, saving, silence, spare, uptime
 from core.jobs.job import Job
 from core.jobs.queue import Queue
-from core.jobs.seat import Occupant
 from core.jobs.spare import SPARE_VARIABLE
-from core.results import whole
+from core.jobs.worker_file import Occupant
+from core.question.experiment import Contender, Experiment, Point
+from core.question.sweep import Axis, Sweep
 from core.results.store import Store
-from core.sweep import Axis, Sweep
 from tests import rows
 
 ME = process.this()
@@ -139,11 +139,11 @@ def test_a_damaged_status_is_left_to_the_worker_while_one_serves(queue, running)
 
 
 def test_a_job_that_ended_well_keeps_its_rows_when_its_status_is_damaged_later(queue, store, running):
-    queue.end(delivery.complete(queue.files(running.id), running, of(running)))
+    queue.end(saving.complete(queue.files(running.id), running, of(running)))
     (queue.folder / running.id / "status.json").write_text("\0\0\0")
     settled = Queue(queue.folder).job(running.id)
     assert (settled.state, settled.message) == ("finished", "")
-    assert runner.rows(queue, settled) == of(running)
+    assert client.rows(queue, settled) == of(running)
 
 
 # Clocks and silence
@@ -235,20 +235,20 @@ def sleeper(queue):
 def full(monkeypatch):
     """Folders that take nothing any more."""
     folders = []
-    replace = files.replace
+    replace = atomic.replace
 
     def refuse(path, fill):
         if any(path.is_relative_to(folder) for folder in folders):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         return replace(path, fill)
 
-    monkeypatch.setattr(files, "replace", refuse)
+    monkeypatch.setattr(atomic, "replace", refuse)
     return folders
 
 
 @pytest.fixture
 def full_store(monkeypatch):
-    monkeypatch.setattr("core.results.parts.write", _no_space)
+    monkeypatch.setattr("core.results.writing.write", _no_space)
 
 
 def _no_space(path, *_, **__):
@@ -257,10 +257,10 @@ def _no_space(path, *_, **__):
 
 def test_with_a_full_disk_of_jobs_a_run_ends_with_its_rows_in_the_store(queue, store, running, full):
     full.append(queue.folder)
-    queue.end(delivery.complete(queue.files(running.id), running, of(running)))
+    queue.end(saving.complete(queue.files(running.id), running, of(running)))
     done = Queue(queue.folder).job(running.id)
     assert (done.state, done.unsaved, queue.files(running.id).in_memory) == ("finished", False, True)
-    assert runner.rows(queue, done) == of(running)
+    assert client.rows(queue, done) == of(running)
     full.clear()
     Queue(queue.folder).settle()
     assert not queue.files(running.id).in_memory
@@ -272,11 +272,11 @@ def test_with_both_disks_full_the_rows_are_shown_from_memory_and_stored_when_the
     queue, store, running, full, monkeypatch, memory
 ):
     full.append(queue.folder)
-    queue.end(delivery.complete(queue.files(running.id), running, of(running)))
+    queue.end(saving.complete(queue.files(running.id), running, of(running)))
     done = Queue(queue.folder).job(running.id)
     assert (done.state, done.unsaved) == ("finished", True)
     assert "The store did not take the rows, they are kept with the job" in done.message
-    assert runner.rows(queue, done) == of(running)
+    assert client.rows(queue, done) == of(running)
     assert list(memory.rglob("unsaved.parquet"))
 
     queue.settle()
@@ -304,7 +304,7 @@ def test_rows_that_reached_the_store_are_found_there_even_if_the_job_knows_of_no
     status(queue, running, worker=dataclasses.asdict(dead))
     found = Queue(queue.folder).job(running.id)
     assert (found.state, found.message) == ("finished", "")
-    assert runner.rows(queue, found) == of(running)
+    assert client.rows(queue, found) == of(running)
 
 
 def test_a_sweep_finds_its_rows_in_the_store_too(queue, store, dead):
@@ -317,7 +317,7 @@ def test_a_sweep_finds_its_rows_in_the_store_too(queue, store, dead):
         store.add(row)
     found = Queue(queue.folder).job(job.id)
     assert found.message == "The measuring process was killed: 1 of 2 points is saved; run it again to continue."
-    assert len(runner.rows(queue, found)) == 2
+    assert len(client.rows(queue, found)) == 2
 
 
 def test_rows_that_were_saved_as_interrupted_do_not_finish_a_job_whose_end_could_not_be_written(
@@ -342,7 +342,7 @@ def test_memory_that_belongs_to_somebody_else_is_not_used(tmp_path, monkeypatch)
 def test_a_store_whose_disk_has_room_again_gets_rows_that_it_refused(queue, store, running, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Store, "add", _refuse)
-        queue.end(delivery.complete(queue.files(running.id), running, of(running)))
+        queue.end(saving.complete(queue.files(running.id), running, of(running)))
     assert store.trials() == []
     queue.jobs()
     queue.settle()
@@ -362,10 +362,10 @@ def age(monkeypatch):
     """Lets files be as old as what nobody writes any more."""
 
     def aged(path):
-        old = time.time() - 2 * whole.ABANDONED_S
+        old = time.time() - 2 * atomic.ABANDONED_S
         os.utime(path, (old, old))
 
-    monkeypatch.setattr(whole, "_swept", whole._swept.__wrapped__)  # as if it had not been done lately
+    monkeypatch.setattr(atomic, "_swept", atomic._swept.__wrapped__)  # as if it had not been done lately
     return aged
 
 

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from core.errors import JobError, NotAllowed
-from core.experiment import Experiment, Point
 from core.jobs import process, uptime
-from core.jobs.ledger import Terms
 from core.jobs.queue import Queue
+from core.jobs.usage import Terms
+from core.question.experiment import Experiment, Point
 from core.results.store import Store
 
 TODAY = "2026-11-21"

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from core.errors import ForeignFile
-from core.experiment import DATA_PATHS, MAX_CONTENDERS
+from core.question.experiment import DATA_PATHS, MAX_CONTENDERS
 from core.results import allowed, checks
-from core.results.exchange import export, import_file
+from core.results.intake.exchange import export, import_file
 from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, to_table
 from core.results.store import GALLERY, Store
 from tests import possible

@@ -14,13 +14,14 @@ import pytest
 from filelock import FileLock
 
 from core.errors import StoreError
-from core.results import compaction, derived, parts, whole
+from core.files import atomic
+from core.files.project import PROJECT
+from core.results import compaction, writing
+from core.results import index as derived
 from core.results.compaction import LOCK, compact
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, to_table
 from core.results.store import GALLERY, Store
 from tests.rows import EXPERIMENT, run, trial
-
-PROJECT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -111,7 +112,7 @@ def test_small_parts_are_merged_with_what_came_later_and_large_ones_are_not(stor
 
 def test_parts_are_no_larger_than_readers_take(store, monkeypatch):
     rows = fill(store, 20)
-    monkeypatch.setattr(parts, "PART_ROWS", 7)
+    monkeypatch.setattr(writing, "PART_ROWS", 7)
     assert compact(store.folder).parts == 8  # 40, 20, 10, 5
     assert {pq.read_metadata(path).num_rows for path in files(store)} == {5}
     assert by_name(store.trials()) == by_name(rows)
@@ -136,7 +137,7 @@ def test_rows_of_one_machine_data_set_and_model_lie_together_in_the_order_of_tim
 
 
 def test_a_part_has_small_row_groups_checksums_and_statistics(store, monkeypatch):
-    monkeypatch.setattr(parts, "GROUP_ROWS", 4)
+    monkeypatch.setattr(writing, "GROUP_ROWS", 4)
     fill(store, 5)
     compact(store.folder)
     facts = pq.read_metadata(files(store)[0])
@@ -206,13 +207,13 @@ def test_torn_foreign_and_newer_files_are_left_and_named(store, tmp_path):
 
 def test_a_file_that_was_written_anew_meanwhile_is_left(store, monkeypatch):
     fill(store, 2)
-    touched, real = files(store)[0], parts.write
+    touched, real = files(store)[0], writing.write
 
     def write(target: Path, table: pa.Table) -> None:
         real(target, table)
         os.utime(touched, ns=(1, 1))
 
-    monkeypatch.setattr(parts, "write", write)
+    monkeypatch.setattr(writing, "write", write)
     assert compact(store.folder).merged == 3
     assert touched.exists()
     assert len(store.trials()) == 4
@@ -245,7 +246,7 @@ def test_a_full_disk_removes_nothing(store, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(whole.os, "fsync", full)
+        patch.setattr(atomic.os, "fsync", full)
         with pytest.raises(StoreError, match="No space left on device"):
             compact(store.folder)
     assert files(store) == before
@@ -255,13 +256,13 @@ def test_a_full_disk_removes_nothing(store, monkeypatch):
 
 def test_a_part_that_cannot_be_read_back_removes_nothing(store, monkeypatch):
     rows = fill(store, 2)
-    before, real = files(store), parts.write
+    before, real = files(store), writing.write
 
     def torn(target: Path, table: pa.Table) -> None:
         real(target, table)
         target.write_bytes(target.read_bytes()[:-8])
 
-    monkeypatch.setattr(parts, "write", torn)
+    monkeypatch.setattr(writing, "write", torn)
     with pytest.raises(StoreError, match="cannot be read"):
         compact(store.folder)
     assert files(store) == before
@@ -306,7 +307,8 @@ def test_what_a_killed_compaction_left_half_written_is_removed_and_what_others_w
 KILLED_AT_EVERY_STEP = """
 import os, shutil, sys
 from pathlib import Path
-from core.results import compaction, whole
+from core.results import compaction
+from core.files import atomic
 from core.results.store import Store
 
 full, work, steps = Path(sys.argv[1]), Path(sys.argv[2]), 0

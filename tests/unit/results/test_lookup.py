@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import StoreError
-from core.results import lookup, parts, reading
-from core.results.kept import Kept
+from core.kept import Kept
+from core.results import lookup, reading, writing
 from core.results.schema import SCHEMA, Trial, object_bytes, to_table
 from core.results.store import Store
 from tests.rows import EXPERIMENT, run, trial
@@ -33,7 +33,7 @@ def decoded(monkeypatch) -> list[tuple[int, ...]]:
 
     monkeypatch.setattr(lookup, "read_piece", counted)
     monkeypatch.setattr(lookup, "_groups", Kept(lookup.CACHE_BYTES, lookup._bytes))
-    monkeypatch.setattr(parts, "GROUP_ROWS", 4)
+    monkeypatch.setattr(writing, "GROUP_ROWS", 4)
     return found
 
 

@@ -24,11 +24,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import ForeignFile, StoreError
-from core.experiment import Point
-from core.results import allowed, derived, lookup, reading, whole
+from core.files import atomic
+from core.files.project import PROJECT
+from core.kept import Kept
+from core.question.experiment import Point
+from core.results import allowed, index, lookup, reading
 from core.results import store as store_module
-from core.results.derived import File
-from core.results.kept import Kept
+from core.results.index import File
 from core.results.schema import (
     COLUMNS,
     OUTCOMES,
@@ -242,7 +244,7 @@ LEFT = (
 OTHERS = (".compaction.lock", ".hidden", "notes.tmp", ".notes.tmp", "row.parquet.0a1b2c3d.tmp", ".probe-me")
 
 
-def _leave(folder: Path, names: Sequence[str], *, age_s: float = 2 * whole.ABANDONED_S) -> None:
+def _leave(folder: Path, names: Sequence[str], *, age_s: float = 2 * atomic.ABANDONED_S) -> None:
     folder.mkdir(exist_ok=True)
     for name in names:
         (folder / name).write_bytes(b"left")
@@ -259,13 +261,13 @@ def test_what_a_killed_writer_left_is_removed_when_the_store_is_written(store):
 
 
 def test_what_a_writer_has_in_hand_is_not_removed(store):
-    _leave(store.folder, LEFT, age_s=whole.ABANDONED_S / 2)
+    _leave(store.folder, LEFT, age_s=atomic.ABANDONED_S / 2)
     store.check_writable()
     assert {path.name for path in store.folder.iterdir()} == set(LEFT)
 
 
 def test_only_so_many_are_removed_at_a_time_and_nobody_looks_again_soon(store, monkeypatch):
-    monkeypatch.setattr(whole, "MOST_SWEPT", 2)
+    monkeypatch.setattr(atomic, "MOST_SWEPT", 2)
     _leave(store.folder, LEFT)
     for _ in range(3):
         store.check_writable()
@@ -420,8 +422,8 @@ def test_a_file_that_may_not_be_read_is_named(store, monkeypatch):
 def test_a_file_that_vanishes_after_the_folder_was_listed_is_no_fault(store, monkeypatch):
     store.add(trial())
     gone = File(path=store.folder / "gone.parquet", size=1, written_ns=1)
-    first, real = iter([True]), derived.listed
-    monkeypatch.setattr(derived, "listed", lambda folder: real(folder) | ({gone} if next(first, False) else set()))
+    first, real = iter([True]), index.listed
+    monkeypatch.setattr(index, "listed", lambda folder: real(folder) | ({gone} if next(first, False) else set()))
     assert store.read().skipped == ()
     assert store.trials() == [trial()]
 
@@ -786,7 +788,7 @@ def _mutated(content: bytes, draw: random.Random) -> bytes:
 
 def test_a_broken_histogram_of_a_column_does_not_end_the_process():
     script = "import sys; from tests.unit.results.test_store import read_broken_histograms; read_broken_histograms()"
-    subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[3], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", script], cwd=PROJECT, check=True, capture_output=True)
 
 
 def read_broken_histograms() -> None:

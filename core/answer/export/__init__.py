@@ -1,0 +1,1 @@
+"""Answers as files: reports, scripts, pictures, recordings."""

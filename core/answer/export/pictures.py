@@ -1,0 +1,176 @@
+"""A finished chart as a file: PNG, SVG, or a page that draws itself without a network.
+
+vl-convert brings an engine for JavaScript, which holds every other thread back for seconds, keeps its memory, and ends
+its process at a letter that XML does not have; so it runs in a process of its own, which ends with the chart. Charts
+are drawn as `core.answer.charts` made them, which have no picture or address in them; a specification by another hand
+must not be given here: its addresses would be fetched.
+"""
+
+import functools
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from core.errors import CrossoverError
+from core.files.project import PROJECT
+from core.text import as_label, as_lines, in_html
+
+Picture = Literal["png", "svg"]
+Spec = dict[str, Any]
+
+WIDTH = 760
+"""Pixels of a picture whose chart takes the width of its page."""
+
+SCALE = 2
+"""Pixels of a PNG for each of the chart's, sharp on paper and on dense screens."""
+
+SECONDS = 60
+"""How long drawing may take; a second or two on an idle machine."""
+
+AT_ONCE = 2
+"""Processes that draw at one time; whoever comes third waits, so that a class that hands in leaves the host a core."""
+
+_places = threading.BoundedSemaphore(AT_ONCE)
+
+NO_NETWORK: list[str] = []
+"""Addresses that drawing may read from: none."""
+
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
+)
+"""The page may run what is in it, and reach nothing else, whatever text a row has put into the chart."""
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>body {{ font-family: sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem }}
+#chart {{ width: 100% }}</style>
+<script>{library}</script>
+</head>
+<body>
+<h1 style="font-size: 1.25rem">{title}</h1>
+<div id="chart"></div>
+<script id="spec" type="application/json">{spec}</script>
+<script>
+const spec = JSON.parse(document.getElementById("spec").textContent);
+vegaEmbed("#chart", spec, {{ mode: "vega-lite", actions: {{ editor: false }} }});
+</script>
+</body>
+</html>
+"""
+
+
+def picture(spec: Spec, kind: Picture) -> bytes:
+    """A chart as the bytes of a picture on white.
+
+    Raises:
+        CrossoverError: it cannot be drawn.
+    """
+    return _converted(kind, _on_white(spec, WIDTH))
+
+
+def drawings(specs: Sequence[Spec], width: int = WIDTH) -> list[str]:
+    """Several charts as SVG on white, drawn by one process.
+
+    Args:
+        specs: finished charts.
+        width: pixels of those that take the width of their page.
+
+    Raises:
+        CrossoverError: one of them cannot be drawn.
+    """
+    if not specs:
+        return []
+    found: list[str] = json.loads(_converted("drawings", [_on_white(spec, width) for spec in specs]))
+    return found
+
+
+def page(spec: Spec, title: str) -> bytes:
+    """A chart with its tooltips as a page of HTML that needs nothing else.
+
+    Raises:
+        CrossoverError: the library that draws it cannot be put together.
+    """
+    embedded = json.dumps(drawable({**spec, "background": "white"}))
+    embedded = embedded.replace("<", "\\u003c")  # no text of a row ends the script
+    shown = in_html(as_label(title))
+    return _PAGE.format(policy=CONTENT_POLICY, title=shown, library=_library(), spec=embedded).encode()
+
+
+def _on_white(spec: Spec, usual: int) -> Spec:
+    width = spec.get("width", usual)
+    return {**spec, "width": usual if width == "container" else width, "background": "white"}
+
+
+def drawable(value: Any) -> Any:
+    """A specification without letters that cannot be seen; what XML or JavaScript does not have would end it."""
+    match value:
+        case str():
+            return as_lines(value, len(value)).replace("\t", " ")
+        case dict():
+            return {drawable(name): drawable(entry) for name, entry in value.items()}
+        case list() | tuple():
+            return [drawable(entry) for entry in value]
+    return value
+
+
+@functools.cache
+def _library() -> str:
+    """Vega with what it needs, 0.9 MB of JavaScript that is the same for every chart."""
+    return _converted("library", {}).decode()
+
+
+def _converted(kind: str, what: Spec | Sequence[Spec]) -> bytes:
+    command = [sys.executable, "-m", "core.answer.export.pictures", kind]
+    try:
+        with _places:
+            done = subprocess.run(
+                command,
+                input=json.dumps(drawable(what)).encode(),
+                capture_output=True,
+                cwd=PROJECT,
+                timeout=SECONDS,
+                check=True,
+            )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CrossoverError("This chart cannot be drawn as a file; its menu offers a picture too.") from error
+    return done.stdout
+
+
+def _main(kind: str, text: str) -> None:
+    import vl_convert
+
+    given = json.loads(text)
+    match kind:
+        case "png":
+            data = vl_convert.vegalite_to_png(given, scale=SCALE, vl_version=_version(given))
+        case "svg":
+            data = _svg(given).encode()
+        case "drawings":
+            data = json.dumps([_svg(spec) for spec in given]).encode()
+        case _:
+            data = vl_convert.javascript_bundle(snippet="window.vegaEmbed = vegaEmbed;").encode()
+    sys.stdout.buffer.write(data)
+
+
+def _svg(spec: Spec) -> str:
+    import vl_convert
+
+    found: str = vl_convert.vegalite_to_svg(spec, vl_version=_version(spec), allowed_base_urls=NO_NETWORK)
+    return found
+
+
+def _version(spec: Spec) -> str:
+    """Version of Vega-Lite that a chart was made for: `6.4`."""
+    return ".".join(spec.get("$schema", "v6.4").rpartition("/v")[2].split(".")[:2])
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1], sys.stdin.read())

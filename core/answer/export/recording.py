@@ -1,0 +1,84 @@
+"""A row as a recording that a run recorder shows: settings, loss curve, epoch times and accuracies.
+
+Every value is a raw one of the row or follows from it as elsewhere in `core.answer`; nothing here writes a file.
+"""
+
+import dataclasses
+import itertools
+from datetime import datetime
+
+from core import units
+from core.answer.export.tensorboard import Recording, Scalar
+from core.answer.run import learned, speedup
+from core.question.experiment import Point
+from core.results.schema import Trial
+from core.text import as_label, in_markdown
+
+ABOUT = ("contender", "device_name", "threads", "outcome", "cpu_name", "torch_version", "machine_id", "started_at")
+"""Columns that the text names beside the training's settings."""
+
+
+def recording(trial: Trial) -> Recording:
+    """What a run recorder keeps of one row.
+
+    Its clock is that of the training, start-up apart: the time between two values is the time that training took
+    between them, not that in which other contenders had their turns.
+    """
+    settings = {entry.name: getattr(trial, entry.name) for entry in dataclasses.fields(Point)}
+    return Recording(
+        name=_name(trial),
+        id=trial.trial_id,
+        began=datetime.fromisoformat(trial.started_at).timestamp(),
+        settings={**settings, "contender": trial.contender, "device_name": as_label(trial.device_name)},
+        text=_text(trial, settings),
+        scalars={tag: values for tag, values in _scalars(trial).items() if values},
+    )
+
+
+def _name(trial: Trial) -> str:
+    sizes = [f"{name}={value}" for name in ("hidden_size", "depth", "width") if (value := getattr(trial, name))]
+    sizes += [f"batch={trial.batch_size}", f"workers={trial.loader_workers}"]
+    return "-".join([trial.dataset, trial.model, *sizes, trial.contender, trial.run_id])
+
+
+def _text(trial: Trial, settings: dict[str, object]) -> str:
+    rows = [*settings.items(), *((name, getattr(trial, name)) for name in ABOUT)]
+    rows += [("parameters", trial.parameters), ("message", trial.message)]
+    step_s = speedup.step_time(trial).median_s
+    rows.append(("median step", units.duration(step_s) if step_s else "not timed"))
+    lines = [f"| {name.replace('_', ' ')} | {in_markdown(str(value))} |" for name, value in rows]
+    return "\n".join(["| setting | value |", "|---|---|", *lines])
+
+
+def _scalars(trial: Trial) -> dict[str, tuple[Scalar, ...]]:
+    epochs = speedup.epoch_times(trial)
+    ends = [epoch * trial.steps_per_epoch for epoch in range(1, len(epochs) + 1)]
+    last = learned.trained_steps(trial)
+    step_s = speedup.step_time(trial).median_s
+    shares = {
+        "accuracy/train": trial.train_accuracy,
+        "accuracy/validation": trial.validation_accuracy,
+        "accuracy/test": learned.accuracy(trial),
+        "epoch_s/median": step_s and step_s * trial.steps_per_epoch,
+    }
+    return {
+        "loss/train": _timed(trial, trial.loss_step, trial.loss),
+        "epoch_s/each": tuple(
+            (number, seconds, after)
+            for number, (seconds, after) in enumerate(
+                zip(epochs, speedup.seconds_at(trial, ends), strict=True), start=1
+            )
+        ),
+        "step_s/block": _timed(trial, _block_ends(trial), trial.step_s),
+        **{tag: _timed(trial, (last,), (share,)) for tag, share in shares.items() if share is not None},
+    }
+
+
+def _block_ends(trial: Trial) -> tuple[int, ...]:
+    return tuple(map(sum, zip(trial.block_first_step, trial.block_steps, strict=True)))
+
+
+def _timed(trial: Trial, steps: tuple[int, ...], values: tuple[float, ...]) -> tuple[Scalar, ...]:
+    """Values with their step and training time; 0 where no block was timed."""
+    seconds = speedup.seconds_at(trial, steps) if trial.block_first_step else itertools.repeat(0.0)
+    return tuple(zip(steps, values, seconds, strict=False))

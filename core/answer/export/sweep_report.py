@@ -1,0 +1,184 @@
+"""What is said of a sweep and of its crossover: as JSON for scripts, and as text for a terminal.
+
+Puts answers into words and columns; computes nothing of its own but the order of rows.
+"""
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from core import units
+from core.answer.run import speedup as summary
+from core.answer.study import wording
+from core.answer.study.result import BASES, Crossover, Size
+from core.answer.study.study import Study
+from core.errors import CrossoverError
+from core.question.experiment import Point
+from core.question.sweep import AXES, Sweep, size_of
+from core.results.schema import OUTCOMES, Trial
+
+OF_SIZE = ("hidden_size", "depth", "width")
+"""Fields that are 0 where the model family has none."""
+
+SELDOM = ("loader_workers", "shuffle", "seed")
+"""Fields that are only mentioned where they are not the default."""
+
+
+def document(answer: Crossover) -> dict[str, Any]:
+    """A crossover as plain data.
+
+    Returns:
+        `outcome`; `estimate`, `low` and `high`, which are None unless the outcome is `crossing`; and what they follow
+        from: `axis`, `basis`, `baseline`, `challenger`, `tie`, `crossings`, `sizes`, `noise`, `level`, `reason`,
+        `sentence`.
+    """
+    data = dataclasses.asdict(answer)
+    del data["band"]  # for a chart
+    data["tie"] = list(answer.tie) if answer.tie else None
+    return {name: data.pop(name) for name in ("outcome", "estimate", "low", "high")} | data
+
+
+def text(answer: Crossover, *, notes: Sequence[str] = ()) -> str:
+    """A crossover for a terminal: the sentence, a line for each size, the cost basis, and notes."""
+    lines = [answer.sentence, ""]
+    if answer.sizes:
+        names = (axis_title(answer.axis), _short(answer.baseline), _short(answer.challenger))
+        header = (*names, "speedup", f"{100 * answer.level:.4g} % interval", "faster")
+        lines += [*columns([header, *(_size_cells(size, answer) for size in answer.sizes)]), ""]
+    known = BASES.get(answer.basis)
+    basis = f"Cost basis {answer.basis}: {known}." if known else "The seconds are compared as they were given."
+    lines += [basis, *notes]
+    return "\n".join(lines) + "\n"
+
+
+def study_line(study: Study) -> str:
+    """One line by which people tell a study from others: name, axis, training, machine, devices, sizes."""
+    row = study.runs[0][0]
+    sizes = [size_of(pair[0], study.axis) for pair in study.runs]
+    return (
+        f"{study.id}  {axis_title(study.axis)} {wording.size(min(sizes))} to {wording.size(max(sizes))} "
+        f"({len(sizes)} sizes), {study.challenger} against {study.baseline}, {_training(study)}, "
+        f"{row.cpu_name} ({row.machine_id}), torch {row.torch_version}"
+    )
+
+
+def points(sweep: Sweep, rows: Sequence[Trial]) -> list[dict[str, Any]]:
+    """The runs of a sweep as plain data, in the order of `rows`: the values of the axes, and an object a trial."""
+    runs: dict[str, list[Trial]] = {}
+    for row in rows:
+        runs.setdefault(row.run_id, []).append(row)
+    return [
+        {
+            **{axis.name: size_of(run[0], axis.name) for axis in sweep.axes},
+            "run_id": run[0].run_id,
+            "measured_at": run[0].started_at,
+            "parameters": run[0].parameters,
+            "trials": [_trial(row) for row in run],
+        }
+        for run in runs.values()
+    ]
+
+
+def grid_text(sweep: Sweep, rows: Sequence[Trial]) -> str:
+    """The trials of a sweep for a terminal, a line each, the shortest epoch first; those without times last."""
+    header = (*(axis.title for axis in sweep.axes), "device", "epoch", "step", "speedup", "")
+    baseline = {row.run_id: row for row in rows if row.contender == str(sweep.contenders[0])}
+    body = [_trial_cells(sweep, row, baseline.get(row.run_id)) for row in sorted(rows, key=_by_epoch)]
+    return "\n".join(columns([header, *body])) + "\n"
+
+
+def epoch_s(row: Trial) -> float | None:
+    """Seconds of one epoch: median step × steps per epoch; None if nothing was timed."""
+    return statistics.median(row.step_s) * row.steps_per_epoch if row.step_s else None
+
+
+def columns(table: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of text in which the cells of each column begin below each other."""
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    return ["  ".join(map(str.ljust, cells, widths)).rstrip() for cells in table]
+
+
+def held(sweep: Sweep, study: Study) -> dict[str, float]:
+    """The other axes of a sweep, with the values that they have in one study of it."""
+    row = study.runs[0][0]
+    return {axis.name: size_of(row, axis.name) for axis in sweep.axes if axis.name != study.axis}
+
+
+def held_text(sweep: Sweep, study: Study) -> str:
+    """The same for people: `batch size 64, learning rate 0.1`."""
+    return ", ".join(f"{axis_title(name)} {wording.size(value)}" for name, value in held(sweep, study).items())
+
+
+def axis_title(axis: str) -> str:
+    """The name of an axis for people; a name that is not ours as it is."""
+    return AXES.get(axis, axis)
+
+
+def _size_cells(size: Size, answer: Crossover) -> tuple[str, ...]:
+    interval = "" if size.low is None or size.high is None else f"{units.ratio(size.low)} to {units.ratio(size.high)}"
+    if size.verdict in ("gpu_faster", "cpu_faster") and size.speedup is not None:
+        said = _short(answer.challenger if size.speedup > 1 else answer.baseline)
+    else:
+        said = f"neither: {size.reason}" if size.verdict == "too_close" else f"not known: {size.reason}"
+    speedup = "" if size.speedup is None else units.ratio(size.speedup)
+    return (wording.size(size.size), _time(size.baseline_s), _time(size.challenger_s), speedup, interval, said)
+
+
+def _trial(row: Trial) -> dict[str, Any]:
+    return {
+        "trial_id": row.trial_id,
+        "contender": row.contender,
+        "device_name": row.device_name,
+        "threads": row.threads,
+        "outcome": row.outcome,
+        "message": row.message,
+        "step": dataclasses.asdict(summary.step_time(row)),
+        "epoch_s": epoch_s(row),
+    }
+
+
+def _trial_cells(sweep: Sweep, row: Trial, baseline: Trial | None) -> tuple[str, ...]:
+    seconds = statistics.median(row.step_s) if row.step_s else None
+    note = "" if row.step_s else row.message or OUTCOMES[row.outcome]
+    where = [wording.size(size_of(row, axis.name)) for axis in sweep.axes]
+    return (*where, row.contender, _time(epoch_s(row)), _time(seconds), _speedup(baseline, row), note)
+
+
+def _speedup(baseline: Trial | None, row: Trial) -> str:
+    if baseline is None or baseline is row:
+        return ""
+    try:
+        value = summary.speedup(baseline, row).value
+    except CrossoverError:
+        return ""
+    return "" if value is None else units.ratio(value)
+
+
+def _by_epoch(row: Trial) -> float:
+    seconds = epoch_s(row)
+    return math.inf if seconds is None else seconds
+
+
+def _training(study: Study) -> str:
+    """What the runs of a study have in common."""
+    rows = [pair[0] for pair in study.runs]
+    said = [f"{rows[0].model} on {rows[0].dataset}"]
+    for field in dataclasses.fields(Point):
+        values = {getattr(row, field.name) for row in rows}
+        name, value = field.name, values.pop()
+        plain = (name in OF_SIZE and not value) or (name in SELDOM and value == field.default)
+        if name in ("dataset", "model") or values or plain:
+            continue
+        shown = wording.size(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+        said.append(f"{axis_title(name).replace('_', ' ')} {shown}")
+    return ", ".join(said)
+
+
+def _short(name: str) -> str:
+    return name.partition(" (")[0]
+
+
+def _time(seconds: float | None) -> str:
+    return "" if seconds is None else units.duration(seconds)

@@ -1,0 +1,1 @@
+"""What is said of thousands of rows at once."""

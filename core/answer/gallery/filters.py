@@ -1,0 +1,178 @@
+"""What a store holds, as a list can show it: filters, the studies among what they let through, and the machines.
+
+Works on the light table of `core.answer.gallery.table` alone, so that many thousand trials are filtered at once; whole
+rows are read by whoever opens one. Nothing here reads a file or draws.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from core import units
+from core.answer.gallery import trust
+from core.answer.gallery.table import StudyLine
+from core.answer.gallery.trust import Level
+
+FILTERS: dict[str, str] = {
+    "in_machine": "machine",
+    "in_kind": "device_kind",
+    "in_device": "device_name",
+    "in_dataset": "dataset",
+    "in_model": "model",
+    "in_protocol": "protocol_version",
+    "in_trust": "trust",
+    "in_source": "source",
+    "in_outcome": "outcome",
+}
+"""Name of a filter, as in the link → column of the table."""
+
+MACHINE = (
+    *("machine", "cores", "memory_bytes", "device_kind", "device_name", "run_id", "trust", "system"),
+    *("torch_version", "source", "started_at"),
+)
+"""Columns that a line about a machine needs."""
+
+MOST_MACHINES = 200
+"""Machines that have a line; a line takes some milliseconds, and nobody reads so many."""
+
+LISTED = 3
+"""Names in one cell before the rest is counted."""
+
+Places = Sequence[int] | npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Held:
+    """Everything a store holds, with what follows from it.
+
+    Attributes:
+        trials: lines of `core.answer.gallery.table`, with `trust` (the level) and `mark` (level and count).
+        studies: every study, those with the most sizes first.
+        marks: the mark of each study: a check is met where all its rows meet it.
+        levels: the same as a level.
+        row_of: place of a row in `trials`, for each row of each study.
+        study_of: place of that study in `studies`.
+        options: of each filter, ascending.
+    """
+
+    trials: pd.DataFrame
+    studies: tuple[StudyLine, ...]
+    marks: tuple[str, ...]
+    levels: tuple[Level, ...]
+    row_of: npt.NDArray[np.intp]
+    study_of: npt.NDArray[np.intp]
+    options: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What filters let through.
+
+    Attributes:
+        trials: places of its lines in `Held.trials`, ascending.
+        studies: places in `Held.studies` of those with a row among them and a mark of the chosen levels.
+    """
+
+    trials: npt.NDArray[np.int32]
+    studies: tuple[int, ...]
+
+
+def held(trials: pd.DataFrame, studies: Sequence[StudyLine]) -> Held:
+    """What follows from the table of all trials and the studies that it holds."""
+    met = trust.marks(trials) if len(trials) else np.ones((0, len(trust.CHECKS)), dtype=bool)
+    known = trials.assign(trust=pd.Categorical(trust.levels(met)), mark=pd.Categorical(trust.labels(met)))
+    known["protocol_version"] = pd.Categorical(known["protocol_version"].astype(str))
+    places = {name: place for place, name in enumerate(known["trial_id"])}
+    rows = [np.array([places[name] for name in line.trial_ids], dtype=np.intp) for line in studies]
+    together = [met[of].all(axis=0) for of in rows]
+    of_studies = np.array(together, dtype=bool).reshape(-1, len(trust.CHECKS))
+    return Held(
+        trials=known,
+        studies=tuple(studies),
+        marks=tuple(trust.labels(of_studies)),
+        levels=tuple(trust.levels(of_studies).tolist()),
+        row_of=np.concatenate([np.zeros(0, dtype=np.intp), *rows]),
+        study_of=np.repeat(np.arange(len(rows)), [len(of) for of in rows]),
+        options={name: tuple(sorted({str(of) for of in known[column].unique()})) for name, column in FILTERS.items()},
+    )
+
+
+def found(of: Held, chosen: Mapping[str, Sequence[str]]) -> Found:
+    """What the chosen values of each filter let through; a filter without any lets all through.
+
+    A study is there if one of its rows is, so that filtering by a GPU finds the study of it; but its own mark counts.
+    """
+    kept = np.ones(len(of.trials), dtype=bool)
+    for name, values in chosen.items():
+        if values and name in FILTERS and name != "in_trust":
+            kept &= of.trials[FILTERS[name]].isin(list(values)).to_numpy()
+    present = np.unique(of.study_of[kept[of.row_of]]).tolist()
+    levels = set(chosen.get("in_trust", ())) or set(trust.LEVELS)
+    if chosen.get("in_trust"):
+        kept &= of.trials["trust"].isin(list(levels)).to_numpy()
+    return Found(
+        trials=np.flatnonzero(kept).astype(np.int32),
+        studies=tuple(place for place in present if of.levels[place] in levels),
+    )
+
+
+def in_one_line(of: Held) -> str:
+    """What is here, for people: trials, studies, machines, and the sorts of devices."""
+    if not len(of.trials):
+        return "Results of real machines, to look at and to compare."
+    machines, kinds = of.trials["machine_id"].nunique(), of.trials["device_kind"].astype(str).unique()
+    accelerators = sorted(set(kinds) - {"cpu"})
+    *others, last = ["CPUs", *(f"{kind} devices" for kind in accelerators)]
+    devices = f"{', '.join(others)} and {last}" if others else "CPUs only"
+    parts = [_counted(len(of.trials), "trial"), _counted(len(of.studies), "study", "studies")]
+    return f"{parts[0]} in {parts[1]} from {_counted(machines, 'machine')}; {devices}."
+
+
+def lines(of: Held, places: Places, columns: Sequence[str]) -> pd.DataFrame:
+    """Some columns of some lines."""
+    return of.trials[list(columns)].iloc[np.asarray(places, dtype=np.intp)]
+
+
+def machines(of: Held, places: Places) -> list[dict[str, Any]]:
+    """One line a machine, the one with the most trials first: what it is, its devices, and what was measured on it.
+
+    Of very many machines the `MOST_MACHINES` with the most trials.
+    """
+    rows = lines(of, places, MACHINE)
+    counts = rows["machine"].astype(str).value_counts()
+    first = sorted(counts.index, key=lambda name: (-counts[name], name))[:MOST_MACHINES]
+    some = rows[rows["machine"].isin(first)]
+    known = {str(name): of for name, of in some.groupby("machine", observed=True, sort=False)}
+    return [_machine(name, known[name]) for name in first]
+
+
+def _machine(name: str, rows: pd.DataFrame) -> dict[str, Any]:
+    first = rows.iloc[0]
+    accelerators = rows.loc[(rows["device_kind"] != "cpu").to_numpy(), "device_name"]
+    return {
+        "Machine": name,
+        "Processor threads": int(first["cores"]),
+        "Memory": units.memory(float(first["memory_bytes"])),
+        "Accelerators": listed(accelerators) or "none",
+        "Trials": len(rows),
+        "Runs": int(rows["run_id"].nunique()),
+        "Fully trusted": units.share(float((rows["trust"] == "full").mean())),
+        "System": str(first["system"]),
+        "torch": listed(rows["torch_version"]),
+        "Source": listed(rows["source"]),
+        "Newest (UTC)": str(max(rows["started_at"]))[:10],
+    }
+
+
+def listed(values: "pd.Series[Any]") -> str:
+    """The names that occur, the most frequent first; those beyond `LISTED` are counted."""
+    names = [str(name) for name, count in values.value_counts().items() if count and name != ""]
+    return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+def _counted(number: int, one: str, several: str = "") -> str:
+    return f"{units.count(number)} {one if number == 1 else several or one + 's'}"

@@ -1,0 +1,250 @@
+"""Two studies or two runs beside each other: only what differs, and whether they may share a chart at all.
+
+Says what rows and answers hold; decides nothing about them. Rows that were measured by different protocols are never
+put on one chart: the sentence why is made here.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from core import units
+from core.answer.export import sweep_report
+from core.answer.gallery import trust
+from core.answer.run import learned, speedup
+from core.answer.study import wording
+from core.answer.study.result import Crossover
+from core.answer.study.study import SETTINGS, Study, varying
+from core.errors import CrossoverError
+from core.question.experiment import Point
+from core.results.schema import Trial
+
+SHARED = tuple(name for name in SETTINGS if name not in ("machine_id", "torch_version"))
+"""Columns in which studies agree that may share a chart, but for their axis: the training and how it was measured."""
+
+TRAINING = (*(entry.name for entry in dataclasses.fields(Point)), "parameters", "dataset_hash")
+MEASURING = tuple(name for name in SETTINGS if name not in (*TRAINING, "machine_id", "torch_version"))
+MEASURING += ("budget_s", "app_version", "app_commit")
+MACHINE = (
+    *("machine_id", "cpu_name", "cores", "cores_usable", "memory_bytes", "system"),
+    *("python_version", "torch_version", "torchvision_version", "omp_wait_policy"),
+)
+DEVICE = ("contender", "device_name", "device_memory_bytes", "device_driver", "threads")
+
+Facts = Mapping[tuple[str, str], str]
+"""(group, what) → what is said of it."""
+
+IN_WORDS = "in words"
+"""What the answer of a study in a sentence is called; too long for a cell."""
+
+LISTED = 4
+"""Different values of one thing that are listed before they are counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """One thing in which two sides differ.
+
+    Attributes:
+        group: `Settings`, `Measuring`, `Machine`, `Devices` or `Answer`.
+        what: its name for people.
+        first: what the first side says; empty if nothing.
+        second: what the second side says.
+    """
+
+    group: str
+    what: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Two sides beside each other.
+
+    Attributes:
+        differences: in the order of the groups.
+        alike: how many things are the same on both sides.
+    """
+
+    differences: tuple[Difference, ...]
+    alike: int
+
+
+def studies(first: Study, second: Study, answers: tuple[Crossover | None, Crossover | None]) -> Comparison:
+    """Two studies, with their answers where they have one."""
+    return _compared(*(_study(of, answer) for of, answer in zip((first, second), answers, strict=True)))
+
+
+def runs(first: Sequence[Trial], second: Sequence[Trial]) -> Comparison:
+    """Two runs: the rows of each, the baseline first."""
+    return _compared(_run(first), _run(second))
+
+
+def fingerprint(rows: Sequence[Trial]) -> dict[str, str]:
+    """Machine, devices, versions and the way of measuring of rows, by name for people; what varies is listed."""
+    found = {**_columns("Machine", rows, MACHINE), **_devices(rows), **_columns("Measuring", rows, MEASURING)}
+    return {what: said for (_, what), said in found.items() if said}
+
+
+def refusal(first: Study, second: Study) -> str:
+    """Why two studies must not share a chart, in a sentence; empty if they may."""
+    one, other = first.runs[0][0], second.runs[0][0]
+    if one.protocol_version != other.protocol_version:
+        return (
+            f"It was measured by protocol {other.protocol_version}, the study that is open by protocol "
+            f"{one.protocol_version}: rows of different protocols never share a chart."
+        )
+    if first.axis != second.axis:
+        axes = sweep_report.axis_title(second.axis), sweep_report.axis_title(first.axis)
+        return f"It varies the {axes[0]}, the study that is open the {axes[1]}: they have no axis in common."
+    for name in SHARED:
+        if name not in varying(first.axis):
+            values = getattr(other, name), getattr(one, name)
+            if values[0] != values[1]:
+                return (
+                    f"Its {_title(name)} is {_text(name, values[0])}, that of the study that is open is "
+                    f"{_text(name, values[1])}: only the same training shares a chart."
+                )
+    return ""
+
+
+def _compared(first: Facts, second: Facts) -> Comparison:
+    keys = list(dict.fromkeys([*first, *second]))
+    groups = list(dict.fromkeys(group for group, _ in keys))
+    differences = [
+        Difference(group=key[0], what=key[1], first=first.get(key, ""), second=second.get(key, ""))
+        for key in sorted(keys, key=lambda key: groups.index(key[0]))
+        if first.get(key, "") != second.get(key, "")
+    ]
+    return Comparison(differences=tuple(differences), alike=len(keys) - len(differences))
+
+
+def _study(of: Study, answer: Crossover | None) -> Facts:
+    rows = [row for run in of.runs for row in run]
+    varied = varying(of.axis) | {"parameters"}
+    sizes = f"{wording.size(of.sizes[0])} to {wording.size(of.sizes[-1])} ({len(of.sizes)} sizes)"
+    return {
+        ("Settings", "varied"): sweep_report.axis_title(of.axis),
+        ("Settings", "sizes"): sizes,
+        **_columns("Settings", rows, [name for name in TRAINING if name not in varied]),
+        **_columns("Measuring", rows, MEASURING),
+        ("Measuring", "trust mark"): trust.of(rows).label,
+        **_columns("Machine", rows, MACHINE),
+        **_devices(rows),
+        **(_crossover(answer) if answer else {}),
+    }
+
+
+def _crossover(answer: Crossover) -> Facts:
+    said = {("Answer", IN_WORDS): answer.sentence}
+    if answer.estimate is not None and answer.low is not None and answer.high is not None:
+        said[("Answer", "crossover")] = wording.size(float(f"{answer.estimate:.3g}"))
+        said[("Answer", "95 % interval")] = f"{wording.size(answer.low)} to {wording.size(answer.high)}"
+    return said
+
+
+def _run(rows: Sequence[Trial]) -> Facts:
+    return {
+        **_columns("Settings", rows, TRAINING),
+        **_columns("Measuring", rows, MEASURING),
+        ("Measuring", "measured at"): rows[0].started_at,
+        ("Measuring", "trust mark"): trust.of(rows).label,
+        **_columns("Machine", rows, MACHINE),
+        **_devices(rows),
+        **_run_answer(rows),
+    }
+
+
+def _run_answer(rows: Sequence[Trial]) -> dict[tuple[str, str], str]:
+    said: dict[tuple[str, str], str] = {}
+    for row in rows:
+        step_s, start_s = speedup.step_time(row).median_s, speedup.startup_s(row)
+        said[("Answer", f"step, {row.contender}")] = units.duration(step_s) if step_s else "not timed"
+        said[("Answer", f"start-up, {row.contender}")] = units.duration(start_s) if start_s else ""
+        said[("Answer", f"test accuracy, {row.contender}")] = _accuracy(row)
+        said[("Answer", f"outcome, {row.contender}")] = row.outcome
+    for row in rows[1:]:
+        said[("Answer", f"{row.contender} against {rows[0].contender}")] = _verdict(rows[0], row)
+    return said
+
+
+def _verdict(baseline: Trial, challenger: Trial) -> str:
+    try:
+        return speedup.verdict_sentence(speedup.speedup(baseline, challenger))
+    except CrossoverError as error:
+        return str(error)
+
+
+def _accuracy(row: Trial) -> str:
+    try:
+        known = learned.accuracy(row)
+    except CrossoverError:
+        return ""
+    return "" if known is None else f"{100 * known:.1f} %"
+
+
+def _columns(group: str, rows: Sequence[Trial], names: Iterable[str]) -> dict[tuple[str, str], str]:
+    return {(group, _title(name)): _values(name, [getattr(row, name) for row in rows]) for name in names}
+
+
+def _devices(rows: Sequence[Trial]) -> dict[tuple[str, str], str]:
+    """Facts of each device by its place in a run: two machines call different devices by one name."""
+    places: dict[str, list[Trial]] = {}
+    for row in rows:
+        places.setdefault(row.contender, []).append(row)
+    return {
+        ("Devices", f"{_ordinal(place)} device: {_title(name)}"): _values(name, [getattr(row, name) for row in known])
+        for place, known in enumerate(places.values())
+        for name in DEVICE
+    }
+
+
+def _ordinal(place: int) -> str:
+    return ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")[min(place, 7)]
+
+
+def _values(name: str, values: Sequence[object]) -> str:
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) > LISTED:
+        return f"{len(distinct)} different ones"
+    return ", ".join(filter(None, (_text(name, value) for value in distinct)))
+
+
+def _text(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name.endswith("_bytes") and isinstance(value, int):
+        return units.memory(value)
+    if name.endswith("_s") and isinstance(value, int | float):
+        return units.duration(value)
+    if isinstance(value, int | float):
+        return str(value) if name in ("seed", "protocol_version") else wording.size(value)
+    return str(value)
+
+
+TITLES = {
+    "machine_id": "machine",
+    "cpu_name": "processor",
+    "cores": "processor threads",
+    "cores_usable": "processor threads left to us",
+    "memory_bytes": "memory",
+    "device_memory_bytes": "memory",
+    "device_name": "name",
+    "device_driver": "driver",
+    "python_version": "Python",
+    "torch_version": "torch",
+    "torchvision_version": "torchvision",
+    "app_version": "Crossover",
+    "app_commit": "commit of the code",
+    "omp_wait_policy": "waiting of threads",
+    "protocol_version": "protocol",
+    "contender": "as asked for",
+    "dataset_hash": "hash of the data",
+    "budget_s": "time budget",
+    "samples": "training samples",
+}
+
+
+def _title(name: str) -> str:
+    return TITLES.get(name, sweep_report.axis_title(name).replace("_", " "))

@@ -1,0 +1,322 @@
+"""Trust marks: what a stored row says of its own circumstances, and what it lacks, in plain words with the figure.
+
+A mark counts checks that follow from stored facts alone; it says nothing about whether a result is surprising. The
+limits are those by which `core.answer.run.speedup` gives or refuses a verdict. Works on one row, on several together,
+and on a table of many thousand at once; nothing here reads a file or draws.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from core import units
+from core.answer.run import speedup
+from core.results.schema import Trial
+
+Level = Literal["full", "partly", "weak"]
+
+LEVELS: dict[Level, str] = {
+    "full": "every check is met",
+    "partly": "one or two checks are not met",
+    "weak": "more than two are not met, or the device was not drained or not warmed up",
+}
+
+MOST_MISSING = 2
+"""Checks that may lack before a mark is weak."""
+
+NEEDED = ("drained", "warmed")
+"""Checks without which a mark is weak by itself: the times would not be those of the training."""
+
+MAX_NOISE = speedup.TIE - 1
+"""Highest interquartile range of block times over their median: the difference that counts as too small to matter."""
+
+LOAD_ROOM = 0.5
+"""Load average accepted beyond the processor threads of the machine: all of them at work, and the system's own bits."""
+
+MAX_STEAL = 0.10
+"""Highest share of processor time taken by other guests: one tick of the kernel's clock in a block of 100 ms."""
+
+PARTS_OF_A_GPU = (" MIG ", "GRID ", "vGPU")
+"""In the name of a device that is a part of a GPU, whose other parts somebody else may use."""
+
+VERSIONS = {
+    "torch_version": "torch",
+    "python_version": "Python",
+    "app_version": "Crossover",
+    "system": "the operating system",
+}
+
+STORED = (
+    *("drained", "contender", "device_kind", "device_name", "device_driver", "threads", "cores", "cores_usable"),
+    *("app_commit", *VERSIONS),
+)
+DERIVED = ("warmed", "pairs", "noise", "spread90", "threads_tried_count", "load_max", "steal_max")
+"""Columns that the checks look at: of a row, and of the table of all rows."""
+
+
+class Columns(Protocol):
+    """Values by column of `core.answer.gallery.table`, one a row: a pandas frame, or arrays by name."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+Row = Mapping[str, Any]
+"""The same of one row."""
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One thing that a row should say of itself.
+
+    Attributes:
+        name: key.
+        title: what is true where it is met, in a few words.
+        met: whether it is, for every row of a table.
+        lacking: the sentence of a row that does not meet it, with its figure.
+        severity: by how much a row misses it, to quote the worst of several.
+    """
+
+    name: str
+    title: str
+    met: Callable[[Columns], Bools]
+    lacking: Callable[[Row], str]
+    severity: Callable[[Row], float] = lambda row: 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """What checks say of a row, or of several rows together.
+
+    Attributes:
+        level: key of `LEVELS`.
+        met: checks that are met, by every row.
+        of: checks that there are.
+        missing: for each of the others a sentence with its figure.
+    """
+
+    level: Level
+    met: int
+    of: int
+    missing: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The mark in a few words: `partly, 7 of 9`."""
+        return f"{self.level}, {self.met} of {self.of}"
+
+
+def marks(columns: Columns) -> Bools:
+    """Which row meets which check: a line a row, a column for each of `CHECKS`."""
+    return np.column_stack([check.met(columns) for check in CHECKS])
+
+
+def levels(met: Bools) -> npt.NDArray[np.str_]:
+    """The level of each line of `marks`; `met.all(axis=0)` is the line of several rows together."""
+    absent = (~met).sum(axis=1)
+    needed = met[:, [place for place, check in enumerate(CHECKS) if check.name in NEEDED]].all(axis=1)
+    found = np.where(absent == 0, "full", "partly")
+    return np.where(needed & (absent <= MOST_MISSING), found, "weak")
+
+
+def labels(met: Bools) -> list[str]:
+    """The mark of each line of `marks` in a few words, as `Mark.label` has it."""
+    pairs = zip(levels(met).tolist(), met.sum(axis=1).tolist(), strict=True)
+    return [f"{level}, {count} of {len(CHECKS)}" for level, count in pairs]
+
+
+def of(trials: Sequence[Trial]) -> Mark:
+    """The mark of one row, or of several together: a check is met where every row meets it."""
+    rows = [facts(trial) for trial in trials]
+    return of_rows({name: np.array([row[name] for row in rows]) for name in rows[0]})
+
+
+def of_rows(columns: Columns) -> Mark:
+    """The mark of rows of a table, together."""
+    met = marks(columns)
+    together = np.asarray(met.all(axis=0, keepdims=True))
+    level: Level = levels(together).tolist()[0]
+    missing = tuple(
+        _lacking(check, columns, np.flatnonzero(~met[:, place]), len(met))
+        for place, check in enumerate(CHECKS)
+        if not together[0, place]
+    )
+    return Mark(level=level, met=int(together.sum()), of=len(CHECKS), missing=missing)
+
+
+def facts(trial: Trial) -> dict[str, Any]:
+    """What the checks look at, of a whole row; named as in the table of all rows."""
+    times = trial.step_s
+    noise = speedup.step_time(trial).noise
+    timed = len(times) >= speedup.SPREAD_BLOCKS and all(time > 0 for time in times)
+    return {
+        **{name: getattr(trial, name) for name in STORED},
+        "warmed": bool(trial.warmup_s),
+        "pairs": len(times),
+        "noise": np.nan if noise is None else noise,
+        "spread90": speedup.spread(times) if timed else np.nan,
+        "load_max": max(trial.block_load, default=np.nan),
+        "steal_max": max(trial.block_steal, default=np.nan),
+        "threads_tried_count": len(trial.threads_tried),
+    }
+
+
+def _lacking(check: Check, columns: Columns, places: npt.NDArray[np.intp], count: int) -> str:
+    """The sentence of the row that misses a check by most, with how many rows miss it."""
+    rows = [_row(columns, place) for place in places]
+    said = check.lacking(max(rows, key=check.severity))
+    if count == 1:
+        return said
+    share = "In every row" if len(rows) == count else f"In {len(rows):,} of {count:,} rows"
+    worst = "; at worst" if len({check.severity(row) for row in rows}) > 1 else ""
+    return f"{share}{worst}: {said}"
+
+
+def _row(columns: Columns, place: int) -> dict[str, Any]:
+    return {name: np.asarray(columns[name])[place] for name in (*STORED, *DERIVED)}
+
+
+def _numbers(columns: Columns, name: str) -> npt.NDArray[np.float64]:
+    return np.asarray(columns[name], dtype=float)
+
+
+def _each(columns: Columns, name: str, holds: Callable[[str], bool]) -> Bools:
+    """Whether something holds for each text of a column; asked once for each text that occurs."""
+    values = np.asarray(columns[name], dtype=object).tolist()
+    known = {value: holds(str(value or "")) for value in set(values)}
+    return np.fromiter((known[value] for value in values), bool, len(values))
+
+
+def _steady(columns: Columns) -> Bools:
+    spread = _numbers(columns, "spread90")
+    return (_numbers(columns, "noise") <= MAX_NOISE) & (np.isnan(spread) | (spread <= speedup.MAX_SPREAD))
+
+
+def _unsteady(row: Row) -> str:
+    if row["spread90"] > speedup.MAX_SPREAD:
+        took, accepted = units.ratio(float(row["spread90"])), units.ratio(speedup.MAX_SPREAD)
+        return f"One block in ten took at least {took} the median; {accepted} is accepted."
+    if not row["noise"] >= 0:
+        return "Too few blocks were timed to know the noise."
+    spans, accepted = units.share(float(row["noise"])), units.share(MAX_NOISE)
+    return f"The middle half of the block times spans {spans} of their median; {accepted} is accepted."
+
+
+def _threads_known(columns: Columns) -> Bools:
+    on_accelerator = _each(columns, "device_kind", lambda kind: kind != "cpu")
+    asked = _each(columns, "contender", lambda contender: "@" in contender)
+    no_choice = _numbers(columns, "cores_usable") <= 1
+    return on_accelerator | asked | no_choice | (_numbers(columns, "threads_tried_count") > 0)
+
+
+def _quiet(columns: Columns) -> Bools:
+    room = _numbers(columns, "cores") + LOAD_ROOM
+    return (_numbers(columns, "load_max") <= room) & (_numbers(columns, "steal_max") <= MAX_STEAL)
+
+
+def _loud(row: Row) -> str:
+    if row["load_max"] > row["cores"] + LOAD_ROOM:
+        load, cores = f"{float(row['load_max']):.1f}", units.count(int(row["cores"]))
+        return f"The load reached {load} on a machine of {cores} processor threads: other programs were waiting."
+    if row["steal_max"] > MAX_STEAL:
+        taken, accepted = units.share(float(row["steal_max"])), units.share(MAX_STEAL)
+        return f"Other guests of the host took {taken} of the processor time of a block; {accepted} is accepted."
+    return "How busy the machine was is not recorded."
+
+
+def _loudness(row: Row) -> float:
+    return float(np.nan_to_num(max(row["load_max"] / max(1, row["cores"]), row["steal_max"])))
+
+
+def _whole_gpu(name: str) -> bool:
+    return not any(part in f" {name} " for part in PARTS_OF_A_GPU)
+
+
+def _versions_known(columns: Columns) -> Bools:
+    known = _each(columns, "device_driver", _driver_known) | _each(columns, "device_kind", lambda kind: kind == "cpu")
+    for name in VERSIONS:
+        known &= _each(columns, name, lambda text: bool(text.strip()))
+    return known
+
+
+def _driver_known(driver: str) -> bool:
+    return bool(driver.strip()) and "unknown" not in driver
+
+
+def _unknown_versions(row: Row) -> str:
+    names = [title for name, title in VERSIONS.items() if not str(row[name] or "").strip()]
+    if row["device_kind"] != "cpu" and not _driver_known(str(row["device_driver"] or "")):
+        names.append(f"the driver of {row['contender']}")
+    return f"The version of {' and '.join(names)} is not recorded."
+
+
+def _committed(commit: str) -> bool:
+    return bool(commit) and not commit.endswith("+")
+
+
+def _uncommitted(row: Row) -> str:
+    commit = str(row["app_commit"] or "")
+    if commit:
+        return f"The code had changes that are in no commit ({commit})."
+    return "Which commit of the code measured it is not recorded."
+
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        name="drained",
+        title="drained before every clock reading",
+        met=lambda columns: np.asarray(columns["drained"], dtype=bool),
+        lacking=lambda row: (
+            "The device was not drained before every clock reading, so work that was still going on may not be counted."
+        ),
+    ),
+    Check(
+        name="warmed",
+        title="warmed up first",
+        met=lambda columns: np.asarray(columns["warmed"], dtype=bool),
+        lacking=lambda row: "No warm-up block was run first, so what is paid once may be part of the times.",
+    ),
+    Check(
+        name="pairs",
+        title="enough pairs of blocks",
+        met=lambda columns: _numbers(columns, "pairs") >= speedup.MIN_PAIRS,
+        lacking=lambda row: (
+            f"{units.count(int(row['pairs']))} blocks were timed; from {speedup.MIN_PAIRS} on, a row has a 95 % "
+            "interval of its own."
+        ),
+        severity=lambda row: -float(row["pairs"]),
+    ),
+    Check(
+        name="steady",
+        title="steady times",
+        met=_steady,
+        lacking=_unsteady,
+        severity=lambda row: float(np.nan_to_num(row["noise"])),
+    ),
+    Check(
+        name="threads",
+        title="threads tried, or fixed on purpose",
+        met=_threads_known,
+        lacking=lambda row: (
+            f"It ran on {units.count(int(row['threads']))} CPU threads: no other number was tried, none was asked for."
+        ),
+    ),
+    Check(name="quiet", title="a machine with nothing else to do", met=_quiet, lacking=_loud, severity=_loudness),
+    Check(
+        name="unshared",
+        title="a whole GPU, as far as its name tells",
+        met=lambda columns: _each(columns, "device_name", _whole_gpu),
+        lacking=lambda row: f"{row['device_name']} is a part of a GPU, whose other parts somebody else may have used.",
+    ),
+    Check(name="versions", title="versions recorded", met=_versions_known, lacking=_unknown_versions),
+    Check(
+        name="commit",
+        title="measured by a recorded commit",
+        met=lambda columns: _each(columns, "app_commit", _committed),
+        lacking=_uncommitted,
+    ),
+)

@@ -1,0 +1,1 @@
+"""What tutorials and lessons say."""

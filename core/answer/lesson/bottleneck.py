@@ -1,0 +1,248 @@
+"""The loader as bottleneck: one training, its data delivered in several ways, and what a faster device could bring.
+
+Rows of one contender that differ in nothing but how data reach it. Each way was a run of its own, so ratios between
+them are of medians, and their bounds are those of both medians together. Nothing here measures or draws.
+"""
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core import units
+from core.answer.run import causes
+from core.answer.run.causes import PARTS, Parts
+from core.answer.run.speedup import require_equal, step_time
+from core.errors import NotComparable
+from core.question.experiment import DATA_PATHS, Point
+from core.results.schema import Trial
+
+VARIED = ("data_path", "loader_workers")
+
+SAME_TRAINING = (
+    "machine_id",
+    "contender",
+    "device_name",
+    "torch_version",
+    "protocol_version",
+    "precision",
+    "execution",
+    "dataset_hash",
+    *(entry.name for entry in dataclasses.fields(Point) if entry.name not in VARIED),
+)
+"""Columns in which the rows agree."""
+
+LOSS_TOLERANCE = 1e-4
+"""Highest relative difference of two losses that rounding explains: transforms one sample at a time and on a whole
+tensor round differently in the seventh digit, and training carries that on. Another order of samples is a hundred
+times as far away."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """One way in which data reached the device.
+
+    Attributes:
+        data_path: key of `core.question.experiment.DATA_PATHS`.
+        loader_workers: worker processes of the DataLoader.
+        title: both in words.
+        epoch_s: seconds of an epoch: its steps at their median.
+        low_s: lower end of the 95 % interval of that; None where too few blocks were timed.
+        high_s: upper end.
+        parts_s: seconds of each of `core.answer.run.causes.PARTS` in an epoch, timed apart; empty if not measured.
+        loader_share: share of the loader in the sum of the parts; None if not measured.
+        bound: speedup that an infinitely fast device could at most bring; None where the loader does not bound it.
+        bound_reason: why there is none; empty where there is.
+    """
+
+    data_path: str
+    loader_workers: int
+    title: str
+    epoch_s: float
+    low_s: float | None
+    high_s: float | None
+    parts_s: dict[str, float]
+    loader_share: float | None
+    bound: float | None
+    bound_reason: str
+
+    @property
+    def sentence(self) -> str:
+        """Where an epoch goes, and what that leaves to gain."""
+        took = f"{self.title}: an epoch takes {units.duration(self.epoch_s)}"
+        if self.loader_share is None:
+            return f"{took}; its parts were not measured."
+        shared = f"{took}, and the loader is {units.share(self.loader_share)} of it"
+        if self.bound is None:
+            return f"{shared}; {self.bound_reason}."
+        return f"{shared}, so even an infinitely fast device could gain at most {units.ratio(self.bound)}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bottleneck:
+    """One training with its data delivered in several ways.
+
+    Attributes:
+        contender: contender as asked for, the same for all.
+        ways: slowest first.
+        gain: epoch time of the slowest way over that of the fastest; 1 if there is only one.
+        gain_low: lower end, from the intervals of both; None where one has none.
+        gain_high: upper end.
+        loss_difference: largest relative difference between the loss curves of two ways; None if there are not two
+            curves of the same segments.
+        same_losses: whether that is within `LOSS_TOLERANCE`; None if there is none.
+    """
+
+    contender: str
+    ways: tuple[Way, ...]
+    gain: float
+    gain_low: float | None
+    gain_high: float | None
+    loss_difference: float | None
+    same_losses: bool | None
+
+    @property
+    def slowest(self) -> Way:
+        return self.ways[0]
+
+    @property
+    def fastest(self) -> Way:
+        return self.ways[-1]
+
+    @property
+    def sentence(self) -> str:
+        """What another way of delivering the data brings on the same device, and whether it learns the same."""
+        if len(self.ways) < 2:
+            return f"Only one way of delivering the data was measured on {self.contender}."
+        interval = ""
+        if self.gain_low is not None and self.gain_high is not None:
+            interval = f" (95 % interval {units.ratio(self.gain_low)} to {units.ratio(self.gain_high)})"
+        return (
+            f"On {self.contender} the same training is {units.ratio(self.gain)} as fast{interval} per epoch with its "
+            f"data {_short(self.fastest)} as {_short(self.slowest)}{self._learned()}."
+        )
+
+    def _learned(self) -> str:
+        if self.loss_difference is None or self.same_losses is None:
+            return ""
+        apart = f"at most {self.loss_difference:.1g} apart, relatively"
+        if self.same_losses:
+            return f"; the loss curves are the same but for rounding ({apart})"
+        return f"; but the loss curves differ ({apart})"
+
+
+def bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
+    """What the ways of delivering data cost; None if nothing was timed.
+
+    Args:
+        trials: rows of one training on one contender; of a way that was measured again the newest row counts.
+
+    Raises:
+        NotComparable: rows differ in more than `VARIED`.
+    """
+    timed = [trial for trial in trials if trial.block_steps]
+    newest = {_key(trial): trial for trial in sorted(timed, key=lambda trial: trial.started_at)}
+    rows = list(newest.values())
+    if not rows:
+        return None
+    for row in rows[1:]:
+        require_equal(rows[0], row, SAME_TRAINING)
+    ways = sorted(map(way, rows), key=lambda found: found.epoch_s, reverse=True)
+    low, high = _bounds(ways[0], ways[-1])
+    difference = loss_difference(rows)
+    return Bottleneck(
+        contender=rows[0].contender,
+        ways=tuple(ways),
+        gain=ways[0].epoch_s / ways[-1].epoch_s,
+        gain_low=low,
+        gain_high=high,
+        loss_difference=difference,
+        same_losses=None if difference is None else difference <= LOSS_TOLERANCE,
+    )
+
+
+def way(trial: Trial) -> Way:
+    """What one row says of its way of delivering data.
+
+    Raises:
+        NotComparable: no block of it was timed.
+    """
+    step, parts = step_time(trial), causes.parts(trial)
+    if step.median_s is None:
+        raise NotComparable(f"Nothing was timed on {trial.contender} with the data path {trial.data_path}.")
+    bound, reason = _bound(trial, parts)
+    steps = trial.steps_per_epoch
+    return Way(
+        data_path=trial.data_path,
+        loader_workers=trial.loader_workers,
+        title=_title(trial),
+        epoch_s=steps * step.median_s,
+        low_s=None if step.low_s is None else steps * step.low_s,
+        high_s=None if step.high_s is None else steps * step.high_s,
+        parts_s={part: steps * getattr(parts, f"{part}_s") for part in PARTS} if parts else {},
+        loader_share=parts.share("loader") if parts else None,
+        bound=bound,
+        bound_reason=reason,
+    )
+
+
+def loss_difference(trials: Sequence[Trial]) -> float | None:
+    """Largest relative difference between two of the loss curves, where they have the same segments.
+
+    The order of batches depends on the seed alone, so that curves of different ways are those of the same training.
+    """
+    curves = [trial for trial in trials if trial.loss]
+    if len(curves) < 2:
+        return None
+    shared = min(len(trial.loss) for trial in curves)
+    if any(trial.loss_step[: shared - 1] != curves[0].loss_step[: shared - 1] for trial in curves):
+        return None
+    whole = shared if len({trial.loss_step[shared - 1] for trial in curves}) == 1 else shared - 1
+    spans = [[trial.loss[segment] for trial in curves] for segment in range(whole)]
+    if not spans or not all(math.isfinite(loss) for losses in spans for loss in losses):
+        return None
+    return max((max(losses) - min(losses)) / (statistics.fmean(losses) or 1.0) for losses in spans)
+
+
+def _key(trial: Trial) -> tuple[str, int]:
+    return trial.data_path, trial.loader_workers
+
+
+def _title(trial: Trial) -> str:
+    path = DATA_PATHS.get(trial.data_path, trial.data_path).partition(":")[0]
+    if trial.data_path not in ("loader", "tutorial"):
+        return path
+    return f"{path}, {trial.loader_workers or 'no'} worker{'' if trial.loader_workers == 1 else 's'}"
+
+
+def _short(found: Way) -> str:
+    """A way within a sentence."""
+    words = {
+        "resident": "on the device",
+        "per_batch": "copied per batch",
+        "loader": "through the DataLoader",
+        "tutorial": "transformed one sample at a time",
+    }
+    by = f" by {found.loader_workers} worker{'' if found.loader_workers == 1 else 's'}" if found.loader_workers else ""
+    return words.get(found.data_path, found.data_path) + by
+
+
+def _bound(trial: Trial, parts: Parts | None) -> tuple[float | None, str]:
+    """Amdahl's bound from the measured parts: all but the loader becomes free."""
+    if parts is None:
+        return None, "its parts were not measured"
+    if trial.data_path == "resident":
+        return None, "the device makes these batches itself, so a faster one makes them faster"
+    if trial.loader_workers:
+        return None, "its workers prepare batches beside the training, so waiting for them is no fixed cost"
+    if not parts.loader_s:
+        return None, "making a batch took no time that could be measured"
+    return parts.sum_s / parts.loader_s, ""
+
+
+def _bounds(slow: Way, fast: Way) -> tuple[float | None, float | None]:
+    """Ends of the ratio of two medians: each end of one over the opposite end of the other."""
+    if slow.low_s is None or slow.high_s is None or fast.low_s is None or fast.high_s is None:
+        return None, None
+    return slow.low_s / fast.high_s, slow.high_s / fast.low_s

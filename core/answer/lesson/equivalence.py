@@ -1,0 +1,250 @@
+"""Whether two contenders learn the same: accuracy over several seeds, loss curves, and items they disagree on.
+
+The question is turned round: not "is there a difference?", to which noise answers "none seen", but "is the difference
+smaller than what would matter?", by two one-sided tests on the accuracy differences of the seeds. What would matter,
+the margin, is an argument: it is fixed before the results are looked at. Nothing here trains or measures a time.
+"""
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from core import units
+from core.answer.run import learned
+from core.answer.run.speedup import require_equal
+from core.errors import InvalidValue, NotComparable
+from core.question import catalog
+from core.question.experiment import Point
+from core.results.schema import Trial
+
+Verdict = Literal["equivalent", "different", "too_few_seeds"]
+
+VERDICTS: dict[Verdict, str] = {
+    "equivalent": "the difference is smaller than the margin",
+    "different": "the difference is larger than the margin",
+    "too_few_seeds": "the seeds do not tell which",
+}
+"""Every verdict, with a phrase for people."""
+
+MIN_SEEDS = 5
+"""Fewest seeds for a verdict. The interval rests on the spread of the differences, and the spread of two or three is
+often small by chance. With five, the interval reaches about one standard deviation to either side, with two over four.
+"""
+
+SMALLEST_MARGIN = 0.005
+"""Half a percentage point: differences below it are not worth a second look (share of the test items)."""
+
+CONFIDENCE = 0.90
+"""Two one-sided tests at 5 % ask whether the 90 % interval lies within the margin (Lakens 2017)."""
+
+SAME_SETTINGS = tuple(entry.name for entry in dataclasses.fields(Point) if entry.name != "seed")
+"""Columns in which all rows agree; those of one seed agree in data and seed as well. Lanes may differ, as devices may:
+whether another precision learns the same is asked here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equivalence:
+    """Two contenders, trained from the same seeds.
+
+    Attributes:
+        baseline: contender as asked for, e.g. `cpu`.
+        challenger: contender as asked for, e.g. `cuda:0`.
+        verdict: key of `VERDICTS`.
+        seeds: those that both were trained and tested with, ascending.
+        accuracies: (baseline, challenger) test accuracy of each seed, 0 to 1.
+        mean: mean of challenger minus baseline accuracy over the seeds; None without a seed.
+        low: lower end of its 90 % interval; None below two seeds.
+        high: upper end.
+        margin: difference of accuracy up to which two are called equivalent.
+        seed_sd: standard deviation of the baseline's accuracy from seed to seed; None below two seeds.
+        disagreeing: test items with different predictions, for each seed.
+        items: test items.
+        seed_to_seed: median number of test items on which the baseline disagrees with itself after another seed; None
+            where another seed also draws other test items, or there is only one.
+        sentence: the verdict in words.
+    """
+
+    baseline: str
+    challenger: str
+    verdict: Verdict
+    seeds: tuple[int, ...]
+    accuracies: tuple[tuple[float, float], ...]
+    mean: float | None
+    low: float | None
+    high: float | None
+    margin: float
+    seed_sd: float | None
+    disagreeing: tuple[int, ...]
+    items: int
+    seed_to_seed: float | None
+    sentence: str = ""
+
+    @property
+    def differences(self) -> tuple[float, ...]:
+        """Challenger minus baseline accuracy, for each seed."""
+        return tuple(challenger - baseline for baseline, challenger in self.accuracies)
+
+    @property
+    def disagreement_sentence(self) -> str:
+        """How many test items got different predictions, beside how many another seed changes."""
+        if not self.seeds:
+            return "There are no predictions to compare."
+        found = (
+            f"{self.baseline} and {self.challenger} disagree on {_range(self.disagreeing)} of "
+            f"{units.count(self.items)} test items with the same seed"
+        )
+        if self.seed_to_seed is None:
+            return f"{found}; what another seed would change is not known, because it was not tested on the same items."
+        return f"{found}, {self.baseline} with another seed on {units.significant(self.seed_to_seed)} (median)."
+
+
+def margin_from(baseline: Sequence[Trial]) -> float:
+    """The margin that the seeds themselves suggest: half a percentage point, or their standard deviation if larger.
+
+    Computed from the baseline alone, so that it does not depend on the difference that it is to judge.
+    """
+    shares = [share for trial in baseline if (share := learned.accuracy(trial)) is not None]
+    return max(SMALLEST_MARGIN, statistics.stdev(shares) if len(shares) > 1 else 0.0)
+
+
+def equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str, margin: float) -> Equivalence:
+    """Judge whether two contenders learn the same.
+
+    Args:
+        trials: rows of one training with several seeds; those of other contenders, and those that were not tested, do
+            not count. Of a seed that was measured again the newest rows count.
+        baseline: contender as asked for.
+        challenger: contender as asked for.
+        margin: difference of accuracy, as a share of the test items, that is still called the same.
+
+    Raises:
+        InvalidValue: the margin is not a share above 0, or the two contenders are one.
+        NotComparable: rows differ in more than the seed, or were trained for different numbers of steps.
+    """
+    if not 0 < margin < 1:
+        raise InvalidValue("margin", margin, "a share of the test items between 0 and 1")
+    if baseline == challenger:
+        raise InvalidValue("challenger", challenger, "another one than the baseline")
+    pairs = seed_pairs(trials, baseline, challenger)
+    accuracies = tuple((learned.accuracy(ours) or 0.0, learned.accuracy(theirs) or 0.0) for ours, theirs in pairs)
+    differences = [theirs - ours for ours, theirs in accuracies]
+    low, high = _interval(differences)
+    found = Equivalence(
+        baseline=baseline,
+        challenger=challenger,
+        verdict=_verdict(len(pairs), low, high, margin),
+        seeds=tuple(ours.seed for ours, _ in pairs),
+        accuracies=accuracies,
+        mean=statistics.fmean(differences) if differences else None,
+        low=low,
+        high=high,
+        margin=margin,
+        seed_sd=statistics.stdev([ours for ours, _ in accuracies]) if len(pairs) > 1 else None,
+        disagreeing=tuple(_disagreeing(ours, theirs) for ours, theirs in pairs),
+        items=len(pairs[0][0].predictions) if pairs else 0,
+        seed_to_seed=_seed_to_seed([ours for ours, _ in pairs]),
+    )
+    return dataclasses.replace(found, sentence=_sentence(found))
+
+
+def seed_pairs(trials: Sequence[Trial], baseline: str, challenger: str) -> list[tuple[Trial, Trial]]:
+    """(baseline row, challenger row) of each seed that both were tested with, ascending by seed.
+
+    Raises:
+        NotComparable: rows differ in more than the seed, or were trained for different numbers of steps.
+    """
+    tested = [trial for trial in trials if trial.confusion and trial.contender in (baseline, challenger)]
+    newest = {(trial.contender, trial.seed): trial for trial in sorted(tested, key=lambda trial: trial.started_at)}
+    for trial in newest.values():
+        require_equal(next(iter(newest.values())), trial, SAME_SETTINGS)
+    seeds = sorted({seed for _, seed in newest})
+    both = [seed for seed in seeds if (baseline, seed) in newest and (challenger, seed) in newest]
+    pairs = [(newest[baseline, seed], newest[challenger, seed]) for seed in both]
+    for ours, theirs in pairs:
+        learned.agreement(ours, theirs)  # refuses other data, and other numbers of steps
+    return pairs
+
+
+def quantile(freedom: int) -> float:
+    """95 % quantile of Student's t with a whole number of degrees of freedom, found by halving an interval."""
+    low, high = 0.0, 10.0
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < CONFIDENCE else (low, middle)
+    return low
+
+
+def _within(t: float, freedom: int) -> float:
+    """Chance of a value between -t and t; the finite sums of Abramowitz & Stegun 26.7.3 and 26.7.4."""
+    angle = math.atan(t / math.sqrt(freedom))
+    odd = freedom % 2
+    term, total = (math.cos(angle) if odd else 1.0), 0.0
+    for power in range(2 + odd, freedom + 1, 2):
+        total += term
+        term *= math.cos(angle) ** 2 * (power - 1) / power
+    if odd:
+        return 2 / math.pi * (angle + math.sin(angle) * total)
+    return math.sin(angle) * total
+
+
+def _interval(differences: Sequence[float]) -> tuple[float | None, float | None]:
+    """90 % interval of the mean difference."""
+    count = len(differences)
+    if count < 2:
+        return None, None
+    half = quantile(count - 1) * statistics.stdev(differences) / math.sqrt(count)
+    middle = statistics.fmean(differences)
+    return middle - half, middle + half
+
+
+def _verdict(seeds: int, low: float | None, high: float | None, margin: float) -> Verdict:
+    """Only an interval that lies within the margin, or beyond it, decides."""
+    if seeds < MIN_SEEDS or low is None or high is None:
+        return "too_few_seeds"
+    if -margin < low and high < margin:
+        return "equivalent"
+    return "different" if low > margin or high < -margin else "too_few_seeds"
+
+
+def _disagreeing(a: Trial, b: Trial) -> int:
+    return sum(x != y for x, y in zip(a.predictions, b.predictions, strict=True))
+
+
+def _seed_to_seed(trials: Sequence[Trial]) -> float | None:
+    """Torchvision's sets come with test items of their own; of all others, the seed draws the test items too."""
+    if len(trials) < 2 or not catalog.dataset(trials[0].dataset).needs_files:
+        return None
+    if len({len(trial.predictions) for trial in trials}) > 1:
+        raise NotComparable("What another seed changes cannot be counted: the seeds have different test items.")
+    return statistics.median(_disagreeing(a, b) for a, b in combinations(trials, 2))
+
+
+def _sentence(found: Equivalence) -> str:
+    names = f"{found.challenger} and {found.baseline}"
+    if found.mean is None:
+        return f"Too few seeds to tell: no seed was trained and tested on both {found.baseline} and {found.challenger}."
+    mean, margin = f"{100 * found.mean:+.2f}", f"{100 * found.margin:.2f}"
+    seeds = f"{len(found.seeds)} seed{'' if len(found.seeds) == 1 else 's'}"
+    if found.low is None or found.high is None:
+        return f"Too few seeds to tell: {seeds}, a difference of {mean} percentage points; {MIN_SEEDS} are needed."
+    interval = f"90 % interval {100 * found.low:+.2f} to {100 * found.high:+.2f}, {seeds}"
+    figures = f"accuracy differs by {mean} percentage points ({interval})"
+    if found.verdict == "equivalent":
+        return f"Equivalent within ±{margin} percentage points: {names} learn the same, {figures}."
+    if found.verdict == "different":
+        return f"Different by more than {margin} percentage points: between {names} {figures}."
+    if len(found.seeds) < MIN_SEEDS:
+        return f"Too few seeds to tell: between {names} {figures}; {MIN_SEEDS} are needed."
+    return (
+        f"Too few seeds to tell: between {names} {figures}, "
+        f"which neither lies within ±{margin} percentage points nor excludes that range."
+    )
+
+
+def _range(counts: Sequence[int]) -> str:
+    fewest, most = min(counts), max(counts)
+    return units.count(fewest) if fewest == most else f"{units.count(fewest)} to {units.count(most)}"

@@ -1,0 +1,185 @@
+"""Why small models lose: operations per step times what each costs to launch, against the arithmetic they do.
+
+How many operations PyTorch dispatches follows from the layers; how long a step takes, and for how much of it an
+accelerator is busy, from rows. In eager mode the host launches every operation on its own, so a step never takes less
+than launches times cost per launch, however little there is to compute. Nothing here measures.
+"""
+
+import dataclasses
+import statistics
+from dataclasses import dataclass
+
+from core import units
+from core.answer.run.speedup import is_host, require_equal, step_time
+from core.errors import NotComparable
+from core.question.experiment import Point
+from core.question.models import Conv2d, Linear, MaxPool2d, Network, ReLU
+from core.results.schema import Trial
+
+LOSS_OPERATIONS = 5
+"""Cross entropy: log-softmax and pick forward, the gradient's one, both again backward."""
+
+FOREACH_KINDS = ("cuda", "rocm", "xpu")
+"""Kinds of device on which torch's SGD updates all parameters in one operation unless told otherwise."""
+
+SAME_MODEL = (
+    "machine_id",
+    "contender",
+    "device_name",
+    "torch_version",
+    "protocol_version",
+    "precision",
+    "execution",
+    *(entry.name for entry in dataclasses.fields(Point) if entry.name in ("dataset", "model", "data_path", "seed")),
+    "hidden_size",
+    "depth",
+    "width",
+)
+"""Columns in which two rows of one model at two batch sizes agree."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launches:
+    """What a step of one trial consists of.
+
+    Attributes:
+        contender: contender as asked for.
+        batch_size: samples of one step.
+        operations: operations dispatched in a step; views, which start no work, are not counted.
+        step_s: seconds of an undisturbed step.
+        busy_s: seconds of it in which the accelerator computes; None on a CPU, which has no queue.
+        per_operation_s: seconds of a step for each operation.
+        flops: operations of arithmetic in a step.
+    """
+
+    contender: str
+    batch_size: int
+    operations: int
+    step_s: float
+    busy_s: float | None
+    per_operation_s: float
+    flops: int
+
+    @property
+    def idle_s(self) -> float | None:
+        """Seconds of a step in which the accelerator waits for launches; None on a CPU."""
+        return None if self.busy_s is None else max(0.0, self.step_s - self.busy_s)
+
+    @property
+    def sentence(self) -> str:
+        """The step in words."""
+        rate = f"{units.operations(self.flops / self.step_s)}/s"
+        lead = (
+            f"A step of {units.count(self.batch_size)} samples on {self.contender} takes {units.duration(self.step_s)} "
+            f"for {self.operations} operations, {units.duration(self.per_operation_s)} each, at {rate}"
+        )
+        if self.busy_s is None or self.idle_s is None:
+            return f"{lead}."
+        busy = units.share(min(1.0, self.busy_s / self.step_s))
+        return f"{lead}; the device computes for {units.duration(self.busy_s)} of it ({busy})."
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoBatches:
+    """One model at a small and a large batch on one contender: what a step costs whatever its size, and per sample.
+
+    Attributes:
+        small: the small batch.
+        large: the large batch.
+        fixed_s: seconds of a step that do not depend on the batch, from a straight line through both, at least 0.
+        per_sample_s: seconds of the line for each sample, at least 0.
+        fixed_per_operation_s: fixed seconds for each operation: the cost of a launch, by this line.
+        gain: samples per second at the large batch over those at the small one.
+    """
+
+    small: Launches
+    large: Launches
+    fixed_s: float
+    per_sample_s: float
+    fixed_per_operation_s: float
+    gain: float
+
+    @property
+    def fixed_share(self) -> float:
+        """Share of the small batch's step that does not depend on the batch, 0 to 1."""
+        return min(1.0, self.fixed_s / self.small.step_s)
+
+    @property
+    def sentence(self) -> str:
+        """What the larger batch brings, and why."""
+        small, large = units.count(self.small.batch_size), units.count(self.large.batch_size)
+        longer = units.ratio(self.large.step_s / self.small.step_s)
+        more = units.ratio(self.large.batch_size / self.small.batch_size)
+        each = units.duration(self.fixed_per_operation_s)
+        return (
+            f"On {self.small.contender} a step of {large} samples takes {longer} as long as one of {small}, for {more} "
+            f"the samples: {units.ratio(self.gain)} the samples per second. By a line through both, "
+            f"{units.share(self.fixed_share)} of the small step do not depend on the batch, {each} for each of "
+            f"{self.small.operations} operations."
+        )
+
+
+def operations(network: Network, *, foreach: bool) -> int:
+    """Operations that PyTorch dispatches in one eager step of cross entropy and plain SGD; views not counted.
+
+    A hidden layer of an MLP adds six with `foreach`, eight without; an MLP of L hidden layers has 9 + 6L or 10 + 8L.
+
+    Args:
+        network: layers as data.
+        foreach: whether the optimizer updates all parameters in one operation, see `FOREACH_KINDS`.
+    """
+    weighted = [layer for layer in network.layers if isinstance(layer, Linear | Conv2d)]
+    first_linear = isinstance(weighted[0], Linear)
+    linear = sum(isinstance(layer, Linear) for layer in weighted)
+    convolutions = len(weighted) - linear
+    elementwise = sum(isinstance(layer, ReLU | MaxPool2d) for layer in network.layers)
+    # Linear: product forward, products for weight and input backward, sum for the bias; the input has no gradient.
+    forward_backward = 4 * linear - first_linear + 2 * convolutions + 2 * elementwise
+    return LOSS_OPERATIONS + forward_backward + (1 if foreach else 2 * len(weighted))
+
+
+def launches(trial: Trial) -> Launches | None:
+    """What a step of one trial consists of; None if no block was timed."""
+    step_s = step_time(trial).median_s
+    if not step_s:
+        return None
+    point = Point.parse({entry.name: getattr(trial, entry.name) for entry in dataclasses.fields(Point)})
+    count = operations(point.network, foreach=trial.device_kind in FOREACH_KINDS)
+    return Launches(
+        contender=trial.contender,
+        batch_size=trial.batch_size,
+        operations=count,
+        step_s=step_s,
+        busy_s=None if is_host(trial) or not trial.busy_step_s else statistics.median(trial.busy_step_s),
+        per_operation_s=step_s / count,
+        flops=trial.flops_per_step,
+    )
+
+
+def two_batches(one: Trial, other: Trial) -> TwoBatches | None:
+    """The same model at two batch sizes, in either order; None if one was not timed.
+
+    The straight line assumes that a sample costs the same in both batches. Large batches use a device better, and what
+    they save per sample counts as fixed here: the fixed part is an upper estimate.
+
+    Raises:
+        NotComparable: the rows differ in more than batch size and number of samples, or not in the batch size.
+    """
+    require_equal(one, other, SAME_MODEL)
+    if one.batch_size == other.batch_size:
+        raise NotComparable(f"Both rows have a batch size of {one.batch_size}, so they show nothing about batch size.")
+    found = [launches(trial) for trial in sorted((one, other), key=lambda trial: trial.batch_size)]
+    small, large = found
+    if small is None or large is None:
+        return None
+    more = large.batch_size - small.batch_size
+    per_sample_s = max(0.0, (large.step_s - small.step_s) / more)
+    fixed_s = min(small.step_s, max(0.0, small.step_s - per_sample_s * small.batch_size))
+    return TwoBatches(
+        small=small,
+        large=large,
+        fixed_s=fixed_s,
+        per_sample_s=per_sample_s,
+        fixed_per_operation_s=fixed_s / small.operations,
+        gain=(large.batch_size / large.step_s) / (small.batch_size / small.step_s),
+    )

@@ -1,0 +1,410 @@
+"""One tutorial's published numbers beside the rows that were measured of it, and what tells the two apart.
+
+Published numbers are shown and never computed with, but for the ratio of two that were published together. What was
+measured is summarised as everywhere else, by `core.answer.run.speedup` and `core.answer.study.study`. Nothing here
+measures.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from core import units
+from core.answer.lesson.handout import Table
+from core.answer.run import learned
+from core.answer.run import speedup as summary
+from core.answer.run.speedup import Speedup
+from core.answer.study import study, wording
+from core.errors import CrossoverError
+from core.question.demonstration import RECIPES, SHORTCUTS
+from core.question.presets import Preset, Scale
+from core.question.published import Published, published
+from core.question.sweep import AXES, size_of
+from core.results.schema import Trial
+
+Origin = Literal["published", "measured", "recorded"]
+AxisKind = Literal["log", "linear", "names"]
+
+KINDS = {"cpu": "cpu", "gpu": "cuda"}
+"""Published device → device kind; every GPU of the tutorials was NVIDIA's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """One number on a chart.
+
+    Attributes:
+        series: what it belongs to, for a legend.
+        origin: where it comes from.
+        kind: device kind, for its colour; empty for a number that is about both devices.
+        value: seconds, or a speedup.
+        place: where on the axis; None for a number that is about the whole axis.
+        label: the place in words.
+        low: lower end of what is known of it; None if nothing is.
+        high: upper end.
+    """
+
+    series: str
+    origin: Origin
+    kind: str
+    value: float
+    place: float | None
+    label: str
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Published and measured, side by side.
+
+    Attributes:
+        axis: title of the axis.
+        axis_kind: how its places are spaced.
+        per: what a time is of: `training` or `epoch`.
+        times: seconds on each device.
+        speedups: of the challenger over the baseline.
+        wins_from: published place from which the GPU is said to win; None if there is none.
+        table: all of this in figures.
+        sentences: what was published, and what was measured.
+        differences: what tells the two apart.
+    """
+
+    axis: str
+    axis_kind: AxisKind
+    per: str
+    times: tuple[Mark, ...]
+    speedups: tuple[Mark, ...]
+    wins_from: float | None
+    table: Table
+    sentences: tuple[str, ...]
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """The two rows of one run that are set against each other.
+
+    Attributes:
+        place: where on the axis.
+        label: the same in words.
+        baseline: its row.
+        challenger: its row.
+    """
+
+    place: float
+    label: str
+    baseline: Trial
+    challenger: Trial
+
+    @property
+    def speedup(self) -> Speedup | None:
+        """The challenger against the baseline; None where the rows cannot be compared."""
+        try:
+            return summary.speedup(self.baseline, self.challenger)
+        except CrossoverError:
+            return None
+
+
+def compare(
+    of: Preset, scale: Scale, rows: Sequence[Trial], *, baseline: str, challenger: str, origin: Origin = "measured"
+) -> Comparison | None:
+    """Set what was measured beside what was published; None if no run has both devices.
+
+    Args:
+        of: the tutorial.
+        scale: of the rows.
+        rows: of its training or its sweep, from one machine.
+        baseline: contender as asked for.
+        challenger: contender as asked for.
+        origin: whether the rows are from here or recorded elsewhere.
+    """
+    pairs = _pairs(of, scale, rows, baseline, challenger)
+    if not pairs:
+        return None
+    entries = published(of.name)
+    axis, kind = _axis(of, scale)
+    per = next((entry.per for entry in entries if entry.per), "epoch" if kind == "names" else "training")
+    measured = _measured_epochs(pairs[0], origin) if not of.axes else _measured(pairs, per, origin)
+    theirs = [_mark(entry) for entry in entries if entry.quantity == "seconds"]
+    speedups = [] if not of.axes else [mark for pair in pairs if (mark := _speedup_mark(pair, origin))]
+    return Comparison(
+        axis=axis,
+        axis_kind=kind,
+        per=per,
+        times=(*theirs, *measured),
+        speedups=(*_published_speedups(of), *speedups) if speedups else (),
+        wins_from=next((entry.wins_from for entry in entries if entry.wins_from is not None), None),
+        table=_table(axis, theirs, measured, pairs if of.axes else (), origin),
+        sentences=(*claims(of), *(f"{origin.capitalize()}: {said}" for said in _found(of, pairs))),
+        differences=_differences(of, scale, pairs),
+    )
+
+
+def claims(of: Preset) -> tuple[str, ...]:
+    """What the tutorial published, in sentences; every number in them is one of `core.question.published`."""
+    said = [_claim(entry) for entry in published(of.name) if entry.quantity in ("wins_from", "speedup")]
+    epochs = _medians(of)
+    if epochs:
+        cpu_s, gpu_s = epochs["cpu"], epochs["gpu"]
+        said.append(
+            f"Published: an epoch took {units.duration(cpu_s)} on the CPU and {units.duration(gpu_s)} on the GPU "
+            f"(medians), so the GPU was {units.ratio(cpu_s / gpu_s)} as fast."
+        )
+    shares = published(of.name, "accuracy")
+    if shares:
+        listed = " and ".join(f"{100 * entry.value:.1f} % after epoch {entry.epoch}" for entry in shares)
+        said.append(f"Published: a test accuracy of {listed}, on both devices.")
+    return tuple(said)
+
+
+def protocol(of: Preset) -> tuple[str, ...]:
+    """What the tutorial's clock does otherwise than ours, a sentence each."""
+    recipe = next(recipe for recipe in RECIPES.values() if recipe.preset == of.name)
+    return tuple(SHORTCUTS[name] for name in recipe.switched)
+
+
+def recipe_name(of: Preset) -> str:
+    """The recipe that times like the tutorial."""
+    return next(recipe.name for recipe in RECIPES.values() if recipe.preset == of.name)
+
+
+def _claim(entry: Published) -> str:
+    if entry.quantity == "wins_from":
+        place = wording.place(entry.axis, wording.size(entry.value))
+        return f"Published: the GPU wins from {place} on. {entry.note}"
+    where = f" at {wording.place(entry.axis, wording.size(entry.size))}" if entry.size is not None else ""
+    spread = f" (± {units.significant(entry.plus_minus, 2)})" if entry.plus_minus else ""
+    return f"Published: the GPU is {units.ratio(entry.value)} as fast{where}{spread}. {entry.note}"
+
+
+def _medians(of: Preset) -> dict[str, float]:
+    """Published device → median seconds an epoch; empty where epochs were not published."""
+    entries = [entry for entry in published(of.name, "seconds") if entry.epoch is not None]
+    by_device = {name: [entry.value for entry in entries if entry.device == name] for name in KINDS}
+    return {name: statistics.median(values) for name, values in by_device.items() if values}
+
+
+def _axis(of: Preset, scale: Scale) -> tuple[str, AxisKind]:
+    axes = of.axes_at(scale)
+    if not axes:
+        return "epoch", "linear"
+    if len(axes) > 1:
+        return " × ".join(axis.title for axis in axes), "names"
+    return axes[0].title, "linear" if axes[0].name == "depth" else "log"
+
+
+def _pairs(of: Preset, scale: Scale, rows: Sequence[Trial], baseline: str, challenger: str) -> list[Pair]:
+    runs: dict[str, dict[str, Trial]] = {}
+    for row in rows:
+        if row.block_steps:
+            runs.setdefault(row.run_id, {})[row.contender] = row
+    both = [run for run in runs.values() if baseline in run and challenger in run]
+    names = [axis.name for axis in of.axes_at(scale)]
+    keys = {id(run): tuple(size_of(run[baseline], name) for name in names) for run in both}
+    ordered = sorted(both, key=lambda run: keys[id(run)])
+    return [
+        Pair(
+            place=keys[id(run)][0] if len(names) == 1 else float(number),
+            label=_label(dict(zip(names, keys[id(run)], strict=True))),
+            baseline=run[baseline],
+            challenger=run[challenger],
+        )
+        for number, run in enumerate(ordered)
+    ]
+
+
+def _label(values: Mapping[str, float]) -> str:
+    """A place in words: the value alone on one axis, with the names of the others on several."""
+    (_, first), *rest = values.items() or [("", 0.0)]
+    return ", ".join([wording.size(first), *(f"{AXES[name]} {wording.size(value)}" for name, value in rest)])
+
+
+def _seconds(row: Trial, per: str) -> float:
+    """Seconds of an epoch or of the training that was asked for, its steps at their median."""
+    step_s = statistics.median(row.step_s)
+    return step_s * row.steps_per_epoch * (row.epochs if per == "training" else 1)
+
+
+def _mark(entry: Published) -> Mark:
+    named = f" {entry.device_name}" if entry.device_name else ""
+    place = entry.size if entry.size is not None else entry.epoch
+    spread = entry.plus_minus or 0.0
+    return Mark(
+        series=f"published: {entry.device.upper()}{named}",
+        origin="published",
+        kind=KINDS.get(entry.device, ""),
+        value=entry.value,
+        place=place,
+        label=wording.size(place) if place is not None else "",
+        low=entry.value - spread if spread else None,
+        high=entry.value + spread if spread else None,
+    )
+
+
+def _measured(pairs: Sequence[Pair], per: str, origin: Origin) -> list[Mark]:
+    return [
+        Mark(
+            series=f"{origin}: {row.contender}",
+            origin=origin,
+            kind=row.device_kind,
+            value=_seconds(row, per),
+            place=pair.place,
+            label=pair.label,
+        )
+        for which in ("baseline", "challenger")
+        for pair in pairs
+        for row in (getattr(pair, which),)
+    ]
+
+
+def _measured_epochs(pair: Pair, origin: Origin) -> list[Mark]:
+    """Epoch by epoch, of a tutorial that varies nothing."""
+    return [
+        Mark(
+            series=f"{origin}: {row.contender}",
+            origin=origin,
+            kind=row.device_kind,
+            value=seconds,
+            place=number,
+            label=str(number),
+        )
+        for row in (pair.baseline, pair.challenger)
+        for number, seconds in enumerate(summary.epoch_times(row), start=1)
+    ]
+
+
+def _published_speedups(of: Preset) -> list[Mark]:
+    """The ratio of times that were published together, and a speedup that is about the whole axis."""
+    times = {(entry.device, entry.size): entry for entry in published(of.name, "seconds") if entry.size is not None}
+    found = []
+    for (device, size), cpu in times.items():
+        gpu = times.get(("gpu", size))
+        if device == "cpu" and gpu and size is not None:
+            found.append(_ratio(cpu, gpu, size))
+    whole = [entry for entry in published(of.name, "speedup") if entry.size is None]
+    return found + [
+        Mark(series="published", origin="published", kind="", value=entry.value, place=None, label="")
+        for entry in whole
+    ]
+
+
+def _ratio(cpu: Published, gpu: Published, size: float) -> Mark:
+    off_cpu, off_gpu = cpu.plus_minus or 0.0, gpu.plus_minus or 0.0
+    return Mark(
+        series="published",
+        origin="published",
+        kind="",
+        value=cpu.value / gpu.value,
+        place=size,
+        label=wording.size(size),
+        low=(cpu.value - off_cpu) / (gpu.value + off_gpu),
+        high=(cpu.value + off_cpu) / (gpu.value - off_gpu),
+    )
+
+
+def _speedup_mark(pair: Pair, origin: Origin) -> Mark | None:
+    found = pair.speedup
+    if found is None or found.value is None:
+        return None
+    return Mark(
+        series=f"{origin}: {pair.challenger.contender} over {pair.baseline.contender}",
+        origin=origin,
+        kind=pair.challenger.device_kind,
+        value=found.value,
+        place=pair.place,
+        label=pair.label,
+        low=found.low,
+        high=found.high,
+    )
+
+
+def _table(axis: str, theirs: Sequence[Mark], ours: Sequence[Mark], pairs: Sequence[Pair], origin: Origin) -> Table:
+    """A line for each place: published and measured times, and the speedup where pairs of blocks give one."""
+    marks = [*theirs, *ours]
+    series = list(dict.fromkeys(mark.series for mark in marks))
+    places = {mark.place: mark.label for mark in marks if mark.place is not None}
+    cells = {(mark.series, mark.place): _time(mark) for mark in marks}
+    speedups = {pair.place: pair for pair in pairs}
+    lines = []
+    for place in sorted(places):
+        line = [places[place], *(cells.get((name, place), "") for name in series)]
+        if pairs:
+            line.append(_speedup_text(speedups.get(place)))
+        lines.append(tuple(line))
+    header = (axis.capitalize(), *series, *((f"speedup, {origin}",) if pairs else ()))
+    return Table(title=f"Published and {origin}", header=header, rows=tuple(lines))
+
+
+def _time(mark: Mark) -> str:
+    spread = f" ± {units.duration(mark.high - mark.value)}" if mark.high is not None else ""
+    return f"{units.duration(mark.value)}{spread}"
+
+
+def _speedup_text(pair: Pair | None) -> str:
+    found = pair.speedup if pair else None
+    if found is None or found.value is None or found.low is None or found.high is None:
+        return "" if found is None else f"not known: {found.reason}"
+    return f"{units.ratio(found.value)} ({units.ratio(found.low)} to {units.ratio(found.high)})"
+
+
+def _found(of: Preset, pairs: Sequence[Pair]) -> tuple[str, ...]:
+    """What the rows say to the tutorial's claim."""
+    if len(of.axes) == 1:
+        axis = of.axes[0].name
+        rows = [row for pair in pairs for row in (pair.baseline, pair.challenger)]
+        studies = study.studies(rows, axis=axis, least=1)
+        if not studies:
+            return ("the rows cannot be compared.",)
+        return (f"{study.crossover(max(studies, key=lambda found: len(found.runs))).sentence}",)
+    if of.axes:
+        return (_over_cells(pairs),)
+    return (_alone(pairs[0]), *_accuracies(pairs[0]))
+
+
+def _over_cells(pairs: Sequence[Pair]) -> str:
+    known = {pair.label: found.value for pair in pairs if (found := pair.speedup) and found.value is not None}
+    names = f"{pairs[0].challenger.contender} against {pairs[0].baseline.contender}"
+    if not known:
+        return f"no cell of the grid gives a speedup of {names} yet."
+    low, high = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
+    return (
+        f"{names}, from {units.ratio(known[low])} ({low}) to {units.ratio(known[high])} ({high}) over "
+        f"{len(known)} {'cell' if len(known) == 1 else 'cells'} of the grid."
+    )
+
+
+def _alone(pair: Pair) -> str:
+    found = pair.speedup
+    return f"{summary.verdict_sentence(found)}" if found else "the rows cannot be compared."
+
+
+def _accuracies(pair: Pair) -> tuple[str, ...]:
+    shares = {row.contender: learned.accuracy(row) for row in (pair.baseline, pair.challenger)}
+    known = [f"{100 * share:.1f} % on {name}" for name, share in shares.items() if share is not None]
+    epochs = pair.baseline.epochs
+    return (f"a test accuracy of {' and '.join(known)} after epoch {epochs}.",) if known else ()
+
+
+def _differences(of: Preset, scale: Scale, pairs: Sequence[Pair]) -> tuple[str, ...]:
+    """Hardware, year and size: why the numbers need not be alike."""
+    entries, (base, other) = published(of.name), (pairs[0].baseline, pairs[0].challenger)
+    named = list(dict.fromkeys(entry.device_name for entry in entries if entry.device_name))
+    theirs = f"on {' and '.join(named)}" if named else "on devices that it does not name"
+    date = entries[0].date if entries and entries[0].date else "without a date"
+    found = [
+        f"Hardware and year: published {theirs}, {date}; these rows are from {base.started_at[:10]}, "
+        f"{summary.label(base)} and {summary.label(other)}, torch {base.torch_version}."
+    ]
+    if summary.is_host(other):
+        threads = " and ".join(
+            dict.fromkeys(f"{row.threads} thread{'s' * (row.threads != 1)}" for row in (base, other))
+        )
+        found.append(
+            f"No accelerator took part: {base.contender} and {other.contender} are one processor with {threads}, so "
+            "these rows can neither confirm nor refute a claim on GPUs."
+        )
+    if scale == "class":
+        found.append(f"Size: this is the class scale. {of.class_note}")
+    return tuple(found)

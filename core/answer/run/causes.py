@@ -1,0 +1,176 @@
+"""Where the time of a step goes, and why a device won, in words computed from the rows.
+
+The parts were timed apart from the headline, with a drain between them, so their sum differs from the
+undisturbed step; by how much is said. Nothing here decides who is faster: that is `core.answer.run.speedup`.
+"""
+
+import statistics
+from dataclasses import dataclass
+
+from core import units
+from core.answer.run.speedup import TIE, is_host, speedup, step_time
+from core.results.schema import Trial
+
+PARTS = ("loader", "transfer", "forward", "backward", "optimizer")
+"""Parts of a step in the order in which they happen."""
+
+MAJORITY = 0.5
+"""Share from which a part is named as the cause: it outweighs all others together."""
+
+BUSY = 0.8
+"""Share of its step for which an accelerator must be busy before its own speed is named as the cause."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Median seconds a step of each part of one trial.
+
+    Attributes:
+        contender: written form, e.g. `cuda:0`.
+        loader_s: making the batch.
+        transfer_s: host-to-device transfer of the batch.
+        forward_s: forward pass and loss.
+        backward_s: backward pass.
+        optimizer_s: clearing gradients and updating weights.
+        sum_s: sum of the five.
+        step_s: median of the undisturbed step.
+        excess: sum over undisturbed step, minus 1: the drains between parts forbid that they overlap.
+        launch_share: share of the undisturbed step in which the accelerator had nothing to do, 0 to 1; None where
+            that was not measured, as on a CPU.
+    """
+
+    contender: str
+    loader_s: float
+    transfer_s: float
+    forward_s: float
+    backward_s: float
+    optimizer_s: float
+    sum_s: float
+    step_s: float
+    excess: float
+    launch_share: float | None
+
+    def share(self, part: str) -> float:
+        """Share of one of `PARTS` in the sum of all."""
+        seconds: float = getattr(self, f"{part}_s")
+        return seconds / self.sum_s
+
+    @property
+    def largest(self) -> str:
+        """The part that takes the longest."""
+        return max(PARTS, key=self.share)
+
+
+def parts(trial: Trial) -> Parts | None:
+    """Summarise the breakdown of one trial; None if there is none. A part without entries did not happen: 0 s."""
+    times = {part: getattr(trial, f"breakdown_{part}_s") for part in PARTS}
+    medians = {f"{part}_s": statistics.median(values) if values else 0.0 for part, values in times.items()}
+    sum_s, step_s = sum(medians.values()), step_time(trial).median_s
+    if not sum_s or not step_s:
+        return None
+    return Parts(
+        contender=trial.contender,
+        **medians,
+        sum_s=sum_s,
+        step_s=step_s,
+        excess=sum_s / step_s - 1,
+        launch_share=_idle_share(trial.busy_step_s, step_s),
+    )
+
+
+def excess_sentence(of: Parts) -> str:
+    """How far the parts, timed apart, are from the undisturbed step."""
+    sums, step = units.duration(of.sum_s), units.duration(of.step_s)
+    return f"On {of.contender} the parts timed apart add up to {sums}, the undisturbed step takes {step}."
+
+
+def cause(baseline: Trial, challenger: Trial) -> str:
+    """Why the two differ as they do, in one or two sentences that are true of the numbers in the rows."""
+    base, other = parts(baseline), parts(challenger)
+    if base is None or other is None:
+        absent = [trial.contender for trial, known in ((baseline, base), (challenger, other)) if known is None]
+        whole = [trial.contender for trial in (baseline, challenger) if trial.execution != "eager"]
+        if whole:
+            return f"A compiled or recorded step has no parts that can be timed apart: that of {' and '.join(whole)}."
+        return f"The cause is not known: no breakdown was measured on {' and '.join(absent)}."
+    shared = _loader_bound(baseline, base, other)
+    if shared:
+        return shared
+    if is_host(baseline) and is_host(challenger):
+        return _threads(baseline, challenger)
+    return accelerator(base if is_host(challenger) else other)
+
+
+def whole(trial: Trial) -> str:
+    """Why a step has no parts, in a sentence; empty if it has, or nothing was timed."""
+    if trial.execution == "eager" or not trial.block_steps or parts(trial):
+        return ""
+    return f"A compiled or recorded step has no parts that can be timed apart: that of {trial.contender}."
+
+
+def _idle_share(busy_step_s: tuple[float, ...], step_s: float) -> float | None:
+    """Share of a step in which the accelerator is idle; the difference of two timings may stray past 0 and 1."""
+    return min(1.0, max(0.0, 1 - statistics.median(busy_step_s) / step_s)) if busy_step_s else None
+
+
+def _loader_bound(baseline: Trial, base: Parts, other: Parts) -> str:
+    """The loader as the cause on both sides, with Amdahl's bound where no device can help; empty if it is not."""
+    if min(base.share("loader"), other.share("loader")) <= MAJORITY:
+        return ""
+    ours, theirs = units.share(base.share("loader")), units.share(other.share("loader"))
+    where = (
+        f"{ours} of the step on both devices"
+        if ours == theirs
+        else f"{ours} of the step on {base.contender} and {theirs} on {other.contender}"
+    )
+    bound = 1 / base.share("loader")
+    # Resident batches are made by the device itself; loader processes work beside it: neither bounds the whole.
+    bounded = baseline.data_path != "resident" and not baseline.loader_workers
+    if not bounded or base.step_s / other.step_s > bound:
+        return f"The loader takes {where}."
+    return f"The loader takes {where}, so no device can gain more than {units.ratio(bound)} over {base.contender}."
+
+
+def _threads(baseline: Trial, challenger: Trial) -> str:
+    """Two settings of one CPU: whether the step is large enough to be shared by threads."""
+    if baseline.threads == challenger.threads:
+        return f"Both trained with {_threads_of(baseline)}, so they did the same work in the same way."
+    few, many = sorted((baseline, challenger), key=lambda trial: trial.threads)
+    found = speedup(few, many)
+    if found.value is None or found.low is None or found.high is None or found.low <= 1 < TIE < found.high:
+        return f"These blocks do not decide whether {_threads_of(many)} share the step with profit."
+    rate = f"{_threads_of(many)} do the step {units.ratio(found.value)} as fast as {_threads_of(few)}"
+    if found.value > TIE:
+        return f"{rate}: it is large enough to be shared."
+    return f"{rate}: it is too small to be worth sharing."
+
+
+def accelerator(of: Parts) -> str:
+    """What an accelerator's step consists of."""
+    name, largest = of.contender, of.largest
+    if largest in ("loader", "transfer") and of.share(largest) > MAJORITY:
+        work = {"loader": "making the batch", "transfer": "copying the batch to the device"}[largest]
+        return f"On {name} {work} takes {units.share(of.share(largest))} of the step, more than the training itself."
+    if of.launch_share is None:
+        return f"The largest part of the {name} step is {largest} with {units.share(of.share(largest))}."
+    busy = units.share(1 - of.launch_share)
+    if of.launch_share > MAJORITY:
+        return _launches(of)
+    if of.launch_share <= 1 - BUSY:
+        return f"{name} is busy for {busy} of its step: its own speed decides, not that of the host."
+    return f"{name} is busy for {busy} of its step and waits for the host for the rest."
+
+
+def _launches(of: Parts) -> str:
+    idle = units.share(of.launch_share or 0.0)
+    data = of.share("loader") + of.share("transfer")
+    if data > 1 - BUSY:
+        return (
+            f"{of.contender} is idle for {idle} of its step: it waits for its data ({units.share(data)} of the parts "
+            "timed apart) and for the host to launch its kernels."
+        )
+    return f"{idle} of the {of.contender} step is launch overhead: it waits for the host to launch its kernels."
+
+
+def _threads_of(trial: Trial) -> str:
+    return f"{trial.threads} thread" if trial.threads == 1 else f"{trial.threads} threads"

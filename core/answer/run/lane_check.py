@@ -1,0 +1,114 @@
+"""Whether a lane computed the same numbers as plain eager fp32: its first losses beside those of plain steps.
+
+Both were trained from the same weights on the same batches on the same device, so they differ by rounding alone, if
+the lane keeps the mathematics. One that does not is other mathematics, or wrong; which of the two, is said.
+"""
+
+import math
+from dataclasses import dataclass
+
+from core import units
+from core.errors import InvalidValue
+from core.question.lanes import Lane
+from core.results.schema import Trial
+
+TOLERANCE = 1e-4
+"""Largest relative difference of a loss that rounding explains in the first steps.
+
+fp32 rounds to 6e-8. Another order of summation changes a loss of the first step by some 1e-7, and training carries
+that on: after 20 steps of the tutorials' networks, compiled steps, fused updates and micro-batches differ by 1e-7 to
+2e-6. A hundred times that is still out of reach of a mistake: a learning rate that is 1 % off, a batch in another
+order or inputs rounded to TF32 change a loss by 1e-3 and more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """How far a lane's first losses are from plain ones.
+
+    Attributes:
+        difference: largest relative difference of a loss; infinite where only one of both is a number.
+        steps: losses that were compared.
+        within: whether that is rounding.
+        same_mathematics: whether the lane promises that it is.
+        sentence: the same in words.
+    """
+
+    difference: float
+    steps: int
+    within: bool
+    same_mathematics: bool
+    sentence: str
+
+    @property
+    def broken(self) -> bool:
+        """Whether a lane that promises the same mathematics did not keep it."""
+        return self.same_mathematics and not self.within
+
+
+def agreement(trial: Trial) -> Agreement | None:
+    """Hold a lane's first losses against plain ones; None where nothing was compared, as in the plain lane itself."""
+    pairs = list(zip(trial.lane_loss, trial.reference_loss, strict=False))
+    lane = lane_of(trial)
+    if not pairs or lane is None:
+        return None
+    difference = max(_difference(mine, plain) for mine, plain in pairs)
+    within = difference <= TOLERANCE
+    return Agreement(
+        difference=difference,
+        steps=len(pairs),
+        within=within,
+        same_mathematics=lane.same_mathematics,
+        sentence=_sentence(trial, lane, difference, len(pairs)),
+    )
+
+
+def lane_of(trial: Trial) -> Lane | None:
+    """The lane of a row; None where this version does not know it."""
+    try:
+        return Lane.of(trial)
+    except InvalidValue:
+        return None
+
+
+def title(trial: Trial) -> str:
+    """The lane of a row for people; empty for the plain one, and for one that this version does not know."""
+    lane = lane_of(trial)
+    return lane.title if lane else ""
+
+
+def warning(*trials: Trial) -> str:
+    """What a verdict has to mention of its lanes, in one or more sentences; empty if there is nothing."""
+    found = [(trial, agreement(trial)) for trial in trials]
+    told = [known.sentence for _, known in found if known and (known.broken or not known.same_mathematics)]
+    return " ".join(told)
+
+
+def _difference(mine: float, plain: float) -> float:
+    if mine == plain or (math.isnan(mine) and math.isnan(plain)):
+        return 0.0
+    found = abs(mine - plain) / max(abs(plain), 1e-12)
+    return found if math.isfinite(found) else math.inf
+
+
+def _sentence(trial: Trial, lane: Lane, difference: float, steps: int) -> str:
+    first = f"the first {steps} losses" if steps > 1 else "the first loss"
+    if lane.same_mathematics and difference <= TOLERANCE:
+        return f"{trial.contender} computes what plain steps compute: {first} differ by {_part(difference)} at most."
+    if lane.same_mathematics:
+        return (
+            f"{trial.contender} does not compute what plain steps compute: {first} differ by up to "
+            f"{_part(difference)}, where rounding explains {_part(TOLERANCE)}, so its times are of another training."
+        )
+    return (
+        f"{trial.contender} is other mathematics ({lane.title}): {first} differ from plain ones by up to "
+        f"{_part(difference)}."
+    )
+
+
+def _part(difference: float) -> str:
+    """A relative difference for people: 1.2e-7 → "1 part in 8,300,000"."""
+    if not math.isfinite(difference):
+        return "more than any number"
+    if difference >= 0.01:
+        return units.share(difference)
+    return f"1 part in {float(f'{1 / difference:.1e}'):,.0f}" if difference else "nothing"

@@ -1,0 +1,196 @@
+"""Whether devices learn the same thing: classification reports, test accuracy and where predictions differ.
+
+Rebuilt from the stored counts and predictions. A lack of difference is never called equality: only predictions
+that agree on every test item are, and one run each shows nothing about other seeds.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from core import units
+from core.answer.lesson import coins
+from core.answer.run.speedup import require_equal
+from core.errors import InvalidValue, NotComparable
+from core.question import catalog
+from core.results.schema import Trial
+
+SIGNIFICANT = 0.05
+"""McNemar's exact p below which a difference counts as detected; fixed before any run."""
+
+Z_95 = 1.959964
+"""97.5 % quantile of the normal distribution, for a two-sided 95 % interval."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """How far two trained models agree on the test items.
+
+    Attributes:
+        disagreeing: test items that got different predictions.
+        items: test items.
+        difference: accuracy of the second minus accuracy of the first.
+        low: lower end of the 95 % interval of the difference.
+        high: upper end.
+        p_value: McNemar's exact p, or the highest it can be, see `agreement`.
+        sentence: all of this in words.
+    """
+
+    disagreeing: int
+    items: int
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    sentence: str
+
+
+def confusion_rows(trial: Trial) -> tuple[tuple[int, ...], ...]:
+    """Test items by true class (rows) and predicted class (columns); empty if the trial was not tested.
+
+    Raises:
+        InvalidValue: the counts are not those of the data set's classes.
+    """
+    if not trial.confusion:
+        return ()
+    classes = len(catalog.dataset(trial.dataset).classes)
+    if len(trial.confusion) != classes**2:
+        raise InvalidValue("confusion", len(trial.confusion), f"{classes**2} counts for {classes} classes")
+    return tuple(trial.confusion[row * classes : (row + 1) * classes] for row in range(classes))
+
+
+def accuracy(trial: Trial) -> float | None:
+    """Share of right answers on the test items; None if the trial was not tested."""
+    rows = confusion_rows(trial)
+    items = sum(trial.confusion)
+    return sum(row[label] for label, row in enumerate(rows)) / items if items else None
+
+
+def classification(trial: Trial) -> dict[str, Any] | None:
+    """scikit-learn's classification report as a dict, by class name; None if the trial was not tested.
+
+    A figure that is not defined, such as the precision of a class that was never predicted, is 0.
+    """
+    return _report(trial, output_dict=True) if trial.confusion else None
+
+
+def classification_text(trial: Trial) -> str:
+    """scikit-learn's classification report as text, or a sentence why there is none."""
+    if not trial.confusion:
+        return f"There is no classification report of {trial.contender}: its model was not tested."
+    text: str = _report(trial, output_dict=False)
+    return text
+
+
+def agreement(a: Trial, b: Trial) -> Agreement | None:
+    """Compare the predictions of two trials on the same test items; None if one of them was not tested.
+
+    McNemar's test looks at the items that exactly one of the two got right (Dietterich 1998, doi
+    10.1162/089976698300017197). True labels are not stored, so with more than two classes some disagreements may be
+    items that both got wrong. All of them are counted as one right, one wrong, which gives the highest p and the
+    widest interval: a difference is never announced that the true labels could take back.
+
+    Raises:
+        NotComparable: data sets, or the numbers of steps trained, differ.
+    """
+    if not (a.predictions and b.predictions and a.confusion and b.confusion):
+        return None
+    require_equal(a, b, ("dataset", "dataset_hash"))
+    if trained_steps(a) != trained_steps(b):
+        raise NotComparable(
+            f"What was learned cannot be compared: {a.contender} trained {trained_steps(a):,} steps, "
+            f"{b.contender} {trained_steps(b):,}."
+        )
+    items = len(a.predictions)
+    if len(b.predictions) != items:
+        raise NotComparable(
+            f"What was learned cannot be compared: {a.contender} has {items:,} predictions, "
+            f"{b.contender} {len(b.predictions):,}."
+        )
+    disagreeing = sum(x != y for x, y in zip(a.predictions, b.predictions, strict=True))
+    gained = _right(b) - _right(a)
+    if abs(gained) > disagreeing:
+        raise NotComparable(
+            f"What was learned cannot be compared: by their counts {a.contender} and {b.contender} differ on "
+            f"{abs(gained):,} items, by their predictions on {disagreeing:,}."
+        )
+    p_value, (low, high) = _mcnemar(disagreeing, gained), _interval(disagreeing, gained, items)
+    return Agreement(
+        disagreeing=disagreeing,
+        items=items,
+        difference=gained / items,
+        low=low,
+        high=high,
+        p_value=p_value,
+        sentence=_sentence(a, b, disagreeing, items, gained / items, (low, high), p_value),
+    )
+
+
+def trained_steps(trial: Trial) -> int:
+    """Steps that are part of the result; blocks may have been timed beyond the last epoch."""
+    return min(trial.steps, trial.epochs * trial.steps_per_epoch)
+
+
+def _report(trial: Trial, *, output_dict: bool) -> Any:
+    """scikit-learn's report on labels expanded from the counts, so that it cannot differ from that on real ones."""
+    import numpy as np  # both only here: slow to import, and never wanted in the measuring process
+    from sklearn.metrics import classification_report
+
+    names = catalog.dataset(trial.dataset).classes
+    counts = np.array(confusion_rows(trial))
+    true, predicted = np.indices(counts.shape).reshape(2, -1)
+    return classification_report(
+        np.repeat(true, counts.ravel()),
+        np.repeat(predicted, counts.ravel()),
+        labels=range(len(names)),
+        target_names=names,
+        output_dict=output_dict,
+        zero_division=0,
+    )
+
+
+def _right(trial: Trial) -> int:
+    return sum(row[label] for label, row in enumerate(confusion_rows(trial)))
+
+
+def _discordant(disagreeing: int, gained: int) -> int:
+    """Most items that exactly one got right: all disagreements, but for one if the parity forbids it."""
+    return disagreeing - (disagreeing - gained) % 2
+
+
+def _mcnemar(disagreeing: int, gained: int) -> float:
+    """Exact two-sided p of McNemar's test, the binomial with chance 1/2."""
+    discordant = _discordant(disagreeing, gained)
+    return min(1.0, 2 * coins.at_most((discordant - abs(gained)) // 2, discordant))
+
+
+def _interval(disagreeing: int, gained: int, items: int) -> tuple[float, float]:
+    """95 % interval of a paired difference of two shares, adjusted Wald (Bonett & Price 2012)."""
+    discordant, adjusted = _discordant(disagreeing, gained) + 2, items + 2
+    centre = gained / adjusted
+    half = Z_95 * math.sqrt((discordant / adjusted - centre**2) / adjusted)
+    return max(-1.0, centre - half), min(1.0, centre + half)
+
+
+def _sentence(
+    a: Trial,
+    b: Trial,
+    disagreeing: int,
+    items: int,
+    difference: float,
+    interval: tuple[float, float],
+    p_value: float,
+) -> str:
+    if disagreeing == 0:
+        return (
+            f"All {units.count(items)} test items got the same prediction from both, {a.contender} and {b.contender}."
+        )
+    low, high = (f"{100 * end:+.2f}" for end in interval)
+    figures = (
+        f"{a.contender} and {b.contender} disagree on {units.count(disagreeing)} of {units.count(items)} test items, "
+        f"and the accuracy of {b.contender} is {100 * difference:+.2f} percentage points from that of {a.contender} "
+        f"(95 % interval {low} to {high}; exact McNemar p at most {p_value:.2g})"
+    )
+    if p_value < SIGNIFICANT:
+        return f"A difference was detected: {figures}; one run each cannot show that the device is its reason."
+    return f"No difference detected: {figures}; one run each cannot show that they are equal."

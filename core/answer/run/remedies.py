@@ -1,0 +1,333 @@
+"""What would help: the measured effect of each lane on one training, as a ratio to plain steps on the same device.
+
+Works on the rows of one run, whose lanes took turns with the plain one; nothing is predicted. Lanes that compute the
+same are kept apart from those that do not, and one that broke its promise is named and never recommended. What was
+measured at another time (another data path, another batch size) is a remedy too, with an interval that does not pair.
+"""
+
+import dataclasses
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from core import units
+from core.answer.run import lane_check, speedup
+from core.answer.run import learned as parity
+from core.answer.run.speedup import MIN_PAIRS, TIE
+from core.answer.study.ratio import ratio_interval
+from core.errors import CrossoverError
+from core.question import lanes
+from core.question.experiment import DATA_PATHS, LOADER_PATHS, Point
+from core.question.lanes import PLAIN, Lane
+from core.results.schema import Trial
+
+Standing = Literal["same", "other", "broken", "unchecked"]
+"""What a lane computes beside plain steps: the same, other mathematics, other numbers than it promised, not known."""
+
+DATA = ("data_path", "loader_workers")
+"""Columns that say how data reach the device."""
+
+SAME = (
+    "dataset_hash",
+    "contender",
+    "machine_id",
+    "torch_version",
+    "device_name",
+    "device_driver",
+    "protocol_version",
+    "drained",
+    *lanes.FIELDS,
+    *(entry.name for entry in dataclasses.fields(Point)),
+)
+"""Columns in which a row of another run agrees with one of this run, but for the remedy that it stands for."""
+
+PREPARING = {"compiled": "its compiling", "graph": "recording its graph"}
+"""What is paid once in a lane, by execution."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remedy:
+    """One way to train the same thing faster, or not, with what it did here.
+
+    Attributes:
+        contender: who was measured, e.g. `cpu@1+compiled10`.
+        title: what is different, for people: "compiled, 10 steps a call".
+        standing: what it computes beside plain steps.
+        value: time of plain steps over its own, above 1 it is faster; None if that is not known.
+        low: lower end of the 95 % interval of that.
+        high: upper end.
+        helps: whether it is faster by more than 10 %, beyond the noise.
+        pays_off_epochs: epochs after which what it pays once is paid back; None if it never is, or nothing is paid.
+        sentence: all of this in words.
+        note: what has to be said of what it computes, in words; empty if nothing.
+    """
+
+    contender: str
+    title: str
+    standing: Standing
+    value: float | None
+    low: float | None
+    high: float | None
+    helps: bool
+    pays_off_epochs: float | None
+    sentence: str
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remedies:
+    """What the lanes of one device did in one run.
+
+    Attributes:
+        device: the device as asked for, without a lane: `cpu@1`.
+        name: the same for people.
+        same: lanes that compute what plain steps compute, or were not checked, the largest effect first.
+        other: lanes of other mathematics.
+        broken: lanes that promised the same and did not keep it; never recommended.
+        headline: what helps most, or that there is nothing to gain, in words.
+    """
+
+    device: str
+    name: str
+    same: tuple[Remedy, ...]
+    other: tuple[Remedy, ...]
+    broken: tuple[Remedy, ...]
+    headline: str
+
+
+def served(trial: Trial) -> str:
+    """The contender without its lane: `cpu@1+compiled` is served by `cpu@1`."""
+    return trial.contender.partition("+")[0]
+
+
+def is_plain(trial: Trial) -> bool:
+    """Whether a row is of plain steps."""
+    return lane_check.lane_of(trial) == PLAIN
+
+
+def standing(trial: Trial) -> Standing:
+    """What a row's lane computes beside plain steps."""
+    lane, found = lane_check.lane_of(trial), lane_check.agreement(trial)
+    if lane == PLAIN:
+        return "same"
+    if lane is not None and not lane.same_mathematics:
+        return "other"
+    if found is None:
+        return "unchecked"
+    return "broken" if found.broken else "same"
+
+
+def remedies(trials: Sequence[Trial]) -> tuple[Remedies, ...]:
+    """What the lanes of each device did, in the order of the run; devices without a plain lane or another are left out.
+
+    Args:
+        trials: rows of one run.
+
+    Raises:
+        NotComparable: they are not of one run.
+    """
+    groups: dict[str, list[Trial]] = {}
+    for trial in trials:
+        groups.setdefault(served(trial), []).append(trial)
+    found = (_of_device(name, group) for name, group in groups.items())
+    return tuple(one for one in found if one is not None)
+
+
+def apart(plain: Trial, others: Iterable[Trial]) -> tuple[Remedy, ...]:
+    """What another data path or another batch size did on this machine at other times, the largest effect first.
+
+    Args:
+        plain: a row of the run.
+        others: rows of any runs; those that differ in more than that are passed over, of equal ones the newest counts.
+    """
+    newest: dict[tuple[object, ...], Trial] = {}
+    for row in sorted(others, key=lambda row: row.started_at):
+        if differs(plain, row):
+            newest[tuple(getattr(row, name) for name in (*DATA, "batch_size"))] = row
+    found = (_apart(plain, row, differs(plain, row)) for row in newest.values())
+    return _sorted(one for one in found if one is not None)
+
+
+def differs(plain: object, row: object) -> Literal["", "data_path", "batch_size"]:
+    """The one thing in which a row, or a light line of one, differs from another; empty if it is none or more."""
+    unlike = {name for name in SAME if getattr(plain, name) != getattr(row, name)}
+    if unlike == {"batch_size"}:
+        return "batch_size"
+    return "data_path" if "data_path" in unlike and unlike <= set(DATA) else ""
+
+
+def sentences(found: Remedies) -> list[str]:
+    """Everything that is said of a device, a sentence an entry: the headline, then one for each lane."""
+    told = [found.headline]
+    told += [" ".join(filter(None, (one.sentence, one.note))) for one in (*found.same, *found.other, *found.broken)]
+    return told
+
+
+def _of_device(device: str, rows: Sequence[Trial]) -> Remedies | None:
+    plain = next((row for row in rows if is_plain(row)), None)
+    laned = [(row, lane) for row in rows if (lane := lane_check.lane_of(row)) is not None and lane != PLAIN]
+    if plain is None or not laned:
+        return None
+    found: Mapping[Standing, list[Remedy]] = {"same": [], "other": [], "broken": [], "unchecked": []}
+    for row, lane in laned:
+        remedy = _remedy(plain, row, lane)
+        found[remedy.standing].append(remedy)
+    same, other = _sorted([*found["same"], *found["unchecked"]]), _sorted(found["other"])
+    return Remedies(
+        device=device,
+        name=speedup.label(plain),
+        same=same,
+        other=other,
+        broken=_sorted(found["broken"]),
+        headline=_headline(device, same, other, speedup.obstacle(plain, plain)),
+    )
+
+
+def _remedy(plain: Trial, row: Trial, lane: Lane) -> Remedy:
+    found, stands = speedup.speedup(plain, row), standing(row)
+    helps = found.verdict != "missing" and not found.reason and (found.value or 0.0) > 1
+    epochs = speedup.break_even(plain, row).epochs if helps and row.startup_compile_s else None
+    paid = _paid_back(plain, lane, epochs) if helps and row.startup_compile_s else ""
+    reason = "" if speedup.obstacle(plain, plain) else found.reason  # what hinders every lane is said once
+    text = _figures(_beginning(lane.title), found.value, found.low, found.high, reason)
+    broken = stands == "broken"
+    return Remedy(
+        contender=row.contender,
+        title=lane.title,
+        standing=stands,
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        helps=helps and not broken,
+        pays_off_epochs=epochs,
+        sentence=f"Not recommended: {_note(plain, row, stands)}" if broken else f"{text}{paid}.",
+        note="" if broken else _note(plain, row, stands),
+    )
+
+
+def _figures(title: str, value: float | None, low: float | None, high: float | None, reason: str) -> str:
+    """What was measured, without the full stop."""
+    if value is None or low is None or high is None:
+        return f"{title}: not known" + (f", because {reason}" if reason else "")
+    figures = f"{title}: {units.ratio(value)} (95 %: {units.ratio(low)} to {units.ratio(high)})"
+    if reason:
+        return f"{figures}; {reason}"
+    return figures if value > 1 else f"{figures}, so it is slower here"
+
+
+def _paid_back(plain: Trial, lane: Lane, epochs: float | None) -> str:
+    """What is said of what a lane pays once."""
+    what = PREPARING.get(lane.execution, "its start-up")
+    if epochs is None:
+        return f"; after how many epochs {what} pays off is not known"
+    beyond = f", and this training has {units.count(plain.epochs)}" if epochs > plain.epochs else ""
+    when = "within the first epoch" if epochs < 1 else f"after {units.significant(epochs)} epochs"
+    return f"; {what} pays off {when}{beyond}"
+
+
+def _note(plain: Trial, row: Trial, stands: Standing) -> str:
+    if stands == "unchecked":
+        return f"Whether {row.contender} computes what plain steps compute was not checked."
+    if stands == "same":
+        return ""
+    held = lane_check.agreement(row)
+    told = [held.sentence] if held else [f"{row.contender} is other mathematics ({lane_check.title(row)})."]
+    if stands == "other" and plain.confusion and row.confusion:
+        learned = _learned(plain, row)
+        told += [learned] if learned else []
+    return " ".join(told)
+
+
+def _learned(plain: Trial, row: Trial) -> str:
+    try:
+        found = parity.agreement(plain, row)
+    except CrossoverError as error:
+        return str(error)
+    return found.sentence if found else ""
+
+
+def _headline(device: str, same: Sequence[Remedy], other: Sequence[Remedy], hindrance: str) -> str:
+    if hindrance:
+        return f"What would help {device} is not known: {hindrance}."
+    helping = [one for one in same if one.helps and one.standing == "same"]
+    if helping:
+        best = helping[0]
+        return f"Of what was measured, this helps {device} most: {best.title}, {_in_short(best)}."
+    outside = [one for one in other if one.helps]
+    beyond = f" With other mathematics there is {outside[0].title}, {_in_short(outside[0])}." if outside else ""
+    known = [one for one in same if one.value is not None]
+    if not known:
+        return f"No effect of a lane with the same mathematics is known on {device}.{beyond}"
+    which = "the one lane" if len(known) == 1 else f"none of the {len(known)} lanes"
+    verb = "is not" if len(known) == 1 else "is"
+    return (
+        f"Nothing to gain on {device}: {which} with the same mathematics {verb} clearly faster than plain steps."
+        f"{beyond}"
+    )
+
+
+def _in_short(of: Remedy) -> str:
+    if of.value is None or of.low is None or of.high is None:
+        return "not known"
+    return f"{units.ratio(of.value)} ({units.ratio(of.low)} to {units.ratio(of.high)})"
+
+
+def _apart(plain: Trial, row: Trial, what: str) -> Remedy | None:
+    """A row of another run against one of this run, by the time of an epoch; None if that cannot be told."""
+    hindered = speedup.obstacle(plain, plain) or speedup.obstacle(row, row)
+    if hindered or min(len(plain.step_s), len(row.step_s)) < MIN_PAIRS:
+        return None
+    ours, theirs = ([step_s * of.steps_per_epoch for step_s in of.step_s] for of in (plain, row))
+    value = statistics.median(ours) / statistics.median(theirs)
+    low, high = ratio_interval(ours, theirs)
+    reason = _closeness(value, low, high)
+    title = _change(plain, row, what)
+    text = _figures(_beginning(title), value, low, high, reason)
+    return Remedy(
+        contender=row.contender,
+        title=title,
+        standing="same" if what == "data_path" else "other",
+        value=value,
+        low=low,
+        high=high,
+        helps=not reason and value > 1,
+        pays_off_epochs=None,
+        sentence=f"{text}.",
+        note=_of_another_batch(plain, row) if what == "batch_size" else "",
+    )
+
+
+def _change(plain: Trial, row: Trial, what: str) -> str:
+    if what == "batch_size":
+        return f"batch size {units.count(row.batch_size)} instead of {units.count(plain.batch_size)}"
+    return f"data path {_path(row)} instead of {_path(plain)}"
+
+
+def _path(row: Trial) -> str:
+    name = row.data_path.replace("_", " ") if row.data_path in DATA_PATHS else row.data_path
+    workers = f" with {row.loader_workers} workers" if row.data_path in LOADER_PATHS and row.loader_workers else ""
+    return f"{name}{workers}"
+
+
+def _of_another_batch(plain: Trial, row: Trial) -> str:
+    return (
+        f"It learns differently: {units.count(row.steps_per_epoch)} updates an epoch instead of "
+        f"{units.count(plain.steps_per_epoch)}."
+    )
+
+
+def _closeness(value: float, low: float, high: float) -> str:
+    if low <= 1 <= high:
+        return "either could be faster"
+    return f"the difference is within {units.share(TIE - 1)}, too small to matter" if 1 / TIE <= value <= TIE else ""
+
+
+def _sorted(found: Iterable[Remedy]) -> tuple[Remedy, ...]:
+    return tuple(sorted(found, key=lambda one: (one.value is None, -(one.value or 0.0), one.contender)))
+
+
+def _beginning(title: str) -> str:
+    """A title at the beginning of a sentence; names such as bf16 stay as they are."""
+    first = title.partition(" ")[0]
+    return title if any(letter.isdigit() for letter in first) else title[:1].upper() + title[1:]

@@ -1,0 +1,250 @@
+"""Best against best: the fastest same-mathematics lane of each of two devices, beside plain steps on both.
+
+Picking the best of several noisy lanes and judging it by the same readings would flatter it. So the lanes are chosen
+on every other pair of blocks, and judged on the pairs in between, which had no say. Nothing here measures.
+"""
+
+import dataclasses
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from core import units
+from core.answer.run import lane_check, remedies, speedup
+from core.answer.run.speedup import Speedup
+from core.answer.study import study, wording
+from core.answer.study.crossover import locate
+from core.answer.study.result import Basis, Crossover, Evidence
+from core.answer.study.study import Study
+from core.question.sweep import size_of
+from core.results.schema import Trial
+
+CHOSEN_APART = "The lanes were chosen on every other pair of blocks and judged on the pairs between them"
+"""Why the choice does not flatter the result."""
+
+BLOCK_COLUMNS = tuple(entry.name for entry in dataclasses.fields(Trial) if entry.name.startswith("block_"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Duel:
+    """The best lane of each of two devices in one run.
+
+    Attributes:
+        baseline: contender chosen on the one side.
+        challenger: contender chosen on the other.
+        best: the two, by the pairs that had no say in the choice.
+        plain: plain steps on both devices, by all pairs; None where one side has none.
+        sentence: all of this in words.
+    """
+
+    baseline: str
+    challenger: str
+    best: Speedup
+    plain: Speedup | None
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pick:
+    """What was chosen at one size.
+
+    Attributes:
+        size: on the axis.
+        baseline: row of the one side, only with the blocks that judge; None where none could be chosen.
+        challenger: the same of the other.
+        obstacle: why there is none; empty if there is.
+    """
+
+    size: float
+    baseline: Trial | None = None
+    challenger: Trial | None = None
+    obstacle: str = ""
+
+
+def duel(trials: Sequence[Trial]) -> Duel | None:
+    """The best lanes of the first device of a run and of its first other one; None unless one of them has several.
+
+    On a machine with an accelerator the two are the CPU, whatever its threads, and the first accelerator.
+
+    Raises:
+        NotComparable: the rows are not of one run.
+    """
+    pair = _pair(trials)
+    if pair is None or not _contested(trials, pair):
+        return None
+    sides = [_candidates(trials, _side(row, pair), pair) for row in pair]
+    rounds = _rounds([row for side in sides for row in side])
+    chosen = [_chosen(side, "steady", rounds) for side in sides]
+    if chosen[0] is None or chosen[1] is None:
+        return None
+    best = speedup.speedup(*(_with_rounds(row, _judging(rounds)) for row in chosen if row))
+    plain = speedup.speedup(*pair) if all(map(remedies.is_plain, pair)) else None
+    return Duel(
+        baseline=best.baseline,
+        challenger=best.challenger,
+        best=best,
+        plain=plain,
+        sentence=_duel_sentence(best, plain),
+    )
+
+
+def picks(of: Study, rows: Sequence[Trial], basis: Basis = "steady") -> tuple[Pick, ...]:
+    """The best lane of both devices of a study at each of its sizes, ascending; none if no device has several lanes.
+
+    Args:
+        of: whose two devices, sizes and runs.
+        rows: every row of its runs; rows of other runs are passed over.
+        basis: by which the best is chosen.
+    """
+    runs: dict[str, list[Trial]] = {}
+    for row in rows:
+        runs.setdefault(row.run_id, []).append(row)
+    pairs = [(pair, runs.get(pair[0].run_id, list(pair))) for pair in of.runs]
+    if not any(_contested(run, pair) for pair, run in pairs):
+        return ()
+    return tuple(_pick(size_of(pair[0], of.axis), pair, run, basis) for pair, run in pairs)
+
+
+def crossover(of: Study, found: Sequence[Pick], basis: Basis = "steady") -> tuple[Crossover, tuple[Evidence, ...]]:
+    """Where the best lanes of two devices cross, and what that rests on.
+
+    Args:
+        of: the study that they were picked for.
+        found: what was picked, by the same basis.
+        basis: cost basis.
+
+    Raises:
+        CrossoverError: the rows cannot be compared.
+    """
+    evidence = tuple(_evidence(pick, of, basis) for pick in found)
+    base, other = (f"{_side(row, of.runs[-1])} in its best lane" for row in of.runs[-1])
+    return locate(evidence, axis=of.axis, basis=basis, baseline=base, challenger=other), evidence
+
+
+def plain_study(of: Study, others: Sequence[Study]) -> Study | None:
+    """The study of plain steps on the same two devices, over the same runs."""
+    wanted = tuple(_side(row, of.runs[-1]) for row in of.runs[-1])
+    runs = {pair[0].run_id for pair in of.runs}
+    for one in (of, *others):
+        pair = one.runs[-1]
+        same = {each[0].run_id for each in one.runs} == runs and one.axis == of.axis
+        if same and all(map(remedies.is_plain, pair)) and tuple(_side(row, pair) for row in pair) == wanted:
+            return one
+    return None
+
+
+def moved(plain: Crossover, best: Crossover) -> str:
+    """How far the best lanes move the crossover, in words; empty unless both have one."""
+    if plain.estimate is None or best.estimate is None:
+        return ""
+    shown = units.significant(best.estimate / plain.estimate, 2)
+    way = "the same size to two digits" if float(shown) == 1 else f"{shown} of that size"
+    return (
+        f"Plain steps on both devices cross at about {_size(plain.estimate)} ({_ends(plain)}), the best lanes at about "
+        f"{_size(best.estimate)} ({_ends(best)}): {way}."
+    )
+
+
+def _duel_sentence(best: Speedup, plain: Speedup | None) -> str:
+    told = [f"Best against best: {speedup.verdict_sentence(best)}"]
+    if plain is not None and plain.value is not None:
+        told.append(f"Plain against plain the speedup of {plain.challenger} is {units.ratio(plain.value)}.")
+    return " ".join([*told, f"{CHOSEN_APART}."])
+
+
+def _pair(trials: Sequence[Trial]) -> tuple[Trial, Trial] | None:
+    """The baseline, and the row that stands for the other device: plain ones, if there are any."""
+    ordered = sorted(trials, key=lambda row: not remedies.is_plain(row))
+    host = next(iter(ordered), None)
+    accelerator = next((row for row in ordered if not speedup.is_host(row)), None)
+    if accelerator is not None:
+        host = next((row for row in ordered if speedup.is_host(row)), None)
+        return (host, accelerator) if host else None
+    other = next((row for row in ordered if host and remedies.served(row) != remedies.served(host)), None)
+    return (host, other) if host and other else None
+
+
+def _side(row: Trial, pair: Sequence[Trial]) -> str:
+    """The device that a row counts for: with an accelerator in the pair, the CPU is one whatever its threads."""
+    return remedies.served(row) if all(map(speedup.is_host, pair)) else row.device
+
+
+def _candidates(run: Sequence[Trial], side: str, pair: Sequence[Trial]) -> list[Trial]:
+    """Rows of a device that compute the same as plain steps and could be timed."""
+    ours = [row for row in run if _side(row, pair) == side]
+    return [row for row in ours if remedies.standing(row) == "same" and row.step_s and not speedup.obstacle(row, row)]
+
+
+def _contested(run: Sequence[Trial], pair: Sequence[Trial]) -> bool:
+    """Whether a device of a pair has several lanes to choose from."""
+    return any(len({lane_check.lane_of(row) for row in _candidates(run, _side(one, pair), pair)}) > 1 for one in pair)
+
+
+def _rounds(rows: Sequence[Trial]) -> list[int]:
+    """Rounds in which all have a block."""
+    shared = set.intersection(*(set(row.block_pair) for row in rows)) if rows else set()
+    return sorted(shared)
+
+
+def _choosing(rounds: Sequence[int]) -> frozenset[int]:
+    return frozenset(rounds[1::2])
+
+
+def _judging(rounds: Sequence[int]) -> frozenset[int]:
+    """The larger half, as it is the one that an interval is made from."""
+    return frozenset(rounds[0::2])
+
+
+def _with_rounds(row: Trial, rounds: frozenset[int]) -> Trial:
+    """A row with its blocks of some rounds only; never stored."""
+    kept = [place for place, each in enumerate(row.block_pair) if each in rounds]
+    lists = {name: getattr(row, name) for name in BLOCK_COLUMNS}
+    fewer: dict[str, Any] = {name: tuple(of[at] for at in kept) for name, of in lists.items() if of}
+    return replace(row, **fewer)
+
+
+def _chosen(rows: Sequence[Trial], basis: Basis, rounds: Sequence[int]) -> Trial | None:
+    """The row with the least time a step on the pairs that choose; the only one if there is one only."""
+    if len(rows) < 2:
+        return rows[0] if rows else None
+    known = [(cost, row) for row in rows if (cost := _cost(row, _choosing(rounds), basis)) is not None]
+    return min(known, key=lambda entry: entry[0])[1] if known else None
+
+
+def _cost(row: Trial, rounds: frozenset[int], basis: Basis) -> float | None:
+    """Seconds a step of some rounds, with its share of what is paid once."""
+    times, once_s = _with_rounds(row, rounds).step_s if rounds else (), study.once_s(row, basis)
+    if not times or once_s is None:
+        return None
+    return statistics.median(times) + once_s / (row.epochs * row.steps_per_epoch)
+
+
+def _pick(size: float, pair: tuple[Trial, Trial], run: Sequence[Trial], basis: Basis) -> Pick:
+    sides = [_candidates(run, _side(row, pair), pair) for row in pair]
+    if not all(sides):
+        hindrance = speedup.obstacle(*pair) or "no lane of one device could be timed"
+        return Pick(size=size, obstacle=hindrance)
+    rounds = _rounds([*sides[0], *sides[1]])
+    if len(rounds) < 2:
+        return Pick(size=size, obstacle="two pairs of blocks at least are needed, one to choose and one to judge")
+    baseline, challenger = (_chosen(rows, basis, rounds) for rows in sides)
+    if baseline is None or challenger is None:
+        return Pick(size=size, obstacle="what is paid once was not measured")
+    judging = _judging(rounds)
+    return Pick(size=size, baseline=_with_rounds(baseline, judging), challenger=_with_rounds(challenger, judging))
+
+
+def _evidence(pick: Pick, of: Study, basis: Basis) -> Evidence:
+    if pick.baseline is None or pick.challenger is None:
+        return Evidence(size=pick.size, obstacle=pick.obstacle)
+    (found,) = study.evidence(replace(of, runs=((pick.baseline, pick.challenger),)), basis)
+    return found
+
+
+def _size(value: float) -> str:
+    return wording.size(float(f"{value:.3g}"))
+
+
+def _ends(of: Crossover) -> str:
+    return f"{_size(of.low or 0.0)} to {_size(of.high or 0.0)}"

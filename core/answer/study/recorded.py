@@ -1,0 +1,270 @@
+"""Recorded accelerators: which of the stored rows can stand in for an accelerator that this machine does not have.
+
+Only a recording of exactly the same training answers for it: same data, model, sizes, batch, data path and protocol.
+What is near is named with what differs, and never used in its place. An accelerator in another lane is offered as one
+of its own, since its lane says how it was used, as its name says what it is. Works on whole rows and on light lines of
+a store alike: whatever has the scalar columns of `Trial` under their names. Computes no times.
+"""
+
+import dataclasses
+import heapq
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from core.answer.run import lane_check
+from core.answer.study import wording
+from core.answer.study.study import varying
+from core.question.experiment import PROTOCOL_VERSION, Point
+from core.question.lanes import FIELDS
+from core.question.sweep import AXES, SIZE_AXES
+
+TRAINING = tuple(entry.name for entry in dataclasses.fields(Point))
+
+SETTINGS = ("protocol_version", "dataset_hash", "drained", *TRAINING)
+"""Columns in which a row of another machine must agree with one of this machine; lanes may differ, as devices may."""
+
+VERSIONS = ("torch_version", "device_driver", "contender")
+"""Columns in which the recordings of one curve agree, so that it does not change hands from size to size."""
+
+NEAREST = 3
+"""Recordings of other settings that are named at most."""
+
+IDENTITY = ("trial_id", "run_id", "started_at", "outcome", "parameters", "machine_id", "cpu_name")
+COLUMNS = (*IDENTITY, "device", "device_kind", "device_name", *FIELDS, *SETTINGS, *VERSIONS)
+"""Columns that a light line of a row needs here."""
+
+_SETTINGS, _VERSIONS, _LANE = attrgetter(*SETTINGS), attrgetter(*VERSIONS), attrgetter(*FIELDS)
+_PLACE = {name: place for place, name in enumerate(SETTINGS)}
+_NEARBY = frozenset({*TRAINING, "dataset_hash"})
+_QUICK = (*sorted(TRAINING, key=lambda name: name not in SIZE_AXES), *SETTINGS[: -len(TRAINING)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """One training as an accelerator did it.
+
+    Attributes:
+        trial_id: of the row.
+        run_id: of the run that it was part of.
+        started_at: when that began.
+        completed: whether it was trained to its end, so that there is also something learned to look at.
+        parameters: trainable numbers.
+        settings: values of `SETTINGS`, in their order.
+        versions: values of `VERSIONS`, in their order.
+    """
+
+    trial_id: str
+    run_id: str
+    started_at: str
+    completed: bool
+    parameters: int
+    settings: tuple[object, ...]
+    versions: tuple[str, ...]
+
+    def value(self, column: str) -> Any:
+        """The value of a column of `SETTINGS`, or its `parameters`."""
+        return self.parameters if column == "parameters" else self.settings[_PLACE[column]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accelerator:
+    """One accelerator of one machine, in one lane.
+
+    Attributes:
+        name: by which people and links tell it from others: "NVIDIA H200 (1a2b3c)", and in a lane that is not the plain
+            one "NVIDIA H200, CUDA graph of 10 steps (1a2b3c)".
+        kind: device kind.
+        device: where the tensors lived, e.g. `cuda:0`.
+        device_name: its own name.
+        machine: processor of its machine, and the beginning of the machine's id.
+        recordings: newest first.
+    """
+
+    name: str
+    kind: str
+    device: str
+    device_name: str
+    machine: str
+    recordings: tuple[Recording, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Near:
+    """A recording of other settings.
+
+    Attributes:
+        recording: the newest of its kind.
+        differs: in what, for people: "hidden size 256 instead of 128".
+        sizes: how many sizes there are of it, where a size is varied; 1 otherwise.
+    """
+
+    recording: Recording
+    differs: str
+    sizes: int = 1
+
+
+def accelerators(lines: Iterable[Any], *, but: str = "") -> tuple[Accelerator, ...]:
+    """Every accelerator that rows were recorded on, the one with the most rows first; each lane is one of its own.
+
+    Args:
+        lines: rows, or light lines of rows, in which something was timed.
+        but: id of a machine whose accelerators are left out, because it is this one.
+    """
+    groups: dict[tuple[object, ...], list[Any]] = {}
+    for line in lines:
+        if line.device_kind != "cpu" and line.machine_id != but:
+            groups.setdefault((line.machine_id, line.device, line.device_name, *_LANE(line)), []).append(line)
+    found: dict[str, Accelerator] = {}
+    known = (group for group in groups.values() if lane_check.lane_of(group[0]) is not None)
+    for group in known:
+        one = _accelerator(group, taken=found.keys())
+        found[one.name] = one
+    return tuple(sorted(found.values(), key=lambda one: (-len(one.recordings), one.name)))
+
+
+def asked(point: Point, **others: object) -> dict[str, object]:
+    """What is known of a training before it is measured, as `matching` wants it.
+
+    Args:
+        point: the training.
+        others: columns of `SETTINGS` that are not of the training; those of this protocol unless given.
+    """
+    usual = {"protocol_version": PROTOCOL_VERSION, "drained": True}
+    return {**usual, **dataclasses.asdict(point), **others}
+
+
+def of_row(row: Any) -> dict[str, object]:
+    """The same of a training that was measured, the hash of its data included."""
+    return dict(zip(SETTINGS, _SETTINGS(row), strict=True))
+
+
+def matching(of: Accelerator, wanted: Mapping[str, object]) -> Recording | None:
+    """The recording of exactly this training: one trained to its end if there is one, then the newest."""
+    found = [each for each in of.recordings if _agrees(each, wanted)]
+    return max(found, key=lambda each: (each.completed, each.started_at), default=None)
+
+
+def along(of: Accelerator, wanted: Mapping[str, object], axis: str) -> tuple[Recording, ...]:
+    """Recordings that agree with a training in everything but one size, ascending, each size once.
+
+    All are of one version of torch and of the driver: those with the most sizes, then the newest.
+    """
+    varied = varying(axis)
+    curves: dict[tuple[str, ...], dict[float, Recording]] = {}
+    for each in reversed(of.recordings):  # the newest of one size comes last, and stays
+        if _agrees(each, wanted, varied):
+            curves.setdefault(each.versions, {})[float(each.value(axis))] = each
+    best = max(curves.values(), key=lambda curve: (len(curve), _newest(curve.values())), default={})
+    return tuple(best[size] for size in sorted(best))
+
+
+def nearest(of: Accelerator, wanted: Mapping[str, object], axis: str = "") -> tuple[Near, ...]:
+    """Recordings of the settings that differ least, which are named and not used.
+
+    Only settings of the training may differ: rows of another protocol are never near.
+
+    Args:
+        of: the accelerator.
+        wanted: as in `matching`.
+        axis: a size that may vary; then only trainings of which two sizes or more were recorded.
+    """
+    varied, groups = varying(axis), dict[tuple[object, ...], list[Recording]]()
+    fixed = [place for place, name in enumerate(SETTINGS) if name not in varied]
+    for each in of.recordings:
+        groups.setdefault(tuple(each.settings[place] for place in fixed) if axis else each.settings, []).append(each)
+    found: list[tuple[tuple[int, float], int, list[Recording], list[str]]] = []
+    for place, group in enumerate(groups.values()):
+        differing = _differing(group[0], wanted, varied)
+        if differing and _NEARBY.issuperset(differing) and (not axis or _sizes(group, axis) > 1):
+            found.append((_distance(group[0], wanted, differing), place, group, differing))
+    return tuple(
+        Near(recording=group[0], differs=_differences(group[0], wanted, differing), sizes=_sizes(group, axis))
+        for _, _, group, differing in heapq.nsmallest(NEAREST, found)
+    )
+
+
+def refused(of: Accelerator, wanted: Mapping[str, object]) -> str:
+    """What recordings of the same training cannot be compared for, in a sentence; empty if there are none."""
+    unlike = [_differing(each, wanted, {"dataset_hash"}) for each in of.recordings]
+    columns = {name for names in unlike if names and not set(names) & set(TRAINING) for name in names}
+    if not columns:
+        return ""
+    named = " and ".join(_title(name) for name in SETTINGS if name in columns)
+    return f"Recordings of this training with another {named} are there too; they are never put beside this one."
+
+
+def _accelerator(group: list[Any], *, taken: Collection[str]) -> Accelerator:
+    first = group[0]
+    index = "" if first.device in ("mps", "cuda:0", "xpu:0") else f", {first.device}"
+    lane = f", {title}" if (title := lane_check.title(first)) else ""
+    called = f"{first.device_name}{index}{lane}"
+    name = f"{called} ({first.machine_id[:6]})"
+    return Accelerator(
+        name=name if name not in taken else f"{called} ({first.machine_id})",
+        kind=str(first.device_kind),
+        device=str(first.device),
+        device_name=str(first.device_name),
+        machine=f"{first.cpu_name} ({first.machine_id[:6]})",
+        recordings=tuple(sorted(map(_recording, group), key=lambda each: (each.started_at, each.trial_id)))[::-1],
+    )
+
+
+def _recording(line: Any) -> Recording:
+    return Recording(
+        trial_id=str(line.trial_id),
+        run_id=str(line.run_id),
+        started_at=str(line.started_at),
+        completed=line.outcome == "completed",
+        parameters=int(line.parameters),
+        settings=_SETTINGS(line),
+        versions=_VERSIONS(line),
+    )
+
+
+def _sizes(group: Iterable[Recording], axis: str) -> int:
+    return len({each.value(axis) for each in group}) if axis else 1
+
+
+def _newest(recordings: Iterable[Recording]) -> str:
+    return max(each.started_at for each in recordings)
+
+
+def _agrees(each: Recording, wanted: Mapping[str, object], but: Collection[str] = ()) -> bool:
+    """Whether a recording is what is wanted, the settings that differ most often first."""
+    return all(each.settings[_PLACE[name]] == wanted[name] for name in _QUICK if name in wanted and name not in but)
+
+
+def _differing(each: Recording, wanted: Mapping[str, object], but: Collection[str] = ()) -> list[str]:
+    """Columns in which a recording is not what is wanted."""
+    return [name for name, value in wanted.items() if name not in but and each.settings[_PLACE[name]] != value]
+
+
+def _differences(each: Recording, wanted: Mapping[str, object], differing: Collection[str]) -> str:
+    named = [name for name in SETTINGS if name in differing and name != "dataset_hash"]
+    parts = [f"{_title(name)} {_shown(each.value(name))} instead of {_shown(wanted[name])}" for name in named]
+    return ", ".join(parts) or "other samples under the same name"
+
+
+def _distance(each: Recording, wanted: Mapping[str, object], differing: Collection[str]) -> tuple[int, float]:
+    """How many settings differ, then by how many doublings."""
+    doublings = 0.0
+    for name in differing:
+        ours, theirs = wanted[name], each.value(name)
+        if isinstance(ours, int | float) and isinstance(theirs, int | float) and ours > 0 and theirs > 0:
+            doublings += abs(math.log2(theirs / ours))
+    return len([name for name in differing if name != "dataset_hash"]), doublings
+
+
+def _title(column: str) -> str:
+    return AXES.get(column, column.replace("_", " "))
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int | float):
+        return wording.size(value) if value == int(value) else f"{value:g}"
+    return str(value).replace("_", " ")

@@ -1,0 +1,147 @@
+"""What goes into a crossover and what comes out of it: plain data, made by `core.answer.study.crossover`."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from core.answer.run.speedup import Verdict
+
+Outcome = Literal["crossing", "gpu_always", "cpu_always", "several", "undecided", "not_measurable"]
+
+OUTCOMES: dict[Outcome, str] = {
+    "crossing": "one device is faster below, the other above; the size is known with an interval",
+    "gpu_always": "the GPU is faster at every size measured",
+    "cpu_always": "the CPU is faster at every size measured",
+    "several": "the faster device changes more than once, beyond the noise",
+    "undecided": "the difference is smaller than the noise where it matters, or the readings give no noise",
+    "not_measurable": "too few sizes could be timed, or the machine was too busy",
+}
+
+Basis = Literal["steady", "with_transfer", "cold_start", "as_given"]
+
+BASES: dict[Basis, str] = {
+    "steady": "time of the steps alone",
+    "with_transfer": "steps, and copying the data to the device once, over the training that was asked for",
+    "cold_start": "steps, and the whole start-up in a fresh process, over the training that was asked for",
+}
+"""What the times of rows stand for; times that somebody brings along are `as_given`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What was timed at one size.
+
+    Attributes:
+        size: on the axis.
+        baseline_s: seconds of the baseline, one entry a reading.
+        challenger_s: seconds of the challenger.
+        paired: whether readings of equal place were taken back to back, so that disturbances cancel.
+        obstacle: why nothing can be said about this size (out of memory, busy machine, skipped); empty if none.
+    """
+
+    size: float
+    baseline_s: tuple[float, ...] = ()
+    challenger_s: tuple[float, ...] = ()
+    paired: bool = True
+    obstacle: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """The answer at one size.
+
+    Attributes:
+        size: on the axis.
+        baseline_s: median seconds; None if nothing was timed.
+        challenger_s: median seconds.
+        readings: pairs, or the fewer readings of the two devices where they are not paired.
+        speedup: baseline over challenger; above 1 the challenger is faster.
+        low: lower end of its interval, of the level that `Crossover.level` says; None where the noise is not known.
+        high: upper end.
+        verdict: as in `core.answer.run.speedup`.
+        reason: why there is no winner; empty where there is one.
+    """
+
+    size: float
+    baseline_s: float | None
+    challenger_s: float | None
+    readings: int
+    speedup: float | None
+    low: float | None
+    high: float | None
+    verdict: Verdict
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossing:
+    """Where the faster device changes.
+
+    Attributes:
+        estimate: size at which either is as likely to be the faster one.
+        low: lower end of the 95 % interval.
+        high: upper end.
+        challenger_above: whether the challenger wins above it; the baseline does otherwise.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    challenger_above: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Band:
+    """The speedup between the sizes that were measured, for a chart; never the source of a verdict.
+
+    Attributes:
+        sizes: on the axis, ascending.
+        speedup: median of the model.
+        low: lower end of its 95 % band.
+        high: upper end.
+    """
+
+    sizes: tuple[float, ...] = ()
+    speedup: tuple[float, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossover:
+    """The answer along one axis.
+
+    Attributes:
+        axis: what is varied.
+        basis: key of `BASES`.
+        baseline: name of the baseline, for people.
+        challenger: name of the challenger, for people.
+        outcome: key of `OUTCOMES`.
+        estimate: size of the crossing; None exactly unless the outcome is `crossing`. So are low and high.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        tie: sizes between which the difference is within ±10 %; None if not known or nowhere.
+        crossings: every crossing beyond the noise, ascending.
+        sizes: the verdict of each size, ascending.
+        band: the speedup between them.
+        noise: standard deviation of the logarithm of one reading's ratio, pooled over sizes; None if not known.
+        level: probability with which the interval of one size holds its speedup.
+        reason: in words, why the outcome is not a crossing.
+        sentence: the answer in words, computed from the above.
+    """
+
+    axis: str
+    basis: Basis
+    baseline: str
+    challenger: str
+    outcome: Outcome = "not_measurable"
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    tie: tuple[float, float] | None = None
+    crossings: tuple[Crossing, ...] = ()
+    sizes: tuple[Size, ...] = ()
+    band: Band = Band()
+    noise: float | None = None
+    level: float = 0.95
+    reason: str = ""
+    sentence: str = ""

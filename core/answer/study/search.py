@@ -1,0 +1,183 @@
+"""Adaptive search for a crossover: which size to measure next, and when to stop.
+
+Four movements. Begin in the middle; gallop towards where the other device should win, until the sign flips or the
+range ends; measure at the middle and the ends of the interval until it is narrow; then look at sentinels on either
+side, where a second crossing would show. A pure function of what is known, so that a search that was cut off goes on
+as if it had not been. Distances are in ninths of the range, which is an octave for the usual range of hidden sizes.
+
+In the manner of probabilistic bisection (Waeber, Frazier & Henderson, SIAM J. Control Optim. 51(3), 2013), with
+magnitudes in place of mere signs. A second crossing narrower than the gap between two sentinels cannot be seen.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core import units
+from core.answer.study.crossover import decide
+from core.answer.study.result import Crossover, Evidence, Size
+
+NARROW = 1.3
+"""Ratio of the ends of the interval at which the search is content: a third of a doubling."""
+
+PARTS = 9
+"""Parts of the range that make one stride."""
+
+GALLOP = 2.0
+SENTINELS = (1.25, 2.5)
+SEEN = 0.3
+ASIDE = 0.6
+"""In strides: how far a gallop goes; where sentinels stand beside the crossover; how near a size counts as already
+looked at; how far beside an undecided size the next one is tried."""
+
+TWICE = 3
+"""Sizes measured near one that contradicts its neighbours before it is believed."""
+
+ENOUGH_NEAR = 4
+"""Sizes measured near an end of the range that stays undecided before the search gives up."""
+
+MOST_UNDECIDED, MOST_SIZES = 16, 40
+"""Sizes after which a search gives up that has not found a winner on either side; and one that is not content."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """What an adaptive search does next.
+
+    Attributes:
+        size: the candidate to measure next; None if the search is over.
+        reason: why this one, or why it is over; for people.
+    """
+
+    size: float | None
+    reason: str
+
+
+def next_step(candidates: Sequence[float], evidence: Sequence[Evidence]) -> Step:
+    """The size whose measurement closes the interval soonest, or the end of the search.
+
+    Deterministic in its arguments, whatever their order. Sizes that were measured or skipped (an `obstacle`) are not
+    chosen again.
+
+    Args:
+        candidates: sizes that may be chosen.
+        evidence: what is known so far, of sizes among the candidates or not.
+    """
+    search = _Search(candidates, evidence)
+    if not search.free:
+        return Step(size=None, reason="every size that fits was measured")
+    if len(search.tried) >= MOST_SIZES:
+        return Step(size=None, reason=f"{MOST_SIZES} sizes were measured without an end")
+    return search.step()
+
+
+class _Search:
+    """One look at what is known. Places are logarithms to base 2."""
+
+    def __init__(self, candidates: Sequence[float], evidence: Sequence[Evidence]) -> None:
+        self.tried = {entry.size for entry in evidence}
+        usable = max((entry.size for entry in evidence if not entry.obstacle), default=0.0)
+        # What could not be measured beyond all that could, as a rule for want of memory, ends the range.
+        ceiling = min((entry.size for entry in evidence if entry.obstacle and entry.size > usable), default=math.inf)
+        inside = [size for size in sorted(candidates) if size < ceiling]
+        self.free = [size for size in inside if size not in self.tried]
+        self.low, self.high = math.log2(min(candidates)), math.log2(max(inside, default=min(candidates)))
+        self.stride = max((self.high - self.low) / PARTS, 1e-9)
+        self.known = decide(evidence, Crossover(axis="size", basis="as_given", baseline="", challenger=""))
+        self.sizes = [size for size in self.known.sizes if size.speedup is not None]
+        self.places = [math.log2(size.size) for size in self.sizes]
+
+    def step(self) -> Step:
+        if not self.sizes:
+            return self._take((self.low + self.high) / 2, "the middle of the range")
+        if self.known.outcome == "several":
+            return self._confirm()
+        if self.known.outcome == "crossing":
+            return self._close_in(self.known)
+        if len(self.sizes) >= MOST_UNDECIDED:
+            noise = units.share(self.known.noise or 0.0)
+            return Step(size=None, reason=f"{len(self.sizes)} sizes decide nothing at a noise of {noise} a reading")
+        return self._find_sides()
+
+    def _close_in(self, known: Crossover) -> Step:
+        """Narrow the interval, then look beside it."""
+        only = known.crossings[0]
+        low, middle, high = math.log2(only.low), math.log2(only.estimate), math.log2(only.high)
+        if only.high / only.low > NARROW:
+            inside = [place for place in self.places if low <= place <= high]
+            target = (middle, low, high)[len(inside) % 3]
+            chosen = self._nearest(target)
+            if self._within_bracket(math.log2(chosen)):
+                return Step(size=chosen, reason="inside the interval")
+        for distance, side in itertools.product(SENTINELS, (-1, 1)):
+            place = middle + side * distance * self.stride
+            if self.low <= place <= self.high and not self._seen(place):
+                return self._take(place, "a look beside the crossover")
+        narrow = only.high / only.low <= NARROW
+        return Step(size=None, reason="the interval is narrow" if narrow else "no size between is left to measure")
+
+    def _confirm(self) -> Step:
+        """More than one crossing: look twice at a size that stands alone with its sign, it may have been disturbed."""
+        decided = [(size, place) for size, place in zip(self.sizes, self.places, strict=True) if _decided(size)]
+        signs = [(size.speedup or 1.0) > 1 for size, _ in decided]
+        for at, (_, place) in enumerate(decided):
+            alone = all(signs[other] != signs[at] for other in (at - 1, at + 1) if 0 <= other < len(signs))
+            if alone and self._count_near(place) < TWICE:
+                return self._take(place, "a second look at a size that stands alone")
+        return Step(size=None, reason="the faster device changes more than once")
+
+    def _find_sides(self) -> Step:
+        """Find a size that the one device wins for certain, and one that the other does."""
+        signs = [(size.speedup or 1.0) > 1 for size in self.sizes]
+        change = next((at for at, (a, b) in enumerate(itertools.pairwise(signs)) if a != b), None)
+        if change is not None:
+            return self._decide(change)
+        return self._gallop(upwards=not signs[0])
+
+    def _decide(self, before: int) -> Step:
+        """The readings change sides here but the noise could explain it: try further out where it is undecided."""
+        for at, side in ((before, -1), (before + 1, 1)):
+            if not _decided(self.sizes[at]):
+                aside = self.places[at] + side * ASIDE * self.stride
+                free_aside = self.low <= aside <= self.high and not self._seen(aside)
+                return self._take(aside if free_aside else self.places[at], "to be certain which device wins there")
+        return self._take((self.places[before] + self.places[before + 1]) / 2, "between the two sides")
+
+    def _gallop(self, *, upwards: bool) -> Step:
+        """One device won at every size so far: go where the other should win, first that way, then the other."""
+        ahead = ((self.places[-1], self.high), (self.places[0], self.low))
+        for place, end in ahead if upwards else reversed(ahead):
+            if abs(end - place) > SEEN * self.stride or (abs(end - place) > 1e-9 and self._nearest(end) == 2**end):
+                leap = min(GALLOP * self.stride, abs(end - place))
+                return self._take(place + math.copysign(leap, end - place), "towards where the other device should win")
+        for end in (0, -1):
+            if not _decided(self.sizes[end]) and self._count_near(self.places[end]) < ENOUGH_NEAR:
+                return self._take(self.places[end], "to decide the end of the range")
+        return Step(size=None, reason="one device won at every size up to the ends of the range")
+
+    def _take(self, place: float, reason: str) -> Step:
+        return Step(size=self._nearest(place), reason=reason)
+
+    def _nearest(self, place: float) -> float:
+        """The free candidate that is nearest to a place, the smaller of two."""
+        return min(self.free, key=lambda size: (abs(math.log2(size) - place), size))
+
+    def _within_bracket(self, place: float) -> bool:
+        """Whether a place lies between the decided sizes on either side of the crossing."""
+        decided = [(of, at) for of, at in zip(self.sizes, self.places, strict=True) if _decided(of)]
+        middle = math.log2(self.known.crossings[0].estimate)
+        below = max((at for _, at in decided if at <= middle), default=self.low)
+        above = min((at for _, at in decided if at > middle), default=self.high)
+        return below < place < above
+
+    def _seen(self, place: float) -> bool:
+        return self._count_near(place) > 0
+
+    def _count_near(self, place: float) -> int:
+        return sum(abs(other - place) <= SEEN * self.stride for other in self.places)
+
+
+def _decided(size: Size) -> bool:
+    """Whether the readings of this size alone tell the faster device, by however little."""
+    return size.low is not None and size.high is not None and not size.low <= 1 <= size.high

@@ -1,0 +1,242 @@
+"""Studies: which rows of a store belong together, and what they say along one axis.
+
+A study is a set of runs that agree in everything but one size. Rows of another protocol, machine, version or setting
+form studies of their own: nothing is mixed, and whoever puts such rows together by hand is refused. What a study
+timed becomes evidence for `core.answer.study.crossover`; nothing here estimates, reads a file or draws.
+"""
+
+import dataclasses
+import hashlib
+import itertools
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from core.answer.run import speedup
+from core.answer.study.crossover import locate
+from core.answer.study.result import Basis, Crossover, Evidence
+from core.errors import NotComparable
+from core.question import models
+from core.question.experiment import MAX_CONTENDERS, Point
+from core.question.sweep import SIZE_AXES, size_of
+from core.results.schema import Trial
+
+SETTINGS = (
+    "machine_id",
+    "torch_version",
+    "protocol_version",
+    "precision",
+    "execution",
+    "drained",
+    "dataset_hash",
+    *(entry.name for entry in dataclasses.fields(Point)),
+)
+"""Columns in which the runs of a study agree, but for its axis and what follows from it."""
+
+FOLLOWS: dict[str, frozenset[str]] = {
+    "parameters": frozenset(models.AXES),
+    "samples": frozenset({"dataset_hash"}),
+}
+"""Columns that differ along an axis because they follow from it."""
+
+DEVICE = ("contender", "device_name", "device_driver")
+"""Columns of each of the two devices in which the runs of a study agree."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Runs that differ in one size only, of two contenders measured together: what a crossover is computed from.
+
+    Attributes:
+        id: name, 12 hexadecimal digits: everything in which its runs agree.
+        axis: key of `core.question.sweep.SIZE_AXES`.
+        baseline: contender as asked for, e.g. `cpu`.
+        challenger: contender as asked for, e.g. `cuda:0`.
+        runs: (baseline row, challenger row) of the newest run of each size, ascending by size.
+    """
+
+    id: str
+    axis: str
+    baseline: str
+    challenger: str
+    runs: tuple[tuple[Trial, Trial], ...]
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """Places of its runs on the axis."""
+        return tuple(size_of(baseline, self.axis) for baseline, _ in self.runs)
+
+    @property
+    def newest(self) -> str:
+        """When its newest run began."""
+        return max(baseline.started_at for baseline, _ in self.runs)
+
+
+def studies(trials: Sequence[Trial], *, axis: str | None = None, least: int = 2) -> list[Study]:
+    """Every study that rows hold: at least `least` sizes that agree in all else. Most sizes first, then newest.
+
+    Rows of other protocols, machines, versions or settings form studies of their own and never mix. Of several runs of
+    one size the newest counts.
+
+    Args:
+        trials: rows of any store, in any order.
+        axis: only studies along this axis; without it, each study along the field of the training that varies
+            (`parameters` is only looked at when asked for).
+        least: fewest sizes.
+    """
+    axes = [axis] if axis else [name for name in SIZE_AXES if name != "parameters"]
+    pairs = list(_pairs(trials))
+    found = [study for name in axes for study in _along(pairs, name) if len(study.runs) >= least]
+    return sorted(found, key=lambda study: (len(study.runs), study.newest, study.id), reverse=True)
+
+
+def named(study_id: str, trials: Sequence[Trial], axis: str) -> Study:
+    """The study of a name that rows are known to hold, from all its rows.
+
+    Raises:
+        NotComparable: they hold none of that name.
+    """
+    for found in studies(trials, axis=axis, least=1):
+        if found.id == study_id:
+            return found
+    raise NotComparable(f"The rows of the study {study_id} are not there any more, or are others now.")
+
+
+def evidence(study: Study, basis: Basis) -> list[Evidence]:
+    """What a study timed at each size, on one cost basis: seconds a step, of pairs of blocks.
+
+    On `with_transfer` and `cold_start` each step carries its share of what is paid once: the steps that were asked for
+    divide it. What is paid once was measured once, so its own noise is not in the interval.
+    """
+    return [_evidence(baseline, challenger, study.axis, basis) for baseline, challenger in study.runs]
+
+
+def between(
+    trials: Sequence[Trial], axis: str, contenders: Sequence[str], *, others: Mapping[float, str] | None = None
+) -> list[Evidence]:
+    """Evidence of two contenders, whichever of them is the baseline, from rows that agree in everything but the axis.
+
+    Args:
+        trials: rows of one sweep.
+        axis: key of `core.question.sweep.SIZE_AXES`.
+        contenders: the two, as asked for.
+        others: sizes that were visited, with why they may have no comparable rows.
+    """
+    known: dict[float, Evidence] = {}
+    for found in studies(trials, axis=axis, least=1):
+        if {found.baseline, found.challenger} == set(contenders):
+            for entry in evidence(found, "steady"):
+                known.setdefault(entry.size, entry)
+    for size, reason in (others or {}).items():
+        known.setdefault(size, Evidence(size=size, obstacle=reason or "its rows cannot be compared"))
+    return list(known.values())
+
+
+def settings(axis: str) -> tuple[str, ...]:
+    """Columns in which the runs of a study along an axis agree, on both devices."""
+    return tuple(name for name in SETTINGS if name not in varying(axis))
+
+
+def varying(axis: str) -> frozenset[str]:
+    """Columns that differ along an axis: the axis itself, and what follows from it."""
+    return FOLLOWS.get(axis, frozenset()) | {axis}
+
+
+def identity(pair: tuple[Trial, Trial], axis: str) -> str:
+    """Name of the study along an axis that two rows of a run belong to; lists of a row do not matter."""
+    shared = [getattr(pair[0], name) for name in settings(axis)]
+    known = (*shared, *(getattr(trial, name) for trial in pair for name in DEVICE))
+    return hashlib.sha256(repr((axis, known)).encode()).hexdigest()[:12]
+
+
+def name(trial: Trial, threads: Set[int]) -> str:
+    """A contender of a study for people; with its threads only if they were the same at every size.
+
+    Args:
+        trial: any row of the contender.
+        threads: of all its rows.
+    """
+    return speedup.label(trial) if len(threads) == 1 else f"{trial.contender} ({trial.device_name}, best threads)"
+
+
+def crossover(study: Study, basis: Basis = "steady") -> Crossover:
+    """The answer of a study.
+
+    Raises:
+        NotComparable: its runs differ in something else than its axis.
+    """
+    _require_one_study(study)
+    baseline, challenger = study.runs[-1]
+    return locate(
+        evidence(study, basis),
+        axis=study.axis,
+        basis=basis,
+        baseline=_name(study, baseline),
+        challenger=_name(study, challenger),
+    )
+
+
+def _pairs(trials: Sequence[Trial]) -> Iterable[tuple[Trial, Trial]]:
+    """Every two contenders of a run, the CPU or the one with fewer threads as baseline.
+
+    A run has at most `MAX_CONTENDERS` rows, which the store's door sees to; of rows by another way no more are paired.
+    """
+    ordered = sorted(trials, key=lambda trial: (trial.run_id, trial.trial_id))
+    for _, run in itertools.groupby(ordered, key=lambda trial: trial.run_id):
+        rows = itertools.islice(run, MAX_CONTENDERS)
+        yield from itertools.combinations(sorted(rows, key=lambda trial: not speedup.is_host(trial)), 2)
+
+
+def _along(pairs: Iterable[tuple[Trial, Trial]], axis: str) -> Iterable[Study]:
+    groups: dict[str, dict[float, tuple[Trial, Trial]]] = {}
+    for pair in sorted(pairs, key=lambda pair: pair[0].started_at):
+        if getattr(pair[0], axis):
+            groups.setdefault(identity(pair, axis), {})[size_of(pair[0], axis)] = pair
+    for name, runs in groups.items():
+        ordered = tuple(runs[size] for size in sorted(runs))
+        baseline, challenger = ordered[0]
+        yield Study(id=name, axis=axis, baseline=baseline.contender, challenger=challenger.contender, runs=ordered)
+
+
+def _require_one_study(study: Study) -> None:
+    first, *others = study.runs
+    for pair in others:
+        speedup.require_equal(first[0], pair[0], settings(study.axis))
+        for before, after in zip(first, pair, strict=True):
+            speedup.require_equal(before, after, DEVICE)
+    for baseline, challenger in study.runs:
+        speedup.require_equal(baseline, challenger, speedup.COMPARABLE)
+    if len(set(study.sizes)) < len(study.runs):
+        raise NotComparable(
+            f"Two runs of the study have the same {SIZE_AXES[study.axis]}; one run of each size counts."
+        )
+
+
+def _evidence(baseline: Trial, challenger: Trial, axis: str, basis: Basis) -> Evidence:
+    size = size_of(baseline, axis)
+    obstacle = speedup.obstacle(baseline, challenger)
+    carried = [once_s(trial, basis) for trial in (baseline, challenger)]
+    if not obstacle and None in carried:
+        obstacle = "what is paid once was not measured"
+    base, other = speedup.paired_steps(baseline, challenger)
+    if not obstacle and not base:
+        obstacle = "no pair of blocks was timed"
+    shares = [(once_s or 0.0) / (baseline.epochs * baseline.steps_per_epoch) for once_s in carried]
+    return Evidence(
+        size=size,
+        baseline_s=tuple(step_s + shares[0] for step_s in base),
+        challenger_s=tuple(step_s + shares[1] for step_s in other),
+        obstacle=obstacle,
+    )
+
+
+def once_s(trial: Trial, basis: Basis) -> float | None:
+    """Seconds that a training pays once, on a cost basis; None if they were not measured."""
+    if basis == "steady":
+        return 0.0
+    if basis == "with_transfer":
+        return trial.startup_transfer_s if trial.data_path == "resident" else 0.0
+    return speedup.startup_s(trial)
+
+
+def _name(study: Study, trial: Trial) -> str:
+    return name(trial, {row.threads for pair in study.runs for row in pair if row.contender == trial.contender})

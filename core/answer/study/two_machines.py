@@ -1,0 +1,348 @@
+"""One training on two machines: measured on this one, recorded on an accelerator of another.
+
+Blocks of two machines cannot take turns, so nothing pairs: the ratio of the two medians has an interval of its own,
+and every sentence says that there are two machines. Rows of other trainings or protocols are refused; lanes may
+differ, and one that computes something else than plain steps is mentioned.
+Which recorded rows are of the same training is found by `core.answer.study.recorded`.
+
+The interval is that of `core.answer.study.ratio`; how much a machine differs from one visit to the next is not in it:
+nobody can tell that from one visit.
+"""
+
+import hashlib
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from core import units
+from core.answer.run import causes, lane_check
+from core.answer.run import speedup as summary
+from core.answer.run.speedup import MIN_PAIRS, TIE, Verdict
+from core.answer.study import study
+from core.answer.study.crossover import locate
+from core.answer.study.ratio import ratio_interval
+from core.answer.study.recorded import SETTINGS
+from core.answer.study.result import Basis, Crossover, Evidence
+from core.errors import NotComparable
+from core.question.sweep import size_of
+from core.results.schema import Trial
+
+NOT_IN_IT = "how much a machine differs from one visit to the next is not in the interval"
+
+FINGERPRINT = {
+    "Device": "device_name",
+    "Driver": "device_driver",
+    "Processor": "cpu_name",
+    "Usable threads": "cores_usable",
+    "Machine": "machine_id",
+    "System": "system",
+    "Python": "python_version",
+    "torch": "torch_version",
+    "Crossover": "app_version",
+    "Commit": "app_commit",
+    "Measured": "started_at",
+}
+"""What tells two machines apart: name for people → column."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Across:
+    """A recorded accelerator against a measurement of another machine: time per step, start-up apart.
+
+    Attributes:
+        verdict: as in `core.answer.run.speedup`.
+        value: ratio of the medians, above 1 the recorded one is faster; None exactly if the verdict is missing.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        blocks: timed blocks of the measured one and of the recorded one.
+        reason: why there is no winner or no verdict, in words; empty where there is a winner.
+        sentence: all of this in words, with both machines.
+        cautions: what else differs or is not in the interval, a sentence each.
+    """
+
+    verdict: Verdict
+    value: float | None
+    low: float | None
+    high: float | None
+    blocks: tuple[int, int]
+    reason: str
+    sentence: str
+    cautions: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meeting:
+    """One training along an axis on two machines.
+
+    Attributes:
+        axis: key of `core.question.sweep.SIZE_AXES`.
+        measured: a row a size, ascending, all of one contender of one machine.
+        recorded: the same of the accelerator of another machine, at sizes of its own.
+    """
+
+    axis: str
+    measured: tuple[Trial, ...]
+    recorded: tuple[Trial, ...]
+
+    @property
+    def id(self) -> str:
+        """Name, 12 hexadecimal digits: the rows that take part."""
+        rows = [row.trial_id for row in (*self.measured, *self.recorded)]
+        return hashlib.sha256(repr((self.axis, rows)).encode()).hexdigest()[:12]
+
+    @property
+    def shared(self) -> tuple[tuple[Trial, Trial], ...]:
+        """(measured, recorded) of each size that both have, ascending."""
+        theirs = {size_of(row, self.axis): row for row in self.recorded}
+        sizes = [(row, theirs.get(size_of(row, self.axis))) for row in self.measured]
+        return tuple((row, other) for row, other in sizes if other is not None)
+
+
+def speedup(measured: Trial, recorded: Trial) -> Across:
+    """The recorded accelerator against what was measured on another machine.
+
+    Raises:
+        NotComparable: they differ in a setting, or are of one machine.
+    """
+    require_two_machines(measured, recorded)
+    reason = _obstacle(measured, recorded) or _too_few(measured, recorded)
+    if reason:
+        return _across(measured, recorded, "missing", reason, None)
+    ends = ratio_interval(measured.step_s, recorded.step_s)
+    middle = math.log(statistics.median(measured.step_s) / statistics.median(recorded.step_s))
+    reason = _closeness(middle, *map(math.log, ends))
+    verdict: Verdict = "too_close" if reason else "gpu_faster" if middle > 0 else "cpu_faster"
+    return _across(measured, recorded, verdict, reason, (math.exp(middle), *ends))
+
+
+def require_two_machines(measured: Trial, recorded: Trial) -> None:
+    """Refuse two rows that are not of the same training, or not of two machines.
+
+    Raises:
+        NotComparable: says which column differs, or that the machine is the same.
+    """
+    summary.require_equal(measured, recorded, SETTINGS)
+    if measured.machine_id == recorded.machine_id:
+        raise NotComparable(
+            f"{recorded.contender} was measured on the same machine as {measured.contender}; there the two are "
+            "compared by measuring them in turns."
+        )
+
+
+def machine(row: Trial) -> str:
+    """A machine for people: its processor and the beginning of its id."""
+    return f"{row.cpu_name} ({row.machine_id[:6]})"
+
+
+def shown(recorded: Trial) -> Trial:
+    """The row under a name that says what it is, for charts and tables beside rows of this machine; never stored."""
+    return replace(recorded, contender=f"{recorded.contender} recorded, {recorded.machine_id[:6]}")
+
+
+def fingerprints(measured: Trial, recorded: Trial) -> list[tuple[str, str, str]]:
+    """Name, then the value on this machine and on that of the recording, of what tells two machines apart."""
+    return [(name, _fact(measured, column), _fact(recorded, column)) for name, column in FINGERPRINT.items()]
+
+
+def meetings(measured: Iterable[Trial], recorded: Iterable[Trial], axis: str) -> list[Meeting]:
+    """What rows of one machine and the recordings of an accelerator of another say together along an axis.
+
+    Each contender of each machine has a curve of its own, and of several runs of one size the newest counts. Most
+    shared sizes first, then most threads.
+    """
+    ours, theirs = (_curves(rows, axis) for rows in (measured, recorded))
+    found = [
+        Meeting(axis=axis, measured=rows, recorded=others)
+        for (machine_id, settings, _), rows in ours.items()
+        for (their_id, their_settings, _), others in theirs.items()
+        if settings == their_settings and machine_id != their_id
+    ]
+    return sorted(found, key=lambda one: (len(one.shared), len(one.measured), one.measured[-1].threads), reverse=True)
+
+
+def evidence(of: Meeting, basis: Basis) -> list[Evidence]:
+    """What was timed at each size on either machine, on one cost basis: seconds a step of each block, unpaired.
+
+    A size that only one of the machines has keeps its times and an obstacle.
+    """
+    ours, theirs = ({size_of(row, of.axis): row for row in rows} for rows in (of.measured, of.recorded))
+    return [_evidence(size, ours.get(size), theirs.get(size), basis) for size in sorted(ours.keys() | theirs.keys())]
+
+
+def crossover(of: Meeting, basis: Basis = "steady") -> Crossover:
+    """The answer of two machines, which says that it is one.
+
+    Raises:
+        NotComparable: rows of it are not of the same training, or not of two machines.
+    """
+    for pair in of.shared:
+        summary.require_equal(*pair, SETTINGS)
+    ours, theirs = of.measured[-1], of.recorded[-1]
+    found = locate(
+        evidence(of, basis),
+        axis=of.axis,
+        basis=basis,
+        baseline=_name(of.measured),
+        challenger=f"{theirs.contender} recorded ({theirs.device_name}, {theirs.machine_id[:6]})",
+    )
+    two = f"Two machines, not measured in turns: {machine(ours)} and {machine(theirs)}; {NOT_IN_IT}."
+    return replace(found, sentence=f"{found.sentence} {two}")
+
+
+def cautions(measured: Trial, recorded: Trial) -> tuple[str, ...]:
+    """What two machines do not share besides the device, a sentence each."""
+    said = [
+        "Two machines: the recorded device was fed by another processor, at another time, and "
+        f"{NOT_IN_IT}. Only the scatter of blocks is."
+    ]
+    if measured.torch_version != recorded.torch_version:
+        said.append(
+            f"Other versions of torch: measured with {measured.torch_version}, recorded with {recorded.torch_version}; "
+            "part of the difference may be theirs."
+        )
+    if measured.app_version != recorded.app_version:
+        said.append(
+            "Other versions of Crossover, which measure in the same way: measured with "
+            f"{measured.app_version}, recorded with {recorded.app_version}."
+        )
+    if lanes := lane_check.warning(measured, recorded):
+        said.append(lanes)
+    return tuple(said)
+
+
+def cause(recorded: Trial) -> str:
+    """What the recorded accelerator's step consists of, in a sentence; empty if it was not taken apart."""
+    parts = causes.parts(recorded)
+    return causes.accelerator(parts) if parts else ""
+
+
+def _across(
+    measured: Trial,
+    recorded: Trial,
+    verdict: Verdict,
+    reason: str,
+    figures: tuple[float, float, float] | None,
+) -> Across:
+    value, low, high = figures or (None, None, None)
+    return Across(
+        verdict=verdict,
+        value=value,
+        low=low,
+        high=high,
+        blocks=_blocks(measured, recorded),
+        reason=reason,
+        sentence=_sentence(measured, recorded, verdict, reason, figures),
+        cautions=cautions(measured, recorded),
+    )
+
+
+def _sentence(
+    measured: Trial,
+    recorded: Trial,
+    verdict: Verdict,
+    reason: str,
+    figures: tuple[float, float, float] | None,
+) -> str:
+    ours = f"{summary.label(measured)} on {machine(measured)}"
+    theirs = f"{summary.label(recorded)} recorded on {machine(recorded)}"
+    if figures is None:
+        return f"No verdict on {theirs} against {ours}: {reason}."
+    value, low, high = figures
+    blocks = _blocks(measured, recorded)
+    counted = f"from {units.count(blocks[0])} and {units.count(blocks[1])} blocks on two machines"
+    if verdict == "too_close":
+        interval = f"95 % interval {units.ratio(low)} to {units.ratio(high)}"
+        return (
+            f"Too close to call between {theirs} and {ours}: {reason} "
+            f"(ratio of medians {units.ratio(value)}, {interval} {counted})."
+        )
+    winner, loser = theirs, ours
+    if value < 1:
+        winner, loser, value, low, high = ours, theirs, 1 / value, 1 / high, 1 / low
+    interval = f"95 % interval {units.ratio(low)} to {units.ratio(high)}"
+    return f"{winner} trains {units.ratio(value)} as fast as {loser}, start-up not counted ({interval} {counted})."
+
+
+def _blocks(measured: Trial, recorded: Trial) -> tuple[int, int]:
+    return len(measured.step_s), len(recorded.step_s)
+
+
+def _closeness(middle: float, low: float, high: float) -> str:
+    if low <= 0 <= high:
+        return "either could be faster, the interval of the ratio contains 1"
+    if abs(middle) <= math.log(TIE):
+        return f"the difference is within {units.share(TIE - 1)}, too small to matter"
+    return ""
+
+
+def _obstacle(measured: Trial, recorded: Trial) -> str:
+    """Why no verdict can be given; what hinders the recording is not this machine's."""
+    if hindrance := summary.obstacle(measured, measured):
+        return hindrance
+    if recorded.outcome == "out_of_memory":
+        return f"the model and its batch did not fit into the memory of {recorded.device_name}"
+    if summary.obstacle(recorded, recorded):
+        return "the machine of the recording was too busy, or its clock readings cannot be right"
+    return ""
+
+
+def _too_few(measured: Trial, recorded: Trial) -> str:
+    for row, where in ((measured, "in the measurement"), (recorded, "in the recording")):
+        if len(row.step_s) < MIN_PAIRS:
+            return f"{units.count(len(row.step_s))} blocks were timed {where} and {MIN_PAIRS} are needed"
+    return ""
+
+
+def _fact(row: Trial, column: str) -> str:
+    value = str(getattr(row, column))
+    return f"{value} ({units.count(row.threads)} used)" if column == "cores_usable" and row.threads else value
+
+
+Curve = tuple[str, tuple[object, ...], tuple[object, ...]]
+"""What the rows of one curve have in common: machine, settings but the axis, and device and versions."""
+
+
+def _curves(rows: Iterable[Trial], axis: str) -> dict[Curve, tuple[Trial, ...]]:
+    varied = study.varying(axis)
+    curves: dict[Curve, dict[float, Trial]] = {}
+    for row in sorted(rows, key=lambda row: row.started_at):
+        settings = tuple(getattr(row, name) for name in SETTINGS if name not in varied)
+        device = tuple(getattr(row, name) for name in (*study.DEVICE, "torch_version"))
+        curves.setdefault((row.machine_id, settings, device), {})[size_of(row, axis)] = row
+    return {key: tuple(curve[size] for size in sorted(curve)) for key, curve in curves.items()}
+
+
+def _evidence(size: float, ours: Trial | None, theirs: Trial | None, basis: Basis) -> Evidence:
+    seconds = [_seconds(row, basis) for row in (ours, theirs)]
+    return Evidence(
+        size=size,
+        baseline_s=seconds[0],
+        challenger_s=seconds[1],
+        paired=False,
+        obstacle=_hindrance(ours, theirs, seconds),
+    )
+
+
+def _hindrance(ours: Trial | None, theirs: Trial | None, seconds: Sequence[Sequence[float]]) -> str:
+    if ours is None:
+        return "recorded, but not measured"
+    if theirs is None:
+        return "measured, but not recorded"
+    if reason := _obstacle(ours, theirs):
+        return reason
+    return "" if all(seconds) else "no block was timed, or what is paid once was not measured"
+
+
+def _seconds(row: Trial | None, basis: Basis) -> tuple[float, ...]:
+    """Seconds a step of every block with its share of what is paid once; none where that was not measured."""
+    once_s = study.once_s(row, basis) if row else None
+    if row is None or once_s is None:
+        return ()
+    share_s = once_s / (row.epochs * row.steps_per_epoch)
+    return tuple(step_s + share_s for step_s in row.step_s if step_s > 0)
+
+
+def _name(rows: Sequence[Trial]) -> str:
+    """The contender for people; with its threads only if they were the same at every size."""
+    return study.name(rows[-1], {row.threads for row in rows})

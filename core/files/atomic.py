@@ -1,0 +1,143 @@
+"""Files that are there as a whole or not at all: written beside their place, then put into it at once.
+
+A reader sees the old content or the new one, never a part. Nothing here knows what is in a file.
+"""
+
+import contextlib
+import errno
+import functools
+import itertools
+import json
+import os
+import re
+import stat
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+_REPLACE_TRIES, _REPLACE_PAUSE_S = 20, 0.01
+"""Windows refuses to replace a file while a reader has it open; a reader of ours is done within milliseconds."""
+
+
+ABANDONED_S = 3_600
+"""Age from which a temporary file is nobody's any more: it is written and renamed, or its writer was killed."""
+
+SWEEP_EVERY_S = 600
+"""A folder is swept so often at most by one process: it has to be listed for that."""
+
+MOST_SWEPT = 300
+"""Files that are removed at a time, so that nobody who writes waits for it."""
+
+_OURS = re.compile(r"\..+\.[0-9a-f]{8}\.tmp|\.probe-[0-9a-f]{32}")
+"""Names of temporary files of ours: those of `write`, and what `core.results.store` tries a folder with."""
+
+
+def write(path: Path, fill: Callable[[BinaryIO], object], *, lasting: bool = True) -> None:
+    """Let `fill` write a temporary file beside `path`, then put it in the place of `path` at once.
+
+    Args:
+        path: of the file; its folder is there.
+        fill: writes the content.
+        lasting: whether the content is on the disk before the name is, so that it outlives a loss of power.
+
+    Raises:
+        OSError: the folder cannot be written; no temporary file is left behind.
+    """
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            fill(file)
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
+        _rename(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    if lasting:
+        flush_folder(path.parent)
+
+
+def replace(path: Path, fill: Callable[[BinaryIO], object]) -> None:
+    """Put a file in the place of another, or of a folder that has its name and is put aside.
+
+    After a loss of power, nobody goes on where they were, so that nothing is flushed.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    if path.is_dir() and not path.is_symlink():
+        set_aside(path)
+    write(path, fill, lasting=False)
+
+
+def set_aside(path: Path) -> None:
+    """Give what lies at a path the ending `.damaged`, in the place of what has that name.
+
+    Raises:
+        OSError: it cannot be renamed.
+    """
+    path.replace(path.with_suffix(".damaged"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Replace `path` by `data`.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    replace(path, lambda file: file.write(data))
+
+
+def write_json(path: Path, data: object) -> None:
+    """Replace `path` by `data` as JSON.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    write_bytes(path, json.dumps(data).encode())
+
+
+def sweep(folder: Path) -> None:
+    """Remove what writers left in a folder that were killed, unless that was done lately; what cannot be is left."""
+    _swept(folder, int(time.monotonic() / SWEEP_EVERY_S))
+
+
+@functools.lru_cache(maxsize=64)
+def _swept(folder: Path, _moment: int) -> None:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        ours = (entry for entry in entries if _OURS.fullmatch(entry.name))
+        for entry in itertools.islice(filter(_abandoned, ours), MOST_SWEPT):
+            with contextlib.suppress(OSError):
+                os.unlink(entry)  # noqa: PTH108 - an entry of this folder, and nothing that it links to
+
+
+def _abandoned(entry: "os.DirEntry[str]") -> bool:
+    with contextlib.suppress(OSError):
+        facts = entry.stat(follow_symlinks=False)
+        return stat.S_ISREG(facts.st_mode) and time.time() - facts.st_mtime > ABANDONED_S
+    return False
+
+
+def flush_folder(folder: Path) -> None:
+    """Make names that are new or gone last; Windows and some network file systems cannot flush a folder."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
+
+
+def _rename(temporary: Path, path: Path) -> None:
+    for _ in range(_REPLACE_TRIES - 1):
+        with contextlib.suppress(PermissionError):
+            temporary.replace(path)
+            return
+        time.sleep(_REPLACE_PAUSE_S)
+    temporary.replace(path)

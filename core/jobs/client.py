@@ -1,0 +1,207 @@
+"""The asker's side: sees to it that a worker serves the queue, follows jobs, stops them, reads their rows.
+
+For pages and the command line alike. Starts the worker as a process of its own that outlives its starter, and
+imports nothing of it; the two meet only in the files of the queue.
+"""
+
+import contextlib
+import importlib.util
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from core.errors import JobError
+from core.files.project import PROJECT
+from core.jobs import process
+from core.jobs.job import Job
+from core.jobs.machine import Machine
+from core.jobs.queue import Queue
+from core.jobs.worker_file import Occupant
+from core.question.sweep import Sweep, size_of
+from core.results import exhibit_files
+from core.results.exhibit import Exhibit
+from core.results.schema import Trial
+from core.results.store import Store
+
+COMMAND = (sys.executable, "-m", "core.jobs.worker")
+"""How a worker is started; the folder of jobs is appended."""
+
+WAITING_POLICY = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "3000", "KMP_BLOCKTIME": "0"}
+"""Idle OpenMP threads look for work for some tens of microseconds and then sleep (docs/decisions/0007)."""
+
+STARTS = 3
+"""Workers that may die in a row before they are ready; after that it is not bad luck."""
+
+GRACE_S = 1.5
+"""How long a stop waits for the end of the block; with the kill after it, a stop takes less than 2 s."""
+
+LOG_BYTES = 1_000_000
+"""Size at which the worker's log is put aside when the next worker starts; one older log is kept."""
+
+if sys.platform == "win32":
+    _DETACHED = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+else:
+    _DETACHED = 0  # there, start_new_session is what lets a child outlive its starter and the starter's terminal
+
+_POLL_S = 0.05
+_FOLLOW_S = 0.2
+
+
+def has_torch() -> bool:
+    """Whether what measures is installed here; it is looked for, not imported."""
+    try:
+        return importlib.util.find_spec("torch") is not None
+    except ImportError:
+        return False
+
+
+def ensure_worker(queue: Queue) -> None:
+    """Start a worker unless one serves the queue; waiting jobs fail if workers keep dying before they are ready.
+
+    Raises:
+        JobError: the folder of jobs cannot be written, or no process can be started.
+    """
+    if queue.seat.taken:
+        return
+    with queue.guard():
+        last = queue.seat.occupant
+        if (last and last.process.alive) or queue.seat.locked:  # somebody else was quicker, or started one by hand
+            return
+        starts = last.starts + 1 if last and not last.ready else 1
+        if last is None or starts <= STARTS:
+            queue.seat.take(Occupant(process=_start(queue), starts=starts))
+            return
+        queue.seat.leave(last.process)
+    queue.fail_waiting(f"The measuring process died {STARTS} times while it started; {queue.seat.log} says more.")
+
+
+def watch(queue: Queue, job_id: str) -> Job:
+    """One job as it is now, after seeing to it that waiting jobs are served; what a page polls.
+
+    Raises:
+        JobError: there is no such job, or no worker can be started.
+    """
+    job = queue.job(job_id)
+    if job.state != "running" and queue.waiting():  # whoever measures this one also serves the others
+        ensure_worker(queue)
+    return job
+
+
+def follow(queue: Queue, job_id: str, on_change: Callable[[Job], None]) -> Job:
+    """Watch a job until it ends, and call `on_change` with it whenever it looks different.
+
+    Returns:
+        The job, ended.
+
+    Raises:
+        JobError: there is no such job, or no worker can be started.
+    """
+    seen = None
+    while True:
+        job = watch(queue, job_id)
+        if job != seen:
+            on_change(job)
+        if not job.active:
+            return job
+        seen = job
+        time.sleep(_FOLLOW_S)
+
+
+def stop(queue: Queue, job_id: str) -> Job:
+    """End a job within two seconds: at the end of its block if that comes soon, by killing its process if not.
+
+    Returns:
+        The job, ended; what was measured by then is in the store.
+
+    Raises:
+        JobError: there is no such job, or its process belongs to another user.
+    """
+    deadline = time.monotonic() + GRACE_S
+    job = queue.request_stop(job_id)
+    while job.active and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+        job = queue.job(job_id)
+    if job.active:
+        job = queue.kill(job_id)
+    if queue.waiting():
+        ensure_worker(queue)
+    return job
+
+
+def rows(queue: Queue, job: Job) -> list[Trial]:
+    """The rows of a job, whether the store took them or not: in the order of points, and of contenders at each.
+
+    Those of a sweep are also the ones that it found in the store; while it runs they become more.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    kept = queue.files(job.id).unsaved() if job.unsaved else []
+    mine = {trial.trial_id: trial for trial in kept}
+    if set(job.trial_ids) - mine.keys():  # a store that refused rows may not be readable either
+        mine = {trial.trial_id: trial for trial in Store(job.store).trials(run_id=job.run_ids)} | mine
+    found = [mine[trial_id] for trial_id in job.trial_ids if trial_id in mine]
+    sweep = job.sweep
+    return sorted(found, key=lambda trial: _place(sweep, trial)) if sweep else found
+
+
+def exhibit(queue: Queue, job: Job) -> Exhibit | None:
+    """What a lesson's job showed, whether the store took it or not; None before its end, and for all other jobs.
+
+    Raises:
+        StoreError: the store cannot be read, and the job itself has not kept it.
+    """
+    if not job.exhibit_id:
+        return None
+    kept = queue.files(job.id).exhibit()
+    if kept:
+        return kept
+    found, _ = exhibit_files.read(job.store)
+    return next((entry for entry in found if entry.id == job.exhibit_id), None)
+
+
+def machine(queue: Queue) -> Machine | None:
+    """What a worker found on this machine, `live` if that worker still runs; None before the first one reported."""
+    return queue.seat.machine
+
+
+def _place(sweep: Sweep, trial: Trial) -> tuple[float, ...]:
+    """What sorts the rows of a sweep as its points, and at each point as its contenders."""
+    contenders = [str(contender) for contender in sweep.contenders]
+    return (*(size_of(trial, axis.name) for axis in sweep.axes), contenders.index(trial.contender))
+
+
+def _start(queue: Queue) -> process.Process:
+    _put_log_aside(queue.seat.log)
+    try:
+        with queue.seat.log.open("ab") as log:
+            child = subprocess.Popen(
+                [*COMMAND, "--jobs", str(queue.folder)],
+                cwd=PROJECT,
+                env={**os.environ, **WAITING_POLICY},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                creationflags=_DETACHED,
+            )
+    except OSError as error:
+        raise JobError(f"The measuring process could not be started: {error}.") from error
+    try:
+        started = process.of(child.pid)
+    except psutil.NoSuchProcess:
+        started = process.Process(pid=child.pid)  # which counts as dead
+    threading.Thread(target=child.wait, name="crossover-worker-reaper", daemon=True).start()
+    return started
+
+
+def _put_log_aside(log: Path) -> None:
+    with contextlib.suppress(OSError):  # there is none yet, or on Windows a dying worker still has it open
+        if log.stat().st_size > LOG_BYTES:
+            log.replace(log.with_name(log.name + ".1"))

@@ -1,0 +1,133 @@
+"""Who had how much of the measuring process today, and whose turn was when: one small file beside the jobs.
+
+Changed only under the queue's guard. Jobs themselves are dropped when there are many, what they cost is not. People
+are names without meaning here, see `core.jobs.job.Job.asked_by`; who asked on the command line has none and no limit.
+"""
+
+import contextlib
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from core import units
+from core.errors import DamagedFile
+from core.files import atomic, documents
+from core.files.documents import Count, Seconds
+
+KEPT_PEOPLE = 10_000
+"""Entries that are kept, those with the latest turns; a visitor who comes without a name each time makes many."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What the queue holds one person to.
+
+    Attributes:
+        seconds_per_day: of measuring, those that were asked for and not yet used included; 0 for no limit.
+        waiting: jobs that wait or run at once; 0 for no limit.
+        queue_length: most jobs of everybody that wait at once.
+    """
+
+    seconds_per_day: float = 0.0
+    waiting: int = 0
+    queue_length: int = 100
+
+    def refusal(self, wanted_s: Sequence[float], waiting_s: Sequence[float], *, used_s: float) -> str:
+        """Why a person may not ask for more, in one sentence; empty if they may.
+
+        Args:
+            wanted_s: seconds that each new job may take.
+            waiting_s: the same of those that they asked for and that have not ended.
+            used_s: seconds that they had today.
+        """
+        if self.waiting and len(waiting_s) + len(wanted_s) > self.waiting:
+            have = f"You have {len(waiting_s)} measurements waiting or running"
+            more = f", this would be {len(wanted_s)} more," if len(wanted_s) > 1 else ""
+            return f"{have}{more} and {self.waiting} are allowed at once."
+        if not self.seconds_per_day:
+            return ""
+        total_s, left_s = sum(wanted_s), max(0.0, self.seconds_per_day - used_s - sum(waiting_s))
+        if total_s <= left_s:
+            return ""
+        return (
+            f"This run may take {units.duration(total_s)}, and of your {units.duration(self.seconds_per_day)} for "
+            f"today (UTC) {units.duration(left_s)} are left."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Entry:
+    """What is written down of a person, or of a place that many ask from.
+
+    Attributes:
+        turn: when the last turn was, as a number that grows; 0 for who had none.
+        day: on which the seconds were measured, ISO date, UTC.
+        seconds: of measuring on that day.
+    """
+
+    turn: Count = 0
+    day: str = ""
+    seconds: Seconds = 0.0
+
+    def on(self, day: str) -> float:
+        """Seconds of measuring on a day."""
+        return self.seconds if self.day == day else 0.0
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The file of one folder of jobs.
+
+    Attributes:
+        path: where it is.
+    """
+
+    path: Path
+
+    def spent_s(self, person: str, day: str) -> float:
+        """Seconds of measuring that a person had on a day (ISO date, UTC)."""
+        return self._entries().get(person, _Entry()).on(day)
+
+    def turns(self, names: Iterable[str]) -> dict[str, int]:
+        """When each one's last turn was, as a number that grows; 0 for who had none."""
+        known = self._entries()
+        return {name: known.get(name, _Entry()).turn for name in names}
+
+    def take_turn(self, *names: str) -> None:
+        """Write down that it is the turn of a person, and of where they ask from.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        entries = self._entries()
+        turn = max((entry.turn for entry in entries.values()), default=0) + 1
+        for name in names:
+            entries[name] = replace(entries.get(name, _Entry()), turn=turn)
+        self._write(entries)
+
+    def charge(self, person: str, seconds: float, day: str) -> None:
+        """Add seconds of measuring to what a person had on a day.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        entries = self._entries()
+        entry = entries.get(person, _Entry())
+        entries[person] = replace(entry, day=day, seconds=entry.on(day) + seconds)
+        self._write(entries)
+
+    def _entries(self) -> dict[str, _Entry]:
+        try:
+            return documents.read_json(self.path, dict[str, _Entry]) or {}
+        except DamagedFile as error:  # nobody is kept from measuring for it; what it said stays beside
+            _log.warning("Turns and budgets of today begin anew: %s", error)
+            with contextlib.suppress(OSError):
+                atomic.set_aside(self.path)
+            return {}
+
+    def _write(self, entries: dict[str, _Entry]) -> None:
+        latest = sorted(entries, key=lambda name: entries[name].turn)[-KEPT_PEOPLE:]
+        atomic.write_json(self.path, {name: asdict(entries[name]) for name in latest})

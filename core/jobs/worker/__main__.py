@@ -1,0 +1,85 @@
+"""The measuring process: `python -m core.jobs.worker --jobs FOLDER`, as `core.jobs.client` starts it.
+
+The one place where jobs and the measuring half meet: `load` hands the functions of `core.measure` to a worker.
+"""
+
+import argparse
+import contextlib
+import importlib.abc
+import logging
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+from core.jobs.machine import Machine
+from core.jobs.queue import Queue
+from core.jobs.worker.reporter import Record
+from core.jobs.worker.worker import IDLE_S, Bench, serve
+from core.question.demonstration import Demonstration
+from core.question.experiment import Experiment
+from core.results.exhibit import Exhibit
+from core.results.schema import Trial
+from core.text import LogFormatter
+
+UNWANTED = frozenset({"pandas", "sklearn", "altair", "streamlit"})
+"""A second OpenMP runtime, or memory and threads for nothing. pyarrow would import pandas, only to look at a list."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve the queue named on the command line with real measurements."""
+    parser = argparse.ArgumentParser(prog="core.jobs.worker", description="Measure the jobs of one queue.")
+    parser.add_argument("--jobs", type=Path, required=True, help="folder of jobs; it tells the worker from others")
+    parser.add_argument("--idle", type=float, default=IDLE_S, help="seconds without work after which to leave")
+    asked = parser.parse_args(arguments)
+    handler = logging.StreamHandler()
+    handler.setFormatter(LogFormatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    _offer_to_be_killed_first()
+    sys.meta_path.insert(0, _Doorkeeper())
+    serve(Queue(asked.jobs), load, idle_s=asked.idle)
+
+
+def load() -> Bench:
+    """The measuring half of this project; imports torch."""
+    from core.measure import trial
+    from core.measure.device import devices
+    from core.measure.lessons import run as show
+    from core.results import environment
+
+    def measure(experiment: Experiment, record: Record) -> list[Trial]:
+        hooks = trial.Hooks(progress=record.progress, should_stop=record.should_stop, keep=record.keep)
+        return trial.measure(experiment, hooks=hooks, run_id=record.job.run_of(experiment))
+
+    def demonstrate(demonstration: Demonstration, record: Record) -> Exhibit | None:
+        hooks = trial.Hooks(progress=record.progress, should_stop=record.should_stop)
+        return show.show(demonstration, hooks=hooks)
+
+    def survey() -> Machine:
+        return Machine(environment=environment.read(), devices=devices.discover(), hint=devices.hint())
+
+    return Bench(measure=measure, demonstrate=demonstrate, survey=survey, initialise=devices.initialise)
+
+
+class _Doorkeeper(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Lets none of `UNWANTED` into the process; who would have liked to import one does without, as if uninstalled."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        """Take charge of the unwanted, which may be looked for; for all others, let Python look elsewhere."""
+        return ModuleSpec(fullname, self) if fullname in UNWANTED else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Refuse to load it."""
+        message = f"{module.__name__} has no place in the measuring process"
+        raise ModuleNotFoundError(message, name=module.__name__)
+
+
+def _offer_to_be_killed_first() -> None:
+    """Where memory runs out, Linux shall end the measurement and not the page's server."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+if __name__ == "__main__":
+    main()

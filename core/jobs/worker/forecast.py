@@ -1,0 +1,85 @@
+"""How long the points of a sweep that are still to come will take, from those that were measured.
+
+A forecast decides whether a point is worth beginning, and says when a sweep will be over; it is never a result. Pure
+functions of rows and sizes: nothing here reads a clock or a file.
+"""
+
+import functools
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+
+from core import units
+from core.jobs.worker.point_result import Visit, label
+from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS
+from core.question.experiment import Point
+from core.question.sweep import SHAPED_BY, Sweep
+from core.results.schema import Trial
+
+TOO_SLOW = 2.0
+"""A point is skipped if its pairs would take over so many times what one point may: less than half could be timed."""
+
+FARTHEST = 16.0
+"""Highest ratio of operations over which a step time is stretched. Beyond it a small point, whose time is overhead,
+says too little of a large one; that one is tried, and gives up once its budget is spent."""
+
+
+def too_slow(sweep: Sweep, point: Point, visits: Mapping[Point, Visit]) -> str:
+    """Why a point is too slow to be begun, in words that go on after a colon; empty if nothing is known against it.
+
+    What is known comes from points that differ from it on one axis only and have no more operations a step.
+    """
+    lesser = [other for other in visits if _flops(other) <= _flops(point) and _differences(sweep, point, other) == 1]
+    for other in lesser:
+        if visits[other].trouble == "slow":
+            return f"so was {label(sweep, other)}, which needs no more operations"
+    timed = [other for other in lesser if visits[other].timed]
+    if not timed:
+        return ""
+    near = max(timed, key=_flops)
+    stretch = _flops(point) / _flops(near)
+    expected_s = pairs_s(visits[near].rows, sweep.pairs, stretch)
+    if stretch > FARTHEST or expected_s <= TOO_SLOW * sweep.point_budget_s:
+        return ""
+    limit = units.duration(sweep.point_budget_s)
+    return f"{sweep.pairs} pairs would take about {units.duration(expected_s)}, and a point may take {limit}"
+
+
+def pairs_s(rows: Iterable[Trial], pairs: int, stretch: float = 1.0) -> float:
+    """Seconds of the blocks of some pairs, were every step `stretch` times as long as in `rows`; lead-in left out."""
+    steps_s = [statistics.median(row.step_s) for row in rows if row.block_steps]
+    return pairs * sum(max(MIN_BLOCK_S, MIN_BLOCK_STEPS * step_s * stretch) for step_s in steps_s)
+
+
+def remaining_s(
+    sweep: Sweep, left: Sequence[Point], visits: Mapping[Point, Visit], *, elapsed_s: float
+) -> float | None:
+    """Seconds that the points of `left` may take, for an adaptive sweep at most; None before one was measured.
+
+    Each takes what the measured one nearest in operations took, its blocks stretched by their ratio, and none takes
+    much longer than a point may. The sweep's budget bounds the whole, but for the point that it ends in.
+    """
+    measured = [(_flops(point), visit) for point, visit in visits.items() if visit.seconds is not None]
+    if not measured:
+        return None
+    expected_s = sum(_point_s(sweep, _flops(point), measured) for point in left)
+    return min(expected_s, max(0.0, sweep.budget_s - elapsed_s) + (0.0 if sweep.adaptive else sweep.point_budget_s))
+
+
+def _point_s(sweep: Sweep, flops: int, measured: Sequence[tuple[int, Visit]]) -> float:
+    near, visit = min(measured, key=lambda entry: abs(math.log(flops / entry[0])))
+    blocks_s = pairs_s(visit.rows, sweep.pairs)
+    stretched_s = pairs_s(visit.rows, sweep.pairs, flops / near)
+    return max(0.0, (visit.seconds or 0.0) - blocks_s) + min(stretched_s, max(blocks_s, sweep.point_budget_s))
+
+
+@functools.lru_cache(maxsize=1024)
+def _flops(point: Point) -> int:
+    """Operations of one step."""
+    return point.network.flops_per_step(point.batch_size)
+
+
+def _differences(sweep: Sweep, point: Point, other: Point) -> int:
+    """On how many axes two points differ."""
+    names = [SHAPED_BY[point.model] if axis.name == "parameters" else axis.name for axis in sweep.axes]
+    return sum(getattr(point, name) != getattr(other, name) for name in names)

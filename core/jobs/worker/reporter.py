@@ -1,0 +1,88 @@
+"""What one measurement tells of itself and is told while it runs, kept in the files of its job.
+
+The worker's side of a job. A disk that refuses these files does not end a measurement: they are of use only while
+it runs. How rows reach the store is the business of `core.jobs.saving`.
+"""
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from core.jobs import saving
+from core.jobs.job import Job
+from core.jobs.queue import Queue
+from core.progress import Progress, SweepProgress
+from core.results.schema import Trial
+
+REPORT_S = 0.2
+"""Shortest time between two reports within a phase; a page looks about once a second."""
+
+_log = logging.getLogger(__name__)
+
+
+class Record:
+    """What a measurement tells of itself and is told, kept in the files of its job.
+
+    Attributes:
+        job: the job as it was written down last.
+    """
+
+    def __init__(self, queue: Queue, job: Job) -> None:
+        self.job = job
+        self._queue = queue
+        self._files = queue.files(job.id)
+        self._settled = False
+        self._sweep: SweepProgress | None = None
+        self._reported_at = -REPORT_S
+
+    def progress(self, progress: Progress) -> None:
+        """Report how far the measurement is; written at most every `REPORT_S`, and whenever the phase changes."""
+        same_phase = self.job.progress is not None and self.job.progress.phase == progress.phase
+        self.job = replace(self.job, progress=replace(progress, sweep=self._sweep))
+        if not same_phase or time.monotonic() - self._reported_at >= REPORT_S:
+            self._report()
+
+    def sweep_progress(self, progress: SweepProgress) -> None:
+        """Report how far a sweep is; from now on part of every report."""
+        self._sweep = progress
+        self.job = replace(self.job, progress=replace(self.job.progress or Progress(phase="starting"), sweep=progress))
+        self._report()
+
+    def found(self, trials: Sequence[Trial]) -> None:
+        """Count rows that the store has already among the job's."""
+        self.job = saving.with_rows(self.job, trials)
+
+    def deliver(self, trials: Sequence[Trial]) -> str:
+        """Bring the rows of a point of a sweep to the store; why it refused them, empty if it did not."""
+        self.job, refusal = saving.deliver(self._files, self.job, trials)
+        if not refusal and self._report():
+            self._files.drop_rows()
+        return refusal
+
+    def should_stop(self) -> bool:
+        """Whether the measurement shall end at the next opportunity; also if somebody has settled its job."""
+        return self._settled or self._files.asked_to_stop
+
+    def keep(self, trials: Sequence[Trial]) -> None:
+        """Keep the rows as they would be if the measurement ended now."""
+        with _forgiven("What was measured so far"):
+            self._files.keep_partial(trials)
+
+    def _report(self) -> bool:
+        """Write the job down; whether that worked."""
+        self._reported_at = time.monotonic()
+        with _forgiven("The progress"):
+            self._settled = not self._queue.report(self.job)
+            return not self._settled
+        return False
+
+
+@contextlib.contextmanager
+def _forgiven(what: str) -> Iterator[None]:
+    """A full disk must not end a measurement whose rows may yet be shown."""
+    try:
+        yield
+    except OSError as error:
+        _log.warning("%s could not be written: %s", what, error)

@@ -1,0 +1,314 @@
+"""The measuring process: takes jobs from one queue, one after another, with the machine to itself.
+
+It stays warm between jobs, so that a run starts at once, and leaves when nothing was asked of it for a while. What
+measures is given to it as a `Bench`; how jobs are ordered is the business of `core.jobs.queue`.
+"""
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Self
+
+from filelock import BaseFileLock, Timeout
+
+from core.errors import CrossoverError, JobError
+from core.files.project import PROJECT
+from core.jobs import client, process, saving
+from core.jobs.job import Job
+from core.jobs.machine import Machine, measurement_lock
+from core.jobs.queue import Queue
+from core.jobs.worker.reporter import Record
+from core.jobs.worker.sweep_run import Arrival, Measure, Tour
+from core.jobs.worker_file import Occupant
+from core.progress import Progress
+from core.question.demonstration import Demonstration
+from core.question.sweep import Sweep
+from core.results.exhibit import Exhibit
+from core.results.schema import Trial
+
+IDLE_S = 15 * 60.0
+"""How long a worker without work stays warm: a reader comes back within minutes, memory is wanted after that."""
+
+CODE = PROJECT / "core"
+
+WAITING = "waiting for another measurement on this machine"
+"""Phase of a job whose turn has come while somebody else measures."""
+
+SETTLE_EVERY_S, SETTLE_S = 5.0, 120.0
+"""How often, and while a job ends for how long, what could not be written is tried again."""
+
+_POLL_S = 0.1
+
+_log = logging.getLogger(__name__)
+
+Ending = Literal["idle", "renew"]
+"""Why a worker stopped taking jobs: nothing to do, or a fresh process must go on."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code as it was when this process began; rows name the commit that measured them.
+
+    Attributes:
+        folder: where it is.
+        newest_ns: when a file of it was changed last.
+    """
+
+    folder: Path
+    newest_ns: int
+
+    @classmethod
+    def now(cls, folder: Path = CODE) -> Self:
+        """The code as it is on disk."""
+        newest_ns = 0
+        for path in folder.rglob("*.py"):
+            with contextlib.suppress(FileNotFoundError):  # an editor's temporary file, already gone
+                newest_ns = max(newest_ns, path.stat().st_mtime_ns)
+        return cls(folder, newest_ns)
+
+    @property
+    def changed(self) -> bool:
+        """Whether a file was changed since."""
+        return self.now(self.folder) != self
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """The measuring half, as the worker uses it.
+
+    Attributes:
+        measure: makes a measurement; returns its rows, whatever their outcome, or raises CrossoverError.
+        demonstrate: gives a demonstration; returns its exhibit, None if it was stopped, or raises CrossoverError.
+        survey: what this machine is, without using any device yet.
+        initialise: uses a device for the first time; seconds.
+    """
+
+    measure: Measure
+    demonstrate: Callable[[Demonstration, Record], Exhibit | None]
+    survey: Callable[[], Machine]
+    initialise: Callable[[str], float]
+
+
+class Worker:
+    """Takes jobs of one queue until it is idle for long or a fresh process must go on.
+
+    Attributes:
+        queue: where jobs come from.
+        bench: what measures them.
+        machine: what this machine is; start-up costs are added once the machine was free.
+        code: the code that this process runs.
+        idle_s: seconds without work after which it stops.
+    """
+
+    def __init__(self, queue: Queue, bench: Bench, machine: Machine, *, code: Code, idle_s: float) -> None:
+        self.queue, self.bench, self.machine, self.code, self.idle_s = queue, bench, machine, code, idle_s
+        self._process = process.this()
+        self._machine_lock = measurement_lock()
+        self.queue.seat.report(self.machine, self._process)
+
+    def run(self) -> Ending:
+        """Take jobs until there is a reason to stop."""
+        self._warm_up_if_free()
+        idle_since = settled_at = time.monotonic()
+        while True:
+            if time.monotonic() - settled_at >= SETTLE_EVERY_S:
+                with contextlib.suppress(JobError):
+                    self.queue.settle()
+                settled_at = time.monotonic()
+            if self.queue.waiting():
+                if self.code.changed:
+                    return "renew"
+                job = self.queue.claim(self._process)
+                if job and not self._work(job):
+                    return "renew"
+                idle_since = time.monotonic()
+            elif time.monotonic() - idle_since >= self.idle_s:
+                return "idle"
+            else:
+                time.sleep(_POLL_S)
+
+    def _work(self, job: Job) -> bool:
+        """Measure one job. False if this process cannot be trusted with another."""
+        record = Record(self.queue, job)
+        try:
+            with self._alone(record):
+                measured = self._measure(record)
+        except CrossoverError as error:
+            self._fail(record, str(error))
+        except Exception as error:
+            _log.exception("Job %s met an unexpected error.", job.id)
+            self._fail(record, f"Unexpected error in the measuring process: {_named(error)} ({self.queue.seat.log}).")
+            return False
+        else:
+            self._end(record, measured)
+        return True
+
+    def _measure(self, record: Record) -> list[Trial] | Arrival | Exhibit | None:
+        match record.job.asked:
+            case Sweep() as sweep:
+                return Tour(sweep, record, self.bench.measure, self.machine).run()
+            case Demonstration() as demonstration:
+                return None if record.should_stop() else self.bench.demonstrate(demonstration, record)
+            case experiment:
+                return [] if record.should_stop() else self.bench.measure(experiment, record)
+
+    def _end(self, record: Record, measured: list[Trial] | Arrival | Exhibit | None) -> None:
+        files, job = self.queue.files(record.job.id), record.job
+        match measured:
+            case Arrival():
+                self._finish_sweep(record, measured)
+            case Exhibit():
+                self._settle(saving.complete_exhibit(files, job, measured))
+            case None:
+                self._settle(saving.rescue(files, job, state="stopped", event="Stopped"))
+            case _:
+                self._finish(record, measured)
+
+    def _settle(self, job: Job) -> None:
+        """Write down what became of a job, and try again for a while where nothing can be written."""
+        deadline = time.monotonic() + SETTLE_S
+        while True:
+            try:
+                return self.queue.end(job)
+            except (OSError, JobError):
+                _log.exception("The end of job %s could not be written.", job.id)
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(SETTLE_EVERY_S)
+
+    def _finish(self, record: Record, trials: Sequence[Trial]) -> None:
+        """End a job that returned."""
+        files, job = self.queue.files(record.job.id), record.job
+        if not trials and not record.should_stop():
+            return self._fail(record, "Nothing was measured within the time budget; a longer one may help.")
+        if trials and all(trial.outcome != "stopped" for trial in trials):
+            return self._settle(saving.complete(files, job, trials))
+        if trials:
+            record.keep(trials)
+        return self._settle(saving.rescue(files, job, state="stopped", event="Stopped"))
+
+    def _finish_sweep(self, record: Record, arrival: Arrival) -> None:
+        """End a sweep; every point but one that was cut off has brought its rows already."""
+        files, job = self.queue.files(record.job.id), record.job
+        if arrival.refusal:
+            return self._settle(replace(job, state="failed", message=arrival.refusal))
+        if not arrival.stopped:
+            if not job.trial_ids:
+                return self._fail(record, arrival.summary or "Nothing was measured.")
+            return self._settle(replace(job, state="finished", message=arrival.summary))
+        if arrival.rows:
+            record.keep(arrival.rows)
+        return self._settle(saving.rescue(files, job, state="stopped", event="Stopped"))
+
+    def _fail(self, record: Record, reason: str) -> None:
+        """End a job that raised. What was measured before is saved."""
+        rescued = saving.rescue(self.queue.files(record.job.id), record.job, state="failed", event="It failed")
+        saved = " What was measured before is saved." if rescued.trial_ids else ""
+        self._settle(replace(rescued, message=reason + saved))
+
+    @contextlib.contextmanager
+    def _alone(self, record: Record) -> Iterator[None]:
+        """Hold the machine's lock; a job that is asked to stop while it waits for it goes on without."""
+        while not (held := self._take_machine()) and not record.should_stop():
+            record.progress(Progress(phase=WAITING))
+            time.sleep(_POLL_S)
+        try:
+            if held:
+                self._warm_up()
+            yield
+        finally:
+            self._machine_lock.release()
+
+    def _take_machine(self) -> bool:
+        path = self._machine_lock.lock_file
+        try:
+            self._machine_lock.acquire(timeout=0)
+        except Timeout:
+            return False
+        except OSError as error:
+            raise JobError(f"The lock of this machine, {path}, cannot be opened: {error}.") from error
+        return True
+
+    def _warm_up_if_free(self) -> None:
+        with contextlib.suppress(JobError):  # each job will say so
+            if self._take_machine():
+                try:
+                    self._warm_up()
+                finally:
+                    self._machine_lock.release()
+
+    def _warm_up(self) -> None:
+        """Use every device once, under the machine's lock, so that start-up costs are of an undisturbed machine."""
+        if self.machine.startup_s:
+            return
+        startup_s = {}
+        for info in self.machine.devices:
+            try:
+                startup_s[info.device] = self.bench.initialise(info.device)
+            except Exception:  # a broken driver must not keep the other devices from being measured
+                _log.exception("The device %s could not be used.", info.device)
+        self.machine = replace(self.machine, startup_s=startup_s)
+        self.queue.seat.report(self.machine, self._process)
+
+
+def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, code_folder: Path = CODE) -> None:
+    """Take the queue's seat and work until idle, or leave at once if the seat is taken.
+
+    Args:
+        queue: where jobs come from.
+        load: brings the measuring half; called once the seat is ours, as importing torch costs seconds.
+        idle_s: seconds without work after which to leave.
+        code_folder: the code whose change calls for a fresh process.
+    """
+    code, seat = Code.now(code_folder), queue.seat
+    queue.folder.mkdir(parents=True, exist_ok=True)
+    lock = seat.lock()
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        _log.info("Another worker serves the queue in %s.", queue.folder)
+        return
+    try:
+        worker = _sit_down(queue, load, code, idle_s)
+    except Exception as error:
+        _log.exception("The measuring half could not be loaded.")
+        while not _leave(queue, lock, only_if_idle=True):
+            queue.fail_waiting(f"The measuring process could not start: {_named(error)} ({seat.log}).")
+        return
+    while worker.run() == "idle":
+        if _leave(queue, lock, only_if_idle=True):
+            return
+    _log.info("A fresh process goes on.")
+    _leave(queue, lock)
+    client.ensure_worker(queue)
+
+
+def _sit_down(queue: Queue, load: Callable[[], Bench], code: Code, idle_s: float) -> Worker:
+    """Load what measures, and let others see first that somebody is about to serve, then that somebody does."""
+    me, last = process.this(), queue.seat.occupant
+    starts = last.starts if last and not last.ready else 1
+    with queue.guard():
+        queue.seat.take(Occupant(process=me, starts=starts))
+    bench = load()
+    worker = Worker(queue, bench, bench.survey(), code=code, idle_s=idle_s)
+    with queue.guard():
+        queue.seat.take(Occupant(process=me, ready=True))
+    return worker
+
+
+def _leave(queue: Queue, lock: BaseFileLock, *, only_if_idle: bool = False) -> bool:
+    """Give the seat up; whoever submits a job from now on finds it empty. False if a job waits that we must serve."""
+    with queue.guard():
+        if only_if_idle and queue.waiting():
+            return False
+        lock.release()
+        queue.seat.leave(process.this())
+        return True
+
+
+def _named(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

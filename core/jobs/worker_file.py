@@ -1,0 +1,128 @@
+"""The one place from which a queue is served: who sits there, since when, and what it reported of the machine.
+
+The lock decides who serves; the entry lets others see it without touching the lock. Entries are changed only
+under the queue's guard. Nothing here starts or ends a process.
+"""
+
+import contextlib
+import itertools
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from filelock import BaseFileLock, FileLock, Timeout
+
+from core.errors import DamagedFile
+from core.files import atomic, documents
+from core.files.documents import Count
+from core.jobs.machine import Machine
+from core.jobs.process import Process
+
+
+@dataclass(frozen=True, kw_only=True)
+class Occupant:
+    """Who serves the queue, or is about to.
+
+    Attributes:
+        process: the worker.
+        ready: whether it has loaded what it measures with.
+        starts: workers started in a row, this one included, of which none before it became ready.
+    """
+
+    process: Process
+    ready: bool = False
+    starts: Count = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Report(Machine):
+    """What a worker found, with who it was."""
+
+    process: Process
+
+
+@dataclass(frozen=True)
+class Seat:
+    """The worker's files in the folder of jobs.
+
+    Attributes:
+        folder: the folder of jobs.
+    """
+
+    folder: Path
+
+    def lock(self) -> BaseFileLock:
+        """The lock that a worker holds for as long as it serves."""
+        return FileLock(self.folder / "worker.lock")
+
+    @property
+    def log(self) -> Path:
+        """What workers print, tracebacks included."""
+        return self.folder / "worker.log"
+
+    @property
+    def occupant(self) -> Occupant | None:
+        """Who sat down last, alive or not; None before the first, after one that left in order, or if it is damaged."""
+        with contextlib.suppress(DamagedFile):  # then the lock tells whether somebody serves
+            return documents.read_json(self._entry, Occupant)
+        return None
+
+    @property
+    def taken(self) -> bool:
+        """Whether somebody alive serves the queue, or is about to, as the entry has it; cheap."""
+        occupant = self.occupant
+        return occupant is not None and occupant.process.alive
+
+    @property
+    def locked(self) -> bool:
+        """Whether somebody holds the lock, whatever the entry has; the folder must exist."""
+        try:
+            with self.lock().acquire(timeout=0):
+                return False
+        except Timeout:
+            return True
+
+    def take(self, occupant: Occupant) -> None:
+        """Write down who serves from now on."""
+        atomic.write_json(self._entry, asdict(occupant))
+
+    def leave(self, process: Process) -> None:
+        """Write down that `process` does not serve any more; nothing if somebody else has sat down since."""
+        occupant = self.occupant
+        if occupant and occupant.process == process:
+            self._entry.unlink(missing_ok=True)
+
+    def report(self, machine: Machine, process: Process) -> None:
+        """Publish what the worker found on this machine."""
+        atomic.write_json(self._machine, {**machine.to_json(), "process": asdict(process)})
+
+    @property
+    def machine(self) -> Machine | None:
+        """What a worker reported last; None before the first report, or where another version wrote it."""
+        with contextlib.suppress(DamagedFile):
+            if found := documents.read_json(self._machine, _Report):
+                facts = {name: getattr(found, name) for name in Machine.__dataclass_fields__}
+                return Machine(**{**facts, "live": found.process.alive})
+        return None
+
+    def dismiss(self) -> None:
+        """End who serves, if anybody does.
+
+        Raises:
+            PermissionError: it is a process of somebody else.
+        """
+        if occupant := self.occupant:
+            occupant.process.kill(self.serves)
+
+    def serves(self, command: Sequence[str]) -> bool:
+        """Whether a command line is that of a worker of this queue."""
+        wanted = str(self.folder)
+        return any((option, folder) == ("--jobs", wanted) for option, folder in itertools.pairwise(command))
+
+    @property
+    def _entry(self) -> Path:
+        return self.folder / "worker.json"
+
+    @property
+    def _machine(self) -> Path:
+        return self.folder / "machine.json"

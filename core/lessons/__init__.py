@@ -1,1 +1,0 @@
-"""What is shown instead of measured: demonstrations, made by the measuring process with the machine to itself."""

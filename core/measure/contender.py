@@ -1,0 +1,464 @@
+"""One contender while it is measured: its network, its training, and every raw value read off it so far.
+
+An entrant starts up, warms up, runs block after block when it is told to, and is taken apart at the end. It
+decides nothing about the others, the budget or the end; `core.measure.trial` does.
+"""
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from core import units
+from core.errors import OutOfMemory
+from core.measure import networks, pace, phases
+from core.measure.data import batches
+from core.measure.data.batches import Feed
+from core.measure.data.datasets import Data, Split
+from core.measure.device import devices, host_memory
+from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Reading, Timer, block_steps
+from core.measure.training import LossCurve, Training, classify
+from core.progress import ContenderProgress
+from core.question.experiment import BEST_THREADS, Contender, Point
+from core.results import environment
+from core.results.environment import LoadMeter
+from core.results.schema import Outcome
+
+WARM_UP_STEPS = 10
+WARM_UP_S = 0.25
+DISCARDED_BLOCKS = 2
+"""A fixed warm-up for every device: at least so many steps and so long, then blocks that are not used.
+
+"Until it is stable" would warm devices unequally, and some never are (pyperf's argument, arXiv 1602.00602)."""
+
+SIZING_TRIES = 5
+"""Discarded blocks may show that blocks are too short; they are made longer at most this often."""
+
+LEAD_IN_S = 0.02
+LEAD_IN_STEPS = 2
+"""Untimed training before each block: caches refill, and a device wakes up that idled through the others' blocks."""
+
+EPOCH_CHECK_LIMIT_S = 2.0
+EPOCH_CHECK_SHARE = 0.1
+"""A whole epoch is run in one piece if it takes at most so long, or that share of the budget."""
+
+CHECKED_STEPS = 20
+"""First steps of a lane that are held against plain eager fp32: enough for a wrong update to show, few enough that
+rounding has not yet grown."""
+
+TRAIN_ACCURACY_SAMPLES = 10_000
+"""Training samples that are classified at the end; enough for 1 % and quick on a slow device."""
+
+
+@dataclass(kw_only=True)
+class Record:
+    """Raw values of one contender, named as the columns they become."""
+
+    threads: int = 0
+    threads_tried: list[int] = field(default_factory=list)
+    threads_tried_step_s: list[float] = field(default_factory=list)
+    lead_in_steps: int = 0
+    warmup_steps: list[int] = field(default_factory=list)
+    warmup_s: list[float] = field(default_factory=list)
+    block_pair: list[int] = field(default_factory=list)
+    block_first_step: list[int] = field(default_factory=list)
+    block_steps: list[int] = field(default_factory=list)
+    block_begin_ns: list[int] = field(default_factory=list)
+    block_end_ns: list[int] = field(default_factory=list)
+    block_load: list[float] = field(default_factory=list)
+    block_steal: list[float] = field(default_factory=list)
+    block_switches: list[int] = field(default_factory=list)
+    block_clock_mhz: list[float] = field(default_factory=list)
+    startup_device_s: float | None = None
+    startup_build_s: float | None = None
+    startup_transfer_s: float | None = None
+    startup_compile_s: float | None = None
+    startup_first_step_s: float | None = None
+    lane_loss: tuple[float, ...] = ()
+    reference_loss: tuple[float, ...] = ()
+    epoch_check_s: float | None = None
+    breakdown_loader_s: tuple[float, ...] = ()
+    breakdown_transfer_s: tuple[float, ...] = ()
+    breakdown_forward_s: tuple[float, ...] = ()
+    breakdown_backward_s: tuple[float, ...] = ()
+    breakdown_optimizer_s: tuple[float, ...] = ()
+    busy_step_s: tuple[float, ...] = ()
+    train_accuracy: float | None = None
+    validation_accuracy: float | None = None
+    confusion: tuple[int, ...] = ()
+    predictions: tuple[int, ...] = ()
+
+    def columns(self) -> dict[str, Any]:
+        """Values for a row: lists become tuples, predictions bytes."""
+        values = {name: tuple(v) if isinstance(v, list) else v for name, v in dataclasses.asdict(self).items()}
+        return {**values, "predictions": bytes(self.predictions)}
+
+
+class Entrant:
+    """One contender in the measurement of one point.
+
+    Attributes:
+        contender: what was asked for.
+        info: facts of its device.
+        record: raw values so far.
+        curve: losses so far.
+        outcome: how it ended; None while it goes on.
+        message: the reason where it did not end well.
+        compiling_s: seconds spent so far on compiling or recording, which no budget is charged with.
+    """
+
+    def __init__(self, contender: Contender, point: Point, data: Data) -> None:
+        """Take a contender whose device was found; nothing is put on the device yet."""
+        self.contender = contender
+        self.info = devices.find(contender.device)
+        self.record = Record(threads=contender.threads)
+        self.curve = LossCurve(total_steps=point.total_steps)
+        self.outcome: Outcome | None = None
+        self.message = ""
+        self._point, self._data = point, data
+        self._device = devices.open_device(contender.device)
+        self._timer = Timer(device=self._device)
+        self._meter = LoadMeter()
+        self._training: Training | None = None
+        self._final: list[Tensor] | None = None
+        self._closed_at = 0
+        self.compiling_s = 0.0
+        self._block_steps = MIN_BLOCK_STEPS
+
+    @property
+    def training(self) -> Training:
+        """The training, once it was started."""
+        if self._training is None:
+            message = "the entrant has not been started"
+            raise RuntimeError(message)
+        return self._training
+
+    @property
+    def steps(self) -> int:
+        """Steps trained so far, those not counted that only serve to take a step apart."""
+        return self._closed_at or (self._training.steps if self._training else 0)
+
+    @property
+    def trained(self) -> bool:
+        """Whether every epoch was trained."""
+        return self.steps >= self._point.total_steps
+
+    @property
+    def step_s(self) -> float | None:
+        """Median seconds a step over the blocks, or over the last warm-up block before there is one."""
+        record = self.record
+        if record.block_steps:
+            readings = zip(record.block_begin_ns, record.block_end_ns, record.block_steps, strict=True)
+            return statistics.median((end - begin) / 1e9 / steps for begin, end, steps in readings)
+        return record.warmup_s[-1] / record.warmup_steps[-1] if record.warmup_s else None
+
+    def require_memory(self) -> None:
+        """Refuse a training that cannot fit, before the system has to kill someone for it.
+
+        Raises:
+            OutOfMemory: network, batch and data need more than the device has free.
+        """
+        needed = self._point.network.memory_bytes(self._point.batch_size)
+        samples = self._data.train.samples
+        if self._point.data_path == "resident":
+            needed += samples.numel() * samples.element_size()
+        free = self._device.free_bytes()
+        if needed > free:
+            have = f"{units.memory(free)} of {self.contender.device} are free"
+            message = f"The training needs about {units.memory(needed)}, but {have}."
+            raise OutOfMemory(message)
+
+    def require_pace(self, budget_s: float) -> None:
+        """Refuse a training of which not even a block can be timed within its budget.
+
+        Raises:
+            TooSlow: it is one.
+        """
+        flops = self._point.network.flops_per_step(self._point.batch_size)
+        self._use_settings()
+        pace.require(flops, budget_s, self._device, str(self.contender))
+
+    def try_threads(self, candidates: tuple[int, ...], *, rounds: int, block_s: float) -> Iterator[None]:
+        """Choose the thread count that trains fastest, on steps that are taken back afterwards.
+
+        Counts take turns, so that a disturbance meets all of them; the medians decide. Yields between timings.
+        Comes after `start`, whose first step is therefore trained with torch's own choice of threads.
+        """
+        training, weights, steps_before = self.training, self.training.weights(), self.training.steps
+        times: dict[int, list[float]] = {threads: [] for threads in candidates}
+        compile_s = yield from self._prepare_for(candidates)
+        self._use_settings()
+        few = self._whole(2)
+        step_s = self._timer.time(lambda: training.advance(few)).seconds / few
+        for _ in range(rounds):
+            for threads in candidates:
+                yield
+                torch.set_num_threads(threads)
+                training.advance(self._whole(1))
+                steps = self._whole(math.ceil(block_s / step_s))
+                step_s = self._timer.time(partial(training.advance, steps)).seconds / steps
+                times[threads].append(step_s)
+                training.read_losses()
+        medians = {threads: statistics.median(values) for threads, values in times.items()}
+        self.record.threads = min(medians, key=medians.__getitem__)
+        self.record.threads_tried = list(medians)
+        self.record.threads_tried_step_s = list(medians.values())
+        self.record.startup_compile_s = compile_s[self.record.threads]
+        training.set_weights(weights)
+        training.rewind(self._feed(steps_before), steps_before)
+
+    def start(self) -> None:
+        """Put data and network on the device and train the first step: the start-up, timed part by part."""
+        record = self.record
+        self._use_settings()
+        record.startup_device_s = devices.initialise(self.contender.device)
+        if self._point.data_path == "resident":
+            record.startup_transfer_s = self._timer.time(self._move_data).seconds
+        record.startup_build_s = self._timer.time(self._build).seconds
+        record.startup_compile_s = self._prepare()
+        record.startup_first_step_s = self._timer.time(lambda: self.training.advance(self._whole(1))).seconds
+        self._settle()
+
+    def warm_up(self, allowance_s: float) -> Iterator[None]:
+        """Train until warm, and find how many steps make a block. Yields between timings.
+
+        Args:
+            allowance_s: seconds after which a slow training counts as warm all the same.
+        """
+        record, spent, steps = self.record, 0.0, 1
+        while (steps <= WARM_UP_STEPS or spent < WARM_UP_S) and spent < allowance_s:  # 1 + 2 + 4 + … = steps - 1 so far
+            spent += self._warm_up_block(self._whole(steps))
+            steps *= 2
+            yield
+        self._block_steps = self._sized(record.warmup_s[-1] / record.warmup_steps[-1])
+        fitting = tries = 0
+        while fitting < DISCARDED_BLOCKS and spent < allowance_s:
+            seconds = self._warm_up_block(self._block_steps)
+            spent += seconds
+            yield
+            if seconds >= MIN_BLOCK_S or tries == SIZING_TRIES:
+                fitting += 1
+            else:
+                fitting, tries = 0, tries + 1
+                self._block_steps = max(self._whole(self._block_steps + 1), self._sized(seconds / self._block_steps))
+        step_s = record.warmup_s[-1] / record.warmup_steps[-1]
+        record.lead_in_steps = self._whole(max(LEAD_IN_STEPS, math.ceil(LEAD_IN_S / step_s)) + self._prefetched)
+
+    def block(self, pair: int) -> None:
+        """Lead in, then time one block of training, as block of round `pair`."""
+        record, training = self.record, self.training
+        self._make_room(record.lead_in_steps + self._block_steps)
+        self._use_settings()
+        self._meter.read()
+        training.advance(record.lead_in_steps)
+        first_step = training.steps
+        reading = self._timer.time(lambda: training.advance(self._block_steps))
+        self._keep(pair, first_step, reading)
+        self._settle()
+
+    def close(self, *, examined: bool = True) -> None:
+        """End the training that counts; the weights to be examined are those of now, or of the last epoch's end.
+
+        Args:
+            examined: whether `examine` follows; the memory of a copy is spared otherwise.
+        """
+        if examined and self._final is None:
+            self._final = self.training.weights()
+        self._closed_at = self.training.steps
+
+    def take_apart(self, budget_s: float, *, whole_epoch: bool = True) -> None:
+        """Afterwards: a whole epoch in one piece, the parts of a step, and how long the device is busy with one.
+
+        Args:
+            budget_s: of the training; an epoch that is long beside it is not run again.
+            whole_epoch: whether to run one at all.
+        """
+        step_s, record = self.step_s or 0.0, self.record
+        self._use_settings()
+        if whole_epoch:
+            self._time_epochs(step_s, max(EPOCH_CHECK_LIMIT_S, EPOCH_CHECK_SHARE * budget_s))
+        parts = phases.take_apart(self.training, self._timer, step_s=step_s)
+        for name, values in (dataclasses.asdict(parts) if parts else {}).items():
+            setattr(record, f"breakdown_{name}", values)
+        record.busy_step_s = phases.busy_step_s(self.training, self._timer, self._device.torch, step_s=step_s)
+        self.training.read_losses()
+
+    def check_lane(self) -> None:
+        """Train the first steps again, in this lane and plainly, from the same weights on the same batches.
+
+        Comes last, as it leaves the weights of those steps.
+        """
+        steps = min(CHECKED_STEPS, self._point.total_steps)
+        self.training.set_weights(list(self._network().parameters()))
+        self.training.rewind(self._feed(0), 0)
+        self._use_settings()
+        self.training.advance(self._whole(steps))
+        self.record.lane_loss = tuple(self.training.read_losses()[:steps])
+        devices.use_strict_fp32()
+        plain = Training(self._network(), self._feed(0), learning_rate=self._point.learning_rate)
+        plain.advance(steps)
+        self.record.reference_loss = tuple(plain.read_losses())
+
+    def examine(self) -> None:
+        """Classify with the weights that `close` kept."""
+        if self._final is not None:
+            self.training.set_weights(self._final)
+        train = self._right(self._data.train, at_most=TRAIN_ACCURACY_SAMPLES)
+        self.record.train_accuracy = train
+        self.record.validation_accuracy = self._right(self._data.validation)
+        labels, classes = self._data.test.labels, self._point.network.classes
+        predicted = classify(self.training.network, self._data.test, self._device.torch)
+        counts = torch.bincount(labels * classes + predicted, minlength=classes * classes)
+        self.record.confusion = tuple(counts.tolist())
+        self.record.predictions = tuple(predicted.tolist())
+
+    def end(self, outcome: Outcome, message: str = "") -> None:
+        """Settle the outcome."""
+        self.outcome, self.message = outcome, message
+
+    def release(self) -> None:
+        """Drop network and data from the device."""
+        self._training, self._final, self._resident = None, None, None
+        self._device.release()
+
+    def progress(self) -> ContenderProgress:
+        """How far it is, for people."""
+        step_s = self.step_s
+        ends = self.curve.last_steps
+        return ContenderProgress(
+            contender=str(self.contender),
+            steps=min(self.steps, self._point.total_steps),
+            total_steps=self._point.total_steps,
+            step_s=step_s,
+            threads=self.record.threads or None,
+            loss_steps=ends,
+            losses=self.curve.means,
+            loss_seconds=tuple(step * step_s for step in ends) if step_s else (),
+        )
+
+    _resident: Split | None = None
+    _prefetched = 0
+
+    def _move_data(self) -> None:
+        self._resident = self._data.train.to(self._device.torch)
+
+    def _build(self) -> None:
+        """Put a fresh network in training, with a feed that begins with the first step."""
+        rate, lane = self._point.learning_rate, self.contender.lane
+        self._training = Training(self._network(), self._feed(0), learning_rate=rate, lane=lane)
+
+    def _network(self) -> nn.Module:
+        """A fresh network on the device."""
+        return networks.build(self._point.network, self._point.seed).to(self._device.torch)
+
+    def _feed(self, first_step: int) -> Feed:
+        """The batches from a step on."""
+        resident = self._data.train if self._resident is None else self._resident
+        feed = batches.feed(self._point, self._data, resident, self._device.torch, first_step=first_step)
+        self._prefetched = feed.prefetched
+        return feed
+
+    def _prepare(self) -> float:
+        """Compile or record what the lane needs; seconds."""
+        size, train = self._point.batch_size, self._data.train
+        samples, labels = (part[:size].to(self._device.torch) for part in (train.samples, train.labels))
+        single = bool(self._point.total_steps % self.contender.lane.steps_per_call)
+        seconds = 0.0
+
+        def prepare() -> None:
+            nonlocal seconds
+            seconds = self.training.prepare((samples, labels), remainder=single)
+
+        self._timer.time(prepare)
+        self.compiling_s += seconds
+        return seconds
+
+    def _prepare_for(self, candidates: tuple[int, ...]) -> Generator[None, None, dict[int, float]]:
+        """Seconds that compiling for each thread count takes; what was compiled at the start is known."""
+        known = {environment.usable_cores(): self.record.startup_compile_s or 0.0}
+        for threads in candidates:
+            if threads not in known:
+                yield
+                torch.set_num_threads(threads)
+                known[threads] = self._prepare()
+        return known
+
+    def _whole(self, steps: int) -> int:
+        """At least so many steps, in whole calls of the lane."""
+        each = self.contender.lane.steps_per_call
+        return math.ceil(steps / each) * each
+
+    def _sized(self, step_s: float) -> int:
+        return self._whole(block_steps(step_s))
+
+    def _time_epochs(self, step_s: float, limit_s: float) -> None:
+        """Time as many epochs in one piece as make whole calls of the lane, unless that would take too long."""
+        each = self.contender.lane.steps_per_call
+        in_step = each // math.gcd(each, self._point.steps_per_epoch)
+        epoch_s = self._point.steps_per_epoch * step_s
+        epochs = math.ceil(MIN_BLOCK_S / epoch_s / in_step) * in_step
+        if max(1, in_step) * epoch_s > limit_s:
+            return
+        self.training.advance(self.record.lead_in_steps)
+        piece = self._timer.time(lambda: self.training.advance(epochs * self._point.steps_per_epoch))
+        self.record.epoch_check_s = piece.seconds / epochs
+
+    def _use_settings(self) -> None:
+        """Train with this contender's threads, arithmetic and memory from here on; the others have theirs."""
+        threads = self.record.threads
+        if threads == BEST_THREADS and self.contender.lane.execution == "compiled":
+            threads = environment.usable_cores()  # what is compiled at the start is one of those that are tried
+        if threads != BEST_THREADS and torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        devices.use_tf32(self.contender.lane.precision == "tf32")
+        host_memory.use(kept=self.contender.lane.host_memory == "kept")
+
+    def _warm_up_block(self, steps: int) -> float:
+        self._make_room(steps)
+        self._use_settings()
+        seconds = self._timer.time(lambda: self.training.advance(steps)).seconds
+        self.record.warmup_steps.append(steps)
+        self.record.warmup_s.append(seconds)
+        self._settle()
+        return seconds
+
+    def _make_room(self, steps: int) -> None:
+        """Finish the last epoch untimed where it would end within the next `steps`, so that its weights can be kept."""
+        left = self._point.total_steps - self.training.steps
+        if 0 < left < steps:
+            self._use_settings()
+            self.training.advance(left)
+            self._settle()
+
+    def _settle(self) -> None:
+        """Read the losses, and keep the weights when the last epoch has just ended."""
+        self.curve.add(self.training.read_losses())
+        if self.training.steps == self._point.total_steps:
+            self._final = self.training.weights()
+
+    def _keep(self, pair: int, first_step: int, reading: Reading) -> None:
+        record, load = self.record, self._meter.read()
+        record.block_pair.append(pair)
+        record.block_first_step.append(first_step)
+        record.block_steps.append(self._block_steps)
+        record.block_begin_ns.append(reading.begin_ns)
+        record.block_end_ns.append(reading.end_ns)
+        record.block_load.append(load.load)
+        record.block_steal.append(load.steal)
+        record.block_switches.append(load.switches)
+        clock_mhz = self._device.clock_mhz()
+        if clock_mhz is not None:
+            record.block_clock_mhz.append(clock_mhz)
+
+    def _right(self, split: Split, *, at_most: int | None = None) -> float | None:
+        """Share of right answers, None where there is nothing to answer."""
+        predicted = classify(self.training.network, split, self._device.torch, at_most=at_most)
+        if not len(predicted):
+            return None
+        return float((predicted == split.labels[:at_most]).double().mean())

@@ -1,0 +1,1 @@
+"""Samples as tensors, and how they reach a device."""

@@ -1,0 +1,1 @@
+"""The devices that PyTorch sees, what they can do, and their memory."""

@@ -1,0 +1,1 @@
+"""How a step is run: one by one, compiled, or as a replayed graph."""

@@ -1,0 +1,128 @@
+"""Whole steps compiled by torch.compile into one function: forward, loss, backward and update, several in a row.
+
+Compiling starts from empty caches each time: what it costs belongs to the start-up of a lane, and must not depend on
+what was compiled before. The number of threads is part of the compiled code, so that each number has code of its own.
+The calls between kernels of a CPU are compiled too: from Python they cost a small network as much as its arithmetic.
+"""
+
+import contextlib
+import functools
+import importlib
+import logging
+import time
+import types
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, grad_and_value
+
+from core.measure.execution.step import Batch, Step
+
+Steps = Callable[[list[Tensor], Tensor, Tensor], Tensor]
+"""Weights, changed in place; samples (steps, batch, *shape); labels (steps, batch) → losses (steps,)."""
+
+_CHATTY = ("torch.utils.cpp_extension", "torch._inductor", "torch._dynamo", "torch._functorch")
+"""Loggers that remark on a compilation what concerns nobody here, such as that there is no CUDA."""
+
+
+class Compiled:
+    """Runs the steps of one network as compiled functions."""
+
+    def __init__(self, step: Step) -> None:
+        """Take a step; nothing is compiled yet."""
+        self._step = step
+        self._functions: dict[tuple[int, int], Steps] = {}
+        self._weights = [parameter.detach() for parameter in step.parameters]
+
+    def prepare(self, example: Batch, counts: Sequence[int]) -> float:
+        """Compile functions of so many steps each, for the number of threads that is set; no weight changes.
+
+        Returns:
+            Seconds that it took; those of bringing in the compiler are the same at every call in a process.
+        """
+        begin = time.perf_counter()
+        loading_s = bring_in()
+        begin += min(loading_s, time.perf_counter() - begin)
+        for count in counts:
+            weights = [weight.clone() for weight in self._weights]
+            samples, labels = (torch.stack([part] * count) for part in example)
+            with _empty_caches(), _silence():
+                self._call(count, weights, samples, labels)
+        return loading_s + time.perf_counter() - begin
+
+    def run(self, batch: Batch, count: int) -> Tensor:
+        """Train `count` steps on as many batches, one after the other in `batch`; returns their losses."""
+        samples, labels = batch
+        size = len(labels) // count
+        return self._call(count, self._weights, samples.view(count, size, *samples.shape[1:]), labels.view(count, size))
+
+    def _call(self, count: int, weights: list[Tensor], samples: Tensor, labels: Tensor) -> Tensor:
+        key = count, torch.get_num_threads()
+        if key not in self._functions:
+            self._functions[key] = _compile(self._step)
+        with torch.no_grad():
+            return self._functions[key](weights, samples, labels)
+
+
+@functools.cache
+def bring_in() -> float:
+    """Import what compiles; seconds that it took in this process, the same at every later call."""
+    begin = time.perf_counter()
+    with _silence():
+        for name in ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.utils"):
+            importlib.import_module(name)
+    return time.perf_counter() - begin
+
+
+def _compile(step: Step) -> Steps:
+    """A function of whole steps; torch keeps compiled code by code object, so each gets one of its own."""
+    names = [name for name, _ in step.network.named_parameters()]
+    rate = step.learning_rate
+
+    def loss_of(weights: dict[str, Tensor], piece: Batch, pieces: int) -> Tensor:
+        return step.loss_with(lambda samples: functional_call(step.network, weights, (samples,)), piece, pieces)
+
+    gradients = grad_and_value(loss_of)
+
+    def steps(weights: list[Tensor], samples: Tensor, labels: Tensor) -> Tensor:
+        losses, named = [], dict(zip(names, weights, strict=True))
+        for batch in zip(samples.unbind(0), labels.unbind(0), strict=True):
+            pieces = step.pieces(batch)
+            found = [gradients(named, piece, len(pieces)) for piece in pieces]
+            for name, weight in named.items():
+                weight.sub_(rate * sum(gradient[name] for gradient, _ in found))
+            losses.append(sum(loss for _, loss in found))
+        return torch.stack(losses)
+
+    own = types.FunctionType(
+        steps.__code__.replace(), steps.__globals__, steps.__name__, steps.__defaults__, steps.__closure__
+    )
+    on_host = step.parameters[0].device.type == "cpu"
+    return torch.compile(own, fullgraph=True, dynamic=False, options={"cpp_wrapper": True} if on_host else None)
+
+
+@contextlib.contextmanager
+def _empty_caches() -> Iterator[None]:
+    """Compile into an empty folder that is deleted afterwards."""
+    from torch._inductor import utils
+
+    with utils.fresh_cache():
+        yield
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Keep the compiler's remarks out of the log; errors are raised, not logged."""
+    loggers = [logging.getLogger(name) for name in _CHATTY]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

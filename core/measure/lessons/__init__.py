@@ -1,0 +1,1 @@
+"""What lessons show: measured and shown, not kept among the results."""

@@ -1,0 +1,324 @@
+"""One training timed in several ways: as we do it, with one shortcut of the clock at a time, and as tutorials do it.
+
+Recipes that time blocks take turns in random order, so that whatever slows the machine meets all of them; those that
+time whole epochs or trainings follow. What would not fit into the budget is left out, and a note says so.
+"""
+
+import math
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+from core import units
+from core.measure import trial
+from core.measure.contender import DISCARDED_BLOCKS, LEAD_IN_S, LEAD_IN_STEPS, WARM_UP_S, WARM_UP_STEPS, Entrant
+from core.measure.data import datasets
+from core.measure.data.datasets import Data
+from core.measure.device import devices
+from core.measure.lessons.recipe_training import Trainee, held_out, timed_point
+from core.measure.lessons.stage import Stage
+from core.measure.timer import Clock as Nanoseconds
+from core.measure.timer import Drainable, Timer, block_steps
+from core.question.demonstration import RECIPES, Demonstration, Recipe
+from core.question.experiment import Contender, Point
+from core.results import environment
+from core.results.exhibit import Clock, Variant
+
+REPEATS = 9
+"""Readings of each block: enough for a median that one disturbance does not move."""
+
+TRY_STEPS = 2
+"""Steps that say how long an epoch will take, on a network that is thrown away."""
+
+WARM_UP_SHARE = 0.05
+"""Share of a contender's time after which a slow training counts as warm."""
+
+BLOCKS_SHARE = 0.5
+"""Share of a contender's time for blocks, where whole epochs or trainings are to follow."""
+
+
+class Pupil(Protocol):
+    """What is timed; see `core.measure.lessons.trainee.Trainee`."""
+
+    prefetched: int
+
+    def advance(self, steps: int) -> None:
+        """Train so many steps."""
+
+    def end_epoch(self) -> None:
+        """Do what comes after an epoch."""
+
+    def settle(self) -> None:
+        """Wait and read between timings."""
+
+
+class _Nobody:
+    """A device that nobody waits for: the mistake."""
+
+    def synchronize(self) -> None:
+        """Do not wait."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stopwatch:
+    """The clocks of the recipes.
+
+    Attributes:
+        device: drained where the recipe does so.
+        clock: monotonic nanoseconds, ours.
+        wall: nanoseconds of the time of day.
+    """
+
+    device: Drainable
+    clock: Nanoseconds = time.perf_counter_ns
+    wall: Nanoseconds = time.time_ns
+
+    def seconds(self, work: Callable[[], object], switched: Sequence[str] = ()) -> float:
+        """How long `work` takes by a clock with these shortcuts; without any it is `core.measure.timer`'s."""
+        clock = self.wall if "wall_clock" in switched else self.clock
+        if not {"no_drain_before", "no_drain_after"}.intersection(switched):
+            return Timer(device=self.device, clock=clock).time(work).seconds
+        before, after = (
+            Timer(device=_Nobody() if name in switched else self.device, clock=clock)
+            for name in ("no_drain_before", "no_drain_after")
+        )
+        begin = before.read()
+        work()
+        return (after.read() - begin) / 1e9
+
+
+@dataclass(kw_only=True)
+class Lesson:
+    """All recipes on one contender.
+
+    Attributes:
+        point: the training.
+        stopwatch: of its device.
+        fresh: a fresh network in training as a recipe wants it.
+        readings: recipe → seconds an epoch, one entry a reading.
+        steps: recipe → steps of a reading.
+        notes: a sentence for each recipe that was left out.
+    """
+
+    point: Point
+    stopwatch: Stopwatch
+    fresh: Callable[[Recipe], Pupil]
+    readings: dict[str, list[float]] = field(default_factory=dict)
+    steps: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def blocks(self, recipes: Sequence[Recipe], *, late: Callable[[], bool], allowance_s: float) -> Iterator[None]:
+        """Time blocks of every recipe in turns. Yields between timings.
+
+        Args:
+            recipes: of the span `block`, `ours` the first.
+            late: whether the time for this is over; one round is timed all the same.
+            allowance_s: seconds after which a slow training counts as warm.
+        """
+        warm: dict[str, tuple[Pupil, int]] = {}
+        for recipe in recipes:
+            if warm and late():
+                self.notes.append(f"{recipe.title} was left out: the budget was spent before it could be begun.")
+                continue
+            if "no_warm_up" not in recipe.switched:
+                pupil = self.fresh(recipe)
+                warm[recipe.name] = (pupil, self._warm_up(pupil, allowance_s))
+            self.steps[recipe.name] = self.steps["ours"] if "no_warm_up" in recipe.switched else self._block_steps
+            yield
+        begun, turns = [recipe for recipe in recipes if recipe.name in self.steps], random.Random(self.point.seed)
+        for repeat in range(REPEATS):
+            if repeat and late():
+                self.notes.append(f"Blocks were timed {repeat} instead of {REPEATS} times: the budget was spent.")
+                return
+            due = [recipe for recipe in begun if not (repeat and "one_repeat" in recipe.switched)]
+            for recipe in turns.sample(due, len(due)):
+                pupil, lead_in = warm.get(recipe.name) or (self.fresh(recipe), 0)
+                self._block(recipe, pupil, lead_in)
+                yield
+
+    def whole(self, recipe: Recipe, share_s: float, remaining_s: float, *, tested: float) -> Iterator[None]:
+        """Time whole epochs, or a whole training, of a fresh network. Yields between timings.
+
+        Args:
+            recipe: of the span `epoch` or `training`.
+            share_s: seconds that it may take; at least one epoch is trained all the same.
+            remaining_s: seconds that are left; if an epoch takes longer, the recipe is left out.
+            tested: samples of validation and test for each one that is trained on.
+        """
+        per_epoch, trial_run = self.point.steps_per_epoch, self.fresh(recipe)
+        epoch_s = self.stopwatch.seconds(partial(trial_run.advance, TRY_STEPS)) / TRY_STEPS * per_epoch
+        epoch_s *= 1 + tested if "tests_inside" in recipe.switched else 1
+        yield
+        if epoch_s > remaining_s:
+            needs, left = units.duration(epoch_s), units.duration(remaining_s)
+            self.notes.append(f"{recipe.title} was left out: an epoch takes about {needs}, and {left} were left.")
+            return
+        epochs = max(1, min(self.point.epochs, int(share_s / epoch_s) if epoch_s > 0 else self.point.epochs))
+        in_one = epochs if recipe.span == "training" else 1
+        times = 1 if "one_repeat" in recipe.switched else epochs // in_one
+        self.steps[recipe.name] = in_one * per_epoch
+        self._drain()
+        pupil = self.fresh(recipe)
+        for _ in range(times):
+            self._read(recipe, partial(_train, pupil, in_one, per_epoch), epochs=in_one)
+            yield
+
+    def variants(self, recipes: Sequence[Recipe], contender: str) -> tuple[Variant, ...]:
+        """What was read, in the order of the recipes; those without a reading are left out."""
+        return tuple(
+            Variant(
+                name=recipe.name,
+                title=recipe.title,
+                explains=recipe.explains,
+                switched=recipe.switched,
+                epoch_s=tuple(self.readings[recipe.name]),
+                steps=self.steps[recipe.name],
+                contender=contender,
+            )
+            for recipe in recipes
+            if self.readings.get(recipe.name)
+        )
+
+    _block_steps: int = 0
+
+    def _warm_up(self, pupil: Pupil, allowance_s: float) -> int:
+        """Train until warm as `core.measure.contender` does, and find how many steps make a block and a lead-in."""
+        spent, steps, step_s = 0.0, 1, 0.0
+
+        def train(count: int) -> float:
+            seconds = self.stopwatch.seconds(partial(pupil.advance, count))
+            pupil.settle()
+            return seconds
+
+        while steps == 1 or ((steps <= WARM_UP_STEPS or spent < WARM_UP_S) and spent < allowance_s):
+            seconds = train(steps)
+            spent, step_s, steps = spent + seconds, seconds / steps, steps * 2
+        for _ in range(DISCARDED_BLOCKS):
+            self._block_steps = block_steps(step_s)
+            if spent < allowance_s:
+                seconds = train(self._block_steps)
+                spent, step_s = spent + seconds, seconds / self._block_steps
+        self._block_steps = block_steps(step_s)
+        lead_in = math.ceil(LEAD_IN_S / step_s) if step_s > 0 else LEAD_IN_STEPS
+        return max(LEAD_IN_STEPS, lead_in) + pupil.prefetched
+
+    def _block(self, recipe: Recipe, pupil: Pupil, lead_in: int) -> None:
+        """Lead in, untimed and undrained, then time one block."""
+        self._drain()
+        pupil.advance(lead_in)
+        steps = self.steps[recipe.name]
+        self._read(recipe, partial(pupil.advance, steps), epochs=steps / self.point.steps_per_epoch)
+        pupil.settle()
+
+    def _read(self, recipe: Recipe, work: Callable[[], object], *, epochs: float) -> None:
+        seconds = self.stopwatch.seconds(work, recipe.switched)
+        if seconds > 0:
+            self.readings.setdefault(recipe.name, []).append(seconds / epochs)
+        else:
+            self.notes.append(f"{recipe.title} has lost a reading: its clock was set meanwhile, or is too coarse.")
+
+    def _drain(self) -> None:
+        self.stopwatch.device.synchronize()
+
+
+def run(demonstration: Demonstration, stage: Stage) -> Clock:
+    """Time the training of a demonstration on each contender, one after the other.
+
+    Raises:
+        DatasetUnavailable: the files of the data set are missing.
+        OutOfMemory: the training does not fit.
+    """
+    point = demonstration.point
+    stage.tell("loading data")
+    data = datasets.load(point.dataset, samples=point.samples, seed=point.seed)
+    return _Course(stage=stage, point=point, data=data).run()
+
+
+@dataclass(kw_only=True)
+class _Course:
+    """The recipes of a demonstration on all contenders, within its budget; `done` of `total` parts are over."""
+
+    stage: Stage
+    point: Point
+    data: Data
+    done: int = 0
+
+    def __post_init__(self) -> None:
+        asked = self.stage.demonstration
+        recipes = [RECIPES[name] for name in asked.recipes]
+        self._recipes, self._contenders = recipes, asked.contenders
+        self._blocks = [recipe for recipe in recipes if recipe.span == "block"]
+        self._whole = [recipe for recipe in recipes if recipe.span != "block"]
+        readings = sum(1 if "one_repeat" in recipe.switched else REPEATS for recipe in self._blocks)
+        self.parts = len(recipes) + readings
+        self.total = self.parts * len(self._contenders)
+
+    def run(self) -> Clock:
+        variants: list[Variant] = []
+        notes: list[str] = []
+        for number, contender in enumerate(self._contenders):
+            self.done = number * self.parts
+            lesson = self._give(contender, self.stage.remaining_s / (len(self._contenders) - number))
+            variants += lesson.variants(self._recipes, str(contender))
+            notes += [note if self.total == self.parts else f"On {contender}: {note}" for note in lesson.notes]
+        return Clock(variants=tuple(variants), notes=tuple(notes))
+
+    def _give(self, contender: Contender, share_s: float) -> Lesson:
+        """All recipes on one contender, within its share of the budget."""
+        ends_s = self.stage.elapsed_s + share_s
+        devices.initialise(contender.device)
+        self.stage.tell(f"starting up {contender}", done=self.done, of=self.total)
+        self.stage.use_threads(contender, self._threads(contender))
+        device = devices.open_device(contender.device)
+        resident = self.data.train.to(device.torch)
+
+        def fresh(recipe: Recipe) -> Trainee:
+            return Trainee(recipe, self.point, self.data, resident, device.torch)
+
+        lesson = Lesson(point=self.point, stopwatch=Stopwatch(device=device), fresh=fresh)
+        self._give_blocks(lesson, contender, share_s)
+        self._give_whole(lesson, contender, ends_s)
+        return lesson
+
+    def _give_blocks(self, lesson: Lesson, contender: Contender, share_s: float) -> None:
+        ends_s = self.stage.elapsed_s + share_s * (BLOCKS_SHARE if self._whole else 1.0)
+
+        def late() -> bool:
+            return self.stage.elapsed_s >= ends_s
+
+        for _ in lesson.blocks(self._blocks, late=late, allowance_s=WARM_UP_SHARE * share_s):
+            self.done += 1
+            self.stage.tell(f"timing blocks on {contender}", done=self.done, of=self.total)
+
+    def _give_whole(self, lesson: Lesson, contender: Contender, ends_s: float) -> None:
+        tested = held_out(self.data) / len(self.data.train)
+        for number, recipe in enumerate(self._whole):
+            left_s = max(0.0, ends_s - self.stage.elapsed_s)
+            for _ in lesson.whole(recipe, left_s / (len(self._whole) - number), left_s, tested=tested):
+                self.stage.tell(f"timing on {contender}: {recipe.title}", done=self.done, of=self.total)
+            self.done += 1
+
+    def _threads(self, contender: Contender) -> int:
+        """As asked; otherwise the number of threads that trains fastest, found as `core.measure.trial` finds it."""
+        candidates = trial.thread_counts(environment.usable_cores())
+        entrant = Entrant(contender, timed_point(RECIPES["ours"], self.point), self.data)
+        entrant.require_memory()
+        if contender.threads or len(candidates) == 1:
+            return contender.threads or candidates[0]
+        self.stage.tell(f"trying thread counts for {contender}", done=self.done, of=self.total)
+        try:
+            entrant.start()
+            for _ in entrant.try_threads(candidates, rounds=trial.THREAD_ROUNDS, block_s=trial.THREAD_BLOCK_S):
+                self.stage.heed()
+        finally:
+            entrant.release()
+        return entrant.record.threads
+
+
+def _train(pupil: Pupil, epochs: int, steps_per_epoch: int) -> None:
+    for _ in range(epochs):
+        pupil.advance(steps_per_epoch)
+        pupil.end_epoch()

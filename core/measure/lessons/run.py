@@ -1,0 +1,90 @@
+"""From a demonstration to its exhibit: the devices are found, the lesson is given, and what it showed is dated.
+
+As with `core.measure.trial`, no file is read or written here but those of the data set.
+"""
+
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from core.errors import InvalidValue, OutOfMemory
+from core.measure.device import devices, host_memory
+from core.measure.lessons import clock, first_step, moving
+from core.measure.lessons.stage import Stage, Stopped
+from core.measure.trial import Hooks
+from core.question.demonstration import Demonstration, Kind
+from core.question.experiment import Contender
+from core.results import environment
+from core.results.exhibit import Content, Exhibit, Participant
+
+LESSONS: dict[Kind, Callable[[Demonstration, Stage], Content]] = {
+    "clock": clock.run,
+    "moving": moving.run,
+    "first_step": first_step.run,
+}
+
+
+def show(demonstration: Demonstration, *, hooks: Hooks) -> Exhibit | None:
+    """Give one demonstration on this machine.
+
+    Args:
+        demonstration: what to show, on which contenders, and for how long.
+        hooks: how to tell of progress and ask for a stop.
+
+    Returns:
+        What it showed; None if it was stopped.
+
+    Raises:
+        DeviceUnavailable: a contender's device is not on this machine; nothing was run.
+        DatasetUnavailable: the files of the data set are missing.
+        InvalidValue: more threads or samples were asked for than there are.
+        OutOfMemory: the training does not fit into the memory of a device.
+    """
+    _require(demonstration)
+    devices.use_strict_fp32()
+    host_memory.use(kept=False)
+    stage, begun = Stage(demonstration=demonstration, hooks=hooks), datetime.now(UTC)
+    try:
+        content = LESSONS[demonstration.kind](demonstration, stage)
+    except Stopped:
+        return None
+    except Exception as error:
+        if isinstance(error, OutOfMemory) or not devices.is_out_of_memory(error):
+            raise
+        message = "The training does not fit into the memory of a device; a smaller model or batch may."
+        raise OutOfMemory(message) from error
+    finally:
+        for contender in demonstration.contenders:
+            devices.open_device(contender.device).release()
+    known = environment.read()
+    return Exhibit(
+        id=uuid.uuid4().hex[:12],
+        demonstration=demonstration,
+        measured_at=begun.isoformat(timespec="milliseconds"),
+        cpu_name=known.cpu_name,
+        machine_id=known.machine_id,
+        torch_version=known.torch_version,
+        app_commit=known.app_commit,
+        participants=tuple(_participant(contender, stage) for contender in demonstration.contenders),
+        content=content,
+    )
+
+
+def _require(demonstration: Demonstration) -> None:
+    usable = environment.usable_cores()
+    for contender in demonstration.contenders:
+        devices.find(contender.device)
+        if contender.threads > usable:
+            raise InvalidValue("threads", contender.threads, f"at most the {usable} this process may use")
+
+
+def _participant(contender: Contender, stage: Stage) -> Participant:
+    info = devices.find(contender.device)
+    return Participant(
+        contender=str(contender),
+        device=info.device,
+        kind=info.kind,
+        device_name=info.name,
+        threads=stage.threads.get(contender, contender.threads or environment.usable_cores()),
+        startup_s=devices.initialise(info.device),
+    )

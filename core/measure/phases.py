@@ -1,0 +1,135 @@
+"""Where a step's time goes: loader, transfer, forward, backward, optimizer, and how long an accelerator is busy.
+
+These passes drain the device between parts, so they disturb what they measure. They run after the headline
+blocks, never instead of them, and their sum is held against the undisturbed step where it is shown.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from core.measure.timer import Timer
+from core.measure.training import Training
+
+PASS_S = 0.5
+"""Seconds that the breakdown pass aims at."""
+
+PASS_STEPS = (3, 50)
+"""Fewest and most steps of the breakdown pass."""
+
+BUSY_REPEATS = 5
+"""Measurements of filler alone and filler with steps; every difference is kept."""
+
+BUSY_WORK_S = 0.01
+"""Seconds of undisturbed training that the steps behind the filler stand for, and …"""
+
+BUSY_STEPS = (1, 50)
+"""… fewest and most of them."""
+
+FILLER_SIZE = 2048
+"""Edge of the square matrices whose product keeps an accelerator occupied."""
+
+FILLER_LEAD = 2.0
+"""Filler lasts this many times as long as the steps could take to be queued behind it."""
+
+FILLER_MIN_S = 0.005
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phases:
+    """Seconds of each part of a step, one entry a step."""
+
+    loader_s: tuple[float, ...]
+    transfer_s: tuple[float, ...]
+    forward_s: tuple[float, ...]
+    backward_s: tuple[float, ...]
+    optimizer_s: tuple[float, ...]
+
+
+def take_apart(training: Training, timer: Timer, *, step_s: float) -> Phases | None:
+    """Train some steps with a drained clock reading after every part; None where a step is one piece.
+
+    A compiled or recorded step has no parts that could be timed apart, and those of an eager twin are not its own.
+
+    Args:
+        training: goes on training; its weights change.
+        timer: of the training's device.
+        step_s: seconds of an undisturbed step, to choose how many steps.
+    """
+    if training.lane.execution != "eager":
+        return None
+    steps = _between(PASS_STEPS, PASS_S / step_s)
+    rows = [_one_step(training, timer) for _ in range(steps + 1)][1:]  # the first warms up the drained way of going
+    loader, transfer, forward, backward, optimizer = zip(*rows, strict=True)
+    return Phases(loader_s=loader, transfer_s=transfer, forward_s=forward, backward_s=backward, optimizer_s=optimizer)
+
+
+def busy_step_s(training: Training, timer: Timer, device: torch.device, *, step_s: float) -> tuple[float, ...]:
+    """Seconds for which an accelerator is busy with one step when it never waits for the host.
+
+    The device first gets filler that outlasts the queueing of some steps; the steps behind it then run without
+    a gap. Their time is that of filler and steps less that of filler alone: one host clock, no events, any
+    accelerator. The batch is on the device beforehand, so loader and transfer are left out.
+
+    Returns:
+        One value a repeat; empty on a CPU, which has no queue.
+    """
+    if device.type == "cpu":
+        return ()
+    work, each = training.rehearsal(), training.lane.steps_per_call
+    calls = math.ceil(_between(BUSY_STEPS, BUSY_WORK_S / step_s) / each)
+    steps = calls * each
+    fill = _filler(timer, device, seconds=max(FILLER_MIN_S, FILLER_LEAD * steps * step_s))
+
+    def fill_and_step() -> None:
+        fill()
+        for _ in range(calls):
+            work()
+
+    fill_and_step()
+    return tuple((timer.time(fill_and_step).seconds - timer.time(fill).seconds) / steps for _ in range(BUSY_REPEATS))
+
+
+def _one_step(training: Training, timer: Timer) -> tuple[float, ...]:
+    """Seconds of the five parts of one step; clearing the gradients counts to the optimizer."""
+    step, read = training.parts, timer.read
+    begin = read()
+    drawn = training.draw()
+    made = read()
+    batch = training.place(drawn)
+    placed = read()
+    training.optimizer.zero_grad()
+    cleared = read()
+    forward_ns = backward_ns = 0
+    pieces = step.pieces(batch)
+    for piece in pieces:
+        before = read()
+        loss = step.loss(piece, len(pieces))
+        forwarded = read()
+        loss.backward()
+        forward_ns, backward_ns = forward_ns + forwarded - before, backward_ns + read() - forwarded
+    backwarded = read()
+    training.optimizer.step()
+    parts_ns = (made - begin, placed - made, forward_ns, backward_ns, cleared - placed + read() - backwarded)
+    return tuple(part / 1e9 for part in parts_ns)
+
+
+def _filler(timer: Timer, device: torch.device, *, seconds: float) -> Callable[[], None]:
+    """Work that occupies `device` for about `seconds` and is queued in far less."""
+    matrix, result = (torch.ones(FILLER_SIZE, FILLER_SIZE, device=device) for _ in range(2))
+
+    def multiply(times: int) -> None:
+        for _ in range(times):
+            torch.mm(matrix, matrix, out=result)
+
+    multiply(2)
+    one_s = timer.time(lambda: multiply(4)).seconds / 4
+    times = int(seconds / one_s) + 1
+    return lambda: multiply(times)
+
+
+def _between(bounds: tuple[int, int], value: float) -> int:
+    fewest, most = bounds
+    return int(max(fewest, min(most, value)))

@@ -1,0 +1,232 @@
+"""The training loop: whole steps, in whatever lane they are run. It knows no file and no screen, and reads no clock.
+
+Losses stay on the device as the loop runs; reading them waits for the device, so that happens between blocks.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from core.measure.data.batches import Feed
+from core.measure.data.datasets import Split
+from core.measure.execution.compiled import Compiled
+from core.measure.execution.graph import CudaRecorder, Graph, Recorder
+from core.measure.execution.step import Batch, Step
+from core.question.lanes import PLAIN, Lane
+
+CURVE_SEGMENTS = 200
+"""Points of a stored loss curve; the grid depends on the number of steps alone, so curves of devices line up."""
+
+EVALUATION_BATCH = 4096
+"""Samples that are classified at once; bounds memory, changes no result."""
+
+
+class Engine(Protocol):
+    """Runs several whole steps as one thing."""
+
+    def prepare(self, example: Batch, counts: Sequence[int]) -> float:
+        """Make everything ready for calls of so many steps each; seconds. No weight changes."""
+
+    def run(self, what: Any, count: int) -> Tensor:
+        """Train so many steps; their losses, still on the device."""
+
+
+class Training:
+    """One network in training.
+
+    Attributes:
+        network: on the device.
+        optimizer: of its parameters.
+        steps: steps done so far.
+        lane: how steps are run.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        feed: Feed,
+        *,
+        learning_rate: float,
+        steps: int = 0,
+        lane: Lane = PLAIN,
+        recorder: Recorder | None = None,
+    ) -> None:
+        """Take over a network that has `steps` steps behind it, and a feed that begins with the next one.
+
+        Args:
+            network: on the device; its memory format becomes that of the lane.
+            feed: of its batches.
+            learning_rate: of plain SGD.
+            steps: steps that were trained before.
+            lane: how steps are run.
+            recorder: of CUDA graphs, where the lane is one of them; that of the network's device unless given.
+        """
+        self.parts = Step(network, learning_rate=learning_rate, lane=lane)
+        self.network, self.optimizer = network, self.parts.optimizer
+        self.lane = lane
+        self.step = self.parts.train
+        self._losses: list[Tensor] = []
+        self._engine = _engine(self.parts, feed, recorder)
+        self.rewind(feed, steps)
+
+    def prepare(self, example: Batch, *, remainder: bool) -> float:
+        """Compile or record what the lane needs, before the first step.
+
+        Args:
+            example: a batch on the device, which is not trained on.
+            remainder: whether single steps will be trained as well, besides whole calls.
+
+        Returns:
+            Seconds; 0 in an eager lane.
+        """
+        if self._engine is None:
+            return 0.0
+        counts = {self.lane.steps_per_call, *((1,) if remainder else ())}
+        return self._engine.prepare(example, sorted(counts, reverse=True))
+
+    def advance(self, steps: int) -> None:
+        """Train `steps` whole steps; on an accelerator this returns before they are done.
+
+        Steps that do not fill a call of the lane are trained one by one, in the same lane.
+        """
+        if self._engine is None:
+            self._advance_by_steps(steps)
+        else:
+            self._advance_by_calls(self._engine, steps)
+        self.steps += steps
+
+    def rewind(self, feed: Feed, steps: int) -> None:
+        """Go on from another place in the order, after `set_weights`; losses that were not read are dropped."""
+        self._feed, self.steps = feed, steps
+        # a graph reads indices where samples are resident, and gathers them itself
+        by_index = self.lane.execution == "graph" and feed.indices is not None
+        self._draw: Callable[[int], Any] = feed.indices if by_index and feed.indices else feed.take
+        self._losses.clear()
+
+    def draw(self) -> Batch:
+        """The next batch as the loader makes it, not yet placed."""
+        return next(self._feed.batches)
+
+    def place(self, batch: Batch) -> Batch:
+        """Put a drawn batch on the device."""
+        return self._feed.place(batch)
+
+    def rehearsal(self) -> Callable[[], object]:
+        """Work that trains one call's steps on what is on the device already; weights change, no loss is kept."""
+        count = self.lane.steps_per_call
+        drawn = self._draw(count)
+        if isinstance(self._engine, Graph):
+            recording = self._engine.recording(count)
+            recording.load(drawn if isinstance(drawn, Tensor) else self.place(drawn))
+            return recording.replay
+        engine, placed = self._engine, self.place(drawn)
+        return partial(self.step, placed) if engine is None else partial(engine.run, placed, count)
+
+    def read_losses(self) -> list[float]:
+        """Losses of the steps since the last call, in order. Waits for the device."""
+        if not self._losses:
+            return []
+        losses: list[float] = torch.cat([loss.reshape(-1) for loss in self._losses]).tolist()
+        self._losses.clear()
+        return losses
+
+    def _advance_by_steps(self, steps: int) -> None:
+        feed, step, keep = self._feed, self.step, self._losses.append
+        while steps:
+            count = min(steps, feed.at_once)
+            samples, labels = feed.place(feed.take(count))
+            if count == 1:
+                keep(step((samples, labels)))
+            else:
+                size = feed.batch_size
+                for batch in zip(samples.split(size), labels.split(size), strict=True):
+                    keep(step(batch))
+            steps -= count
+
+    def _advance_by_calls(self, engine: Engine, steps: int) -> None:
+        size = self.lane.steps_per_call
+        for count in (size,) * (steps // size) + (1,) * (steps % size):
+            drawn = self._draw(count)
+            self._losses.append(engine.run(drawn if isinstance(drawn, Tensor) else self._feed.place(drawn), count))
+
+    def weights(self) -> list[Tensor]:
+        """Copies of all parameters, on the device."""
+        return [parameter.detach().clone() for parameter in self.network.parameters()]
+
+    def set_weights(self, weights: list[Tensor]) -> None:
+        """Put earlier weights back.
+
+        Raises:
+            ValueError: they are not of this network.
+        """
+        with torch.no_grad():
+            for parameter, value in zip(self.network.parameters(), weights, strict=True):
+                parameter.copy_(value)
+
+
+def _engine(step: Step, feed: Feed, recorder: Recorder | None) -> Engine | None:
+    """What runs several steps as one thing; None in an eager lane."""
+    match step.lane.execution:
+        case "compiled":
+            return Compiled(step)
+        case "graph":
+            return Graph(step, recorder or CudaRecorder(step.parameters[0].device), feed.gather)
+    return None
+
+
+@dataclass(kw_only=True)
+class LossCurve:
+    """Mean loss over equal segments of a training; steps past its end are left out.
+
+    Attributes:
+        total_steps: steps of the training.
+        steps: steps taken in so far.
+        sums: sum of losses of each segment begun.
+    """
+
+    total_steps: int
+    steps: int = 0
+    sums: list[float] = field(default_factory=list)
+
+    @property
+    def segment(self) -> int:
+        """Steps of one segment; the last may be shorter."""
+        return math.ceil(self.total_steps / CURVE_SEGMENTS)
+
+    def add(self, losses: list[float]) -> None:
+        """Take in the losses of the next steps."""
+        for loss in losses[: self.total_steps - self.steps]:
+            if self.steps % self.segment == 0:
+                self.sums.append(0.0)
+            self.sums[-1] += loss
+            self.steps += 1
+
+    @property
+    def last_steps(self) -> tuple[int, ...]:
+        """Last step of each segment."""
+        ends = range(self.segment, self.segment * len(self.sums) + 1, self.segment)
+        return tuple(min(end, self.steps) for end in ends)
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """Mean loss of each segment."""
+        starts = (0, *self.last_steps)
+        return tuple(total / (end - start) for total, start, end in zip(self.sums, starts, starts[1:], strict=False))
+
+    @property
+    def diverged(self) -> bool:
+        """Whether some loss was NaN or infinite; both stay in a sum for good."""
+        return not all(math.isfinite(total) for total in self.sums)
+
+
+@torch.no_grad()
+def classify(network: nn.Module, split: Split, device: torch.device, *, at_most: int | None = None) -> Tensor:
+    """Predicted class of each sample, int64 (n,), on the host. Waits for the device."""
+    samples = split.samples[:at_most]
+    predicted = [network(chunk.to(device)).argmax(dim=1).cpu() for chunk in samples.split(EVALUATION_BATCH)]
+    return torch.cat(predicted) if predicted else torch.empty(0, dtype=torch.int64)

@@ -1,0 +1,324 @@
+"""One measurement: every contender of an experiment trained in interleaved blocks, then taken apart and examined.
+
+The training itself is what is timed. Contenders start from the same weights and see the same batches; they take
+turns block by block, in random order within each round, so that whatever slows the machine meets all of them.
+Out of memory, divergence, a spent budget and a stop are outcomes of the rows. No file is read or written here.
+"""
+
+import dataclasses
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from core.errors import InvalidValue, LaneUnavailable, OutOfMemory
+from core.measure.contender import Entrant
+from core.measure.data import datasets
+from core.measure.device import devices
+from core.progress import Progress
+from core.question import lanes
+from core.question.experiment import BEST_THREADS, EVERY_EPOCH, PROTOCOL_VERSION, Experiment
+from core.question.lanes import PLAIN
+from core.results import environment
+from core.results.schema import Outcome, Trial
+
+TARGET_PAIRS = 20
+"""Rounds of blocks that are measured even where training is over sooner; it then goes on beyond its last epoch.
+
+At a noise of 5 % twenty pairs give the speedup to about ±4 % (95 %), in about five seconds for two devices."""
+
+THREAD_ROUNDS = 3
+THREAD_BLOCK_S = 0.03
+"""Each thread count is tried so often, for so long or one step."""
+
+WARM_UP_SHARE = 0.25
+"""Share of the budget after which slow contenders count as warm, all together."""
+
+KEEP_EVERY_S = 5.0
+"""How often the rows so far are given away, in case the measuring process is killed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hooks:
+    """What a measurement tells and asks; everything is called between timed blocks.
+
+    Attributes:
+        progress: told how far it is.
+        should_stop: asked whether someone wants it stopped.
+        keep: given the rows every few seconds as they would be if it ended now, with the outcome `interrupted`.
+    """
+
+    progress: Callable[[Progress], None] = lambda _: None
+    should_stop: Callable[[], bool] = lambda: False
+    keep: Callable[[Sequence[Trial]], None] = lambda _: None
+
+
+class _Stopped(Exception):
+    """Someone wants the measurement to end now."""
+
+
+class _BudgetSpent(Exception):
+    """The budget was over before the first pair could be timed."""
+
+
+def measure(experiment: Experiment, *, hooks: Hooks, run_id: str = "") -> list[Trial]:
+    """Measure one experiment on this machine.
+
+    Args:
+        experiment: the training, its contenders and the budget.
+        hooks: how to tell of progress, ask for a stop, and keep what is measured.
+        run_id: name of the run, 12 hexadecimal digits; a new one unless given.
+
+    Returns:
+        A row for each contender of which something was measured, in the experiment's order.
+
+    Raises:
+        DeviceUnavailable: a contender's device is not on this machine; nothing was run.
+        LaneUnavailable: its device does not have the lane that was asked for; nothing was run.
+        DatasetUnavailable: the files of the data set are missing.
+        InvalidValue: more threads or samples were asked for than there are.
+        TooSlow: not even the first blocks could be timed within the budget; nothing was run.
+    """
+    return _Measurement(experiment, hooks, run_id or uuid.uuid4().hex[:12]).run()
+
+
+@dataclass
+class _Measurement:
+    experiment: Experiment
+    hooks: Hooks
+    run_id: str
+    started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+    pairs: int = 0
+    entrants: list[Entrant] = field(default_factory=list)
+    _began: float = 0.0
+    _kept_at: float = 0.0
+
+    def run(self) -> list[Trial]:
+        self._require_contenders()
+        devices.use_strict_fp32()
+        try:
+            self._load()
+            self._prepare()
+            self._train()
+            self._conclude()
+        except _BudgetSpent:
+            pass  # there is nothing to conclude; what ran out of memory still has its row
+        except _Stopped:
+            for entrant in self._alive():
+                entrant.end("stopped", "It was stopped before it was done.")
+        finally:
+            rows = self._rows()
+            for entrant in self.entrants:
+                entrant.release()
+        return rows
+
+    def _require_contenders(self) -> None:
+        usable = environment.usable_cores()
+        for contender in self.experiment.contenders:
+            info = devices.find(contender.device)
+            if refusal := lanes.why_not(contender.lane, info.refusals, contender.device):
+                raise LaneUnavailable(refusal)
+            if contender.threads > usable:
+                raise InvalidValue("threads", contender.threads, f"at most the {usable} this process may use")
+
+    def _load(self) -> None:
+        self._tell("loading data")
+        point = self.experiment.point
+        self._data = datasets.load(point.dataset, samples=point.samples, seed=point.seed)
+        contenders = self.experiment.contenders
+        self.entrants = [Entrant(contender, point, self._data) for contender in contenders]
+
+    def _prepare(self) -> None:
+        self._began = self._kept_at = time.perf_counter()
+        for entrant in self.entrants:
+            self._tell(f"starting up {entrant.contender}")
+            with self._surviving(entrant):
+                entrant.require_memory()
+                entrant.require_pace(self.experiment.budget_s)
+                entrant.start()
+                self._require_time()
+                self._choose_threads(entrant)
+        allowance_s = WARM_UP_SHARE * self.experiment.budget_s / len(self.entrants)
+        for entrant in self._alive():
+            self._tell(f"warming up {entrant.contender}")
+            with self._surviving(entrant):
+                self._drive(entrant.warm_up(allowance_s))
+
+    def _choose_threads(self, entrant: Entrant) -> None:
+        if entrant.record.threads != BEST_THREADS:
+            return
+        candidates = thread_counts(environment.usable_cores())
+        if len(candidates) == 1:
+            entrant.record.threads = candidates[0]
+            return
+        self._tell(f"trying thread counts for {entrant.contender}")
+        self._drive(entrant.try_threads(candidates, rounds=THREAD_ROUNDS, block_s=THREAD_BLOCK_S))
+
+    def _train(self) -> None:
+        """Rounds of blocks until every contender has what was asked for."""
+        turns = random.Random(self.run_id)
+        while self._elapsed() < self.experiment.budget_s:
+            due = self._due()
+            if not due:
+                return
+            for entrant in turns.sample(due, len(due)):
+                with self._surviving(entrant):
+                    entrant.block(self.pairs)
+                self._tell("training")
+            self.pairs += 1
+            self._keep_if_due()
+
+    def _due(self) -> list[Entrant]:
+        """Who has another block to come: until enough pairs are timed, and all epochs trained unless times suffice."""
+        wanted = self.experiment.pairs
+        if wanted != EVERY_EPOCH:
+            return self._alive() if self.pairs < wanted else []
+        return [entrant for entrant in self._alive() if self.pairs < TARGET_PAIRS or not entrant.trained]
+
+    def _conclude(self) -> None:
+        times_suffice = self.experiment.pairs != EVERY_EPOCH
+        for entrant in self._alive():
+            with self._surviving(entrant):
+                entrant.close(examined=not times_suffice)
+                self._tell(f"taking {entrant.contender}'s step apart")
+                if entrant.record.block_steps:
+                    entrant.take_apart(self.experiment.budget_s, whole_epoch=not times_suffice)
+                if not times_suffice and not entrant.curve.diverged:
+                    self._tell(f"testing what {entrant.contender} learned")
+                    entrant.examine()
+                if entrant.record.block_steps and entrant.contender.lane != PLAIN:
+                    self._tell(f"checking {entrant.contender} against plain steps")
+                    entrant.check_lane()
+                self._end(entrant)
+
+    def _end(self, entrant: Entrant) -> None:
+        if entrant.curve.diverged:
+            entrant.end("diverged", "The loss became NaN or infinite; a smaller learning rate may help.")
+        elif self.experiment.pairs != EVERY_EPOCH:
+            self._end_timing(entrant)
+        else:
+            self._end_training(entrant)
+
+    def _end_timing(self, entrant: Entrant) -> None:
+        wanted, budget = self.experiment.pairs, self.experiment.budget_s
+        if self.pairs >= wanted:
+            entrant.end("timed")
+            return
+        entrant.end("budget_spent", f"The budget of {budget:g} s ended after {self.pairs} of {wanted} pairs of blocks.")
+
+    def _end_training(self, entrant: Entrant) -> None:
+        if entrant.trained:
+            entrant.end("completed")
+            return
+        point, budget = self.experiment.point, self.experiment.budget_s
+        epochs = entrant.steps / point.steps_per_epoch
+        entrant.end("budget_spent", f"The budget of {budget:g} s ended after {epochs:.1f} of {point.epochs} epochs.")
+
+    @contextmanager
+    def _surviving(self, entrant: Entrant) -> Iterator[None]:
+        """Out of memory ends one contender, not the others."""
+        try:
+            yield
+        except Exception as error:
+            if not (isinstance(error, OutOfMemory) or devices.is_out_of_memory(error)):
+                raise
+            message = str(error) if isinstance(error, OutOfMemory) else "The device ran out of memory."
+            entrant.end("out_of_memory", message)
+            entrant.release()
+
+    def _alive(self) -> list[Entrant]:
+        return [entrant for entrant in self.entrants if entrant.outcome is None]
+
+    def _drive(self, work: Iterator[None]) -> None:
+        """Do a part of the preparation, as far as the budget reaches."""
+        for _ in work:
+            self._heed()
+            self._require_time()
+
+    def _require_time(self) -> None:
+        """End a preparation after which no pair could be timed."""
+        if self._elapsed() >= self.experiment.budget_s:
+            raise _BudgetSpent
+
+    def _heed(self) -> None:
+        if self.hooks.should_stop():
+            raise _Stopped
+
+    def _tell(self, phase: str) -> None:
+        self.hooks.progress(
+            Progress(
+                phase=phase,
+                elapsed_s=self._elapsed(),
+                budget_s=self.experiment.budget_s,
+                pairs=self.pairs,
+                contenders=tuple(entrant.progress() for entrant in self.entrants),
+            )
+        )
+        self._heed()
+
+    def _elapsed(self) -> float:
+        """Seconds of the budget that are spent: from the start-up on, what was compiled or recorded left out."""
+        if not self._began:
+            return 0.0
+        return time.perf_counter() - self._began - sum(entrant.compiling_s for entrant in self.entrants)
+
+    def _keep_if_due(self) -> None:
+        if time.perf_counter() - self._kept_at >= KEEP_EVERY_S:
+            self.hooks.keep(self._rows(unfinished="interrupted"))
+            self._kept_at = time.perf_counter()
+
+    def _rows(self, *, unfinished: Outcome = "stopped") -> list[Trial]:
+        """A row for each contender that has something to tell."""
+        return [
+            self._row(index, entrant, entrant.outcome or unfinished)
+            for index, entrant in enumerate(self.entrants)
+            if entrant.record.block_steps or entrant.outcome == "out_of_memory"
+        ]
+
+    def _row(self, index: int, entrant: Entrant, outcome: Outcome) -> Trial:
+        point, network = self.experiment.point, self.experiment.point.network
+        return Trial(
+            trial_id=f"{self.run_id}-{index}",
+            run_id=self.run_id,
+            experiment_id=self.experiment.id,
+            started_at=self.started_at,
+            outcome=outcome,
+            message=entrant.message,
+            **dataclasses.asdict(point),
+            dataset_hash=self._data.hash,
+            test_samples=len(self._data.test),
+            parameters=network.parameters,
+            flops_per_step=network.flops_per_step(point.batch_size),
+            steps_per_epoch=point.steps_per_epoch,
+            **_device_columns(entrant),
+            **dataclasses.asdict(environment.read()),
+            protocol_version=PROTOCOL_VERSION,
+            **entrant.contender.lane.columns,
+            drained=True,
+            budget_s=self.experiment.budget_s,
+            steps=entrant.steps,
+            **entrant.record.columns(),
+            loss_step=entrant.curve.last_steps,
+            loss=entrant.curve.means,
+        )
+
+
+def thread_counts(usable: int) -> tuple[int, ...]:
+    """Thread counts worth trying on a machine that lets us use `usable`: one, half of them, all."""
+    return tuple(sorted({1, max(1, usable // 2), usable}))
+
+
+def _device_columns(entrant: Entrant) -> dict[str, Any]:
+    info, contender = entrant.info, entrant.contender
+    return {
+        "contender": str(contender),
+        "device": contender.device,
+        "device_kind": info.kind,
+        "device_name": info.name,
+        "device_memory_bytes": info.memory_bytes,
+        "device_driver": info.driver,
+    }

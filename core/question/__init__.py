@@ -1,0 +1,1 @@
+"""What can be asked: plain data that check themselves. Nothing here measures, draws or reads a row."""

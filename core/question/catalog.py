@@ -1,0 +1,110 @@
+"""What each data set is, as plain facts: shapes, classes, sizes and where it comes from.
+
+Read by the pages, the command line and the measuring half alike, so nothing here imports torch or
+touches a file; `core.measure.data.datasets` does the loading and holds itself to these facts.
+"""
+
+from dataclasses import dataclass
+
+from core.errors import InvalidValue
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """Facts about one data set.
+
+    Attributes:
+        name: key in links, on the command line and in the store.
+        title: label for people.
+        summary: one sentence; a synthetic set says that it is synthetic.
+        shape: shape of one sample, (features,) or (channels, height, width).
+        classes: class names in the order of their labels 0, 1, …
+        default_samples: training samples unless asked otherwise.
+        max_samples: most training samples that can be asked for.
+        synthetic: whether a seeded generator makes the samples.
+        needs_files: whether torchvision's files must be on disk or be downloaded.
+    """
+
+    name: str
+    title: str
+    summary: str
+    shape: tuple[int, ...]
+    classes: tuple[str, ...]
+    default_samples: int
+    max_samples: int
+    synthetic: bool = False
+    needs_files: bool = False
+
+
+_DIGITS = tuple(str(digit) for digit in range(10))
+_FASHION = (
+    "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+    "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
+)  # fmt: skip
+
+DATASETS: dict[str, Dataset] = {
+    entry.name: entry
+    for entry in (
+        Dataset(
+            name="disc",
+            title="Disc (synthetic)",
+            summary="Synthetic: points drawn from the unit square, inside or outside a quarter disc (1/8 of its area).",
+            shape=(2,),
+            classes=("outside", "inside"),
+            default_samples=1_000,
+            max_samples=1_000_000,
+            synthetic=True,
+        ),
+        Dataset(
+            name="signal",
+            title="Signal and background (synthetic)",
+            summary="Synthetic: 20 features of simulated collision events, a signal over a broad background.",
+            shape=(20,),
+            classes=("background", "signal"),
+            default_samples=20_000,
+            max_samples=1_000_000,
+            synthetic=True,
+        ),
+        Dataset(
+            name="digits",
+            title="Digits (scikit-learn)",
+            summary="Real: 1,797 handwritten digits of 8×8 pixels, bundled with scikit-learn, no download.",
+            shape=(1, 8, 8),
+            classes=_DIGITS,
+            default_samples=1_257,
+            max_samples=1_257,
+        ),
+        Dataset(
+            name="mnist",
+            title="MNIST",
+            summary="Real: 70,000 handwritten digits of 28×28 pixels, loaded by torchvision.",
+            shape=(1, 28, 28),
+            classes=_DIGITS,
+            default_samples=50_000,
+            max_samples=60_000,
+            needs_files=True,
+        ),
+        Dataset(
+            name="fashion-mnist",
+            title="Fashion-MNIST",
+            summary="Real: 70,000 images of clothing of 28×28 pixels, loaded by torchvision.",
+            shape=(1, 28, 28),
+            classes=_FASHION,
+            default_samples=50_000,
+            max_samples=60_000,
+            needs_files=True,
+        ),
+    )
+}
+
+
+def dataset(name: str) -> Dataset:
+    """Facts of the data set called `name`.
+
+    Raises:
+        InvalidValue: no data set has that name.
+    """
+    try:
+        return DATASETS[name]
+    except (KeyError, TypeError):
+        raise InvalidValue("dataset", name, f"one of {', '.join(DATASETS)}") from None

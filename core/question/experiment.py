@@ -1,0 +1,313 @@
+"""What is asked: one training, and the contenders that it is run on.
+
+Frozen and self-validating: an `Experiment` that exists is one that can be tried. Its identity is a hash of
+its canonical JSON, so that the same question always has the same name in links, jobs and the store. Nothing
+here measures, and nothing here knows what hardware this machine has.
+"""
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from core.errors import InvalidValue
+from core.question import catalog, lanes, models
+from core.question.lanes import PLAIN, Lane
+
+PROTOCOL_VERSION = 2
+"""Raised whenever the way of measuring changes so that older rows must not be put beside newer ones."""
+
+DATA_PATHS: dict[str, str] = {
+    "resident": "On the device: the whole data set is copied there once, batches are indexed there.",
+    "per_batch": "Copied per batch: batches are indexed on the host and copied to the device at every step.",
+    "loader": "DataLoader: tensors through torch's loader, with workers and pinned memory, copied per batch.",
+    "tutorial": "As the tutorials do: one sample at a time with transforms, through the DataLoader, copied per batch.",
+}
+"""How data reach the device, with a sentence for people; `resident` is the headline."""
+
+LOADER_PATHS = ("loader", "tutorial")
+"""Data paths that go through torch's DataLoader, and for which `loader_workers` matters."""
+
+RANGES: dict[str, tuple[float, float]] = {
+    "samples": (10, 1_000_000),
+    "hidden_size": (1, 16_384),
+    "depth": (1, 16),
+    "width": (1, 32),
+    "batch_size": (1, 65_536),
+    "epochs": (1, 10_000),
+    "learning_rate": (1e-6, 10.0),
+    "loader_workers": (0, 16),
+    "seed": (0, 2**31 - 1),
+    "threads": (0, 1_024),
+    "budget_s": (1, 86_400),
+    "pairs": (0, 100),
+}
+"""Lowest and highest value of each number that can be asked for; samples and depth are narrower for some."""
+
+DOUBLING_DEPTH = (2, 14)
+"""The doubling MLP starts at two layers (2 → 4 → 2) and passes 10⁸ parameters at 14."""
+
+MAX_CONTENDERS = 8
+
+EVERY_EPOCH = 0
+"""`pairs` of an experiment that trains every epoch."""
+
+BEST_THREADS = 0
+"""`threads` of a contender that tries several thread counts first and trains with the best."""
+
+_DEVICE = re.compile(r"(cpu|mps)|(cuda|xpu)(?::(\d{1,2}))?", re.ASCII)
+_CONTENDER = re.compile(
+    r"(?P<device>[a-z]{1,8}(?::\d{1,2})?)(?:@(?P<threads>\d{1,4}))?(?P<lane>(?:[+ ]\w{1,32}){0,16})", re.ASCII
+)
+"""A `+` of a link that was typed by hand arrives as a space. Each part is bounded: a text of any length is told from a
+contender at once, and no number in it has more digits than can be read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One training, without saying where it runs. Sizes that do not shape the model are set to 0.
+
+    Attributes:
+        dataset: key of `core.question.catalog.DATASETS`.
+        samples: training samples; 0 stands for the data set's default.
+        model: key of `core.question.models.FAMILIES`.
+        hidden_size: neurons of each hidden layer (`mlp`).
+        depth: hidden layers (`mlp`), linear layers (`doubling-mlp`).
+        width: factor on the channels (`cnn`).
+        batch_size: samples of one step; every batch is full, the remainder of an epoch is left out.
+        epochs: passes over the training samples.
+        learning_rate: of plain SGD.
+        data_path: key of `DATA_PATHS`.
+        loader_workers: worker processes of the DataLoader, for the paths that have one.
+        shuffle: whether each epoch has a new order.
+        seed: of weights, data and order.
+    """
+
+    dataset: str = "digits"
+    samples: int = 0
+    model: str = "mlp"
+    hidden_size: int = 128
+    depth: int = 2
+    width: int = 1
+    batch_size: int = 64
+    epochs: int = 100
+    learning_rate: float = 0.1
+    data_path: str = "resident"
+    loader_workers: int = 0
+    shuffle: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        facts, shaped_by = catalog.dataset(self.dataset), models.family(self.model).axes
+        if self.data_path not in tuple(DATA_PATHS):
+            raise InvalidValue("data_path", self.data_path, f"one of {', '.join(DATA_PATHS)}")
+        if not isinstance(self.shuffle, bool):
+            raise InvalidValue("shuffle", self.shuffle, "true or false")
+        _settle(self, "samples", self.samples or facts.default_samples)
+        _settle(self, "learning_rate", _number("learning_rate", self.learning_rate))
+        for axis in models.AXES:
+            if axis not in shaped_by:
+                _settle(self, axis, 0)
+        if self.data_path not in LOADER_PATHS:
+            _settle(self, "loader_workers", 0)
+        for name in ("samples", "batch_size", "epochs", "loader_workers", "seed", *shaped_by):
+            low, high = allowed(name, dataset=self.dataset, model=self.model)
+            _whole(name, getattr(self, name), int(low), int(high))
+        if self.batch_size > self.samples:
+            raise InvalidValue("batch_size", self.batch_size, f"at most the {self.samples:,} training samples")
+
+    @property
+    def network(self) -> models.Network:
+        """The network as data, with its parameters, operations and memory."""
+        facts = catalog.dataset(self.dataset)
+        return models.network(
+            self.model,
+            input_shape=facts.shape,
+            classes=len(facts.classes),
+            hidden_size=self.hidden_size,
+            depth=self.depth,
+            width=self.width,
+        )
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Full batches in the training samples."""
+        return self.samples // self.batch_size
+
+    @property
+    def total_steps(self) -> int:
+        """Steps of the whole training."""
+        return self.steps_per_epoch * self.epochs
+
+    @classmethod
+    def parse(cls, fields: Mapping[str, object]) -> Self:
+        """A point from a link, a command line or JSON; text is read as the field's type.
+
+        Raises:
+            InvalidValue: a field is unknown, of the wrong type or out of range.
+        """
+        types = {entry.name: type(entry.default) for entry in dataclasses.fields(cls)}
+        return cls(**{name: _read(name, value, types) for name, value in fields.items()})
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Contender:
+    """A device, the number of CPU threads that serve it, and the lane that it runs in.
+
+    Written `cpu`, `cuda:1`, `cpu@1`, `cpu@2+compiled10` or `cuda:0+graph10+bf16`; what is default is left out.
+
+    Attributes:
+        device: `cpu`, `cuda:N` (NVIDIA, and AMD through ROCm), `xpu:N` or `mps`.
+        threads: CPU threads, or `BEST_THREADS` to try several and take the best.
+        lane: how it runs the training.
+    """
+
+    device: str = "cpu"
+    threads: int = BEST_THREADS
+    lane: Lane = PLAIN
+
+    def __post_init__(self) -> None:
+        match = _DEVICE.fullmatch(self.device) if isinstance(self.device, str) else None
+        if match is None:
+            raise InvalidValue("device", self.device, "cpu, cuda, cuda:N, xpu, xpu:N or mps")
+        if match[2]:
+            _settle(self, "device", f"{match[2]}:{int(match[3] or 0)}")
+        low, high = RANGES["threads"]
+        _whole("threads", self.threads, int(low), int(high))
+
+    def __str__(self) -> str:
+        served = self.device if self.threads == BEST_THREADS else f"{self.device}@{self.threads}"
+        return "+".join((served, *self.lane.words))
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the training runs on the CPU."""
+        return self.device == "cpu"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """A contender from its written form.
+
+        Raises:
+            InvalidValue: `text` is not of that form.
+        """
+        match = _CONTENDER.fullmatch(text.strip())
+        if match is None:
+            raise InvalidValue("devices", text, "a device such as cpu, cuda:0 or mps, or cpu@1 for one thread")
+        lane = Lane.parse(re.findall(r"\w+", match["lane"]))
+        return cls(device=match["device"], threads=int(match["threads"] or BEST_THREADS), lane=lane)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One point on one or several contenders, measured together.
+
+    Attributes:
+        point: the training.
+        contenders: distinct; the first is the baseline that speedups are relative to.
+        budget_s: seconds after which training is cut short; what was measured by then is kept.
+        pairs: pairs of blocks after which it is done even if epochs are left, for who wants the times alone; or
+            `EVERY_EPOCH`.
+    """
+
+    point: Point
+    contenders: tuple[Contender, ...] = field(default_factory=lambda: (Contender(),))
+    budget_s: float = 60.0
+    pairs: int = EVERY_EPOCH
+
+    def __post_init__(self) -> None:
+        _settle(self, "contenders", tuple(self.contenders))
+        if not 1 <= len(self.contenders) <= MAX_CONTENDERS or len(set(self.contenders)) < len(self.contenders):
+            shown = ", ".join(map(str, self.contenders))
+            raise InvalidValue("devices", shown, f"between 1 and {MAX_CONTENDERS} different devices")
+        _settle(self, "budget_s", _number("budget_s", self.budget_s))
+        _whole("pairs", self.pairs, *map(int, RANGES["pairs"]))
+        for contender in self.contenders:
+            obstacle = lanes.unfit(
+                contender.lane, batch_size=self.point.batch_size, convolutions=self.point.model == "cnn"
+            )
+            if obstacle:
+                raise InvalidValue(*obstacle)
+
+    @property
+    def id(self) -> str:
+        """Name of the question, 16 hexadecimal digits: the training, who contends, and the protocol.
+
+        Budget and pairs are not part of it: a training that was completed answers for every budget, and for who wants
+        its times alone.
+        """
+        question = {
+            "point": dataclasses.asdict(self.point),
+            "contenders": [str(contender) for contender in self.contenders],
+            "protocol": PROTOCOL_VERSION,
+        }
+        canonical = json.dumps(question, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a file; `from_json` reads it back to an equal experiment."""
+        return {
+            "point": dataclasses.asdict(self.point),
+            "contenders": [str(contender) for contender in self.contenders],
+            "budget_s": self.budget_s,
+            "pairs": self.pairs,
+        }
+
+    @classmethod
+    def from_json(cls, data: object) -> Self:
+        """An experiment from `to_json`'s data, checked as any other input.
+
+        Raises:
+            InvalidValue: the data are not those of an experiment.
+        """
+        match data:
+            case {"point": dict(point), "contenders": list(contenders), "budget_s": int() | float() as budget, **rest}:
+                parsed = tuple(Contender.parse(str(text)) for text in contenders)
+                pairs: Any = rest.get("pairs", EVERY_EPOCH)  # jobs of earlier versions do not say
+                return cls(point=Point.parse(point), contenders=parsed, budget_s=budget, pairs=pairs)
+        raise InvalidValue("experiment", data, "an object with point, contenders and budget_s")
+
+
+def allowed(field: str, *, dataset: str, model: str) -> tuple[float, float]:
+    """Lowest and highest value of a number in `RANGES`, as the data set and the model family narrow it."""
+    low, high = RANGES[field]
+    if field == "samples":
+        return low, catalog.dataset(dataset).max_samples
+    if field == "depth" and model == "doubling-mlp":
+        return DOUBLING_DEPTH
+    return low, high
+
+
+def _settle(instance: object, field: str, value: object) -> None:
+    """Set a field of a frozen dataclass while it is being made."""
+    object.__setattr__(instance, field, value)
+
+
+def _whole(field: str, value: object, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InvalidValue(field, value, f"a whole number between {low:,} and {high:,}")
+
+
+def _number(field: str, value: object) -> float:
+    low, high = RANGES[field]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise InvalidValue(field, value, f"a number between {low:g} and {high:g}")
+    return float(value)
+
+
+def _read(name: str, value: object, types: Mapping[str, type]) -> Any:
+    """`value` as the type of field `name`; only text is converted, the rest is left to the checks."""
+    if name not in types:
+        raise InvalidValue("field", name, f"one of {', '.join(types)}")
+    if not isinstance(value, str) or types[name] is str:
+        return value
+    if types[name] is bool:
+        words = {"true": True, "false": False, "1": True, "0": False}
+        return words.get(value.lower(), value)
+    try:
+        return types[name](value)
+    except ValueError:
+        raise InvalidValue(name, value, "a number" if types[name] is float else "a whole number") from None

@@ -1,0 +1,224 @@
+"""Execution lanes: in how many ways one training can be run, and which of them change its mathematics.
+
+Plain data and sentences. How a lane is run is the business of `core.measure.execution`; whether a device has it, of
+`core.measure.device.capabilities`, which fills in the refusals that `why_not` reads. Left out, a word stands for its
+default, so that the plain way to train has no name: `cpu` means what it always meant.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from core.errors import InvalidValue
+
+EXECUTIONS: dict[str, str] = {
+    "eager": "Step by step, as PyTorch runs what one writes.",
+    "compiled": "The whole step, forward to update, compiled into one function by torch.compile.",
+    "graph": "The whole step recorded once as a CUDA graph and replayed, so that no kernel is launched by the host.",
+}
+OPTIMIZERS: dict[str, str] = {
+    "default": "The update as PyTorch chooses it for the device.",
+    "foreach": "The update of all parameters in a few operations.",
+    "fused": "The update of all parameters in one kernel.",
+}
+PRECISIONS: dict[str, str] = {
+    "fp32": "Strict 32-bit arithmetic on every device.",
+    "tf32": "Matrix products with inputs rounded to 10 bits of mantissa (TF32): other mathematics.",
+    "bf16": "Forward and backward in 16-bit bfloat16 where autocast allows it, weights in fp32: other mathematics.",
+}
+MEMORY_FORMATS: dict[str, str] = {
+    "contiguous": "Images as PyTorch stores them: channel by channel.",
+    "channels_last": "Images stored pixel by pixel, which some convolutions prefer.",
+}
+HOST_MEMORY: dict[str, str] = {
+    "returned": "What a step frees goes back to the system, as the C library does it with large blocks.",
+    "kept": "What a step frees is kept for the next one, as PyTorch does it on a GPU, and not asked for anew.",
+}
+MICRO_BATCH = "The batch in pieces whose gradients are added up: the same gradient, from pieces that fit the cache."
+"""What `micro_batch` does, with a sentence for people."""
+
+STEPS_PER_CALL = "Several whole steps in one compiled call or one replay of a graph."
+"""What `steps_per_call` does, with a sentence for people."""
+
+OTHER_MATHEMATICS = frozenset({"tf32", "bf16"})
+"""Words of lanes that do not compute the same numbers; all others agree but for the order of summation."""
+
+MAX_STEPS_PER_CALL = 100
+MAX_MICRO_BATCH = 65_536
+
+_PARTS = {"optimizer": OPTIMIZERS, "precision": PRECISIONS, "memory_format": MEMORY_FORMATS, "host_memory": HOST_MEMORY}
+_EXECUTION = re.compile(r"(compiled|graph)([1-9]\d{0,5})?", re.ASCII)
+_MICRO = re.compile(r"micro([1-9]\d{0,5})", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Lane:
+    """One way to run a training.
+
+    Attributes:
+        execution: key of `EXECUTIONS`.
+        steps_per_call: whole steps of one compiled call or one replay; 1 in an eager lane.
+        optimizer: key of `OPTIMIZERS`; `default` in a compiled lane, whose step contains its update.
+        precision: key of `PRECISIONS`.
+        memory_format: key of `MEMORY_FORMATS`.
+        host_memory: key of `HOST_MEMORY`; of a CPU's training alone.
+        micro_batch: samples of each piece of a batch; 0 for the batch as a whole.
+    """
+
+    execution: str = "eager"
+    steps_per_call: int = 1
+    optimizer: str = "default"
+    precision: str = "fp32"
+    memory_format: str = "contiguous"
+    host_memory: str = "returned"
+    micro_batch: int = 0
+
+    def __post_init__(self) -> None:
+        for name, known in {"execution": EXECUTIONS, **_PARTS}.items():
+            if getattr(self, name) not in tuple(known):
+                raise InvalidValue(name, getattr(self, name), f"one of {', '.join(known)}")
+        _require_whole("steps_per_call", self.steps_per_call, 1, MAX_STEPS_PER_CALL)
+        _require_whole("micro_batch", self.micro_batch, 0, MAX_MICRO_BATCH)
+        if self.execution == "eager" and self.steps_per_call > 1:
+            raise InvalidValue("steps_per_call", self.steps_per_call, "1 unless the execution is compiled or graph")
+        if self.execution == "compiled" and self.optimizer != "default":
+            raise InvalidValue("optimizer", self.optimizer, "left out where the step is compiled, which contains it")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What differs from the plain lane, in the order in which it is written: `compiled10`, `bf16`."""
+        called = f"{self.steps_per_call}" if self.steps_per_call > 1 else ""
+        said = (
+            ("" if self.execution == "eager" else f"{self.execution}{called}"),
+            *(("" if value == default else value) for value, default in self._choices),
+            (f"micro{self.micro_batch}" if self.micro_batch else ""),
+        )
+        return tuple(word for word in said if word)
+
+    @property
+    def title(self) -> str:
+        """The lane for people: `compiled, 10 steps a call`; empty for the plain one."""
+        return ", ".join(_TITLES.get(word) or _numbered(word) for word in self.words)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Its words without their numbers: what a device has or has not."""
+        return tuple(re.sub(r"\d+$", "", word) if word not in PRECISIONS else word for word in self.words)
+
+    @property
+    def same_mathematics(self) -> bool:
+        """Whether it computes the same numbers as the plain lane, but for the order of summation."""
+        return not OTHER_MATHEMATICS & set(self.words)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Its fields, named as the columns of a row."""
+        return asdict(self)
+
+    @property
+    def _choices(self) -> Iterable[tuple[str, str]]:
+        return ((getattr(self, name), next(iter(known))) for name, known in _PARTS.items())
+
+    @classmethod
+    def parse(cls, words: Iterable[str]) -> Self:
+        """A lane from its words, in any order.
+
+        Raises:
+            InvalidValue: a word is unknown, or two of one kind contradict each other.
+        """
+        found: dict[str, Any] = {}
+        for word in words:
+            for name, value in _meant(word).items():
+                if found.setdefault(name, value) != value:
+                    raise InvalidValue("lane", word, f"given once, and {name} is already {found[name]}")
+        return cls(**found)
+
+    @classmethod
+    def of(cls, row: object) -> Self:
+        """The lane of a stored row."""
+        return cls(**{name: getattr(row, name) for name in FIELDS})
+
+
+FIELDS = tuple(Lane.__dataclass_fields__)
+"""Names of a lane's fields, which are columns of a row as well."""
+
+_TITLES = {
+    "compiled": "compiled",
+    "graph": "CUDA graph",
+    "foreach": "foreach optimizer",
+    "fused": "fused optimizer",
+    "tf32": "TF32",
+    "bf16": "bf16",
+    "channels_last": "channels last",
+    "kept": "memory kept",
+}
+
+
+CACHED_SAMPLES = 256
+"""Samples of a micro-batch worth trying: pieces of about that many fit the cache in the tutorials' networks."""
+
+WORTH_TRYING = {
+    True: ("compiled10", "compiled", "kept", "micro", "fused", "bf16", "channels_last", "foreach"),
+    False: ("graph10", "graph", "compiled10", "compiled", "bf16", "tf32", "fused", "channels_last"),
+}
+"""By whether the device is the host: words of lanes that may help, those that helped most before first."""
+
+
+def worth_trying(*, on_host: bool, batch_size: int, convolutions: bool) -> tuple[Lane, ...]:
+    """Lanes to try with a training on a device, the most promising first; whether it has them is another question."""
+    piece = max((size for size in range(1, CACHED_SAMPLES + 1) if batch_size % size == 0), default=1)
+    pieces = f"micro{piece}" if batch_size > CACHED_SAMPLES and piece >= CACHED_SAMPLES // 8 else ""
+    words = (pieces if word == "micro" else word for word in WORTH_TRYING[on_host])
+    found = (Lane.parse([word]) for word in words if word)
+    return tuple(lane for lane in found if not unfit(lane, batch_size=batch_size, convolutions=convolutions))
+
+
+def why_not(lane: Lane, refusals: Mapping[str, str], device: str) -> str:
+    """Why a device cannot run a lane, in one sentence; empty if it can.
+
+    Args:
+        lane: what is asked for.
+        refusals: kind of lane → why not, of one device (`DeviceInfo.refusals`).
+        device: its name.
+    """
+    reasons = [refusals[kind] for kind in lane.kinds if kind in refusals]
+    return f"{'+'.join((device, *lane.words))} cannot be run: {reasons[0]}." if reasons else ""
+
+
+def unfit(lane: Lane, *, batch_size: int, convolutions: bool) -> tuple[str, object, str] | None:
+    """What keeps a training from being run in a lane on any device: field, value and what would be right."""
+    if lane.micro_batch and (batch_size % lane.micro_batch or lane.micro_batch == batch_size):
+        return "micro_batch", lane.micro_batch, f"a smaller divisor of the batch size {batch_size:,}"
+    if lane.memory_format == "channels_last" and not convolutions:
+        return "memory_format", lane.memory_format, "contiguous for a model without convolutions"
+    return None
+
+
+def _meant(word: str) -> dict[str, Any]:
+    """The fields that one word sets."""
+    if match := _EXECUTION.fullmatch(word):
+        return {"execution": match[1], "steps_per_call": int(match[2] or 1)}
+    if match := _MICRO.fullmatch(word):
+        return {"micro_batch": int(match[1])}
+    for name, known in _PARTS.items():
+        if word in known:
+            return {name: word}
+    wanted = "compiled, compiled10, graph, graph10, foreach, fused, tf32, bf16, channels_last, kept or micro250"
+    raise InvalidValue("lane", word, wanted)
+
+
+def _numbered(word: str) -> str:
+    if match := _MICRO.fullmatch(word):
+        return f"micro-batches of {match[1]}"
+    name, steps = re.findall(r"[a-z]+|\d+", word)
+    return f"{_TITLES[name]}, {steps} steps a call" if name == "compiled" else f"{_TITLES[name]} of {steps} steps"
+
+
+def _require_whole(name: str, value: object, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InvalidValue(name, value, f"a whole number between {low:,} and {high:,}")
+
+
+PLAIN = Lane()
+"""Eager, strict fp32: what every other lane is held against."""

@@ -1,0 +1,219 @@
+"""The four tutorials that Crossover grew from, as experiments with their exact settings, and what each varies.
+
+Each comes in two scales: `full`, as it was published, and `class`, the same training made small enough for a lesson on
+a laptop. Facts only: no published number (see `core.question.published`) and no measurement lives here. Where text and
+code of a tutorial disagree, the code is followed, and the note says so.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from core.errors import InvalidValue
+from core.question.experiment import Contender, Experiment, Point
+from core.question.sweep import Axis, Sweep
+
+Scale = Literal["class", "full"]
+
+SCALES: dict[Scale, str] = {
+    "class": "small enough for a lesson: run and sweep together take less than a minute on two cores",
+    "full": "as the tutorial was published",
+}
+"""What each scale is, with a phrase for people."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How long a preset may take at one scale; generous, so that nothing but a very slow machine meets them.
+
+    Attributes:
+        budget_s: seconds of one training, as in `core.question.experiment.Experiment`.
+        sweep_budget_s: seconds after which a sweep begins no further point.
+        point_budget_s: seconds that one point of a sweep may take.
+    """
+
+    budget_s: float
+    sweep_budget_s: float
+    point_budget_s: float
+
+
+LIMITS: dict[Scale, Limits] = {
+    "class": Limits(budget_s=60.0, sweep_budget_s=600.0, point_budget_s=20.0),
+    "full": Limits(budget_s=1_800.0, sweep_budget_s=7_200.0, point_budget_s=1_800.0),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """One tutorial's training.
+
+    Attributes:
+        name: key on the command line and in links.
+        title: label for people.
+        source: who published it, where and when.
+        point: its settings.
+        note: what differs from the tutorial, or which of its own contradictions is resolved how.
+        axes: what the tutorial itself varies; empty where it trains one model only.
+        class_changes: fields of the point that are smaller at class scale.
+        class_axes: what is varied at class scale.
+        class_note: what is smaller at class scale, in one sentence.
+    """
+
+    name: str
+    title: str
+    source: str
+    point: Point
+    note: str
+    class_note: str
+    axes: tuple[Axis, ...] = ()
+    class_changes: Mapping[str, Any] = field(default_factory=dict)
+    class_axes: tuple[Axis, ...] = ()
+
+    def at(self, scale: Scale) -> Point:
+        """The training at one scale.
+
+        Raises:
+            InvalidValue: there is no such scale.
+        """
+        changes = self.class_changes if checked_scale(scale) == "class" else {}
+        return dataclasses.replace(self.point, **changes)
+
+    def axes_at(self, scale: Scale) -> tuple[Axis, ...]:
+        """What is varied at one scale; empty where the tutorial trains one model only.
+
+        Raises:
+            InvalidValue: there is no such scale.
+        """
+        return self.class_axes if checked_scale(scale) == "class" else self.axes
+
+    def asked(self, scale: Scale, contenders: Sequence[Contender]) -> Experiment | Sweep:
+        """The question at one scale: a sweep where something is varied, an experiment where nothing is.
+
+        Raises:
+            InvalidValue: there is no such scale, or there are too few contenders for it, or too many.
+        """
+        point, axes, limits = self.at(scale), self.axes_at(scale), LIMITS[scale]
+        if not axes:
+            return Experiment(point=point, contenders=tuple(contenders), budget_s=limits.budget_s)
+        return Sweep(
+            point=point,
+            axes=axes,
+            contenders=tuple(contenders),
+            budget_s=limits.sweep_budget_s,
+            point_budget_s=limits.point_budget_s,
+        )
+
+
+PRESETS: dict[str, Preset] = {
+    entry.name: entry
+    for entry in (
+        Preset(
+            name="disc",
+            title="Points in a disc",
+            source='Penny Xu, "When to use GPU for training?", 2019-09-04',
+            point=Point(
+                dataset="disc",
+                samples=1_000,
+                model="doubling-mlp",
+                depth=8,
+                batch_size=100,
+                epochs=100,
+                learning_rate=0.1,
+                shuffle=False,
+            ),
+            note="The prose says learning rate 0.01 and points of [-1, 1]; the code's 0.1 and [0, 1] are followed.",
+            axes=(Axis(name="depth", values=tuple(range(2, 13))),),
+            class_axes=(Axis(name="depth", values=(2, 4, 6, 8, 10, 11)),),
+            class_note="The training is the whole one; the sweep takes 6 of the 11 depths, up to 11 layers.",
+        ),
+        Preset(
+            name="signal",
+            title="Signal and background",
+            source='HSF Training, "Run time comparisons"',
+            point=Point(
+                dataset="signal",
+                samples=20_000,
+                model="mlp",
+                hidden_size=1_000,
+                depth=2,
+                batch_size=32,
+                epochs=5,
+                learning_rate=0.01,
+                data_path="loader",
+            ),
+            note="The tutorial's table is not public; a synthetic one of 20 features stands for it.",
+            axes=(Axis(name="hidden_size", values=(5, 10, 100, 1_000, 2_000)),),
+            class_changes={"samples": 2_000},
+            class_axes=(Axis(name="hidden_size", values=(5, 10, 100, 1_000, 2_000)),),
+            class_note="2,000 samples instead of 20,000; the sweep keeps all five sizes.",
+        ),
+        Preset(
+            name="mnist-linear",
+            title="MNIST with one layer",
+            source='Standalone deep-learning lab #12, "GPU with PyTorch"',
+            point=Point(
+                dataset="mnist",
+                samples=50_000,
+                model="linear",
+                batch_size=128,
+                epochs=5,
+                learning_rate=0.005,
+                data_path="tutorial",
+            ),
+            note="The last, partial batch of an epoch is left out, so that every timed step does the same work.",
+            class_changes={"samples": 5_000},
+            class_note="5,000 images instead of 50,000.",
+        ),
+        Preset(
+            name="fashion-cnn",
+            title="Fashion-MNIST with a CNN",
+            source='deeplizard, "PyTorch on the GPU", 2020-05-19',
+            point=Point(
+                dataset="fashion-mnist",
+                samples=60_000,
+                model="cnn",
+                width=1,
+                batch_size=1_000,
+                epochs=1,
+                learning_rate=0.01,
+                data_path="tutorial",
+            ),
+            note="One cell of the grid (batch size 1,000, no workers); all 60,000 images are trained on, by plain SGD.",
+            axes=(
+                Axis(name="batch_size", values=(1_000, 10_000, 20_000)),
+                Axis(name="loader_workers", values=(0, 1)),
+            ),
+            class_changes={"samples": 600, "batch_size": 10},
+            class_axes=(
+                Axis(name="batch_size", values=(10, 100, 200)),
+                Axis(name="loader_workers", values=(0, 1)),
+            ),
+            class_note="A hundredth of the images and of every batch size, so the steps of an epoch are as many.",
+        ),
+    )
+}
+
+
+def preset(name: str) -> Preset:
+    """The preset called `name`.
+
+    Raises:
+        InvalidValue: no preset has that name.
+    """
+    try:
+        return PRESETS[name]
+    except KeyError:
+        raise InvalidValue("preset", name, f"one of {', '.join(PRESETS)}") from None
+
+
+def checked_scale(scale: str) -> Scale:
+    """`scale` itself, if there is such a scale.
+
+    Raises:
+        InvalidValue: there is none.
+    """
+    for known in SCALES:
+        if known == scale:
+            return known
+    raise InvalidValue("scale", scale, f"one of {', '.join(SCALES)}")

@@ -1,0 +1,288 @@
+"""What is asked of many points: one training varied along one or several axes, on the same contenders.
+
+A grid measures every point; an adaptive sweep chooses among the values of its one axis. As with
+`core.question.experiment`, a `Sweep` that exists is one that can be tried, and its identity is a hash of its canonical
+JSON. Which point comes next is decided in `core.answer.study.search` and `core.jobs`; nothing here measures.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from core.errors import InvalidValue
+from core.question import models
+from core.question.experiment import LOADER_PATHS, PROTOCOL_VERSION, RANGES, Contender, Experiment, Point, allowed
+
+SIZE_AXES: dict[str, str] = {
+    "hidden_size": "hidden size",
+    "depth": "depth",
+    "width": "width",
+    "parameters": "parameters",
+    "batch_size": "batch size",
+    "samples": "training samples",
+}
+"""Axes along which a crossover is looked for, with their names for people."""
+
+OTHER_AXES: dict[str, str] = {"learning_rate": "learning rate", "loader_workers": "loader workers"}
+"""Axes that a grid may vary as well; no size, so no crossover lies on them."""
+
+AXES = SIZE_AXES | OTHER_AXES
+
+MAX_AXES = 4
+MAX_POINTS = 400
+"""Points of a grid, or values that an adaptive sweep may choose from."""
+
+PER_OCTAVE = 8
+"""Values that an adaptive sweep may choose from in each doubling: steps of 9 %, finer than its intervals."""
+
+GRID_PAIRS, ADAPTIVE_PAIRS = 6, 3
+"""Pairs of blocks timed at each point unless asked otherwise. Six are the fewest that give a single point a
+distribution-free interval of 95 %; an adaptive search measures neighbours instead, and three make a median."""
+
+SHAPED_BY = {"mlp": "hidden_size", "doubling-mlp": "depth", "cnn": "width"}
+"""The size by which a family reaches a wanted number of parameters."""
+
+LIMITS: dict[str, tuple[float, float]] = {
+    "budget_s": RANGES["budget_s"],
+    "point_budget_s": (1, 3_600),
+    "pairs": (2, 100),
+}
+"""Lowest and highest value of each limit of a sweep."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """One varied field and its values.
+
+    Attributes:
+        name: key of `AXES`: a field of `Point`, or `parameters`, which the model family's own size stands for.
+        values: distinct, ascending.
+    """
+
+    name: str
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if self.name not in tuple(AXES):
+            raise InvalidValue("axis", self.name, f"one of {', '.join(AXES)}")
+        if not self.values:
+            raise InvalidValue("values", "", f"at least one value of {self.name}")
+        object.__setattr__(self, "values", tuple(sorted({_checked(self.name, value) for value in self.values})))
+        if len(self.values) > MAX_POINTS:
+            raise InvalidValue("values", f"{len(self.values)} values", f"at most {MAX_POINTS} values of {self.name}")
+
+    @property
+    def title(self) -> str:
+        """The name for people."""
+        return AXES[self.name]
+
+    @classmethod
+    def parse(cls, name: str, text: str, *, adaptive: bool = False) -> Self:
+        """An axis from its written form: values `8,16,32`, or a range `8:4096`.
+
+        A range stands for its doublings, and in an adaptive sweep for `PER_OCTAVE` values in each; every depth and
+        width, which are few, is taken.
+
+        Raises:
+            InvalidValue: the axis is unknown, or the text is neither.
+        """
+        low, colon, high = text.partition(":")
+        if colon:
+            return cls.between(name, _parsed(name, low), _parsed(name, high), adaptive=adaptive)
+        return cls(name=name, values=tuple(_parsed(name, part) for part in text.split(",")))
+
+    @classmethod
+    def between(cls, name: str, low: float, high: float, *, adaptive: bool = False) -> Self:
+        """The values of a range, both ends included.
+
+        Raises:
+            InvalidValue: the axis is unknown or no size, or the range is empty or too long.
+        """
+        if name not in tuple(SIZE_AXES):
+            raise InvalidValue("axis", name, f"one of {', '.join(SIZE_AXES)}, on which a range can be given")
+        low, high = _checked(name, low), _checked(name, high)
+        if low >= high:
+            raise InvalidValue("range", f"{low:g}:{high:g}", "two values, the lower one first")
+        if name in ("depth", "width"):
+            return cls(name=name, values=tuple(range(int(low), int(high) + 1)))
+        steps = PER_OCTAVE if adaptive else 1
+        powers = range(math.floor(steps * math.log2(high / low)) + 1)
+        return cls(name=name, values=(*(round(low * 2 ** (power / steps)) for power in powers), high))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """One training, varied along its axes, on contenders that are measured together at each point.
+
+    Attributes:
+        point: the training; what the axes vary is replaced.
+        axes: one to `MAX_AXES`, of different names; only one if `adaptive`.
+        contenders: distinct; the first is the baseline.
+        adaptive: choose among the values instead of measuring all of them.
+        pairs: pairs of blocks timed at each point; 0 stands for the usual number.
+        budget_s: seconds after which no further point is begun.
+        point_budget_s: seconds that one point may take; a point that needs more is skipped.
+    """
+
+    point: Point
+    axes: tuple[Axis, ...]
+    contenders: tuple[Contender, ...] = field(default_factory=lambda: (Contender(),))
+    adaptive: bool = False
+    pairs: int = 0
+    budget_s: float = 600.0
+    point_budget_s: float = 20.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", tuple(self.axes))
+        object.__setattr__(self, "contenders", tuple(self.contenders))
+        object.__setattr__(self, "pairs", self.pairs or (ADAPTIVE_PAIRS if self.adaptive else GRID_PAIRS))
+        names = [axis.name for axis in self.axes]
+        if not 1 <= len(names) <= MAX_AXES or len(set(names)) < len(names):
+            raise InvalidValue("axes", ", ".join(names), f"between 1 and {MAX_AXES} different axes")
+        if self.adaptive and (len(names) > 1 or names[0] not in SIZE_AXES):
+            raise InvalidValue("adaptive", ", ".join(names), f"used with one axis, one of {', '.join(SIZE_AXES)}")
+        if self.adaptive and len(self.contenders) < 2:
+            raise InvalidValue("devices", ", ".join(map(str, self.contenders)), "two at least for an adaptive sweep")
+        if "loader_workers" in names and self.point.data_path not in LOADER_PATHS:
+            raise InvalidValue("axis", "loader_workers", f"used with the data path {' or '.join(LOADER_PATHS)}")
+        if "parameters" in names and SHAPED_BY.get(self.point.model, "") in names:
+            raise InvalidValue("axes", ", ".join(names), "without the size that parameters are reached by")
+        for name, (low, high) in LIMITS.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+                raise InvalidValue(name, value, f"between {low:,} and {high:,}")
+        if math.prod(len(axis.values) for axis in self.axes) > MAX_POINTS:
+            raise InvalidValue(
+                "values", f"{math.prod(len(a.values) for a in self.axes):,} points", f"at most {MAX_POINTS}"
+            )
+        for point in self.points:
+            self.experiment(point)  # each must be one that can be tried
+
+    @functools.cached_property
+    def points(self) -> tuple[Point, ...]:
+        """Every point, each once, the first axis slowest."""
+        values = itertools.product(*(axis.values for axis in self.axes))
+        names = [axis.name for axis in self.axes]
+        return tuple(dict.fromkeys(vary(self.point, dict(zip(names, some, strict=True))) for some in values))
+
+    @property
+    def id(self) -> str:
+        """Name of the sweep, 16 hexadecimal digits: its points, its contenders, how it chooses, and the protocol."""
+        question = {
+            "points": [dataclasses.asdict(point) for point in self.points],
+            "contenders": [str(contender) for contender in self.contenders],
+            "adaptive": self.adaptive,
+            "pairs": self.pairs,
+            "protocol": PROTOCOL_VERSION,
+        }
+        return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]
+
+    def experiment(self, point: Point) -> Experiment:
+        """One point as an experiment of its own: timed, not trained to its end."""
+        return Experiment(point=point, contenders=self.contenders, budget_s=self.point_budget_s, pairs=self.pairs)
+
+    def size(self, point: Point) -> float:
+        """Where a point lies on the first axis."""
+        return size_of(point, self.axes[0].name)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a file; `from_json` reads it back to an equal sweep."""
+        return {
+            "point": dataclasses.asdict(self.point),
+            "axes": [{"name": axis.name, "values": list(axis.values)} for axis in self.axes],
+            "contenders": [str(contender) for contender in self.contenders],
+            **{name: getattr(self, name) for name in ("adaptive", *LIMITS)},
+        }
+
+    @classmethod
+    def from_json(cls, data: object) -> Self:
+        """A sweep from `to_json`'s data, checked as any other input.
+
+        Raises:
+            InvalidValue: the data are not those of a sweep.
+        """
+        match data:
+            case {
+                "point": dict(point),
+                "axes": list(axes),
+                "contenders": list(contenders),
+                "adaptive": bool(adaptive),
+                **rest,
+            }:
+                limits: dict[str, Any] = {name: value for name, value in rest.items() if name in LIMITS}
+                return cls(
+                    point=Point.parse(point),
+                    axes=tuple(_axis_from_json(axis) for axis in axes),
+                    contenders=tuple(Contender.parse(str(text)) for text in contenders),
+                    adaptive=adaptive,
+                    **limits,
+                )
+        raise InvalidValue("sweep", data, "an object with point, axes, contenders and adaptive")
+
+
+def vary(point: Point, values: Mapping[str, float]) -> Point:
+    """The point with some of its fields replaced; `parameters` is reached as nearly as the family allows.
+
+    Raises:
+        InvalidValue: a value is out of range, or does not matter to the model.
+    """
+    changes: dict[str, Any] = {name: value for name, value in values.items() if name != "parameters"}
+    for name in changes.keys() & set(models.AXES):
+        if name not in models.family(point.model).axes:
+            raise InvalidValue("axis", name, f"one that shapes the model {point.model}, or batch_size or samples")
+    varied = dataclasses.replace(point, **changes)
+    return _with_parameters(varied, values["parameters"]) if "parameters" in values else varied
+
+
+def size_of(of: object, axis: str) -> float:
+    """Where a point or a row lies on a size axis."""
+    if isinstance(of, Point) and axis == "parameters":
+        return of.network.parameters
+    return float(getattr(of, axis))
+
+
+def _with_parameters(point: Point, wanted: float) -> Point:
+    """The point whose family's own size gives the number of parameters that is nearest by ratio."""
+    name = SHAPED_BY.get(point.model)
+    if name is None:
+        raise InvalidValue("axis", "parameters", f"a size of the model, and the model {point.model} has none")
+    low, high = map(int, allowed(name, dataset=point.dataset, model=point.model))
+    while high - low > 1:  # parameters grow with the size
+        middle = (low + high) // 2
+        below = vary(point, {name: middle}).network.parameters <= wanted
+        low, high = (middle, high) if below else (low, middle)
+    near = [vary(point, {name: size}) for size in (low, high)]
+    return min(near, key=lambda found: abs(math.log(found.network.parameters / wanted)))
+
+
+def _axis_from_json(data: object) -> Axis:
+    match data:
+        case {"name": str(name), "values": list(values)}:
+            return Axis(name=name, values=tuple(values))
+    raise InvalidValue("axes", data, "objects with name and values")
+
+
+def _parsed(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidValue(name, text.strip(), "a number, several with commas (8,16,32), or a range (8:4096)") from None
+
+
+def _checked(name: str, value: object) -> float:
+    """A value as the field holds it; its range is the point's business."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        raise InvalidValue(name, value, "a number that is not negative")
+    if name == "learning_rate":
+        return float(value)
+    if value != int(value):
+        raise InvalidValue(name, value, "a whole number")
+    if name == "parameters" and value < 1:
+        raise InvalidValue(name, value, "at least 1")
+    return int(value)

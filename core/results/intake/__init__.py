@@ -1,0 +1,1 @@
+"""Rows that come in from elsewhere, and go out: checked before anything of them is kept."""

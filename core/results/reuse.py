@@ -1,0 +1,103 @@
+"""Which stored run answers a question, so that it need not be measured again.
+
+Only what was measured on this machine, with the devices and the torch that it has now, answers; imported rows never
+do: machines of the same name may still differ. Nothing here measures or reads a file.
+"""
+
+import contextlib
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from core.question.experiment import EVERY_EPOCH, Experiment
+from core.results.schema import Trial
+
+CUT_OFF = ("stopped", "interrupted")
+"""Outcomes of trials that can be continued under the same name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Here:
+    """What would measure now.
+
+    Attributes:
+        machine_id: of this machine.
+        torch_version: that would measure.
+        device_names: device → its name, as far as it is known; rows of a card that was replaced do not answer.
+    """
+
+    machine_id: str
+    torch_version: str
+    device_names: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def measured(self, trial: Trial) -> bool:
+        """Whether a row was measured by this."""
+        known = (trial.origin, trial.machine_id, trial.torch_version) == ("", self.machine_id, self.torch_version)
+        return known and trial.device_name == self.device_names.get(trial.device, trial.device_name)
+
+
+def newest_answers(
+    trials: Iterable[Trial], experiments: Iterable[Experiment], here: Here, *, since: str = ""
+) -> dict[str, list[Trial]]:
+    """For each experiment the newest run measured here that answers it.
+
+    A run answers a training that was asked for to its end if every contender trained all epochs, diverged, or spent
+    at least the budget that is offered. It answers a question for times alone if every contender has as many pairs as
+    are asked for, spent at least the budget that is offered, or did not fit into memory.
+
+    Args:
+        trials: rows of any experiments, in any order.
+        experiments: the questions.
+        here: what would measure now.
+        since: only runs that began then or later, ISO 8601 with an offset; empty for all.
+
+    Returns:
+        Experiment id → one row a contender, in the experiment's order. Questions without an answer are left out.
+    """
+    asked = {experiment.id: experiment for experiment in experiments}
+    runs: dict[str, dict[str, dict[str, Trial]]] = {name: {} for name in asked}
+    for trial in sorted(trials, key=lambda trial: (trial.started_at, trial.trial_id)):
+        experiment = asked.get(trial.experiment_id)
+        if experiment and here.measured(trial) and _began_since(trial, since) and _answers(trial, experiment):
+            runs[experiment.id].setdefault(trial.run_id, {})[trial.contender] = trial
+    found = {name: _newest_whole(runs[name].values(), of) for name, of in asked.items()}
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def completeness(outcome: str, steps: int) -> tuple[bool, int]:
+    """What decides between rows of the same name: a trial that came to its end, then the one with more steps."""
+    return outcome not in CUT_OFF, steps
+
+
+def _newest_whole(runs: Iterable[Mapping[str, Trial]], experiment: Experiment) -> list[Trial]:
+    """Of runs by age, contender → row, the last that has every contender; its rows in the experiment's order."""
+    wanted = [str(contender) for contender in experiment.contenders]
+    for found in reversed(list(runs)):
+        if all(name in found for name in wanted):
+            return [found[name] for name in wanted]
+    return []
+
+
+def _began_since(trial: Trial, since: str) -> bool:
+    if not since:
+        return True
+    with contextlib.suppress(ValueError, TypeError):  # a time by another hand may be anything
+        return datetime.datetime.fromisoformat(trial.started_at) >= datetime.datetime.fromisoformat(since)
+    return False
+
+
+def _answers(trial: Trial, asked: Experiment) -> bool:
+    """Whether one row answers its part of a question; nobody knows better what was cut off."""
+    enough_time = trial.budget_s >= asked.budget_s
+    if asked.pairs == EVERY_EPOCH:
+        trained = trial.steps >= trial.epochs * trial.steps_per_epoch
+        tested = bool(trial.confusion)  # where only times were asked for, nothing was
+        return (
+            trial.outcome == "completed"
+            or (trial.outcome == "diverged" and (trained or enough_time))
+            or (trial.outcome == "budget_spent" and tested and enough_time)
+        )
+    if trial.outcome in CUT_OFF:
+        return False
+    by_the_budget = enough_time and trial.outcome in ("budget_spent", "diverged")
+    return trial.outcome == "out_of_memory" or len(trial.block_pair) >= asked.pairs or by_the_budget

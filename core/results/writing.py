@@ -1,0 +1,73 @@
+"""Files of many rows, as large as readers take: how rows are split into them, and how one is written.
+
+Row groups are small, so that a question that needs few rows decodes few; checksums and statistics are for readers of
+any kind. Nothing here decides which rows belong together, or removes a file.
+"""
+
+import errno
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.files import atomic
+from core.results.reading import MAX_FILE_BYTES
+from core.results.schema import Trial, to_table
+
+PART_BYTES = 48 * 2**20
+"""Largest part in memory. Compressed it is a third of that as a rule, and never more than readers take."""
+
+PART_ROWS = 50_000
+"""Most rows of a part."""
+
+GROUP_ROWS = 512
+"""Rows of a row group: what is decoded to get at one of them."""
+
+SIZE_KEY = b"crossover_part_bytes"
+"""Key of the part's size in memory in its metadata; a hint by which full parts are told from small ones."""
+
+
+def split(table: pa.Table) -> Iterator[pa.Table]:
+    """Rows in their order in parts that are not too large; of one row, however large, there is one part."""
+    if table.num_rows <= 1 or (table.nbytes <= PART_BYTES and table.num_rows <= PART_ROWS):
+        yield table
+        return
+    half = table.num_rows // 2
+    yield from split(table.slice(0, half))
+    yield from split(table.slice(half))
+
+
+def write(target: Path, table: pa.Table) -> None:
+    """Write rows into a file of their own, whole or not at all, so that it outlives a loss of power.
+
+    Raises:
+        OSError: the folder cannot be written, or no reader would take the file; nothing is left behind.
+    """
+    if table.num_rows > 1:
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), SIZE_KEY: str(table.nbytes).encode()})
+    single = table.num_rows == 1  # statistics of a single value are that value again, three times
+
+    def fill(file: BinaryIO) -> None:
+        pq.write_table(
+            table,
+            file,
+            compression="zstd",
+            row_group_size=GROUP_ROWS,
+            write_page_checksum=True,
+            write_statistics=not single,
+        )
+        if file.tell() > MAX_FILE_BYTES:
+            raise OSError(errno.EFBIG, f"it would have more than the {MAX_FILE_BYTES:,} bytes that are read")
+
+    atomic.write(target, fill)
+
+
+def write_rows(path: Path, trials: Sequence[Trial]) -> None:
+    """Replace `path` by a parquet file of `trials`.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    atomic.replace(path, lambda file: pq.write_table(to_table(list(trials)), file, write_page_checksum=True))

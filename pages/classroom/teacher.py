@@ -1,0 +1,95 @@
+"""The class page for a teacher: make a class, see to its students, close and delete it."""
+
+import streamlit as st
+
+from core.classroom.classes import Class
+from core.classroom.names import NAME_LENGTH
+from core.errors import CrossoverError
+from core.question import policy
+from core.question.presets import PRESETS
+from pages.classroom import stock, students
+from pages.shared.draw.text import plain
+from pages.shared.frame import apart
+from pages.shared.link import state
+
+ADMISSION = "Who joins waits until I admit them"
+
+
+def create() -> None:
+    """Draw what a new class needs, where visitors may make one."""
+    held = policy.current().classes
+    if held.create == "command_line":
+        st.caption("On this host a class is made on the command line: `python -m core class create`.")
+        return
+    with st.form("create", border=True):
+        st.markdown("**Make a class**")
+        name = st.text_input("Name of the class", max_chars=NAME_LENGTH)
+        preset = st.selectbox("What everybody measures", list(PRESETS), format_func=lambda name: PRESETS[name].title)
+        code = st.text_input("The host's code", type="password") if held.create == "code" else ""
+        admission = st.checkbox(ADMISSION)
+        pressed = st.form_submit_button("Make it", icon=":material/group_add:")
+    if pressed:
+        try:
+            made, secret = stock.create(name, preset, admission=admission, code=code)
+        except CrossoverError as error:
+            st.error(plain(str(error)))
+            return
+        state.keep_codes(made.code, secret)
+        state.teach(made.id)
+        state.enter_class(made.code)
+        state.open_class(made.code)
+        st.rerun()
+
+
+def made(of: Class) -> None:
+    """Draw the codes of a class that was just made in this session."""
+    code, secret = of.code, state.kept_secret(of.code)
+    if not secret:
+        return
+    with st.container(border=True):
+        st.markdown("**The class is made.** Write the teacher's code down: it is kept nowhere.")
+        st.code(f"Join code       {code}\nTeacher's code  {secret}", language=None)
+        st.markdown("Link for the class:")
+        st.code(state.address({"class": code}), language=None, wrap_lines=True)
+
+
+def draw(of: Class) -> None:
+    """Draw the way in for a teacher, and the view behind it."""
+    if not state.teaches(of.id):
+        with st.expander("For the teacher", **state.bound_view("teacher")):
+            _enter(of)
+        return
+    st.header("For the teacher")
+    apart.draw(students.draw, of)
+    apart.draw(_settings, of)
+
+
+def _enter(of: Class) -> None:
+    with st.form("teach", border=False):
+        code = st.text_input("Teacher's code", type="password")
+        pressed = st.form_submit_button("Open the teacher's view")
+    if not pressed:
+        return
+    try:
+        stock.require_secret(code, of.secret_hash)
+    except CrossoverError as error:
+        st.error(plain(str(error)))
+        return
+    state.teach(of.id)
+    st.rerun()
+
+
+def _settings(of: Class) -> None:
+    """Draw what the teacher decides about the class itself; nothing of a student is read for it."""
+    asked = st.toggle(ADMISSION, value=of.admission)
+    if asked != of.admission:
+        students.do(of, lambda: stock.classes().ask_admission(of, asked=asked))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        label = "Open the class again" if of.closed else "Close the class"
+        if st.button(label, icon=":material/lock_open:" if of.closed else ":material/lock:"):
+            students.do(of, lambda: stock.classes().close(of, closed=not of.closed))
+        with st.popover("Delete the class", icon=":material/delete:"):
+            st.markdown("Everything in it is dropped: nicknames, expectations and results.")
+            if st.button("Delete it now", type="primary"):
+                students.do(of, lambda: stock.classes().delete(of))
+    st.caption(f"The class is dropped by itself on {plain(of.expires_at[:10])}.")

@@ -1,0 +1,358 @@
+"""The class page for a student: join, expect, measure, and see what everybody found.
+
+Nicknames and names of classes come from people and are only ever shown as plain text.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import streamlit as st
+
+from core import units
+from core.classroom import handed_in, pooled
+from core.classroom.classes import Class, Prediction, Student
+from core.classroom.names import NICKNAME_LENGTH
+from core.classroom.pooled import Result
+from core.classroom.question import NEVER, WINNERS
+from core.errors import CrossoverError
+from core.jobs.job import Job
+from core.jobs.machine import Machine
+from core.question.sweep import Sweep
+from core.text import as_lines
+from pages.classroom import stock
+from pages.compare import settings
+from pages.crossover import settings as sweep_settings
+from pages.shared.data import reads
+from pages.shared.draw import charts
+from pages.shared.draw.tables import table
+from pages.shared.draw.text import plain
+from pages.shared.form import controls
+from pages.shared.frame import apart, permits
+from pages.shared.job import live
+from pages.shared.link import state
+
+REFRESH_S = 5.0
+"""How often everybody's results are looked at again."""
+
+FAULTS_NAMED = 5
+"""Students whose rows have something wrong with them that are named to everybody; the teacher sees all."""
+
+REASONS_NAMED = 3
+"""Reasons why rows of a file are left out that are named."""
+
+OWN_LINK = (
+    "The address of this page is now yours: keep it to come back, and do not hand it on. "
+    "Others join with the code of the class."
+)
+
+
+def heading(of: Class) -> None:
+    """What the class is about."""
+    st.header(plain(of.name))
+    asked = of.question.asked
+    said = sweep_settings.sentence(asked) if isinstance(asked, Sweep) else settings.sentence(asked.point)
+    st.markdown(f"**{plain(of.question.title)}** · {plain(said)}")
+    st.caption(f"Join code **{of.code}** · everybody measures the same, each on their own devices")
+    if of.closed:
+        st.info("This class is closed: its results can be looked at, and nothing more is taken.")
+
+
+def join(of: Class) -> None:
+    """Draw the control of the nickname."""
+    if state.joined(of.id)[0]:
+        st.info("You are not in this class any more. If that was a mistake, join it again.")
+    with st.container(border=True), st.form("join", border=False):
+        st.markdown("**1 · Join**")
+        nickname = st.text_input(
+            "Nickname",
+            max_chars=NICKNAME_LENGTH,
+            help="Everybody in the class can see it. It is all that is kept of you; do not take your full name.",
+        )
+        label = "Ask to join" if of.admission else "Join"
+        if of.admission:
+            st.caption("Your teacher lets you in after that.")
+        if not st.form_submit_button(label, type="primary", icon=":material/login:"):
+            return
+        try:
+            stock.join(of, nickname)
+        except CrossoverError as error:
+            st.error(plain(str(error)))
+            return
+        st.rerun()
+
+
+def student(of: Class, who: Student, machine: Callable[[], Machine | None]) -> None:
+    """Draw what a student does: wait to be admitted where that is asked, expect, then measure."""
+    if who.waiting:
+        st.fragment(_wait, run_every=REFRESH_S)(of)
+        st.caption(OWN_LINK)
+        return
+    st.markdown(f"You are **{plain(who.nickname)}** in this class.")
+    st.caption(OWN_LINK)
+    if who.fault:
+        st.warning(plain(f"What you expect has to be said again: {who.fault}"))
+    _predict(of, who)
+    if who.prediction is None and not of.closed:
+        return
+    _measure(of, who, machine())
+
+
+def everybody(of: Class) -> None:
+    """Draw all results and expectations, and look at them again every few seconds."""
+    st.fragment(_refreshed, run_every=REFRESH_S)(of)
+
+
+def place_label(of: Class, place: float | str) -> str:
+    """A predicted place in words."""
+    title = _title(of)
+    if place == NEVER or isinstance(place, str):
+        return f"at no {title}"
+    if place == of.question.places[0]:
+        return f"at every {title}"
+    return f"from {title} {units.count(int(place))} on"
+
+
+def results_table(of: Class, results: Sequence[Result]) -> None:
+    """Draw every result in a table."""
+    axis = of.question.axis
+    speedup = "Speedup at the largest size" if axis else "Speedup"
+    lines = [
+        {
+            "Student": entry.nickname,
+            "Devices": entry.devices,
+            **({f"Crossover ({axis.title})": _crossover(entry)} if axis else {}),
+            speedup: units.ratio(entry.speedup) if entry.speedup else "",
+            "Measured": "on an own machine" if entry.from_file else "on this host",
+        }
+        for entry in results
+    ]
+    table(lines, alt="Results of everybody")
+
+
+def groups_table(of: Class, results: Sequence[Result]) -> None:
+    """Draw how crossovers spread, by pair of devices."""
+    if of.question.axis is None:
+        return
+    lines = [
+        {
+            "Devices": group.devices,
+            "Students": group.results,
+            "Found a crossover": group.crossings,
+            "Median": _size(group.median),
+            "Lowest": _size(group.lowest),
+            "Highest": _size(group.highest),
+        }
+        for group in pooled.groups(results)
+    ]
+    table(lines, alt="Spread of crossovers by device")
+
+
+def _predict(of: Class, who: Student) -> None:
+    said = who.prediction
+    with st.container(border=True):
+        st.markdown("**2 · Expect**")
+        if said and (of.closed or stock.finding(of, who).result):
+            st.markdown(_expected(of, said))
+            return
+        with st.form("predict", border=False):
+            places: list[float | str] = [*of.question.places, NEVER] if of.question.places else []
+            winners = list(WINNERS)
+            winner = st.radio(
+                f"Who will be faster{_at_largest(of)}?",
+                winners,
+                index=winners.index(said.winner) if said else None,
+                format_func=WINNERS.__getitem__,
+            )
+            place: float | str | None = (
+                st.selectbox(
+                    f"From which {_title(of)} on will the accelerator be faster (without one, all threads)?",
+                    places,
+                    index=places.index(said.place) if said and said.place in places else None,
+                    format_func=lambda place: place_label(of, place),
+                )
+                if places
+                else None
+            )
+            pressed = st.form_submit_button("Change what I expect" if said else "This is what I expect")
+        if pressed:
+            _keep_prediction(of, who, winner, place)
+
+
+def _keep_prediction(of: Class, who: Student, winner: str | None, place: float | str | None) -> None:
+    if winner is None or (of.question.places and place is None):
+        st.error("Answer first, then it is kept.")
+        return
+    try:
+        stock.predict(of, who, Prediction(winner=winner, place=place))
+    except CrossoverError as error:
+        st.error(plain(str(error)))
+        return
+    st.rerun()
+
+
+def _expected(of: Class, said: Prediction) -> str:
+    where = f"You expected the accelerator to be faster {place_label(of, said.place)}." if said.place else ""
+    return f"You expected to be faster{_at_largest(of)}: {plain(WINNERS[said.winner])}. {plain(where)}"
+
+
+def _at_largest(of: Class) -> str:
+    return " at the largest size" if of.question.places else ""
+
+
+def _title(of: Class) -> str:
+    return of.question.axis.title if of.question.axis else "size"
+
+
+def _measure(of: Class, who: Student, machine: Machine | None) -> None:
+    with st.container(border=True):
+        st.markdown("**3 · Measure**")
+        finding = stock.finding(of, who)
+        found = finding.result
+        if found:
+            st.success(plain(f"{found.devices}: {found.sentence}"))
+        if finding.fault:
+            st.warning(plain(f"Not all that you measured counts: {finding.fault}."))
+        if of.closed:
+            return
+        here, own = st.tabs(["On this host", "On my own machine"])
+        with here:
+            _on_host(of, who, machine, again=found is not None)
+        with own:
+            _on_own_machine(of, who)
+
+
+def _on_host(of: Class, who: Student, machine: Machine | None, *, again: bool) -> None:
+    job = _job(of, who)
+    if job and job.active:
+        st.fragment(_panel, run_every=live.REFRESH_S)(job.id)
+        return
+    if job and job.message:
+        st.warning(plain(job.message))
+    if machine is None:
+        controls.wait_for_devices()
+        return
+    asked = of.question.on(settings.usual(machine))
+    st.caption(plain(f"{' against '.join(map(str, asked.contenders))}, one measurement at a time for the whole class."))
+    reason = permits.refusal(asked)
+    if reason:
+        st.caption(plain(reason))
+    label = "Measure again" if again else "Measure here"
+    kind: Literal["primary", "secondary"] = "secondary" if again else "primary"
+    if st.button(label, key="class_run", type=kind, icon=":material/play_arrow:", disabled=bool(reason)):
+        try:
+            handed_in.require_room(stock.classes(), of, who)
+            permits.submit(asked, stock.classes().store(of, who), fresh=again)
+            reads.machine()
+        except CrossoverError as error:
+            st.error(plain(str(error)))
+            return
+        st.rerun()
+
+
+def _on_own_machine(of: Class, who: Student) -> None:
+    st.markdown("Clone and install Crossover as its README says, then run there:")
+    nickname = f" {who.nickname}" if who.nickname.isalnum() else f'="{who.nickname}"'  # it may begin with a dash
+    command = f"python -m core class measure --code {of.code} --nickname{nickname} {of.question.words}"
+    st.code(as_lines(command), language="sh", wrap_lines=True)
+    with st.form("bring", border=False, clear_on_submit=True):
+        file = st.file_uploader("The file that it wrote", type="parquet")
+        pressed = st.form_submit_button("Bring it", icon=":material/upload_file:")
+    if not pressed or file is None:
+        return
+    try:
+        receipt = stock.hand_in(of, who, file.getvalue(), file.name)
+    except CrossoverError as error:
+        st.error(plain(str(error)))
+        return
+    if receipt.refused:
+        st.error(plain(f"The file was not taken: {receipt.refused}."))
+        return
+    left_out = "".join(f" Some rows are not pooled, because {reason}." for reason in receipt.left_out[:REASONS_NAMED])
+    state.announce(f"{receipt.added} rows added, {receipt.duplicates} were there already.{left_out}")
+    st.rerun()
+
+
+def _job(of: Class, who: Student) -> Job | None:
+    """The newest job of a student for the class."""
+    store = stock.classes().store(of, who).folder.absolute()
+    mine = [job for job in reads.queue().jobs() if job.store == store]
+    return mine[-1] if mine else None
+
+
+def _panel(job_id: str) -> None:
+    job = live.watched(job_id)
+    if job is None:
+        return
+    if not job.active:
+        st.rerun()
+    live.stop_button([job])
+    if job.state == "queued":
+        live.place(job)
+    else:
+        share = job.progress.share if job.progress else 0.0
+        st.progress(share, text=plain(job.progress.phase) if job.progress else "The measuring process starts.")
+
+
+def _wait(of: Class) -> None:
+    who = stock.me(of)
+    if who is None or not who.waiting:
+        st.rerun()
+    asked = f"You have asked to join as **{plain(who.nickname)}**."
+    st.info(f"{asked} Your teacher lets you in; this page then goes on by itself.", icon=":material/hourglass_empty:")
+
+
+def _refreshed(of: Class) -> None:
+    apart.draw(_everybody, of)
+
+
+def _everybody(of: Class) -> None:
+    pool = stock.shared_pool(of)
+    st.markdown("**Everybody**")
+    joined, said, done = len(pool.entries), pool.tally.students, len(pool.results)
+    st.markdown(f"{joined} joined · {said} said what they expect · {done} measured")
+    if pool.unread:
+        st.caption(f"Results that are still being read: {pool.unread}.")
+    if pool.faults:
+        st.caption(f"Not everything can be shown. {_named(pool.faults)}")
+    if not said and not done:
+        st.caption("Nothing is in yet.")
+        return
+    spec = stock.chart(of, pool.results, pool.tally)
+    alt = "Everybody's results by device, with what was expected behind"
+    charts.chart(spec, height=spec["height"], alt=alt)
+    if of.question.places:
+        st.caption(
+            "Points with their 95 % intervals are crossovers that were measured, one a student; a triangle at an end "
+            "means faster at every size, or at none. Grey bars count who expected the crossover there."
+        )
+    _tally_table(of, pool)
+    if pool.results:
+        groups_table(of, pool.results)
+        with st.expander("Every result", **state.bound_view("results")) as part:
+            if part.open:
+                results_table(of, pool.results)
+
+
+def _named(faults: Sequence[str]) -> str:
+    more = f" And {len(faults) - FAULTS_NAMED} more." if len(faults) > FAULTS_NAMED else ""
+    return plain(". ".join(faults[:FAULTS_NAMED])) + "." + more
+
+
+def _tally_table(of: Class, pool: stock.Pool) -> None:
+    winners = [f"{WINNERS[name]}: {count}" for name, count in pool.tally.winners.items() if count]
+    where = [f"{place_label(of, place)}: {count}" for place, count in pool.tally.places.items() if count]
+    if winners:
+        st.caption(plain(f"Expected to be faster{_at_largest(of)}: {'; '.join(winners)}."))
+    if where:
+        st.caption(plain(f"Expected the accelerator to be faster {'; '.join(where)}."))
+
+
+def _crossover(entry: Result) -> str:
+    if entry.estimate is None or entry.low is None or entry.high is None:
+        ends = {"gpu_always": "faster at every size", "cpu_always": "faster at no size"}
+        return ends.get(entry.outcome, "undecided")
+    return f"{_size(entry.estimate)} ({_size(entry.low)} to {_size(entry.high)})"
+
+
+def _size(value: float | None) -> str:
+    return "" if value is None else units.significant(value)

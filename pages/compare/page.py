@@ -1,0 +1,72 @@
+"""Compare: one training on several devices, side by side."""
+
+import streamlit as st
+
+from core.errors import CrossoverError
+from core.jobs import client
+from core.jobs.machine import Machine
+from pages.compare import settings, welcome
+from pages.shared.answer import accelerators, run_view
+from pages.shared.data import reads
+from pages.shared.draw.text import plain
+from pages.shared.job import asking, live
+from pages.shared.link import state
+
+
+def page() -> None:
+    """The settings on top, what they led to below."""
+    st.title("Compare")
+    st.caption("Train one model on several devices, side by side, and read which is faster, by how much and why.")
+    machine = asking.machine()
+    with st.container(border=True):
+        settings.panel(machine, lambda question: asking.run_button(question, machine))
+    _view(machine)
+
+
+def _view(machine: Machine | None) -> None:
+    """The job or the run that the link names; without one, the measurement that is under way; else what to expect."""
+    match state.view() or asking.under_way(sweeps=False):
+        case ("job", job_id):
+            _job(job_id, machine)
+        case ("run", run_id):
+            _run(run_id, machine)
+        case _:
+            welcome.draw(machine)
+
+
+def _job(job_id: str, machine: Machine | None) -> None:
+    try:
+        job = reads.queue().job(job_id)
+        if job.experiment is None:
+            live.elsewhere(job)
+            return
+        if job.active:
+            live.draw(job)
+            return
+        rows = client.rows(reads.queue(), job)
+    except CrossoverError as error:
+        st.warning(plain(str(error)))
+        return
+    if job.state == "finished" and rows and not job.message:
+        state.show("run", job.run_id)
+        st.rerun()
+    live.draw_end(job, again=lambda: asking.ask(job.experiment, machine, fresh=False) if machine else None)
+    if rows:
+        run_view.heading(rows)
+        run_view.draw(rows, accelerators.beside(rows, machine), machine)
+
+
+def _run(run_id: str, machine: Machine | None) -> None:
+    trials = reads.rows(run_ids=[run_id])
+    if not trials:
+        st.warning(f"There is no run {run_id} here; it was measured elsewhere, or its files were removed.")
+        return
+    words, action = st.columns([4, 1], vertical_alignment="center")
+    with words:
+        run_view.heading(trials)
+    with action:
+        asking.again(trials, machine)
+    run_view.draw(trials, accelerators.beside(trials, machine), machine)
+
+
+page()

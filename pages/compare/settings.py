@@ -1,0 +1,179 @@
+"""The settings of the Compare page: a training, the devices it runs on, and its time budget.
+
+The controls are in `controls`. What may be asked for is decided by `core.question.experiment` alone; a link that asks
+for more gets its sentence here, before a control resets it.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from core import units
+from core.answer.study import recorded as recordings
+from core.errors import InvalidValue
+from core.jobs.machine import Machine
+from core.question import models
+from core.question.experiment import Contender, Experiment, Point
+from pages.shared.answer import accelerators
+from pages.shared.form import controls, lane_controls
+from pages.shared.link import links, state
+
+ONE_THREAD = Contender(threads=1)
+
+BUDGET_HELP = "Training stops there; what was measured by then is kept."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What the settings ask.
+
+    Attributes:
+        experiment: the question, None where the settings cannot be asked.
+        point: the training alone, None where it is not possible; its cost is known without a device.
+        fault: why it cannot be asked, in one sentence; empty where it can.
+    """
+
+    experiment: Experiment | None = None
+    point: Point | None = None
+    fault: str = ""
+
+
+def panel(machine: Machine | None, answer: Callable[[Question], None]) -> None:
+    """Draw the controls and read them.
+
+    Args:
+        machine: this machine; None while it is not known, and then nothing can be asked yet.
+        answer: draws what can be done with the question, beside the devices.
+    """
+    data, model, training, devices = st.columns([1, 1, 1, 1.3], gap="medium")
+    fields: dict[str, Any] = {}
+    with data:
+        dataset = controls.dataset()
+        fields |= {"dataset": dataset.name, **controls.samples(dataset)}
+    with model:
+        family = controls.family()
+        fields |= {"model": family.name, **controls.sizes(family, dataset.name)}
+    with training:
+        fields |= controls.training()
+    with st.expander("More settings", **state.bound_view("more")):
+        more, budget_s = _more()
+        lanes = lane_controls.choose(machine, batch_size=fields["batch_size"], model=family.name)
+    wanted = _wanted({**fields, **more})
+    with devices:
+        accelerators.choose(machine, wanted)
+        chosen = lane_controls.applied(_devices(machine), lanes, machine) if machine else _unknown_devices()
+        answer(_ask({**fields, **more}, chosen, budget_s, machine, lane_controls.too_many(chosen, lanes)))
+    accelerators.listing(machine, wanted)
+
+
+def offered(machine: Machine) -> tuple[Contender, ...]:
+    """What this machine can train on, the baseline first."""
+    others = tuple(Contender(device=info.device) for info in machine.devices if info.kind != "cpu")
+    return (Contender(), ONE_THREAD, *others) if others else (ONE_THREAD, Contender())
+
+
+def usual(machine: Machine) -> tuple[Contender, ...]:
+    """What is compared unless asked otherwise: the CPU with the first accelerator, or one thread with all of them.
+
+    Beside a recorded accelerator the CPU alone is enough.
+    """
+    others = [contender for contender in offered(machine) if not contender.on_host]
+    if others:
+        return (Contender(), others[0])
+    if state.recorded():
+        return (Contender(),)
+    return (ONE_THREAD, Contender()) if machine.environment.cores_usable > 1 else (Contender(),)
+
+
+def facts(point: Point) -> None:
+    """Draw what a training costs, known before anything runs."""
+    network = point.network
+    memory = units.memory(network.memory_bytes(point.batch_size))
+    st.markdown(
+        f"**{units.count(network.parameters)}** parameters · "
+        f"**{units.operations(network.flops_per_step(point.batch_size))}** a step · **{memory}** of memory · "
+        f"**{units.count(point.steps_per_epoch)}** steps an epoch, {units.count(point.total_steps)} in all"
+    )
+
+
+def sentence(point: Point, *, without: Collection[str] = ()) -> str:
+    """The training in one line, e.g. "digits · mlp, hidden size 128, depth 2 · batch 64 · 5 epochs".
+
+    Args:
+        point: the training.
+        without: fields that are left out, because they are varied.
+    """
+    axes = [axis for axis in models.family(point.model).axes if axis not in without]
+    parts = [
+        (point.dataset if "samples" in without else f"{point.dataset}, {point.samples:,} samples"),
+        ", ".join([point.model, *(f"{axis.replace('_', ' ')} {getattr(point, axis):,}" for axis in axes)]),
+        "" if "batch_size" in without else f"batch {point.batch_size:,}",
+        f"{point.epochs:,} epoch{'s' if point.epochs > 1 else ''}",
+        "" if "learning_rate" in without else f"learning rate {links.plain(point.learning_rate)}",
+        point.data_path.replace("_", " "),
+    ]
+    return " · ".join(filter(None, parts))
+
+
+def _wanted(fields: Mapping[str, Any]) -> Mapping[str, object] | None:
+    """The training as recordings are looked for; None where the settings make none."""
+    try:
+        return recordings.asked(Point(**fields))
+    except InvalidValue:
+        return None
+
+
+def _devices(machine: Machine) -> list[str]:
+    return controls.contenders("devices", offered(machine), usual(machine), machine)
+
+
+def _unknown_devices() -> list[str]:
+    controls.wait_for_devices()
+    return []
+
+
+def _more() -> tuple[dict[str, Any], float]:
+    """Fields of the training that are seldom changed, and the time budget in seconds."""
+    route, feeding, limits = st.columns([2, 1, 1], gap="medium")
+    with route:
+        fields = controls.data_path()
+    with feeding:
+        fields |= controls.feeding(fields["data_path"])
+    with limits:
+        budget_s = controls.ladder("budget_s", "Time budget (seconds)", 60, help=BUDGET_HELP)
+        fields |= controls.seed()
+    return fields, float(budget_s)
+
+
+def _ask(
+    fields: Mapping[str, Any], chosen: Sequence[str], budget_s: float, machine: Machine | None, fault: str
+) -> Question:
+    fault = ("" if state.touched() else link_fault(machine)) or fault
+    try:
+        point = Point(**fields)
+    except InvalidValue as error:
+        return Question(fault=fault or str(error))
+    if machine is None:
+        return Question(point=point, fault=fault)
+    try:
+        contenders = tuple(Contender.parse(text) for text in chosen)
+        asked = Experiment(point=point, contenders=contenders, budget_s=budget_s)
+    except InvalidValue as error:
+        return Question(point=point, fault=fault or str(error))
+    return Question(experiment=None if fault else asked, point=point, fault=fault)
+
+
+def link_fault(machine: Machine | None) -> str:
+    """Why the link that the session came with cannot be asked here, in one sentence; empty where it can."""
+    link = state.arrived()
+    try:
+        controls.point_of(link)
+        asked = tuple(Contender.parse(text) for text in link.get("devices", ()))
+        budget_s = controls.parsed("budget_s", link["budget_s"][-1]) if "budget_s" in link else 60.0
+        lane_controls.check(link)
+        Experiment(point=Point(), contenders=asked or (Contender(),), budget_s=budget_s)
+    except InvalidValue as error:
+        return str(error)
+    return controls.missing(asked, machine)

@@ -1,0 +1,33 @@
+"""What the Compare page says before anything was asked."""
+
+import streamlit as st
+
+from core.jobs.machine import Machine
+from pages.shared.draw.text import plain
+from pages.shared.link import state
+
+WELCOME = """
+1. **Set** a training above; its cost is shown as you move a slider.
+2. **Run** trains it on every chosen device, in turns, from the same weights and with the same batches.
+3. **Read** which device is faster, by how much (with an interval), why, and whether both learned the same.
+
+The measurement runs in a process of its own: you may close this page and come back. The same settings asked again are
+answered at once from the store.
+"""
+
+WITHOUT_ACCELERATOR = (
+    "So Compare sets one CPU thread against all of them. With an accelerator, it would train on the CPU and on that."
+)
+RECORDED = (
+    "So Compare trains on the CPU here, and sets what the accelerator that you chose did elsewhere beside it: two "
+    "machines."
+)
+
+
+def draw(machine: Machine | None) -> None:
+    """Draw how the page works, and what is missing on a machine without an accelerator."""
+    st.header("How this works")
+    st.markdown(WELCOME)
+    if machine and len(machine.devices) == 1:
+        instead = RECORDED if state.recorded() else WITHOUT_ACCELERATOR
+        st.info(f"**No accelerator is seen here.** {plain(machine.hint)}\n\n{instead}")

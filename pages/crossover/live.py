@@ -1,0 +1,92 @@
+"""A sweep as it is now: its place in the queue, the points done, the time left, and the answer as it grows.
+
+Asks once a second while the job is alive and not at all afterwards. The end of a job is one full run of the page.
+"""
+
+import streamlit as st
+
+from core import units
+from core.errors import CrossoverError
+from core.jobs.job import Job
+from core.progress import Progress
+from core.question.sweep import Sweep
+from pages.crossover import settings
+from pages.shared.answer import accelerators, study_view
+from pages.shared.data import prepared, reads
+from pages.shared.draw.text import plain
+from pages.shared.job import live
+
+SHOWN_NOTES = 5
+"""Notes shown while it runs, the newest; all of them are kept for the end."""
+
+
+def draw(job: Job) -> None:
+    """Draw a sweep that waits or runs, and keep it up to date until it ends."""
+    st.fragment(_panel, run_every=live.REFRESH_S)(job.id)
+
+
+def notes(job: Job) -> None:
+    """Draw what a sweep said of points without times, and why it ended."""
+    said = job.progress.sweep.notes if job.progress and job.progress.sweep else ()
+    if len(said) == 1:
+        st.caption(plain(said[0]))
+    elif said:
+        with st.expander(f"{len(said)} notes of the search"):
+            for note in said:
+                st.caption(plain(note))
+
+
+def _panel(job_id: str) -> None:
+    job = live.watched(job_id)
+    if job is None:
+        return
+    if not job.active or job.sweep is None:
+        st.rerun()
+    st.header("Waiting" if job.state == "queued" else "Measuring")
+    st.caption(plain(f"{settings.sentence(job.sweep)} · {', '.join(map(str, job.sweep.contenders))}"))
+    live.stop_button([job])
+    if job.state == "queued":
+        live.place(job)
+    else:
+        _progress(job.sweep, job.progress or Progress(phase="starting"))
+    _so_far(job, job.sweep)
+
+
+def _progress(asked: Sweep, progress: Progress) -> None:
+    of = progress.sweep
+    if of is None:
+        st.progress(0.0, text="The measuring process starts.")
+        return
+    counted = f"**{of.done}** of {'at most ' if asked.adaptive else ''}{of.total} points done"
+    now = f"now {plain(of.size_label)}, {plain(progress.phase)}" if of.size_label else plain(progress.phase)
+    most = "at most " if asked.adaptive else "about "
+    left = f" · {most}{units.duration(of.remaining_s)} left" if of.remaining_s is not None else ""
+    st.progress(of.share, text=f"{counted} · {now}{left}")
+    steps = [
+        f"{plain(contender.contender)} {units.duration(contender.step_s)} a step"
+        for contender in progress.contenders
+        if contender.step_s is not None
+    ]
+    if steps:
+        st.caption(" · ".join(steps))
+    for note in of.notes[-SHOWN_NOTES:]:
+        st.caption(plain(note))
+
+
+def _so_far(job: Job, asked: Sweep) -> None:
+    """The answer that the rows give by now."""
+    axis = asked.axes[0].name
+    try:
+        rows = reads.job_rows(job)
+        found = study_view.main(prepared.studies(rows, axis), asked)
+        if met := accelerators.meetings(rows, axis, reads.machine()):
+            accelerators.draw_so_far(met[0])
+        if found is None:
+            return
+        located = prepared.located(found, "steady")
+    except CrossoverError as error:
+        st.caption(plain(str(error)))
+        return
+    if len(found.runs) > 1:
+        st.markdown(f"**So far:** {plain(located.answer.sentence)}")
+    study_view.chart(located)

@@ -1,0 +1,95 @@
+"""Crossover: the size from which one device wins, as a number with an interval."""
+
+import streamlit as st
+
+from core.errors import CrossoverError
+from core.jobs.machine import Machine
+from core.question.sweep import Sweep
+from pages.crossover import asking as sweep_asking
+from pages.crossover import live as sweep_live
+from pages.crossover import recorded, settings
+from pages.shared.answer import sweep_view
+from pages.shared.data import reads
+from pages.shared.draw.text import plain
+from pages.shared.job import asking, live
+from pages.shared.link import state
+
+
+def page() -> None:
+    """The settings on top, what they led to below, then what is known without measuring."""
+    st.title("Crossover")
+    st.caption("Vary one training, and find the size from which one device is faster than another, with an interval.")
+    machine = asking.machine()
+    with st.container(border=True):
+        asked = settings.panel(machine, lambda question: sweep_asking.run_button(question, machine))
+    shown = _view(machine, asked.sweep)
+    if shown:
+        st.divider()
+    recorded.own_timings()
+    if not shown:
+        recorded.table()
+        return
+    with st.expander("Recorded studies", expanded=True, **state.bound_view("recorded_studies")) as part:
+        if part.open:
+            recorded.table()
+
+
+def _view(machine: Machine | None, asked: Sweep | None) -> bool:
+    """What the link names, or the sweep that is under way; whether there is anything."""
+    match state.view() or asking.under_way(sweeps=True):
+        case ("job", job_id):
+            _job(job_id, machine)
+        case ("sweep", sweep_id):
+            _sweep(sweep_id, machine, asked)
+        case ("study", study_id):
+            _study(study_id, machine)
+        case _:
+            return False
+    return True
+
+
+def _job(job_id: str, machine: Machine | None) -> None:
+    try:
+        job = reads.queue().job(job_id)
+        if job.sweep is None:
+            live.elsewhere(job)
+            return
+        if job.active:
+            sweep_live.draw(job)
+            return
+        rows = reads.job_rows(job)
+    except CrossoverError as error:
+        st.warning(plain(str(error)))
+        return
+    live.draw_end(job, again=lambda: sweep_asking.ask(job.sweep, machine) if machine else None)
+    sweep_live.notes(job)
+    sweep_view.whole(rows, job.sweep, lambda: sweep_asking.again(job.sweep, machine), machine)
+
+
+def _sweep(sweep_id: str, machine: Machine | None, asked: Sweep | None) -> None:
+    """What the store knows of a sweep that this session asked for, or that the settings of the link ask for."""
+    known = state.remembered(sweep_id) or (asked if asked and asked.id == sweep_id else None)
+    if machine is None:
+        return
+    if known is None:
+        st.warning("The settings of this link were changed on the way, so it does not say which sweep it shows.")
+        return
+    rows = reads.answers(known, machine).rows
+    sweep_view.whole(rows, known, lambda: sweep_asking.again(known, machine), machine)
+
+
+def _study(study_id: str, machine: Machine | None) -> None:
+    try:
+        found = reads.study(study_id)
+    except CrossoverError as error:
+        st.warning(plain(str(error)))
+        return
+    if found is None:
+        st.warning(f"There is no study {study_id} here; it was measured elsewhere, or its files were removed.")
+        return
+    rows = [row for run in found.runs for row in run]
+    sweep_view.heading(rows, sweep_view.asked_by(found))
+    sweep_view.draw_study(found, machine)
+
+
+page()

@@ -1,0 +1,108 @@
+"""What is known without measuring: the studies of the store and of the gallery, and anyone's own timings."""
+
+import pyarrow as pa
+import streamlit as st
+
+from core.answer.export import sweep_report
+from core.answer.study import wording
+from core.answer.study.study import Study
+from core.errors import CrossoverError
+from pages.shared.answer import study_view
+from pages.shared.data import prepared, reads
+from pages.shared.draw import tables
+from pages.shared.draw.text import plain
+from pages.shared.frame import permits
+from pages.shared.link import state
+
+MOST_BYTES = 1_000_000
+"""Largest text that is taken in the text area, in characters; a file may have as much as the server takes."""
+
+MOST_STUDIES = 20
+"""Studies that are listed with what they say, which needs all their rows."""
+
+SAMPLE = "size,device,seconds\n" + "".join(
+    f"{size},{device},{seconds}\n"
+    for size, cpu, gpu in (
+        (100, (0.11, 0.12, 0.11), (0.50, 0.52, 0.51)),
+        (400, (0.24, 0.25, 0.24), (0.51, 0.50, 0.52)),
+        (1600, (0.93, 0.95, 0.94), (0.55, 0.57, 0.56)),
+        (6400, (3.70, 3.75, 3.72), (0.80, 0.83, 0.81)),
+    )
+    for device, times in (("cpu", cpu), ("gpu", gpu))
+    for seconds in times
+)
+"""A file as it is read: four sizes, two devices, three readings of each. The numbers are made up."""
+
+
+def table() -> None:
+    """Every study that is stored here or came with the app; selecting one puts it into the link."""
+    lines = reads.study_lines()
+    found = list(reads.whole(lines[:MOST_STUDIES]).values())
+    if not found:
+        st.caption("No sweep is stored yet. The first one that you run appears here.")
+        return
+    st.markdown("**Recorded here or shipped with the app.** Select one to see it.")
+    tables.table(
+        _lines(hash(tuple(row.trial_id for study in found for run in study.runs for row in run)), found),
+        key="studies",
+        on_select=lambda: _select(found),
+        selection_mode="single-row",
+        height="content" if len(found) <= study_view.MOST_LINES else 35 * study_view.MOST_LINES,
+        alt="Recorded studies",
+    )
+    if len(lines) > MOST_STUDIES:
+        st.caption(f"These are the {MOST_STUDIES} with the most sizes; all {len(lines):,} are in the Gallery.")
+
+
+def own_timings() -> None:
+    """Anyone's own timings, from a file or pasted, and the answer that they give."""
+    with st.expander("Your own timings", icon=":material/upload_file:", **state.bound_view("timings")):
+        st.caption(
+            "Any times of two devices at several sizes: a CSV with the columns size, device and seconds, one row a "
+            "reading. Two readings or more at each size tell the noise, and with it the interval. Nothing is stored."
+        )
+        file = None if permits.may_upload() else st.file_uploader("CSV file", type="csv", key="timings_file")
+        pasted = st.text_area("Or paste it here", key="timings_text", max_chars=MOST_BYTES, placeholder=SAMPLE[:60])
+        st.download_button("A sample", SAMPLE, "timings.csv", "text/csv", on_click="ignore", icon=":material/download:")
+        if file is not None:
+            _timings(file.getvalue(), file.name)
+        elif pasted.strip():
+            _timings(pasted.encode(), "the text")
+
+
+def _timings(data: bytes, name: str) -> None:
+    try:
+        timings, located = prepared.located_timings(data, name)
+    except CrossoverError as error:
+        st.error(plain(str(error)))
+        return
+    for note in timings.notes:
+        st.caption(plain(note))
+    study_view.headline(located.answer)
+    study_view.chart(located)
+    study_view.sizes(located.answer)
+    study_view.speedups(located, "own_speedup")
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _lines(key: int, _found: list[Study]) -> pa.Table:
+    """The table as the browser gets it, made once for all visitors."""
+    return pa.Table.from_pylist([_line(study) for study in _found])
+
+
+def _line(of: Study) -> dict[str, str]:
+    row = of.runs[0][0]
+    return {
+        "Along": sweep_report.axis_title(of.axis),
+        "From … to": f"{wording.size(of.sizes[0])} to {wording.size(of.sizes[-1])} ({len(of.sizes)} sizes)",
+        "Devices": f"{of.challenger} against {of.baseline}",
+        "Crossover": study_view.in_short(lambda: prepared.located(of, "steady")),
+        "Training": f"{row.model} on {row.dataset}, batch {row.batch_size:,}",
+        "Machine": f"{row.cpu_name} ({row.machine_id[:6]})",
+    }
+
+
+def _select(found: list[Study]) -> None:
+    rows = st.session_state["studies"]["selection"]["rows"]
+    if rows:
+        state.show("study", found[rows[0]].id)

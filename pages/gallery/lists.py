@@ -1,0 +1,225 @@
+"""The Gallery's three lists: studies as cards, trials as a table, machines with a line each.
+
+Only what is on the screen is worked out. Whatever a row's file wrote (names, messages) is shown as plain text.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import streamlit as st
+
+from core.answer.export import sweep_report
+from core.answer.gallery import filters
+from core.answer.gallery.filters import Found, Held
+from core.answer.gallery.table import StudyLine
+from core.answer.gallery.trust import Level
+from core.answer.study import wording
+from pages.gallery import stock
+from pages.gallery.stock import Card, Choices
+from pages.shared.answer import downloads, run_view
+from pages.shared.data import reads
+from pages.shared.draw import charts, tables
+from pages.shared.draw.text import date, moment, plain
+from pages.shared.frame import apart
+from pages.shared.link import state
+
+View = Literal["Studies", "Trials", "Machines"]
+VIEWS: tuple[View, ...] = ("Studies", "Trials", "Machines")
+
+CARDS = 6
+"""Studies on one page."""
+
+LINES = 100
+"""Trials on one page of their table."""
+
+TABLE = (
+    *("trial_id", "run_id", "started_at", "dataset", "model", "parameters", "batch_size", "contender"),
+    *("device_name", "step_s", "mark", "outcome", "machine", "source"),
+)
+"""Columns of all trials that their table needs."""
+
+MARKS: dict[Level, tuple[str, Literal["green", "blue", "orange"]]] = {
+    "full": (":material/verified:", "green"),
+    "partly": (":material/rule:", "blue"),
+    "weak": (":material/warning:", "orange"),
+}
+"""Icon and colour of a trust mark; its words say the same."""
+
+NO_STUDY = "The filters leave no study."
+NO_STUDY_YET = "No study is stored yet: a sweep on the Crossover page makes one."
+NONE_LEFT = "The filters let nothing through. Take one away to see more."
+
+
+def choice() -> View:
+    """The control of the list; choosing another one closes what is open."""
+    chosen: View | None = st.segmented_control(
+        "List", VIEWS, default="Studies", required=True, label_visibility="collapsed", **_closing("view")
+    )
+    return chosen or "Studies"
+
+
+def draw(view: View, of: Held, chosen: Choices) -> None:
+    """Draw one of the lists, of what the filters let through."""
+    found = stock.found(of, chosen)
+    if view == "Studies" and found.studies:
+        _studies(of, found, chosen)
+    elif view == "Studies":
+        st.info(f"{NO_STUDY if of.studies else NO_STUDY_YET} These are the trials.")
+        _trials(of, found, chosen)
+    elif view == "Trials":
+        _trials(of, found, chosen)
+    else:
+        _machines(of, chosen)
+
+
+def mark(level: Level, label: str) -> None:
+    """A trust mark: an icon, a colour, and words that say the same."""
+    icon, colour = MARKS[level]
+    st.badge(f"Trust: {label}", icon=icon, color=colour)
+
+
+def title(line: StudyLine) -> str:
+    """What a study compares along what, for people."""
+    sizes = f"{wording.size(line.sizes[0])} to {wording.size(line.sizes[-1])}"
+    return f"{line.challenger_name} against {line.baseline}: {sweep_report.axis_title(line.axis)} {sizes}"
+
+
+def about(line: StudyLine) -> str:
+    """The training, machine and time of a study, for people."""
+    return (
+        f"{line.model} on {line.dataset} · {len(line.sizes)} sizes · on {line.machine} · "
+        f"protocol {line.protocol_version} · {date(line.newest)}"
+    )
+
+
+def _studies(of: Held, found: Found, chosen: Choices) -> None:
+    """Cards, so many as fit on a screen."""
+    st.caption(f"{len(found.studies):,} of {len(of.studies):,} studies{stock.filtered_by(chosen)}")
+    cards = st.container()
+    shown = _page("studies_page", found.studies, CARDS)
+    with cards:
+        card_of = stock.cards([of.studies[place] for place in shown])
+        for at in range(0, len(shown), 2):
+            for column, place in zip(st.columns(2, gap="medium"), shown[at : at + 2], strict=False):
+                with column:
+                    apart.draw(_card, of, place, card_of)
+
+
+def _card(of: Held, place: int, card_of: Callable[[StudyLine], Card]) -> None:
+    line = of.studies[place]
+    card = card_of(line)
+    with st.container(border=True, height="stretch", key=f"card-{line.id}"):
+        st.markdown(f"**{plain(title(line))}**")
+        if card.chart is not None:
+            charts.chart(card.chart, height=None, alt=f"Time per step: {title(line)}")
+        st.markdown(plain(card.said))
+        st.caption(plain(about(line)))
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            mark(of.levels[place], of.marks[place])
+            st.button(
+                "Open", key=f"open-{line.id}", on_click=_open, args=("study", line.id), icon=":material/open_in_full:"
+            )
+
+
+def _trials(of: Held, found: Found, chosen: Choices) -> None:
+    """The chart of all and the table of some; selecting one row opens its run, two set their runs side by side."""
+    st.caption(f"{len(found.trials):,} of {len(of.trials):,} trials{stock.filtered_by(chosen)}")
+    if not len(found.trials):
+        st.caption(NONE_LEFT)
+        return
+    spec = stock.step_times(of, chosen)
+    charts.chart(spec, height=run_view.CURVE_HEIGHT, alt="Time per step by parameters")
+    st.caption("Select a row to open its run, a second one to set their two runs side by side.")
+    place = st.container()
+    shown = filters.lines(of, _page("trials_page", found.trials.tolist(), LINES), TABLE)
+    runs = shown["run_id"].tolist()
+    tables.table(
+        {
+            "Measured (UTC)": [moment(str(text)) for text in shown["started_at"]],
+            "Dataset": shown["dataset"].astype(str),
+            "Model": shown["model"].astype(str),
+            "Parameters": shown["parameters"],
+            "Batch": shown["batch_size"],
+            "Device": shown["contender"].astype(str),
+            "Name": shown["device_name"].astype(str),
+            "Step (ms)": shown["step_s"] * 1e3,
+            "Trust": shown["mark"].astype(str),
+            "Outcome": shown["outcome"].astype(str),
+            "Machine": shown["machine"].astype(str),
+            "Source": shown["source"].astype(str),
+        },
+        place=place,
+        key="gallery_rows",
+        on_select=lambda: _select(runs),
+        selection_mode="multi-row",
+        column_config={
+            "Measured (UTC)": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", timezone="UTC"),
+            "Parameters": st.column_config.NumberColumn(format="localized"),
+            "Step (ms)": st.column_config.NumberColumn(format="%.4g"),
+        },
+        alt="Stored trials",
+    )
+    if st.button(
+        "Prepare these rows as files", icon=":material/download:", key="prepare"
+    ):  # reading them takes a moment
+        names = shown["trial_id"].tolist()
+        apart.draw(lambda: downloads.rows(reads.rows(trial_ids=names), name="crossover-gallery"))
+
+
+def _select(runs: Sequence[str]) -> None:
+    rows = st.session_state["gallery_rows"]["selection"]["rows"]
+    names = list(dict.fromkeys(runs[row] for row in rows))
+    if names:
+        _open("run", names[0])
+        state.put_beside(names[1:2])
+    else:
+        close()
+
+
+def _machines(of: Held, chosen: Choices) -> None:
+    """A line each; selecting one filters by it."""
+    known = stock.machines(of, chosen)
+    number = f"{len(known):,} of {len(of.options['in_machine']):,} machines{stock.filtered_by(chosen)}"
+    most = ", those with the most trials" if len(known) == filters.MOST_MACHINES else ""
+    st.caption(f"{number}{most}. Select one to see its studies.")
+    if not known:
+        st.caption(NONE_LEFT)
+        return
+    tables.table(
+        known,
+        key="gallery_machines",
+        on_select=lambda: _only([line["Machine"] for line in known]),
+        selection_mode="single-row",
+        alt="Machines",
+    )
+
+
+def _only(names: Sequence[str]) -> None:
+    """Let the filter of machines be the line that was selected, and show its studies."""
+    rows = st.session_state["gallery_machines"]["selection"]["rows"]
+    if rows:
+        st.session_state["in_machine"] = [names[rows[0]]]
+        st.session_state["view"] = "Studies"
+
+
+def _open(kind: Literal["study", "run"], name: str) -> None:
+    state.show(kind, name)
+    state.put_beside(())
+
+
+def close() -> None:
+    """Show the list again."""
+    state.show_nothing()
+    state.put_beside(())
+
+
+def _closing(name: str) -> dict[str, Any]:
+    return {**state.bound(name), "on_change": close}
+
+
+def _page(name: str, items: Sequence[int], each: int) -> list[int]:
+    """The items of the page that is chosen; the control is drawn where there are several."""
+    pages = math.ceil(len(items) / each)
+    chosen = st.pagination(pages, **state.bound(name)) if pages > 1 else 1
+    return list(items[(chosen - 1) * each : chosen * each])

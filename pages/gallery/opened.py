@@ -1,0 +1,185 @@
+"""One study or one run of the Gallery, opened: its answer, what it rests on, and how to take it along.
+
+Draws what `core.answer` says and decides nothing. Whatever a row's file wrote is shown as plain text.
+"""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.answer.charts import gallery
+from core.answer.export import sweep_report
+from core.answer.gallery import side_by_side, trust
+from core.answer.gallery.filters import Held
+from core.answer.gallery.trust import Mark
+from core.answer.run import causes, speedup
+from core.answer.study.result import Basis
+from core.answer.study.study import Study
+from core.errors import CrossoverError
+from core.question.sweep import size_of
+from core.results.schema import Trial
+from pages.gallery import beside, lists
+from pages.shared.answer import downloads, run_view, study_view, sweep_view
+from pages.shared.data import reads
+from pages.shared.draw import charts, tables
+from pages.shared.draw.text import plain
+from pages.shared.frame import apart, navigation
+from pages.shared.link import links, state
+
+
+def study(study_id: str, held: Held, shown: Sequence[int]) -> None:
+    """Draw a study, or that it is not here."""
+    back()
+    apart.draw(_study, study_id, held, shown)
+
+
+def _study(study_id: str, held: Held, shown: Sequence[int]) -> None:
+    of = reads.study(study_id)
+    if of is None:
+        st.warning(
+            f"There is no study {study_id} here; its rows were measured elsewhere, were removed, or cannot be read."
+        )
+        return
+    rows = [row for run in of.runs for row in run]
+    line = next((line for line in held.studies if line.id == study_id), None)
+    st.header("Study")
+    if line is not None:
+        st.markdown(f"**{plain(lists.title(line))}**")
+        st.caption(plain(lists.about(line)))
+    apart.draw(lambda: _trust(trust.of(rows)))
+    basis = _answer(of)
+    for part in (
+        lambda: beside.studies(of, held, shown, basis),
+        lambda: _where_the_time_goes(of),
+        lambda: _learned(of),
+        lambda: _fingerprint(rows),
+        lambda: _take_along(of, rows),
+    ):
+        apart.draw(part)
+
+
+def run(run_id: str) -> None:
+    """Draw a run, or that it is not here; with another run in the link, what differs between the two."""
+    trials = reads.rows(run_ids=[run_id])
+    if not trials:
+        st.warning(
+            f"There is no run {run_id} here; it was measured elsewhere, or its files were removed or cannot be read."
+        )
+        return
+    others = [name for name in state.beside()[:1] if name != run_id]
+    if others:
+        apart.draw(_beside, trials, others)
+    st.header("Run")
+    run_view.heading(trials)
+    apart.draw(lambda: _trust(trust.of(trials)))
+    asked = run_view.experiment_of(trials)
+    if asked and st.button("Set this up in Compare", icon=":material/balance:"):
+        state.arrive(asked)
+        st.switch_page(navigation.COMPARE, query_params=links.settings(asked))
+    run_view.draw(trials)
+
+
+def _beside(trials: Sequence[Trial], others: Sequence[str]) -> None:
+    if second := reads.rows(run_ids=others):
+        beside.runs(trials, second)
+
+
+def back() -> None:
+    """Draw the button that closes what is open."""
+    st.button("Back to the list", on_click=lists.close, icon=":material/arrow_back:", key="close")
+
+
+def _answer(of: Study) -> Basis:
+    """The crossover in words, as a chart and size by size; the cost basis that was chosen."""
+    basis, located = study_view.answer(of)
+    if located is None:
+        return basis
+    downloads.chart(located.chart, f"crossover-{of.id}-{basis}")
+    study_view.cause(of, located.answer)
+    st.markdown("**Size by size**")
+    study_view.sizes(located.answer, of.runs)
+    study_view.speedups(located)
+    return basis
+
+
+def _trust(found: Mark) -> None:
+    """The trust mark and, for each check that is not met, why."""
+    lists.mark(found.level, found.label)
+    if found.missing:
+        with st.expander(f"What the trust mark lacks ({len(found.missing)})", **state.bound_view("lacks")) as part:
+            for sentence in found.missing if part.open else ():
+                st.markdown(f"- {plain(sentence)}")
+    else:
+        st.caption(f"All {found.of} checks of what is stored with the rows are met.")
+
+
+def _where_the_time_goes(of: Study) -> None:
+    """The parts of a step over the sizes, for each device."""
+    steps = [{size_of(run[0], of.axis): causes.parts(run[place]) for run in of.runs} for place in (0, 1)]
+    known = [{size: parts for size, parts in each.items() if parts is not None} for each in steps]
+    st.header("Where the time goes")
+    if not any(known):
+        st.caption("No step was taken apart in these runs.")
+        return
+    for place, (column, parts, row) in enumerate(zip(st.columns(2, gap="medium"), known, of.runs[0], strict=True), 1):
+        with column:
+            st.markdown(f"**{plain(speedup.label(row))}**")
+            if not parts:
+                st.caption("Not measured.")
+                continue
+            spec = gallery.parts_over_sizes(parts, of.axis)
+            name = f"Parts of a step by {sweep_report.axis_title(of.axis)} on {row.contender}"
+            charts.chart(spec, height=None, alt=name)
+            downloads.chart(spec, f"parts-{of.id}-{place}-{row.contender}")  # two rows may name one device
+
+
+def _learned(of: Study) -> None:
+    """The classification reports of one size, and the way to its run."""
+    sizes = [str(links.plain(size_of(run[0], of.axis))) for run in of.runs]
+    st.header("One size in full")
+    chosen = st.select_slider(
+        sweep_report.axis_title(of.axis).capitalize(),
+        sizes,
+        value=sizes[-1],
+        **state.bound("size"),
+    )
+    trials = of.runs[sizes.index(chosen)]
+    try:
+        run_view.learned(trials)
+    except CrossoverError as error:
+        st.warning(plain(str(error)))
+    if not any(trial.confusion for trial in trials):
+        st.caption("This size was timed only, so there is no classification report.")
+    st.button(
+        "Open its run",
+        on_click=state.show,
+        args=("run", trials[0].run_id),
+        icon=":material/open_in_full:",
+        key="open-run",
+    )
+
+
+def _fingerprint(rows: Sequence[Trial]) -> None:
+    label = "Fingerprint: the machine, its devices, versions and the way of measuring"
+    with st.expander(label, **state.bound_view("fingerprint")) as part:
+        if part.open:
+            tables.table(
+                [{"What": what, "As measured": said} for what, said in side_by_side.fingerprint(rows).items()],
+                height="content",
+                alt="Fingerprint of the machine and the way of measuring",
+            )
+
+
+def _take_along(of: Study, rows: Sequence[Trial]) -> None:
+    """Rows, a script, the command and the link."""
+    st.header("Take it along")
+    downloads.rows(rows, name=f"crossover-{of.id}")
+    downloads.script(rows)
+    asked = sweep_view.asked_by(of)
+    if asked is None:
+        st.caption("These settings are not offered by this version, so it cannot repeat the study.")
+    else:
+        st.caption("Repeat it on any machine, without the app:")
+        st.code(sweep_view.command(asked), language="bash", wrap_lines=True)
+    st.caption("Link to this study:")
+    st.code(state.address({"study": of.id}), language=None, wrap_lines=True)

@@ -1,0 +1,330 @@
+"""Recorded accelerators beside what this machine measures: which to look at, and what two machines say together.
+
+On a machine without an accelerator this is how one sees what one would do; on one with an accelerator, how another
+card would have done. A recorded row is looked at, never measured, queued or stored. Whether it may be set against a
+row of this machine is decided by `core.answer`; every figure drawn here names both machines.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from core import units
+from core.answer.export import sweep_report
+from core.answer.run import speedup
+from core.answer.study import recorded, two_machines, wording
+from core.answer.study.recorded import Accelerator, Near, Recording
+from core.answer.study.result import BASES, Basis
+from core.answer.study.two_machines import Meeting
+from core.errors import CrossoverError
+from core.jobs.machine import Machine
+from core.results.schema import Trial
+from core.text import as_line
+from pages.shared.answer import accelerator_stock, study_view
+from pages.shared.data import reads
+from pages.shared.data.prepared import Located
+from pages.shared.draw import tables
+from pages.shared.draw.text import date, plain
+from pages.shared.link import links, state
+
+HELP = (
+    "An accelerator that was measured on another machine. Its rows are put beside what is measured here: two machines, "
+    "which is said everywhere. Nothing is measured on it."
+)
+NONE = (
+    "No accelerator has been recorded for this training: no row of one came with the app, and none was imported. "
+    "Rows that were measured on a machine with a GPU (there: `python -m core store export rows.parquet`) are imported "
+    "by `python -m core store import rows.parquet`."
+)
+SIZES_HELP = "Measures here at just the sizes at which the accelerator was recorded, so that every size has both."
+
+Wanted = Mapping[str, object]
+"""A training as `core.answer.study.recorded` wants it."""
+
+
+def stock(machine: Machine | None) -> tuple[Accelerator, ...]:
+    """Every accelerator of other machines that rows are there of, the one with the most rows first.
+
+    None where the store cannot be read, which is said by whoever needs its rows.
+    """
+    try:
+        return accelerator_stock.known(machine.environment.machine_id if machine else "")
+    except CrossoverError:
+        return ()
+
+
+def chosen(machine: Machine | None) -> Accelerator | None:
+    """The recorded accelerator that the control or the link names."""
+    name = state.recorded()
+    return next((one for one in stock(machine) if one.name == name), None)
+
+
+def choose(machine: Machine | None, wanted: Wanted | None, axis: str = "") -> Accelerator | None:
+    """Draw the control and what the chosen accelerator has of a training.
+
+    Args:
+        machine: this machine.
+        wanted: the training; None while the settings make none.
+        axis: what is varied; then recordings at several sizes are looked for.
+    """
+    found = stock(machine)
+    if not found:
+        _say_none(machine)
+        return None
+    names = [one.name for one in found]
+    name = st.selectbox(
+        "Recorded accelerator",
+        names,
+        index=None,
+        format_func=as_line,
+        placeholder="none",
+        help=HELP,
+        **state.bound("recorded"),
+    )
+    linked = state.arrived().get("recorded", ())
+    if name is None and linked and linked[-1] not in names and not state.touched():
+        st.warning(
+            plain(f"recorded is {linked[-1]!r}, which is not among the rows here: there are {', '.join(names)}.")
+        )
+    picked = next((one for one in found if one.name == name), None)
+    if picked is not None and wanted is not None:
+        _say_what_it_has(picked, wanted, axis)
+    return picked
+
+
+def listing(machine: Machine | None, wanted: Wanted | None, axis: str = "") -> None:
+    """Draw every recorded accelerator, and which of them did this very training."""
+    found = stock(machine)
+    if not found or wanted is None:
+        return
+    same = sum(bool(_exact(one, wanted, axis)) for one in found)
+    noun = "accelerator" if len(found) == 1 else "accelerators"
+    label = f"{len(found)} recorded {noun}, {same} with this configuration"
+    with st.expander(label, icon=":material/inventory_2:", **state.bound_view("stock")) as part:
+        if part.open:
+            lines = [_line(one, wanted, axis) for one in found]
+            tables.table(lines, alt="Recorded accelerators")
+
+
+def sizes(of: Accelerator | None, wanted: Wanted | None, axis: str) -> tuple[float, ...]:
+    """The sizes that the chosen accelerator was recorded at, if they are to be used; draws the control of that."""
+    curve = recorded.along(of, wanted, axis) if of and wanted else ()
+    if len(curve) < 2:
+        return ()
+    used = st.toggle("Use the recorded sizes", True, help=SIZES_HELP, **state.bound("recorded_sizes"))
+    places = tuple(links.plain(float(each.value(axis))) for each in curve)
+    if used:
+        st.caption(plain(f"{sweep_report.axis_title(axis).capitalize()}: {', '.join(map(wording.size, places))}"))
+    return places if used else ()
+
+
+def beside(trials: Sequence[Trial], machine: Machine | None) -> list[Trial]:
+    """The recorded rows that are to be shown with a run of this machine; says why where there are none."""
+    picked = chosen(machine)
+    if picked is None or not trials:
+        return []
+    wanted = recorded.of_row(trials[0])
+    match = recorded.matching(picked, wanted)
+    if match is None:
+        st.info(plain(_lacking(picked, wanted, "")))
+        return []
+    return reads.rows(trial_ids=[match.trial_id])
+
+
+def verdicts(trials: Sequence[Trial], others: Sequence[Trial]) -> None:
+    """Draw the recorded rows against the baseline of a run and against its accelerators."""
+    for other in others:
+        for row in [trials[0], *(row for row in trials[1:] if not speedup.is_host(row))]:
+            _verdict(row, other)
+        _fingerprints(trials[0], other)
+
+
+def caption(trials: Sequence[Trial], others: Sequence[Trial]) -> str:
+    """Which machine each line of a chart is of; empty where all are of one."""
+    if not others:
+        return ""
+    theirs = "; ".join(
+        f"{other.device_name} on {_machine(other)}, recorded {date(other.started_at)}" for other in others
+    )
+    return f"Two machines. Recorded, dashed: {theirs}. Measured: {_machine(trials[0])}, {date(trials[0].started_at)}."
+
+
+def meetings(rows: Sequence[Trial], axis: str, machine: Machine | None) -> list[Meeting]:
+    """What rows measured along an axis and the chosen accelerator say together, most shared sizes first."""
+    picked = chosen(machine)
+    if picked is None:
+        return []
+    ids = {each.trial_id for row in rows for each in recorded.along(picked, recorded.of_row(row), axis)}
+    return two_machines.meetings(rows, reads.rows(trial_ids=ids), axis) if ids else []
+
+
+def draw_meetings(found: Sequence[Meeting], basis: Basis | None = None) -> None:
+    """Draw the crossover of two machines: the answer, the chart, the sizes, both fingerprints.
+
+    Args:
+        found: of one accelerator; the first is drawn, the others are in the table of cost bases.
+        basis: cost basis; asked for unless given.
+    """
+    first = found[0]
+    answered = st.container()
+    basis = basis or study_view.basis()
+    try:
+        located = accelerator_stock.meeting(first, basis)
+    except CrossoverError as error:
+        st.warning(plain(str(error)))
+        return
+    with answered:
+        study_view.headline(located.answer)
+    st.caption(f"Cost basis {basis}: {BASES[basis]}.")
+    chart(first, located)
+    if why := _cause(first, located):
+        st.markdown(plain(why))
+    _bases(found)
+    st.markdown("**Size by size**, from two machines")
+    study_view.sizes(located.answer)
+    study_view.speedups(located, "recorded_speedup")
+    _fingerprints(first.measured[-1], first.recorded[-1])
+
+
+def draw_so_far(of: Meeting) -> None:
+    """Draw what two machines say while this one is still measuring.
+
+    Raises:
+        CrossoverError: their rows cannot be compared.
+    """
+    located = accelerator_stock.meeting(of, "steady")
+    if len(of.shared) > 1:
+        st.markdown(f"**So far:** {plain(located.answer.sentence)}")
+    chart(of, located)
+
+
+def chart(of: Meeting, located: Located) -> None:
+    """Draw time against size of both machines, and which marks are whose."""
+    study_view.chart(located)
+    ours, theirs = of.measured[-1], of.recorded[-1]
+    st.caption(
+        plain(
+            f"Two machines. Filled marks: measured on {_machine(ours)}. Hollow marks, dashed: {theirs.device_name}, "
+            f"recorded on {_machine(theirs)}, {date(theirs.started_at)}."
+        )
+    )
+
+
+def missing(rows: Sequence[Trial], axis: str, machine: Machine | None) -> str:
+    """Why the chosen accelerator says nothing about rows, in a sentence; empty where none is chosen."""
+    picked = chosen(machine)
+    return _lacking(picked, recorded.of_row(rows[-1]), axis) if picked and rows else ""
+
+
+def _say_none(machine: Machine | None) -> None:
+    if machine is not None and len(machine.devices) == 1:
+        st.caption(NONE)
+
+
+def _say_what_it_has(of: Accelerator, wanted: Wanted, axis: str) -> None:
+    found = _exact(of, wanted, axis)
+    if found:
+        newest = max(each.started_at for each in found)
+        times = f" at {len(found)} sizes" if axis else ""
+        st.caption(plain(f"This very training was recorded{times}, {date(newest)}, torch {found[0].versions[0]}."))
+    else:
+        st.caption(plain(_lacking(of, wanted, axis)))
+        for place, near in enumerate(recorded.nearest(of, wanted, axis)):
+            st.button(
+                plain(f"Use {near.differs.replace(' instead of ', ', not ')}"),
+                key=f"near-{place}",
+                on_click=state.adopt,
+                args=({name: near.recording.value(name) for name in recorded.TRAINING if name != axis},),
+            )
+    if other := recorded.refused(of, wanted):
+        st.caption(plain(other))
+
+
+def _exact(of: Accelerator, wanted: Wanted, axis: str) -> tuple[Recording, ...]:
+    """Recordings of just this training; at two sizes or more where one is varied."""
+    if axis:
+        curve = recorded.along(of, wanted, axis)
+        return curve if len(curve) > 1 else ()
+    match = recorded.matching(of, wanted)
+    return (match,) if match else ()
+
+
+def _lacking(of: Accelerator, wanted: Wanted, axis: str) -> str:
+    said = f"No recording of this training by {of.name} is here, so it is not shown."
+    near = recorded.nearest(of, wanted, axis)
+    return f"{said} Nearest, but not used: {'; '.join(map(_near, near))}." if near else said
+
+
+def _near(of: Near) -> str:
+    return f"{of.differs} ({of.sizes} sizes)" if of.sizes > 1 else of.differs
+
+
+def _line(of: Accelerator, wanted: Wanted, axis: str) -> dict[str, Any]:
+    found, near = _exact(of, wanted, axis), recorded.nearest(of, wanted, axis)
+    had = f"yes, {len(found)} sizes" if found and axis else "yes" if found else "no"
+    return {
+        "Accelerator": of.name,
+        "Device": of.device,
+        "Machine": of.machine,
+        "Rows": len(of.recordings),
+        "This configuration": had,
+        "Nearest": "" if found or not near else _near(near[0]),
+    }
+
+
+def _verdict(measured: Trial, other: Trial) -> None:
+    try:
+        found, why = two_machines.speedup(measured, other), two_machines.cause(other)
+    except CrossoverError as error:
+        st.warning(plain(str(error)))
+        return
+    with st.container(border=True, key=f"across-{measured.trial_id}-{other.trial_id}"):
+        figure, words = st.columns([1, 3], gap="medium", vertical_alignment="center")
+        interval = f"95 %: {units.ratio(found.low)} to {units.ratio(found.high)}" if found.low and found.high else None
+        figure.metric(
+            f"Speedup of {plain(other.contender)}, recorded",
+            units.ratio(found.value) if found.value is not None else "—",
+            delta=interval,
+            delta_color="off",
+            delta_arrow="off",
+            help="Ratio of the median times per step of two machines. Above 1: the recorded one is faster.",
+        )
+        words.markdown(f"## {plain(found.sentence)}")
+        if found.verdict != "missing" and why:
+            words.markdown(plain(why))
+        for said in found.cautions:
+            words.caption(plain(said))
+
+
+def _fingerprints(measured: Trial, other: Trial) -> None:
+    label = "Two machines, two fingerprints"
+    with st.expander(label, icon=":material/fingerprint:", **state.bound_view("fingerprints")) as part:
+        if part.open:
+            facts = two_machines.fingerprints(measured, other)
+            lines = [{"": name, "Measured": ours, "Recorded": theirs} for name, ours, theirs in facts]
+            tables.table(lines, height="content", alt="Fingerprints of both machines")
+
+
+def _cause(of: Meeting, located: Located) -> str:
+    """What the accelerator's step consists of at the shared size just below the crossing."""
+    estimate = located.answer.estimate
+    below = [row for row, _ in of.shared if estimate is not None and getattr(row, of.axis) <= estimate]
+    other = next((other for row, other in of.shared if below and row is below[-1]), None)
+    why = two_machines.cause(other) if other else ""
+    return f"At {sweep_report.axis_title(of.axis)} {wording.size(getattr(other, of.axis))}: {why}" if why else ""
+
+
+def _bases(found: Sequence[Meeting]) -> None:
+    columns = {
+        f"{one.recorded[-1].contender} recorded, against {one.measured[-1].contender}": partial(
+            accelerator_stock.meeting, one
+        )
+        for one in found
+    }
+    study_view.bases(columns, found[0].axis, alt="The crossover of two machines on each cost basis")
+
+
+def _machine(row: Trial) -> str:
+    return f"{two_machines.machine(row)}, torch {row.torch_version}"

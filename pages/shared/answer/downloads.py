@@ -1,0 +1,66 @@
+"""What can be taken along: rows, charts and a script as files, made when they are clicked and not before."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from core.answer.export import pictures
+from core.answer.export import script as takeaway
+from core.errors import CrossoverError
+from core.results.intake import exchange
+from core.results.schema import Trial, to_table
+from core.text import in_file_name
+from pages.shared.draw.text import plain
+
+KINDS: dict[exchange.Format, str] = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
+"""Kinds of file that rows are handed out as, with their media types."""
+
+PICTURES: dict[pictures.Picture, str] = {"png": "image/png", "svg": "image/svg+xml"}
+"""The same of charts as pictures."""
+
+_ICON = ":material/download:"
+
+
+def rows(trials: Sequence[Trial], *, name: str) -> None:
+    """Draw the buttons that download rows as files called `name`."""
+    noun, name = f"{len(trials)} rows" if len(trials) > 1 else "Row", in_file_name(name)
+    with st.container(horizontal=True):
+        for kind, media in KINDS.items():
+            data = partial(_rows, tuple(trials), kind)
+            st.download_button(
+                f"{noun} as {kind}", data, f"{name}.{kind}", media, key=f"{kind}-{name}", on_click="ignore", icon=_ICON
+            )
+
+
+def chart(spec: dict[str, Any], name: str) -> None:
+    """Draw what downloads a finished chart as a picture or as a page of its own, as files called `name`."""
+    name = in_file_name(name)
+    with st.popover("Save this chart", icon=_ICON, type="tertiary", key=f"save-{name}"):
+        for kind, media in PICTURES.items():
+            data = partial(pictures.picture, spec, kind)
+            st.download_button(
+                f"{kind.upper()} picture", data, f"{name}.{kind}", media, key=f"{kind}-{name}", on_click="ignore"
+            )
+        data = partial(pictures.page, spec, name)
+        st.download_button(
+            "Page with tooltips (HTML)", data, f"{name}.html", "text/html", key=f"html-{name}", on_click="ignore"
+        )
+        st.caption("The page needs no network. Each takes a few seconds to make.")
+
+
+def script(trials: Sequence[Trial]) -> None:
+    """Draw what downloads one file that repeats a run with PyTorch alone; or why there is none."""
+    try:
+        text = takeaway.script(trials)
+    except CrossoverError as error:
+        st.caption(plain(str(error)))
+        return
+    name = in_file_name(f"crossover-{trials[0].run_id}")
+    label, media = "Script that repeats it", "text/x-python"
+    st.download_button(label, text, f"{name}.py", media, key=f"script-{name}", on_click="ignore", icon=_ICON)
+
+
+def _rows(trials: Sequence[Trial], kind: exchange.Format) -> bytes:
+    return exchange.export(to_table(list(trials)), kind)

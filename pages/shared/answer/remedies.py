@@ -1,0 +1,228 @@
+"""What would help: lanes measured on this very training, beside plain steps, and other rows of this machine.
+
+Draws what `core.answer.run.remedies` and `core.answer.study.best_lanes` say of rows and decides nothing. What was not
+measured is offered to be, for the times alone, on one device at a time: its lanes are compared with its own plain
+steps.
+"""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core import units
+from core.answer.run import remedies, speedup
+from core.answer.run.remedies import Remedies, Remedy
+from core.answer.study import best_lanes as best
+from core.answer.study.result import Basis, Crossover
+from core.answer.study.study import Study
+from core.errors import CrossoverError, InvalidValue
+from core.jobs.job import Job
+from core.jobs.machine import Machine
+from core.question import lanes
+from core.question.experiment import MAX_CONTENDERS, Contender, Experiment, Point
+from core.question.lanes import PLAIN
+from core.results.schema import Trial
+from pages.shared.answer import remedy_stock, study_view
+from pages.shared.data import prepared, reads
+from pages.shared.draw import tables
+from pages.shared.draw.text import date, plain
+from pages.shared.frame import permits
+from pages.shared.job import live
+from pages.shared.link import links
+
+PAIRS = 20
+"""Pairs of blocks of each lane: half of them still give an interval, once the best lane was chosen on the others."""
+
+CAPTION = (
+    "Each lane took turns with plain steps on the same device. Above 1× it is faster; the interval holds the true "
+    "ratio with 95 % probability. Compiling and recording are paid once, at the start, and are not in these figures."
+)
+COMPILING = "Compiling takes tens of seconds for each compiled lane."
+
+
+def section(trials: Sequence[Trial], machine: Machine | None = None) -> None:
+    """Draw what would help the devices of a run.
+
+    Args:
+        trials: rows of one run.
+        machine: this machine, where what is missing may be measured; None where it is only looked at.
+    """
+    found, duel = {one.device: one for one in remedies.remedies(trials)}, best.duel(trials)
+    bases = [row for row in trials if remedies.is_plain(row) and row.step_s]
+    ours = [row for row in bases if machine and row.machine_id == machine.environment.machine_id]
+    if not (found or ours):
+        return
+    st.header("What would help?")
+    if duel:
+        st.info(f"**{plain(duel.sentence)}**", icon=":material/trophy:")
+    waited = False
+    for row in bases:
+        own = found.get(remedies.served(row))
+        if own:
+            _draw(own)
+        if machine and row in ours:
+            waited = _offer(row, machine, own, waited=waited) or waited
+        if machine:
+            _apart(row)
+    if found:
+        st.caption(CAPTION)
+
+
+def beside(trial: Trial, trials: Sequence[Trial]) -> bool:
+    """Whether a row is told of here, beside the plain steps of its own device, and needs no verdict of its own."""
+    served = remedies.served(trial)
+    return not remedies.is_plain(trial) and any(
+        remedies.is_plain(row) and remedies.served(row) == served for row in trials
+    )
+
+
+def question(row: Trial, machine: Machine) -> Experiment | None:
+    """The lanes of a row's device that this machine has, with plain steps, for the times alone; None if there is none.
+
+    Args:
+        row: of plain steps.
+        machine: this machine.
+    """
+    refusals = next((info.refusals for info in machine.devices if info.device == row.device), None)
+    if refusals is None:
+        return None
+    worth = lanes.worth_trying(on_host=speedup.is_host(row), batch_size=row.batch_size, convolutions=row.model == "cnn")
+    here = [lane for lane in worth if not lanes.why_not(lane, refusals, row.device)][: MAX_CONTENDERS - 1]
+    try:
+        point = Point(**{name: getattr(row, name) for name in links.POINT_FIELDS})
+        contenders = [
+            Contender.parse(f"{row.contender}{''.join(f'+{w}' for w in lane.words)}") for lane in (PLAIN, *here)
+        ]
+        return Experiment(point=point, contenders=tuple(contenders), pairs=PAIRS) if here else None
+    except InvalidValue:
+        return None
+
+
+def best_lanes(of: Study, rows: Sequence[Trial], others: Sequence[Study], basis: Basis) -> None:
+    """Draw the crossover of the best lane of either device beside that of plain steps, where there are several lanes.
+
+    Args:
+        of: the study that is looked at.
+        rows: every row of its runs.
+        others: further studies of the same runs.
+        basis: cost basis.
+    """
+    chosen = best.picks(of, rows, basis)
+    if not chosen:
+        return
+    st.divider()
+    st.header("Best against best")
+    try:
+        located = remedy_stock.best_lanes(of, chosen, basis)
+    except CrossoverError as error:
+        st.warning(plain(str(error)))
+        return
+    study_view.headline(located.answer)
+    plain_one = best.plain_study(of, others)
+    if plain_one:
+        answer = prepared.located(plain_one, basis).answer
+        st.markdown(plain(best.moved(answer, located.answer) or f"Plain steps on both devices: {answer.sentence}"))
+    st.caption(f"{best.CHOSEN_APART}. Only lanes that compute what plain steps compute take part.")
+    study_view.chart(located)
+    tables.table([_picked(pick, located.answer) for pick in chosen], alt="The best lane of either device at each size")
+
+
+def _picked(pick: best.Pick, answer: Crossover) -> dict[str, object]:
+    named = {answer.baseline: pick.baseline, answer.challenger: pick.challenger}
+    lanes_of = {name: row.contender if row else pick.obstacle for name, row in named.items()}
+    return {study_view.size_title(answer): pick.size if pick.size % 1 else int(pick.size), **lanes_of}
+
+
+def _draw(found: Remedies) -> None:
+    """What the lanes of one device did: the headline, a line for each, and what has to be said of some."""
+    st.markdown(f"**{plain(found.headline)}**")
+    for title, listed in (("", found.same), ("Other mathematics, so another training:", found.other)):
+        if listed and title:
+            st.markdown(plain(title))
+        for one in listed:
+            _line(one)
+    for one in found.broken:
+        st.warning(plain(one.sentence))
+
+
+def _line(one: Remedy) -> None:
+    icon = ":material/trending_up:" if one.helps else ":material/remove:"
+    st.markdown(f"{icon} {plain(one.sentence)}")
+    if one.note:
+        st.caption(plain(one.note))
+
+
+def _offer(row: Trial, machine: Machine, own: Remedies | None, *, waited: bool) -> bool:
+    """Draw what was measured of a device's lanes before, its measurement, or the button that asks for it.
+
+    Returns:
+        Whether a measurement is drawn that is under way.
+    """
+    asked = question(row, machine)
+    if asked is None or (own and _has_all(own, asked)):
+        return False
+    stored = reads.known([asked], machine).get(asked.id, [])
+    told = remedies.remedies(stored) if stored and stored[0].run_id != row.run_id else ()
+    if told:
+        st.caption(plain(f"More lanes of {row.contender}, measured {date(stored[0].started_at)}:"))
+    for one in told:
+        _draw(one)
+    if any(remedy.value is not None for one in told for remedy in (*one.same, *one.other)):
+        return False
+    job = _newest_job(asked)
+    if job and job.active:
+        _under_way(job, waited=waited)
+        return True
+    if job and job.state in ("failed", "crashed"):
+        st.warning(plain(job.message or f"This measurement has {job.state}."))
+    _button(asked, row, fresh=bool(told))
+    return False
+
+
+def _has_all(own: Remedies, asked: Experiment) -> bool:
+    have = {one.contender for one in (*own.same, *own.other, *own.broken)}
+    return have >= {str(contender) for contender in asked.contenders[1:]}
+
+
+def _newest_job(asked: Experiment) -> Job | None:
+    jobs = [job for job in reads.queue().jobs() if job.experiment and job.experiment.id == asked.id]
+    return jobs[-1] if jobs else None
+
+
+def _under_way(job: Job, *, waited: bool) -> None:
+    if waited:
+        st.caption(plain(f"The lanes of {job.asked.contenders[0]} wait for their turn."))
+    else:
+        live.draw(job)
+
+
+def _button(asked: Experiment, row: Trial, *, fresh: bool) -> None:
+    titles = "; ".join(contender.lane.title for contender in asked.contenders[1:])
+    reason = permits.refusal(asked)
+    longest = units.duration(asked.budget_s)
+    st.caption(
+        plain(
+            f"Measures plain steps of {row.contender} and, in turns with them: {titles}. For the times alone, in at "
+            f"most {longest} of training. {COMPILING} {reason}"
+        )
+    )
+    label = f"Measure what would help {plain(row.contender)}"
+    if st.button(label, key=f"help-{row.trial_id}", icon=":material/speed:", disabled=bool(reason)):
+        try:
+            permits.submit(asked, reads.results(), fresh=fresh)
+        except CrossoverError as error:
+            st.error(plain(str(error)))
+            return
+        st.rerun()
+
+
+def _apart(row: Trial) -> None:
+    """Other data paths and batch sizes that this machine has rows of."""
+    found = remedy_stock.apart(row)
+    if not found:
+        return
+    st.markdown(
+        plain(f"Other rows of this machine, by the time of an epoch on {row.contender}, not measured in turns:")
+    )
+    for one in found:
+        _line(one)

@@ -1,0 +1,317 @@
+"""One run as an answer: the verdict on top, then why, then everything it rests on, and how to take it along.
+
+Draws what `core.answer` says and decides nothing. Whatever a row's file wrote (names, messages) is shown as plain text.
+"""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from core import units
+from core.answer.charts import runs
+from core.answer.run import causes, speedup
+from core.answer.run import learned as parity
+from core.answer.study import two_machines
+from core.errors import CrossoverError, InvalidValue
+from core.jobs.machine import Machine
+from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point
+from core.results.schema import OUTCOMES, Trial
+from pages.compare import settings
+from pages.shared.answer import accelerators, downloads, remedies
+from pages.shared.data import prepared
+from pages.shared.draw import charts, tables
+from pages.shared.draw.text import date, plain
+from pages.shared.link import links, state
+
+MOST_BESIDE = 4
+"""Reports beside each other; more begin a new row."""
+
+
+def draw(trials: Sequence[Trial], recorded: Sequence[Trial] = (), machine: Machine | None = None) -> None:
+    """Draw the rows of one run, in the order of its contenders; what rows from elsewhere do not allow is said.
+
+    Args:
+        trials: rows of one run.
+        recorded: rows of accelerators of other machines that did the same training, to stand beside it.
+        machine: this machine, where what would help may be measured too.
+    """
+    everything = [*trials, *map(two_machines.shown, recorded)]
+    sections: tuple[Callable[[], None], ...] = (
+        lambda: accelerators.verdicts(trials, recorded),
+        lambda: _verdicts(trials),
+        lambda: remedies.section(trials, machine),
+        lambda: _contenders(everything),
+        lambda: _training(everything, note=accelerators.caption(trials, recorded)),
+        lambda: _where_the_time_goes(trials, everything),
+        lambda: learned(everything),
+        lambda: _raw(trials),
+        lambda: _take_along(trials),
+    )
+    for section in sections:
+        try:
+            section()
+        except CrossoverError as error:
+            st.warning(plain(str(error)))
+
+
+def experiment_of(trials: Sequence[Trial]) -> Experiment | None:
+    """The question that a run answers; None where its rows ask for what this version does not offer."""
+    first = trials[0]
+    try:
+        point = Point(**{name: getattr(first, name) for name in links.POINT_FIELDS})
+        contenders = tuple(Contender.parse(trial.contender) for trial in trials)
+        pairs = len(first.block_pair) if first.outcome == "timed" else EVERY_EPOCH
+        return Experiment(point=point, contenders=contenders, budget_s=first.budget_s, pairs=pairs)
+    except InvalidValue:
+        return None
+
+
+def heading(trials: Sequence[Trial]) -> None:
+    """Draw what was asked, when and on what."""
+    first = trials[0]
+    asked = experiment_of(trials)
+    question = settings.sentence(asked.point) if asked else f"{first.dataset} · {first.model}"
+    when = "Measured before, on" if state.recalled(first.run_id) else "Measured on"
+    st.caption(
+        f"{plain(question)}  \n{when} {plain(date(first.started_at))} · {plain(first.cpu_name)} · "
+        f"{plain(first.system)} · torch {plain(first.torch_version)}"
+    )
+
+
+def _challengers(trials: Sequence[Trial]) -> list[Trial]:
+    """Accelerators first: they are what one came for."""
+    return sorted(trials[1:], key=speedup.is_host)
+
+
+def _verdicts(trials: Sequence[Trial]) -> None:
+    for challenger in _challengers(trials):
+        if not remedies.beside(challenger, trials):
+            _verdict(trials[0], challenger)
+
+
+def _verdict(baseline: Trial, challenger: Trial) -> None:
+    found, why = speedup.speedup(baseline, challenger), causes.cause(baseline, challenger)
+    with st.container(border=True, key=f"verdict-{challenger.trial_id}"):
+        figure, words = st.columns([1, 3], gap="medium", vertical_alignment="center")
+        with figure:
+            value = units.ratio(found.value) if found.value is not None else "—"
+            interval = (
+                f"95 %: {units.ratio(found.low)} to {units.ratio(found.high)}" if found.low and found.high else None
+            )
+            st.metric(
+                f"Speedup of {plain(challenger.contender)}",
+                value,
+                delta=interval,
+                delta_color="off",
+                delta_arrow="off",
+                help=SPEEDUP_HELP,
+            )
+        with words:
+            st.markdown(f"## {plain(speedup.verdict_sentence(found))}")
+            if found.verdict != "missing":
+                st.markdown(plain(why))
+
+
+def _contenders(trials: Sequence[Trial]) -> None:
+    """One line a contender: the figures side by side."""
+    tables.table([_line(trial) for trial in trials], alt="The devices side by side")
+    for trial in trials:
+        if trial.outcome != "completed":
+            st.caption(plain(f"{trial.contender}: {trial.message or OUTCOMES[trial.outcome]}"))
+
+
+def _line(trial: Trial) -> dict[str, str]:
+    step, epochs = speedup.step_time(trial), speedup.epoch_times(trial) if trial.block_steps else ()
+    startup = speedup.startup_s(trial)
+    return {
+        "Device": trial.contender,
+        "Name": trial.device_name,
+        "Threads": str(trial.threads or ""),
+        "Step": _time(step.median_s),
+        "95 % interval": f"{_time(step.low_s)} to {_time(step.high_s)}" if step.low_s is not None else "",
+        "Noise": units.share(step.noise) if step.noise is not None else "",
+        "Epoch": _time(sorted(epochs)[len(epochs) // 2] if epochs else None),
+        "Start-up": _time(startup),
+        "Test accuracy": _accuracy(trial),
+    }
+
+
+def _accuracy(trial: Trial) -> str:
+    """Empty where the trial was not tested, or its counts are not those of the data set."""
+    with contextlib.suppress(InvalidValue):
+        accuracy = parity.accuracy(trial)
+        return f"{100 * accuracy:.1f} %" if accuracy is not None else ""
+    return ""
+
+
+def _training(trials: Sequence[Trial], note: str) -> None:
+    if not any(trial.loss for trial in trials):
+        return
+    st.header("Training")
+    left, right = st.columns(2, gap="medium")
+    _chart(left, runs.loss_over_time, trials, "Loss over time", "Training loss against time of training")
+    if any(speedup.epoch_times(trial) for trial in trials if trial.block_steps):
+        _chart(right, runs.epoch_times, trials, "Time of each epoch", "Time of each epoch by device")
+    else:
+        right.caption("No epoch was trained to its end.")
+    if note:
+        st.caption(plain(note))
+    with st.expander("Loss over epochs", **state.bound_view("loss")) as part:
+        if part.open:
+            st.caption("Same weights, same batches: over epochs the curves should lie on each other.")
+            _chart(None, runs.loss_over_epochs, trials, "", "Training loss against epochs")
+
+
+def _where_the_time_goes(trials: Sequence[Trial], everything: Sequence[Trial]) -> None:
+    """The parts of a step and of the start-up of all rows, and the break-even of those that were measured together."""
+    st.header("Where the time goes")
+    left, right = st.columns(2, gap="medium")
+    if any(causes.parts(trial) for trial in everything):
+        _chart(left, runs.breakdown, everything, "One step", "Time per step by part")
+    else:
+        left.caption("No breakdown was measured.")
+    for whole in filter(None, map(causes.whole, everything)):
+        left.caption(plain(whole))
+    if any(trial.startup_build_s is not None for trial in everything):
+        _chart(right, runs.startup, everything, "Start-up, once", "Start-up by part")
+    for challenger in (row for row in _challengers(trials) if not remedies.beside(row, trials)):
+        _say(lambda a, b: speedup.break_even(a, b).sentence, trials[0], challenger)
+
+
+def learned(trials: Sequence[Trial]) -> None:
+    """What the devices learned, and whether it is the same."""
+    tested = [trial for trial in trials if trial.confusion]
+    if not tested:
+        return
+    st.header("What was learned")
+    for challenger in _challengers(tested):
+        _say(_agreement, tested[0], challenger)
+    for begin in range(0, len(tested), MOST_BESIDE):
+        group = tested[begin : begin + MOST_BESIDE]
+        for column, trial in zip(st.columns(len(group), gap="medium"), group, strict=True):
+            with column:
+                st.markdown(f"**{plain(speedup.label(trial))}**")
+                _report(trial)
+    with st.expander("Reports as text", **state.bound_view("reports")) as part:
+        for trial in tested if part.open else ():
+            st.markdown(f"**{plain(speedup.label(trial))}**")
+            st.code(parity.classification_text(trial), language=None)
+
+
+def _agreement(baseline: Trial, challenger: Trial) -> str:
+    found = parity.agreement(baseline, challenger)
+    return found.sentence if found else ""
+
+
+def _report(trial: Trial) -> None:
+    report, matrix = prepared.report(trial), prepared.confusion(trial)
+    tables.table(
+        _report_rows(report or {}),
+        height="content",
+        column_config={"class": st.column_config.TextColumn(width=100)},
+        alt=f"Classification report of {trial.contender}",
+    )
+    charts.chart(matrix, height=None, alt=f"Confusion matrix of {trial.contender}")
+
+
+def _report_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
+    rows = []
+    for name, figures in report.items():
+        if isinstance(figures, dict):
+            shown = {figure: f"{figures[figure]:.3f}" for figure in ("precision", "recall", "f1-score")}
+            rows.append({"class": name, **shown, "support": int(figures["support"])})
+    return rows
+
+
+def _raw(trials: Sequence[Trial]) -> None:
+    """The values behind the verdict, and the checks on them."""
+    if not any(trial.block_steps for trial in trials):
+        return
+    with st.expander("How it was measured", **state.bound_view("blocks")) as part:
+        if part.open:
+            _how_it_was_measured(trials)
+
+
+def _how_it_was_measured(trials: Sequence[Trial]) -> None:
+    _chart(None, runs.blocks, trials, "Every timed block", "Time per step of every timed block")
+    for trial in trials:
+        st.caption(plain(speedup.epoch_check(trial)))
+        parts = causes.parts(trial)
+        if parts:
+            st.caption(plain(causes.excess_sentence(parts)))
+        if trial.threads_tried:
+            st.caption(plain(_threads_tried(trial)))
+
+
+def _threads_tried(trial: Trial) -> str:
+    tried = zip(trial.threads_tried, trial.threads_tried_step_s, strict=False)
+    listed = ", ".join(f"{threads}: {units.duration(step_s)}" for threads, step_s in tried)
+    return f"Threads tried for {trial.contender}, with their step: {listed}; {trial.threads} took the least."
+
+
+def _take_along(trials: Sequence[Trial]) -> None:
+    """Rows to download, the command that repeats the run, and the link."""
+    st.header("Take it along")
+    run_id = trials[0].run_id
+    downloads.rows(trials, name=f"crossover-{run_id}")
+    downloads.script(trials)
+    asked = experiment_of(trials)
+    if asked is None:
+        st.caption("These settings are not offered by this version, so it cannot repeat the run.")
+        return
+    st.caption("Repeat it on any machine, without the app:")
+    st.code(command(asked), language="bash", wrap_lines=True)
+    st.caption("Link to this result and its settings:")
+    st.code(
+        state.address({**links.settings(asked), **state.beside_machine(), "run": run_id}),
+        language=None,
+        wrap_lines=True,
+    )
+
+
+def command(asked: Experiment) -> str:
+    """The command line that asks the same; sizes that do not shape the model are left out."""
+    words = ["python -m core run"]
+    for name, value in links.settings(asked).items():
+        if (name in links.POINT_FIELDS and value != "0") or name == "seed":
+            words.append(f"--{name.replace('_', '-')} {value}")
+    words.append(f"--devices {','.join(map(str, asked.contenders))} --budget {links.plain(asked.budget_s)}")
+    return " ".join(words)
+
+
+def _chart(
+    place: Any,
+    make: Callable[[Sequence[Trial]], dict[str, Any]],
+    trials: Sequence[Trial],
+    title: str,
+    alt: str,
+) -> None:
+    """A chart below its title; bars know their own height, curves get one to read values from."""
+    target = place if place is not None else st
+    if title:
+        target.markdown(f"**{title}**")
+    height: Any = "content" if make in (runs.breakdown, runs.startup) else CURVE_HEIGHT
+    charts.chart(prepared.chart(make, trials), place=target, height=height, alt=alt)
+
+
+def _say(sentence: Callable[[Trial, Trial], str], baseline: Trial, challenger: Trial) -> None:
+    """Draw a sentence on two rows, or the one why it cannot be said."""
+    try:
+        text = sentence(baseline, challenger)
+    except CrossoverError as error:
+        text = str(error)
+    st.markdown(plain(text))
+
+
+def _time(seconds: float | None) -> str:
+    return units.duration(seconds) if seconds is not None else ""
+
+
+CURVE_HEIGHT = 340
+"""Pixels, axes and legend included."""
+
+SPEEDUP_HELP = (
+    "Time per step of the first device over that of this one, from blocks measured in turns. Above 1: faster."
+)

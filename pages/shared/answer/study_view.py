@@ -1,0 +1,210 @@
+"""One crossover as an answer: the sentence on top, the chart, the verdict of each size, and the cause of it.
+
+Draws what `core.answer` says and decides nothing. Names that a file wrote are shown as plain text.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from core import units
+from core.answer.export import sweep_report
+from core.answer.run import causes
+from core.answer.study import wording
+from core.answer.study.result import BASES, Basis, Crossover, Size
+from core.answer.study.study import Study
+from core.errors import CrossoverError
+from core.question.lanes import PLAIN
+from core.question.sweep import Sweep, size_of
+from core.results.schema import Trial
+from pages.shared.data import prepared
+from pages.shared.data.prepared import Located
+from pages.shared.draw import charts, tables
+from pages.shared.draw.text import plain
+from pages.shared.link import state
+
+BASIS_HELP = (
+    "`steady`: the steps alone. `with_transfer`: also copying the data to the device once. `cold_start`: also the "
+    "whole start-up in a fresh process. What is paid once is spread over the training that was asked for."
+)
+
+Box = Callable[..., Any]
+BOXES: dict[str, tuple[Box, str]] = {
+    "crossing": (st.success, ":material/balance:"),
+    "gpu_always": (st.info, ":material/bolt:"),
+    "cpu_always": (st.info, ":material/memory:"),
+    "several": (st.warning, ":material/swap_vert:"),
+    "undecided": (st.warning, ":material/help:"),
+    "not_measurable": (st.warning, ":material/block:"),
+}
+"""By outcome: the box around the sentence, and its icon."""
+
+
+def main(found: Sequence[Study], asked: Sweep | None) -> Study | None:
+    """Of the studies of one sweep, the one of its baseline against its last contender, of plain ones if there are."""
+    if asked is not None:
+        plain_ones = [contender for contender in asked.contenders if contender.lane == PLAIN]
+        contenders = plain_ones if len(plain_ones) > 1 else asked.contenders
+        pair = (str(contenders[0]), str(contenders[-1]))
+        found = [study for study in found if (study.baseline, study.challenger) == pair] or found
+    return max(found, key=lambda study: len(study.runs), default=None)
+
+
+def basis() -> Basis:
+    """The control of the cost basis."""
+    chosen = st.segmented_control(
+        "Cost basis",
+        list(BASES),
+        default="steady",
+        help=BASIS_HELP,
+        **state.bound("basis"),
+    )
+    return chosen or "steady"
+
+
+def answer(of: Study) -> tuple[Basis, Located | None]:
+    """Draw the crossover in words and as a chart.
+
+    Returns:
+        The cost basis that was chosen, and what was drawn; None if the rows cannot be compared.
+    """
+    answered = st.container()
+    chosen = basis()
+    try:
+        located = prepared.located(of, chosen)
+    except CrossoverError as error:
+        st.warning(plain(str(error)))
+        return chosen, None
+    with answered:
+        headline(located.answer)
+    st.caption(f"Cost basis {chosen}: {BASES[chosen]}.")
+    chart(located)
+    return chosen, located
+
+
+def headline(answer: Crossover) -> None:
+    """The answer in a sentence, in the box of its outcome."""
+    box, icon = BOXES[answer.outcome]
+    box(f"**{plain(answer.sentence)}**", icon=icon)
+
+
+def chart(located: Located) -> None:
+    """Time against size, and what its crosses stand for."""
+    names = f"{located.answer.baseline} and {located.answer.challenger}"
+    alt = f"Time against {sweep_report.axis_title(located.answer.axis)} for {names}"
+    charts.chart(located.chart, alt=alt)
+    if any(entry.obstacle for entry in located.evidence):
+        st.caption("Crosses at the bottom are sizes that cannot be compared; the table says why.")
+
+
+def speedups(located: Located, name: str = "speedup") -> None:
+    """Speedup against size, folded away; by name what the link calls it, as a page may have several."""
+    with st.expander("Speedup at each size", **state.bound_view(name)) as part:
+        if part.open:
+            st.caption("The dotted line and its band are interpolated between the sizes; the verdicts are not.")
+            charts.chart(located.speedup, alt="Speedup against size")
+
+
+def sizes(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:
+    """A line for each size: both times, the speedup with its interval, and the verdict in words."""
+    threads = {size_of(base, answer.axis): (base.threads, other.threads) for base, other in runs}
+    base, other = (name.partition(" (")[0] for name in (answer.baseline, answer.challenger))
+    rows = [_line(size, answer, (base, other), threads.get(size.size)) for size in answer.sizes]
+    tables.table(
+        rows,
+        height="content" if len(rows) <= MOST_LINES else 35 * MOST_LINES,
+        column_config={
+            size_title(answer): st.column_config.NumberColumn(format="localized"),
+            "Verdict": st.column_config.TextColumn(width="large"),
+        },
+        alt="The verdict at each size",
+    )
+
+
+def cause(of: Study, answer: Crossover) -> None:
+    """Why the slower device is slower at the measured size just below the crossing, if its step was taken apart."""
+    below = [run for run in of.runs if answer.estimate is not None and size_of(run[0], of.axis) <= answer.estimate]
+    if not below or causes.parts(below[-1][0]) is None or causes.parts(below[-1][1]) is None:
+        return
+    where = f"{sweep_report.axis_title(of.axis)} {wording.size(size_of(below[-1][0], of.axis))}"
+    try:
+        st.markdown(f"**Why, at {plain(where)}:** {plain(causes.cause(*below[-1]))}")
+    except CrossoverError as error:
+        st.caption(plain(str(error)))
+
+
+def bases(columns: Mapping[str, Callable[[Basis], Located]], axis: str, alt: str) -> None:
+    """The crossover on each cost basis.
+
+    Args:
+        columns: what is compared, in words → its answer on a basis.
+        axis: key of `core.question.sweep.SIZE_AXES`.
+        alt: what the table shows, for who cannot see it.
+    """
+    lines = [
+        {"Cost basis": basis, **{words: in_short(partial(found, basis)) for words, found in columns.items()}}
+        for basis in BASES
+    ]
+    st.markdown(f"**Crossover on each cost basis**, {plain(sweep_report.axis_title(axis))} with its 95 % interval")
+    tables.table(lines, alt=alt)
+
+
+def in_short(found: Callable[[], Located]) -> str:
+    """An answer in as many words as a table has room for, or why there is none."""
+    try:
+        answer = found().answer
+    except CrossoverError as error:
+        return str(error)
+    base, other = (name.partition(" (")[0] for name in (answer.baseline, answer.challenger))
+    if answer.estimate is not None and answer.low is not None and answer.high is not None:
+        low, high = (wording.size(_rounded(end)) for end in (answer.low, answer.high))
+        return f"{wording.size(_rounded(answer.estimate))} ({low} to {high})"
+    words = {"gpu_always": f"{other} at every size", "cpu_always": f"{base} at every size"}
+    return words.get(answer.outcome, answer.outcome.replace("_", " "))
+
+
+def _line(size: Size, answer: Crossover, names: tuple[str, str], threads: tuple[int, int] | None) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        size_title(answer): size.size if size.size % 1 else int(size.size),
+        f"Time, {names[0]}": _time(size.baseline_s),
+        f"Time, {names[1]}": _time(size.challenger_s),
+        "Speedup": units.ratio(size.speedup) if size.speedup is not None else "",
+        f"{100 * answer.level:.3g} % interval": _interval(size),
+        "Pairs" if threads else "Readings": size.readings,
+        "Verdict": _verdict(size, names),
+    }
+    if threads:
+        line["Threads"] = " and ".join(str(count) for count in threads)
+    return line
+
+
+def _verdict(size: Size, names: tuple[str, str]) -> str:
+    if size.verdict == "missing" or size.speedup is None:
+        return f"not known: {size.reason}"
+    if size.verdict == "too_close":
+        return f"too close: {size.reason}"
+    return f"{names[1] if size.speedup > 1 else names[0]} is faster"
+
+
+def _interval(size: Size) -> str:
+    known = size.low is not None and size.high is not None
+    return f"{units.ratio(size.low)} to {units.ratio(size.high)}" if known and size.low and size.high else ""
+
+
+def size_title(answer: Crossover) -> str:
+    """The heading of a column of sizes."""
+    return sweep_report.axis_title(answer.axis).capitalize()
+
+
+def _time(seconds: float | None) -> str:
+    return units.duration(seconds) if seconds is not None else ""
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.3g}")
+
+
+MOST_LINES = 20
+"""Lines of a table before it scrolls."""

@@ -1,0 +1,270 @@
+"""A sweep as an answer: its crossover on every basis, the map and the sorted table of a grid, and how to take it along.
+
+Draws what `core.answer` says and decides nothing.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from core.answer.charts.grids import Cell
+from core.answer.export import sweep_report
+from core.answer.run import speedup
+from core.answer.study.result import Basis, Size
+from core.answer.study.study import Study
+from core.errors import CrossoverError, InvalidValue
+from core.jobs.machine import Machine
+from core.question.experiment import Contender, Point
+from core.question.sweep import Axis, Sweep, size_of
+from core.results.schema import Trial
+from pages.crossover import settings
+from pages.shared.answer import accelerators, downloads, remedies, study_view
+from pages.shared.data import prepared, reads
+from pages.shared.draw import charts, tables
+from pages.shared.draw.text import date, plain
+from pages.shared.link import links, state
+
+
+def draw(rows: Sequence[Trial], asked: Sweep, machine: Machine | None = None) -> None:
+    """Draw the rows of a sweep, and the chosen recorded accelerator beside them."""
+    found = prepared.studies(rows, asked.axes[0].name)
+    chosen = _choice(found, asked)
+    basis: Basis = "steady"
+    if chosen is not None:
+        basis = _study(chosen, [other for other in found if _beside(other, chosen, asked)])
+        remedies.best_lanes(chosen, rows, found, basis)
+    _two_machines(rows, asked.axes[0].name, machine, basis=basis if chosen else None)
+    if len(asked.axes) > 1:
+        _grid(rows, asked, found, chosen, basis)
+    _take_along(rows, asked, {**links.sweep_settings(asked), "sweep": asked.id}, name=asked.id)
+
+
+def draw_study(of: Study, machine: Machine | None = None) -> None:
+    """Draw a study of the store, and the chosen recorded accelerator beside it."""
+    rows = [row for run in of.runs for row in run]
+    together = (of.challenger, of.axis, {run[0].run_id for run in of.runs})
+    lines = [line for line in reads.study_lines() if (line.challenger, line.axis, set(line.run_ids)) == together]
+    others = list(reads.whole(lines).values())
+    basis = _study(of, others)
+    everybody = reads.rows(run_ids=[row.run_id for row in rows])
+    remedies.best_lanes(of, everybody, prepared.studies(everybody, of.axis), basis)
+    _two_machines(rows, of.axis, machine, basis=basis)
+    _take_along(rows, asked_by(of), {"study": of.id}, name=of.id)
+
+
+def _two_machines(rows: Sequence[Trial], axis: str, machine: Machine | None, *, basis: Basis | None) -> None:
+    """What rows say together with the chosen recorded accelerator; without one, that there is nothing to compare.
+
+    Args:
+        rows: measured along the axis.
+        axis: what is varied.
+        machine: this machine.
+        basis: cost basis of the study that is drawn above; None if there is none.
+    """
+    met = accelerators.meetings(rows, axis, machine)
+    if met and basis is not None:
+        st.divider()
+        st.header("Beside a recorded accelerator")
+    if met:
+        accelerators.draw_meetings(met, basis)
+    elif why := accelerators.missing(rows, axis, machine):
+        st.info(plain(why))
+    elif basis is None:
+        st.warning("No point was measured on two devices, so there is nothing to compare yet.")
+
+
+def asked_by(of: Study) -> Sweep | None:
+    """The sweep that measures a study; None where its rows ask for what this version does not offer."""
+    first, last = of.runs[0], of.runs[-1]
+    try:
+        point = Point(**{name: getattr(first[0], name) for name in links.POINT_FIELDS})
+        values = tuple(dict.fromkeys(size_of(run[0], of.axis) for run in of.runs))
+        contenders = tuple(Contender.parse(row.contender) for row in last)
+        return Sweep(point=point, axes=(Axis(name=of.axis, values=values),), contenders=contenders)
+    except InvalidValue:
+        return None
+
+
+def command(asked: Sweep) -> str:
+    """The command line that asks the same; what does not shape the training is left out."""
+    varied = {axis.name for axis in asked.axes}
+    words = ["python -m core sweep"]
+    for name, value in links.point_settings(asked.point).items():
+        if name not in varied and (value != "0" or name == "seed"):
+            words.append(f"--{name.replace('_', '-')} {value}")
+    words += _axis_words(asked)
+    words.append(f"--devices {','.join(map(str, asked.contenders))} --budget {links.plain(asked.budget_s)}")
+    words.append(f"--point-budget {links.plain(asked.point_budget_s)} --pairs {asked.pairs}")
+    return " ".join(words)
+
+
+def _axis_words(asked: Sweep) -> list[str]:
+    listed = {
+        axis.name: ",".join(f"{value:g}" if value % 1 else str(int(value)) for value in axis.values)
+        for axis in asked.axes
+    }
+    if len(asked.axes) > 1:
+        return [f"--axis {name}={values}" for name, values in listed.items()]
+    axis = asked.axes[0]
+    adaptive = ["--adaptive"] if asked.adaptive else []
+    low, high = axis.values[0], axis.values[-1]
+    if low < high and axis == Axis.between(axis.name, low, high, adaptive=asked.adaptive):
+        return [f"--axis {axis.name} --range {int(low)}:{int(high)}", *adaptive]
+    return [f"--axis {axis.name} --values {listed[axis.name]}", *adaptive]
+
+
+def _choice(found: Sequence[Study], asked: Sweep) -> Study | None:
+    """The study that is looked at: of a grid and of several devices there are many."""
+    usual = study_view.main(found, asked)
+    if usual is None or len(found) == 1:
+        return usual
+    names = {_slice(study, asked): study for study in found}
+    options = sorted(names, key=lambda name: names[name] is not usual)
+    return names[st.selectbox("Shown", options, **state.bound("slice"))]
+
+
+def _slice(of: Study, asked: Sweep) -> str:
+    """By which people tell the studies of one sweep apart."""
+    return " · ".join(filter(None, [f"{of.challenger} against {of.baseline}", sweep_report.held_text(asked, of)]))
+
+
+def _beside(other: Study, chosen: Study, asked: Sweep) -> bool:
+    """Whether a study is of the same slice and the same challenger, against any baseline."""
+    return other.challenger == chosen.challenger and sweep_report.held(asked, other) == sweep_report.held(asked, chosen)
+
+
+def _study(of: Study, beside: Sequence[Study]) -> Basis:
+    """The answer of one study; the cost basis that was chosen for it."""
+    basis, located = study_view.answer(of)
+    if located is None:
+        return basis
+    study_view.cause(of, located.answer)
+    _bases(beside, of)
+    st.markdown("**Size by size**")
+    study_view.sizes(located.answer, of.runs)
+    study_view.speedups(located)
+    return basis
+
+
+def _bases(beside: Sequence[Study], of: Study) -> None:
+    """The crossover on each basis, and against each way of using the CPU."""
+    ordered = sorted(beside, key=lambda study: study is not of)
+    columns = {f"{study.challenger} against {study.baseline}": partial(prepared.located, study) for study in ordered}
+    study_view.bases(columns, of.axis, alt="The crossover on each cost basis")
+
+
+def _grid(rows: Sequence[Trial], asked: Sweep, found: Sequence[Study], chosen: Study | None, basis: Basis) -> None:
+    """The map of the first two axes, and every row by epoch time."""
+    if chosen is not None:
+        axes = (asked.axes[0].name, asked.axes[1].name)
+        st.markdown(f"**Map**: which is faster, {plain(chosen.challenger)} or {plain(chosen.baseline)}")
+        spec = prepared.winners(_cells(asked, found, chosen, basis), axes, chosen)
+        charts.chart(spec, alt="Map of the faster device")
+    st.markdown("**Every point and device**, the shortest epoch first")
+    speedups = _speedups(found, str(asked.contenders[0]))
+    ordered = sorted(rows, key=lambda row: sweep_report.epoch_s(row) or float("inf"))
+    tables.table(
+        [_row(row, asked, speedups) for row in ordered],
+        column_config={
+            "Epoch (s)": st.column_config.NumberColumn(format="%.4g"),
+            "Step (ms)": st.column_config.NumberColumn(format="%.4g"),
+            "Speedup": st.column_config.NumberColumn(format="%.2f×"),
+        },
+        alt="Every point and device by epoch time",
+    )
+
+
+def _cells(asked: Sweep, found: Sequence[Study], chosen: Study, basis: Basis) -> list[Cell]:
+    """One cell for each point of the first two axes, the others as in the chosen study."""
+    first, second, *others = asked.axes
+    cells: dict[tuple[float, float], Cell] = {}
+    if "parameters" not in (first.name, second.name):  # which are reached as nearly as the model allows
+        cells = {(x, y): Cell(x=x, y=y, verdict="missing", reason="not measured") for x, y in _places(first, second)}
+    for study in found:
+        held, wanted = sweep_report.held(asked, study), sweep_report.held(asked, chosen)
+        same = all(held[axis.name] == wanted[axis.name] for axis in others)
+        if same and (study.baseline, study.challenger) == (chosen.baseline, chosen.challenger):
+            y = held[second.name]
+            cells |= {(size.size, y): _cell(size, y) for size in _sizes(study, basis)}
+    return list(cells.values())
+
+
+def _places(first: Axis, second: Axis) -> Iterable[tuple[float, float]]:
+    return itertools.product(first.values, second.values)
+
+
+def _cell(size: Size, y: float) -> Cell:
+    return Cell(x=size.size, y=y, verdict=size.verdict, speedup=size.speedup, reason=size.reason)
+
+
+def _sizes(of: Study, basis: Basis) -> tuple[Size, ...]:
+    """The verdicts of a study's sizes, none where its rows cannot be compared."""
+    try:
+        return prepared.located(of, basis).answer.sizes
+    except CrossoverError:
+        return ()
+
+
+def _speedups(found: Sequence[Study], baseline: str) -> dict[str, float | None]:
+    """By the id of the challenger's row, its speedup over the baseline of the sweep."""
+    speedups: dict[str, float | None] = {}
+    for study in found:
+        if study.baseline == baseline:
+            by_size = {size.size: size.speedup for size in _sizes(study, "steady")}
+            speedups |= {other.trial_id: by_size.get(size_of(base, study.axis)) for base, other in study.runs}
+    return speedups
+
+
+def _row(row: Trial, asked: Sweep, speedups: Mapping[str, float | None]) -> dict[str, Any]:
+    step_s = speedup.step_time(row).median_s
+    is_baseline = row.contender == str(asked.contenders[0])
+    return {
+        **{axis.title.capitalize(): size_of(row, axis.name) for axis in asked.axes},
+        "Device": row.contender,
+        "Threads": row.threads,
+        "Epoch (s)": sweep_report.epoch_s(row),
+        "Step (ms)": step_s * 1e3 if step_s is not None else None,
+        "Speedup": 1.0 if is_baseline and row.block_steps else speedups.get(row.trial_id),
+        "Outcome": row.message or row.outcome,
+    }
+
+
+def _take_along(rows: Sequence[Trial], asked: Sweep | None, link: dict[str, str | list[str]], *, name: str) -> None:
+    """Rows to download, the command that repeats the sweep, and the link."""
+    st.header("Take it along")
+    if rows:
+        downloads.rows(rows, name=f"crossover-{name}")
+    if asked is None:
+        st.caption("These settings are not offered by this version, so it cannot repeat the sweep.")
+    else:
+        st.caption("Repeat it on any machine, without the app:")
+        st.code(command(asked), language="bash", wrap_lines=True)
+    st.caption("Link to this result:")
+    st.code(state.address({**link, **state.beside_machine()}), language=None, wrap_lines=True)
+
+
+def whole(rows: Sequence[Trial], asked: Sweep, action: Callable[[], None], machine: Machine | None = None) -> None:
+    """Draw what was asked, a place for what can be done about it, and the answer."""
+    if not rows:
+        st.caption("No point of this sweep has rows yet.")
+        return
+    words, place = st.columns([4, 1], vertical_alignment="center")
+    with words:
+        heading(rows, asked)
+    with place:
+        action()
+    draw(rows, asked, machine)
+
+
+def heading(rows: Sequence[Trial], asked: Sweep | None) -> None:
+    """What was asked, when and on what."""
+    newest = max(rows, key=lambda row: row.started_at)
+    question = settings.sentence(asked) if asked else f"{newest.dataset} · {newest.model}"
+    when = "Measured before, on" if asked and state.recalled(asked.id) else "Measured on"
+    st.caption(
+        f"{plain(question)}  \n{when} {plain(date(newest.started_at))} · {plain(newest.cpu_name)} · "
+        f"{plain(newest.system)} · torch {plain(newest.torch_version)}"
+    )

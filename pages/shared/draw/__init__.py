@@ -1,0 +1,1 @@
+"""How charts, tables and text of others come to a page."""

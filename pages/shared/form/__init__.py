@@ -1,0 +1,1 @@
+"""Controls of a question."""

@@ -1,0 +1,124 @@
+"""The control of lanes: other ways to run the same steps, beside plain ones, on the devices that are chosen.
+
+Shows the words that the link, the command line and the store use. Which lanes there are is decided by
+`core.question.lanes`, which of them a device has by what its measuring process said.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from core.errors import InvalidValue
+from core.jobs.machine import Machine
+from core.question import experiment, lanes
+from core.question.experiment import Contender
+from core.question.lanes import PLAIN, Lane
+from pages.shared.draw.text import plain
+from pages.shared.link import state
+
+HELP = (
+    "Other ways to run the same steps, measured in turns with plain ones on every chosen device. "
+    "`compiled10`: ten steps in one compiled call. `graph`: a recorded CUDA graph. `fused`, `foreach`: the update in "
+    "few operations. `kept`: memory that a step on the CPU frees is kept for the next. `micro250`: the batch in pieces "
+    "that fit the cache. `bf16`, `tf32`: other mathematics."
+)
+
+
+def choose(machine: Machine | None, *, batch_size: int, model: str) -> list[str]:
+    """Draw the control; lanes that no device of this machine has are named with their reason.
+
+    Args:
+        machine: this machine; None while it is not known, and then there is no control yet.
+        batch_size: 0 where it is varied.
+        model: key of `core.question.models.FAMILIES`.
+    """
+    if machine is None:
+        return []
+    wanted = {written(lane): lane for host in (True, False) for lane in _worth_trying(host, batch_size, model)}
+    refused = {words: reason for words, lane in wanted.items() if (reason := _refusal(lane, machine))}
+    offered = [words for words in wanted if words not in refused]
+    options = list(dict.fromkeys([*offered, *_linked(), *state.lanes()]))
+    chosen = st.multiselect("Lanes", options, placeholder="plain steps only", help=HELP, **state.bound("lanes"))
+    if refused:
+        reasons = {reason: [words for words in refused if refused[words] == reason] for reason in refused.values()}
+        listed = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
+        st.caption(plain(f"Not on this machine: {listed}."))
+    return sorted(chosen, key=options.index)
+
+
+def applied(chosen: Sequence[str], words: Sequence[str], machine: Machine) -> list[str]:
+    """Contenders with each chosen lane that their device has, the plain ones first; what is left out is said."""
+    found, left_out = list(chosen), []
+    for text in chosen:
+        contender = Contender.parse(text)
+        for each in words if contender.lane == PLAIN else ():
+            lane = parsed(each)
+            if reason := lanes.why_not(lane, _refusals(machine)[contender.device], text):
+                left_out.append(reason)
+            else:
+                found.append(f"{text}+{written(lane)}")
+    if left_out:
+        st.caption(plain(" ".join(left_out)))
+    return list(dict.fromkeys(found))
+
+
+def too_many(contenders: Sequence[str], words: Sequence[str]) -> str:
+    """Why so many contenders cannot be measured together, in a sentence; empty if they can."""
+    most = experiment.MAX_CONTENDERS
+    if not words or len(contenders) <= most:
+        return ""
+    allowed = f"fewer: with these devices they make {len(contenders)} contenders, and {most} fit into one run"
+    return str(InvalidValue("lanes", ", ".join(words), allowed))
+
+
+def parsed(text: str) -> Lane:
+    """A lane of a link.
+
+    Raises:
+        InvalidValue: it is none.
+    """
+    return Lane.parse(re.findall(r"\w+", text))
+
+
+def check(link: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a link with a lane that is none.
+
+    Raises:
+        InvalidValue: which.
+    """
+    for text in link.get("lanes", ()):
+        parsed(text)
+
+
+def written(lane: Lane) -> str:
+    """A lane as links spell it."""
+    return "+".join(lane.words)
+
+
+def _linked() -> list[str]:
+    """The lanes that the link brought, in their own spelling."""
+    found: list[str] = []
+    for text in state.arrived().get("lanes", ()):
+        try:
+            found.append(written(parsed(text)))
+        except InvalidValue:
+            continue
+    return [words for words in found if words]
+
+
+def _worth_trying(host: bool, batch_size: int, model: str) -> tuple[Lane, ...]:
+    return lanes.worth_trying(on_host=host, batch_size=batch_size, convolutions=model == "cnn")
+
+
+def _refusals(machine: Machine) -> dict[str, Mapping[str, str]]:
+    return {info.device: info.refusals for info in machine.devices}
+
+
+def _refusal(lane: Lane, machine: Machine) -> str:
+    """Why no device of a machine has a lane, to go on after a colon; empty if one has."""
+    reasons = [
+        next((refusals[kind] for kind in lane.kinds if kind in refusals), "")
+        for refusals in _refusals(machine).values()
+    ]
+    return reasons[0] if all(reasons) else ""

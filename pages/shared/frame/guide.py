@@ -1,0 +1,158 @@
+"""The frame of every page: what its link says on top, and the button that makes such a link.
+
+A teacher's link can say what to do (`text`), begin with the settings of a tutorial (`preset`, at a `scale`), lead back
+to a lesson (`lesson`), fix settings (`lock`) and put them out of sight (`hide`). What a link says is shown as plain
+text and never as Markdown or HTML. A lock is a help for a class, not a permission: who may measure is decided
+elsewhere.
+"""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.errors import InvalidValue
+from core.question.experiment import Contender
+from core.question.presets import LIMITS, PRESETS, SCALES, Preset, Scale, checked_scale, preset
+from core.question.sweep import Sweep
+from pages.shared.draw.text import plain
+from pages.shared.frame import navigation
+from pages.shared.link import links, state
+
+MOST_LETTERS = 500
+"""Letters of an instruction; the rest is left out."""
+
+STARTED: dict[links.PageName, str] = {
+    "compare": navigation.COMPARE,
+    "crossover": navigation.CROSSOVER,
+    "tutorials": navigation.TUTORIALS,
+}
+"""Pages that a preset can start."""
+
+NO_PRESET = "as set on this page"
+
+OPEN_HELP = "Every other setting is shown and cannot be changed."
+
+READABLE = """<style>
+[data-testid="stSliderThumbValue"],
+button[data-variant="segmented_control"][data-selected] { color: inherit !important; }
+</style>"""
+"""White on the accent and the accent on a dark page cannot both have enough contrast, so it colours no small text."""
+
+Link = dict[str, str | list[str]]
+
+
+def around(page: st.Page) -> None:
+    """Run a page, below what its link says and the button that shares it."""
+    st.html(READABLE)
+    name = next((name for name in links.PAGES if name == (page.url_path or "compare")), None)
+    if name is None:
+        page.run()
+        return
+    state.shorten(name)
+    _begin(name)
+    state.enter(name)
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
+        said, share = st.container(width="stretch"), st.container(width="content")
+    with said:
+        _say(name)
+    page.run()
+    with share:
+        _share(name)
+    state.leave()
+
+
+def started(page: links.PageName, of: Preset, scale: Scale) -> Link:
+    """The settings of a preset as parameters of a page's link; the devices are left to the page."""
+    if page == "tutorials":
+        return {"tutorial": of.name, "scale": scale}
+    training: Link = {**links.brief(of.at(scale))}
+    if page == "compare":
+        return {**training, "budget_s": links.text(LIMITS[scale].budget_s)}
+    asked = of.asked(scale, (Contender(), Contender(threads=1)))
+    if not isinstance(asked, Sweep):
+        return training
+    varied = {axis.name for axis in asked.axes}
+    return {
+        name: value
+        for name, value in links.sweep_settings(asked).items()
+        if name not in ("contenders", "fair")
+        and (name not in links.POINT_FIELDS or name in training)
+        and name not in varied
+    }
+
+
+def _begin(page: links.PageName) -> None:
+    """Turn a preset of the link into the settings that it stands for; what else the link says stays and goes before."""
+    if page not in STARTED or "preset" not in st.query_params:
+        return
+    said = {name: st.query_params.get_all(name) for name in st.query_params if name not in ("preset", "scale")}
+    try:
+        link = started(page, preset(st.query_params["preset"]), checked_scale(st.query_params.get("scale", "class")))
+    except InvalidValue as error:
+        st.error(plain(str(error)))
+        return
+    state.start(page, {**link, **said})
+    st.switch_page(STARTED[page], query_params={**link, **said})
+
+
+def _say(page: links.PageName) -> None:
+    """Draw the instruction of the link, its way back to a lesson, and what of it is not known or was not read here."""
+    if cut := state.cut():
+        st.warning(plain(cut))
+    text = state.guide_text("text")
+    if text:
+        shown = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
+        st.info(f"**Whoever shared this link says:** {plain(shown)}", icon=":material/school:")
+    lesson = state.guide_text("lesson")
+    if lesson in links.LESSON_NAMES:
+        label = "Back to the lesson"
+        st.page_link(navigation.LESSONS, label=label, icon=":material/lightbulb:", query_params={"lesson": lesson})
+    elif lesson:
+        _complain("lesson", [lesson], links.LESSON_NAMES)
+    known = links.PAGES[page].settings
+    for parameter in ("lock", "hide"):
+        strange = [name for name in state.guided(parameter) if name.removeprefix(links.OPEN) not in ("all", *known)]
+        if strange:
+            _complain(parameter, strange, ("all", *known) if parameter == "lock" else known)
+    _put_away(page)
+
+
+def _complain(parameter: str, names: Sequence[str], allowed: tuple[str, ...]) -> None:
+    st.warning(plain(str(InvalidValue(parameter, links.few(names), f"one of {', '.join(allowed)}"))))
+
+
+def _put_away(page: links.PageName) -> None:
+    """Take hidden controls out of sight; they are drawn all the same, so their values hold and stay in the link."""
+    hidden = set(state.guided("hide"))
+    names = [name for name in links.PAGES[page].settings if name in hidden]
+    if names:
+        st.html(f"<style>{', '.join(f'.st-key-{name}' for name in names)} {{ display: none; }}</style>")
+
+
+@st.fragment
+def _share(page: links.PageName) -> None:
+    """The link to what the page shows, and the making of one for a class."""
+    shared = st.popover("Share", type="tertiary", icon=":material/link:", key="share", on_change="rerun")
+    if not shared.open:
+        return
+    with shared:
+        st.markdown("**Link to this view**")
+        st.code(state.address(state.in_link()), language=None, wrap_lines=True)
+        if st.toggle("Make a link for a class", key="share_class"):
+            st.code(state.address(_for_class(page)), language=None, wrap_lines=True)
+
+
+def _for_class(page: links.PageName) -> Link:
+    """The link that a teacher puts together."""
+    text = st.text_area("What to do, in your words", key="share_text", max_chars=MOST_LETTERS)
+    link: Link = {**state.in_link()}
+    settings = state.drawn_settings()
+    if page in STARTED:
+        chosen = st.selectbox("Settings", [NO_PRESET, *PRESETS], key="share_preset")
+        if chosen in PRESETS:
+            scale = st.segmented_control("Scale", list(SCALES), default="class", key="share_scale", required=True)
+            link = {"preset": chosen, **({"scale": scale} if scale != "class" else {})}
+    if settings and st.toggle("Fix the settings", key="share_lock"):
+        left = st.multiselect("Settings that stay open", settings, key="share_open", help=OPEN_HELP)
+        link["lock"] = ",".join(["all", *(links.OPEN + name for name in left)])
+    return link | ({"text": text} if text else {})

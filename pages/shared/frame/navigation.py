@@ -1,0 +1,28 @@
+"""The table of pages: where each file is, what the menu calls it, and its address."""
+
+import streamlit as st
+
+COMPARE = "pages/compare/page.py"
+CROSSOVER = "pages/crossover/page.py"
+DEVICES = "pages/devices/page.py"
+TUTORIALS = "pages/tutorials/page.py"
+LESSONS = "pages/lessons/page.py"
+CLASS = "pages/classroom/page.py"
+GALLERY = "pages/gallery/page.py"
+
+
+def menu() -> dict[str, list[st.Page]]:
+    """The menu's groups, in order; the first page is the one that opens."""
+    return {
+        "Lab": [
+            st.Page(COMPARE, title="Compare", icon=":material/balance:", default=True),
+            st.Page(CROSSOVER, title="Crossover", icon=":material/timeline:", url_path="crossover"),
+            st.Page(DEVICES, title="Devices", icon=":material/memory:", url_path="devices"),
+        ],
+        "Learn": [
+            st.Page(TUTORIALS, title="Tutorials", icon=":material/school:", url_path="tutorials"),
+            st.Page(LESSONS, title="Lessons", icon=":material/lightbulb:", url_path="lessons"),
+            st.Page(CLASS, title="Class", icon=":material/groups:", url_path="class"),
+        ],
+        "Results": [st.Page(GALLERY, title="Gallery", icon=":material/grid_view:", url_path="gallery")],
+    }

@@ -1,0 +1,1 @@
+"""A measurement that is asked for or under way."""

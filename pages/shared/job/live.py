@@ -1,0 +1,148 @@
+"""A job as it is now: its place in the queue, its progress, its loss curve, and what became of it.
+
+Asks once a second while the job is alive and not at all afterwards. The end of a job is one full run of the page.
+"""
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from core import units
+from core.errors import CrossoverError
+from core.jobs import client
+from core.jobs.job import Job
+from core.progress import ContenderProgress, Progress
+from pages.compare import settings
+from pages.shared.data import prepared, reads
+from pages.shared.draw import charts
+from pages.shared.draw.text import plain
+from pages.shared.frame import navigation, permits
+
+REFRESH_S = 1.0
+"""Fast enough to follow, slow enough that a class of thirty watching does not disturb what is measured."""
+
+SHOWN_IN = {"clock": "clock", "moving": "moving", "first_step": "learning"}
+"""Kind of a demonstration → the lesson that shows it."""
+
+CHART_HEIGHT = 300
+"""Pixels."""
+
+
+def draw(job: Job) -> None:
+    """Draw a job that waits or runs, and keep it up to date until it ends."""
+    st.fragment(_panel, run_every=REFRESH_S)(job.id)
+
+
+def draw_end(job: Job, again: Callable[[], None]) -> None:
+    """Draw what became of a job that did not simply finish.
+
+    Args:
+        job: ended.
+        again: called when the user wants it run again; a sweep then goes on behind the points that are stored.
+    """
+    if job.state == "finished" and not job.message:
+        return
+    box = st.error if job.state in ("failed", "crashed") else st.warning
+    box(plain(job.message or f"This measurement has {job.state}."))
+    continues = bool(job.sweep and job.trial_ids)
+    if job.state == "finished":
+        return
+    reason = permits.refusal(job.asked)
+    if reason:
+        st.caption(plain(reason))
+    if st.button("Run again (continues)" if continues else "Run again", disabled=bool(reason)):
+        again()
+
+
+def elsewhere(job: Job) -> None:
+    """Say that a link is to a job that another page shows, and lead there."""
+    if job.sweep:
+        what, page, label, link = "a sweep", navigation.CROSSOVER, "Show it in Crossover", {"job": job.id}
+    elif job.experiment:
+        what, page, label, link = "a comparison", navigation.COMPARE, "Show it in Compare", {"job": job.id}
+    else:
+        kind = job.demonstration.kind if job.demonstration else ""
+        what, page, label = "a demonstration", navigation.LESSONS, "Show its lesson"
+        link = {"lesson": SHOWN_IN[kind]} if kind in SHOWN_IN else {}
+    st.info(f"This link is to {what}, which this page does not show.")
+    st.page_link(page, label=label, query_params=link)
+
+
+def watched(job_id: str) -> Job | None:
+    """A job as it is now, its worker seen to; None, with the sentence why, where that cannot be told."""
+    try:
+        return client.watch(reads.queue(), job_id)
+    except CrossoverError as error:
+        st.error(plain(str(error)))
+        return None
+
+
+def _panel(job_id: str) -> None:
+    job = watched(job_id)
+    if job is None:
+        return
+    if not job.active or job.experiment is None:
+        st.rerun()
+    st.header("Waiting" if job.state == "queued" else "Measuring")
+    contenders = ", ".join(map(str, job.asked.contenders))
+    st.caption(plain(f"{settings.sentence(job.asked.point)} · {contenders}"))
+    stop_button([job])
+    if job.state == "queued":
+        place(job)
+    else:
+        _progress(job.id, job.progress or Progress(phase="starting"))
+
+
+def stop_button(jobs: Sequence[Job]) -> None:
+    """Draw the button that ends jobs that belong together, in the order of the queue.
+
+    It belongs above whatever grows while they run: a button that moves is missed by who is about to press it.
+    """
+    ids = tuple(job.id for job in jobs)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if reason := permits.stop_refusal(jobs):
+            st.caption(plain(reason), width="content")
+        else:
+            st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop, args=(ids,))
+        st.caption("It goes on when this page is closed; open the page again to see it.", width="content")
+
+
+def place(job: Job) -> None:
+    """Draw a waiting job's place in the queue."""
+    if job.place > 1 or any(other.state == "running" and other.id != job.id for other in reads.queue().jobs()):
+        st.info(f"Place {job.place} in the queue. One measurement at a time keeps the times honest; people take turns.")
+    else:
+        st.info("Place 1 in the queue. The measuring process is about to take it.")
+
+
+def _progress(job_id: str, progress: Progress) -> None:
+    spent = f"{units.duration(progress.elapsed_s)} of at most {units.duration(progress.budget_s)}"
+    st.markdown(f"**{plain(progress.phase.capitalize())}**" + (f" · {spent}" if progress.budget_s else ""))
+    for contender in progress.contenders:
+        done = contender.steps / contender.total_steps if contender.total_steps else 0.0
+        st.progress(min(1.0, done), text=_line(contender))
+    if any(len(contender.losses) > 1 for contender in progress.contenders):  # one point is no curve
+        spec = prepared.live_chart(job_id, progress.elapsed_s, progress)
+        charts.chart(spec, height=CHART_HEIGHT, alt="Training loss so far")
+
+
+def _line(contender: ContenderProgress) -> str:
+    parts = [
+        f"**{plain(contender.contender)}**",
+        f"step {units.count(min(contender.steps, contender.total_steps))} of {units.count(contender.total_steps)}",
+    ]
+    if contender.step_s is not None:
+        parts.append(f"{units.duration(contender.step_s)} a step")
+    if contender.losses:
+        parts.append(f"loss {units.significant(contender.losses[-1])}")
+    if contender.threads:
+        parts.append(f"{contender.threads} thread{'s' if contender.threads > 1 else ''}")
+    return " · ".join(parts)
+
+
+def _stop(job_ids: Sequence[str]) -> None:
+    """End the waiting ones first, so that none of them begins meanwhile."""
+    try:
+        permits.stop(reversed(job_ids))
+    except CrossoverError as error:
+        st.error(plain(str(error)))

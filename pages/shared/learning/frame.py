@@ -1,0 +1,220 @@
+"""The frame of every tutorial and lesson: expect first, then see; and a report to hand in.
+
+Draws the pieces of `core.answer.lesson.handout`, the same ones that go into the report. Whatever a row, an exhibit or a
+student wrote is shown as plain text.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from core.answer.lesson import handout
+from core.answer.lesson.handout import Handout, Reply, Section, Table
+from core.jobs.machine import Machine
+from core.results.exhibit import Exhibit
+from core.results.schema import Trial
+from core.text import as_lines
+from pages.compare import settings
+from pages.shared.data import reads
+from pages.shared.draw import charts, tables
+from pages.shared.draw.text import date, plain
+from pages.shared.form import controls
+from pages.shared.link import links, state
+
+MOST_NAMED = 3
+"""Files that are named one by one."""
+
+MOST_LETTERS = 2_000
+"""Letters of a student's answer."""
+
+REPORTS = {"html": ("Report as HTML", "text/html"), "md": ("Report as Markdown", "text/markdown")}
+"""Label and media type by the ending of the file."""
+
+WITHOUT_ACCELERATOR = (
+    "No accelerator is seen on this machine, so one thread of the processor takes part against all of them. "
+    "With a GPU, it would take that place."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is asked before anything is shown.
+
+    Attributes:
+        name: of the tutorial or lesson, in the link.
+        text: the question.
+        options: what may be expected.
+        after: what is asked at the end.
+    """
+
+    name: str
+    text: str
+    options: tuple[str, ...]
+    after: str
+
+
+def expect(question: Question) -> bool:
+    """Draw the question with what was expected; whether what follows may be shown."""
+    key = links.PREDICTION.format(name=question.name)
+    kept = state.expected(question.name)
+    if kept in question.options and key not in st.session_state and key not in st.query_params:
+        st.session_state[key] = kept  # as an index it would count as the default, and leave the link
+    with st.container(border=True):
+        st.markdown("**1 · Expect**")
+        chosen = st.radio(question.text, question.options, index=None, **state.bound(key))
+        state.expect(question.name, chosen)
+        if chosen is not None or state.opened_unexpected(question.name):
+            return True
+        st.caption("Choose what you expect; then the rest is shown. It is kept in the link.")
+        st.button("Show it without", on_click=state.open_unexpected, args=(question.name,), type="tertiary")
+    return False
+
+
+def devices(machine: Machine | None) -> list[str]:
+    """The control of the devices, the baseline first; none while the machine is not known."""
+    if machine is None:
+        controls.wait_for_devices()
+        return []
+    chosen = controls.contenders("devices", settings.offered(machine), settings.usual(machine), machine)
+    if len(machine.devices) == 1:
+        st.caption(WITHOUT_ACCELERATOR)
+    return chosen
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def built(key: tuple[str, ...], _build: Callable[[], Sequence[Section]]) -> tuple[Section, ...]:
+    """What `_build` makes, kept under a key that changes with everything it depends on."""
+    return tuple(_build())
+
+
+def draw(sections: Sequence[Section], expected: str | None = None) -> None:
+    """Draw what is shown, below what was expected."""
+    st.markdown("**3 · See**")
+    if expected is not None:
+        st.info(f"You expected: {plain(expected)}", icon=":material/psychology:")
+    for section in sections:
+        _section(section)
+
+
+def _section(section: Section) -> None:
+    st.header(plain(section.title))
+    for sentence in section.sentences:
+        st.markdown(plain(sentence))
+    for figure in section.figures:
+        st.markdown(f"**{plain(figure.title)}**")
+        charts.chart(figure.spec, alt=figure.title)
+    for table in section.tables:
+        _table(table)
+    for listing in section.listings:
+        st.markdown(f"**{plain(listing.title)}**")
+        code, output = st.columns(2, gap="small")
+        code.code(as_lines(listing.code), language="python", wrap_lines=True)
+        output.code(as_lines(listing.output), language=None, wrap_lines=True)
+    for note in section.notes:
+        st.caption(plain(note))
+
+
+def _table(table: Table) -> None:
+    st.markdown(f"**{plain(table.title)}**")
+    if table.prose:
+        lines = [f"- **{plain(row[0])}**: {plain(row[1])}" if row[1:] else f"- {plain(row[0])}" for row in table.rows]
+        st.markdown("\n".join(lines))
+        return
+    cells = [dict(zip(table.header, row, strict=True)) for row in table.rows]
+    tables.table(cells, height="content", alt=table.title)
+
+
+def report(
+    title: str,
+    question: Question,
+    sections: Sequence[Section],
+    trials: Sequence[Trial],
+    shown: Sequence[Exhibit],
+) -> None:
+    """Draw the fields of a student and the report with everything that the page shows.
+
+    Args:
+        title: of the tutorial or lesson.
+        question: what was asked before and after.
+        sections: what is shown.
+        trials: rows that it rests on.
+        shown: exhibits that it rests on.
+    """
+    st.header("4 · Hand in")
+    _hand_in(title, question, sections, (*handout.fingerprint(trials), *exhibit_facts(shown)))
+
+
+@st.fragment
+def _hand_in(title: str, question: Question, sections: Sequence[Section], machine: tuple[tuple[str, str], ...]) -> None:
+    """A form, so that what was typed last is in the report, and files that are there before they are asked for."""
+    with st.form(f"hand_in_{question.name}", border=False):
+        answer = st.text_area(question.after, key=f"answer_{question.name}", max_chars=MOST_LETTERS)
+        student = st.text_input("Your name, for the report", key="student", max_chars=100)
+        st.caption("Name and answer go into the report and nowhere else; they are not in the link.")
+        wanted = st.form_submit_button("Make the report", icon=":material/description:")
+    if wanted:
+        paper = Handout(
+            title=title,
+            student=student or "",
+            date=f"{datetime.now(UTC):%d %B %Y}",
+            link=state.address(state.in_link()),
+            predictions=(Reply(question=question.text, text=state.expected(question.name) or ""),),
+            sections=tuple(sections),
+            answers=(Reply(question=question.after, text=answer or ""),),
+            machine=machine,
+        )
+        state.keep_report(question.name, tuple(sections), {"html": handout.html(paper), "md": handout.markdown(paper)})
+    _take(question.name, state.kept_report(question.name, tuple(sections)))
+
+
+def _take(name: str, files: Mapping[str, str]) -> None:
+    """The buttons that download a report, once it was made."""
+    with st.container(horizontal=True):
+        for ending, text in files.items():
+            label, media = REPORTS[ending]
+            st.download_button(
+                label,
+                text,
+                f"crossover-{name}.{ending}",
+                media,
+                key=f"report_{ending}",
+                on_click="ignore",
+                icon=":material/download:",
+            )
+
+
+def exhibit_facts(shown: Sequence[Exhibit]) -> tuple[tuple[str, str], ...]:
+    """Where exhibits come from, a line each."""
+    return tuple((f"Shown: {entry.kind}", whence(entry)) for entry in shown)
+
+
+def whence(shown: Exhibit) -> str:
+    """Devices, processor, torch and date of an exhibit."""
+    named = ", ".join(f"{entry.contender}: {entry.device_name}" for entry in shown.participants)
+    return (
+        f"{named}; {shown.cpu_name}, machine {shown.machine_id}, torch {shown.torch_version}, {date(shown.measured_at)}"
+    )
+
+
+def unread() -> None:
+    """Name the exhibits that cannot be read, the first few of them."""
+    skipped = reads.unread_exhibits()
+    for entry in skipped[:MOST_NAMED]:
+        st.caption(plain(f"{entry.name} is not shown: {entry.reason}."))
+    if len(skipped) > MOST_NAMED:
+        st.caption(f"So are {len(skipped) - MOST_NAMED:,} other files of the folder of exhibits.")
+
+
+def recorded_note(shown: Exhibit | None, rows: Sequence[Trial] = ()) -> str:
+    """That something was recorded elsewhere, and where; empty if there is nothing."""
+    if shown is not None:
+        return f"Recorded on another machine ({whence(shown)}), not measured here."
+    if rows:
+        names = ", ".join(dict.fromkeys(f"{row.contender}: {row.device_name}" for row in rows))
+        return (
+            f"Recorded on another machine ({names}; {rows[0].cpu_name}, torch {rows[0].torch_version}, "
+            f"{date(rows[0].started_at)}), not measured here."
+        )
+    return ""

@@ -1,0 +1,246 @@
+"""What a tutorial or a lesson asks of the measuring process: several questions at once, and what is known of each.
+
+Answers come from the store, so the settings in the link are enough to find them again: no job has to be named. A
+question that waits or runs is found in the queue, whoever asked it; two who ask the same join one job.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core.errors import CrossoverError, StoreError
+from core.jobs.job import Job
+from core.jobs.machine import Machine
+from core.progress import Progress
+from core.question.demonstration import Demonstration
+from core.question.experiment import Experiment, Point
+from core.question.policy import Asked
+from core.question.sweep import Sweep
+from core.results import exhibit_files as exhibits
+from core.results.exhibit import Exhibit
+from core.results.schema import Trial
+from pages.shared.data import reads
+from pages.shared.draw.text import plain
+from pages.shared.frame import permits
+from pages.shared.job import live
+from pages.shared.link import links
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Several questions.
+
+    Attributes:
+        asked: in the order in which they are measured.
+    """
+
+    asked: tuple[Asked, ...]
+
+    @property
+    def key(self) -> str:
+        """The same for the same questions."""
+        return hashlib.sha256(" ".join(asked.id for asked in self.asked).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What this machine has measured of a task itself.
+
+    Attributes:
+        rows: id of an experiment or a sweep → its rows, in the order of points and contenders.
+        exhibits: id of a demonstration → what it showed.
+        missing: questions without an answer, or a sweep without all of its points.
+    """
+
+    rows: dict[str, tuple[Trial, ...]]
+    exhibits: dict[str, Exhibit]
+    missing: tuple[Asked, ...]
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All rows."""
+        return tuple(row for rows in self.rows.values() for row in rows)
+
+    @property
+    def key(self) -> str:
+        """Changes whenever the answers do."""
+        return content_key(self.trials, tuple(self.exhibits.values()))
+
+
+def content_key(trials: Sequence[Trial], shown: Sequence[Exhibit]) -> str:
+    """The same for the same rows and exhibits."""
+    parts = [f"{row.trial_id} {row.outcome} {len(row.block_steps)}" for row in trials]
+    return hashlib.sha256("\n".join([*parts, *(entry.id for entry in shown)]).encode()).hexdigest()[:16]
+
+
+def known(task: Task, machine: Machine) -> Known:
+    """What the store answers."""
+    experiments = [asked for asked in task.asked if isinstance(asked, Experiment)]
+    rows = {name: tuple(found) for name, found in _newest(experiments, machine).items()}
+    found: dict[str, Exhibit] = {}
+    complete = set(rows)
+    for asked in task.asked:
+        if isinstance(asked, Sweep):
+            answers = reads.answers(asked, machine)
+            rows |= {asked.id: answers.rows} if answers.rows else {}
+            complete |= {asked.id} if answers.complete else set()
+        elif isinstance(asked, Demonstration):
+            shown = _newest_exhibit(asked, machine)
+            found |= {asked.id: shown} if shown else {}
+            complete |= {asked.id} if shown else set()
+    return Known(rows=rows, exhibits=found, missing=tuple(asked for asked in task.asked if asked.id not in complete))
+
+
+def recorded_exhibit(kind: str, machine: Machine | None, recipe: str = "") -> Exhibit | None:
+    """The newest exhibit of a kind with an accelerator that this machine has not; None if none was recorded.
+
+    Args:
+        kind: of the demonstration.
+        machine: this machine.
+        recipe: that it must show, if any.
+    """
+    here = machine.environment.machine_id if machine else ""
+    found = [
+        shown
+        for shown in reads.exhibits()
+        if shown.kind == kind
+        and shown.machine_id != here
+        and any(entry.kind != "cpu" for entry in shown.participants)
+        and (not recipe or recipe in shown.demonstration.recipes)
+    ]
+    return max(found, key=lambda shown: shown.measured_at, default=None)
+
+
+def recorded_rows(points: Sequence[Point], machine: Machine | None) -> tuple[Trial, ...]:
+    """Rows of these trainings from the machine with an accelerator that has most of them, the newest run of each.
+
+    Rows that were measured here are left out.
+    """
+    if not points:
+        return ()
+    wanted = pd.DataFrame([_of(point) for point in points], columns=list(links.POINT_FIELDS))
+    frame = reads.overview().frame
+    elsewhere = frame["machine_id"] != (machine.environment.machine_id if machine else "")
+    columns = [*links.POINT_FIELDS, "machine_id", "run_id", "device_kind", "started_at"]
+    timed = frame.loc[elsewhere & (frame["pairs"] > 0), columns]
+    found = timed.merge(wanted.assign(number=range(len(points))), on=list(links.POINT_FIELDS))
+    runs = found.groupby("run_id")["device_kind"]
+    found = found[(runs.transform("size") > 1) & runs.transform(lambda kinds: (kinds != "cpu").any())]
+    newest = found.sort_values(["started_at", "run_id"]).drop_duplicates(["machine_id", "number"], keep="last")
+    if newest.empty:
+        return ()
+    machine_id = newest.groupby("machine_id", observed=True).size().idxmax()
+    best = newest[newest["machine_id"] == machine_id]
+    number = dict(zip(best["run_id"], best["number"], strict=True))
+    try:
+        rows = [row for row in reads.rows(run_ids=list(number)) if row.block_steps]
+    except StoreError as error:
+        st.caption(plain(f"What was recorded on {machine_id} is not shown: {error}"))
+        return ()
+    return tuple(sorted(rows, key=lambda row: (number[row.run_id], row.trial_id)))
+
+
+def jobs(task: Task) -> list[Job]:
+    """The newest job of each question, in the order of the task; those never asked are left out."""
+    store = reads.results().folder.absolute()
+    newest: dict[str, Job] = {}
+    for job in reads.queue().jobs():
+        if job.store == store:
+            newest[_key(job.asked)] = job
+    return [newest[_key(asked)] for asked in task.asked if _key(asked) in newest]
+
+
+def submit(task: Task, wanted: Sequence[Asked], *, fresh: bool) -> None:
+    """Queue the wanted questions of a task, and show the page anew."""
+    try:
+        for asked in task.asked:
+            if asked in wanted:
+                permits.submit(asked, reads.results(), fresh=fresh)
+        reads.machine()
+    except CrossoverError as error:
+        st.error(plain(str(error)))
+        return
+    st.rerun()
+
+
+def run_button(task: Task, found: Known) -> None:
+    """The button that asks, or asks again; while something runs, how far it is."""
+    active = [job for job in jobs(task) if job.active]
+    if active:
+        st.fragment(_panel, run_every=live.REFRESH_S)(task, len(active))
+        return
+    _complain(task, found)
+    again = bool(found.rows or found.exhibits)
+    words = "Run again" if not found.missing else "Run the rest" if again else "Run"
+    icon = ":material/replay:" if not found.missing else ":material/play_arrow:"
+    kind: Any = "secondary" if not found.missing else "primary"
+    wanted = found.missing or task.asked
+    reason = permits.refusal(*wanted)
+    if reason:
+        st.caption(plain(reason))
+    if st.button(words, key="learn_run", type=kind, icon=icon, disabled=bool(reason)):
+        submit(task, wanted, fresh=not found.missing)
+
+
+def _complain(task: Task, found: Known) -> None:
+    """Say what went wrong with questions that have no answer yet; the same sentence once."""
+    missing = {_key(asked) for asked in found.missing}
+    ended = [job for job in jobs(task) if not job.active and _key(job.asked) in missing]
+    for message in dict.fromkeys(job.message for job in ended if job.message):
+        st.warning(plain(message))
+
+
+def _panel(task: Task, active_before: int) -> None:
+    """The part of a task that is measured now, once a second while there is one."""
+    mine = jobs(task)
+    active = [job for job in mine if job.active]
+    if len(active) != active_before:
+        st.rerun()
+    if live.watched(active[0].id) is None:
+        return
+    live.stop_button(active)
+    now = next((job for job in active if job.state == "running"), None)
+    done = len(task.asked) - len(active)
+    if now is None:
+        live.place(active[0])
+    else:
+        st.progress(
+            now.progress.share if now.progress else 0.0,
+            text=f"Part {done + 1} of {len(task.asked)} · {_phase(now.progress)}",
+        )
+
+
+def _phase(progress: Progress | None) -> str:
+    if progress is None:
+        return "the measuring process starts"
+    of = progress.sweep
+    if of is None:
+        return plain(progress.phase)
+    now = f", now {plain(of.size_label)}" if of.size_label else ""
+    return f"{of.done} of {of.total} points done{now}, {plain(progress.phase)}"
+
+
+def _key(asked: Asked) -> str:
+    return f"{type(asked).__name__} {asked.id}"
+
+
+def _of(of: object) -> tuple[Any, ...]:
+    """The training of a point or a row."""
+    return tuple(getattr(of, name) for name in links.POINT_FIELDS)
+
+
+def _newest(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
+    return reads.known(experiments, machine)
+
+
+def _newest_exhibit(asked: Demonstration, machine: Machine) -> Exhibit | None:
+    facts = machine.environment
+    found = exhibits.newest(reads.exhibits(), asked, machine_id=facts.machine_id, torch_version=facts.torch_version)
+    names = machine.device_names
+    if found and any(names.get(entry.device, entry.device_name) != entry.device_name for entry in found.participants):
+        return None  # of a card that was replaced
+    return found

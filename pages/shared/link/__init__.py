@@ -1,0 +1,1 @@
+"""What a link and a session say."""

@@ -1,0 +1,223 @@
+"""What a link can say: the parameters of every page, and a question as parameters.
+
+The settings are called like the fields of `core.question.experiment` and `core.question.sweep`, as the command line and
+the store spell them. `PAGES` is the table of all that a page puts into its link; a control that is not in it cannot be
+drawn. Nothing here reads a link or a session: that is `pages.shared.link.state`.
+"""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from core.question import models
+from core.question.experiment import Experiment, Point
+from core.question.presets import PRESETS
+from core.question.sweep import AXES, SIZE_AXES, Sweep
+
+POINT_FIELDS = tuple(entry.name for entry in dataclasses.fields(Point))
+"""Settings of the training; each is a parameter of the link and the key of its control."""
+
+SETTINGS = (*POINT_FIELDS, "devices", "lanes", "budget_s", "recorded")
+"""Every setting of the Compare page."""
+
+RANGE, VALUES = "{axis}_range", "{axis}_values"
+"""Parameters of the link with the range of the axis, and the values of another one; one each, as their stops differ."""
+
+SWEEP_LIMITS = {"sweep_budget_s": "budget_s", "point_budget_s": "point_budget_s", "pairs": "pairs"}
+"""Parameter of the link → field of a sweep; the budget of a sweep is not the one of a comparison."""
+
+SWEEP_SETTINGS = (
+    *POINT_FIELDS,
+    "axis",
+    *(RANGE.format(axis=axis) for axis in SIZE_AXES),
+    "adaptive",
+    "also",
+    *(VALUES.format(axis=axis) for axis in AXES),
+    "contenders",
+    "lanes",
+    "fair",
+    "recorded",
+    "recorded_sizes",
+    *SWEEP_LIMITS,
+)
+"""Every setting of the Crossover page."""
+
+TUTORIAL_SETTINGS = ("tutorial", "scale", "devices")
+"""Every setting of the Tutorials page."""
+
+LESSON_SETTINGS = ("lesson", "data", "seeds", "margin", "devices")
+"""Every setting of the Lessons page."""
+
+PREDICTION = "predict_{name}"
+"""Parameter of the link with what was expected of a tutorial or a lesson."""
+
+LESSON_NAMES = ("clock", "moving", "loader", "learning", "small")
+
+GALLERY_FILTERS: tuple[str, ...] = (
+    "in_machine",
+    "in_kind",
+    "in_device",
+    "in_dataset",
+    "in_model",
+    "in_protocol",
+    "in_trust",
+)
+GALLERY_FILTERS += ("in_source", "in_outcome")
+BESIDE = "beside"
+"""Parameter of the Gallery's link with the studies, or the run, that are put beside the one that is open."""
+
+RESULT_VIEWS = ("loss", "reports", "blocks")
+"""Parts of a run's result that open and close."""
+
+COMPARE_VIEWS = ("more", "stock", *RESULT_VIEWS, "fingerprints")
+"""Every control of what the Compare page shows of its answer."""
+
+CROSSOVER_VIEWS: tuple[str, ...] = ("more", "stock", "slice", "basis", "speedup", "recorded_speedup", "fingerprints")
+CROSSOVER_VIEWS += ("timings", "own_speedup", "recorded_studies")
+"""Every control of what the Crossover page shows of its answer."""
+
+GALLERY_VIEWS: tuple[str, ...] = (*GALLERY_FILTERS, "filters", "view", "studies_page", "trials_page", "basis", "size")
+GALLERY_VIEWS += (BESIDE, "speedup", *RESULT_VIEWS, "lacks", "fingerprint", "add", "unread")
+"""Every control of the Gallery page."""
+
+PageName = Literal["compare", "crossover", "devices", "tutorials", "lessons", "class", "gallery"]
+Kind = Literal["job", "run", "study", "sweep"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageLink:
+    """What a page puts into its link.
+
+    Attributes:
+        settings: controls of what is asked; a link may lock and hide them.
+        views: controls of what is shown of the answer; they stay open.
+        kinds: what it may show beside the settings.
+    """
+
+    settings: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+
+    @functools.cached_property
+    def controls(self) -> frozenset[str]:
+        """Settings and views."""
+        return frozenset((*self.settings, *self.views))
+
+    @functools.cached_property
+    def guide(self) -> tuple[str, ...]:
+        """Parameters of a guided start that are no settings of the page."""
+        return tuple(name for name in GUIDE if name not in self.settings)
+
+    @functools.cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """Every parameter of the page's link, in the order in which a link has them."""
+        return tuple(dict.fromkeys((*self.settings, *self.views, *self.kinds, "shown", KEPT, *GUIDE)))
+
+
+PAGES: dict[PageName, PageLink] = {
+    "compare": PageLink(settings=SETTINGS, views=COMPARE_VIEWS, kinds=("job", "run")),
+    "crossover": PageLink(settings=SWEEP_SETTINGS, views=CROSSOVER_VIEWS, kinds=("job", "study", "sweep")),
+    "devices": PageLink(),
+    "tutorials": PageLink(settings=TUTORIAL_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in PRESETS)),
+    "lessons": PageLink(settings=LESSON_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in LESSON_NAMES)),
+    "class": PageLink(views=("class", "teacher", "results")),
+    "gallery": PageLink(views=GALLERY_VIEWS, kinds=("run", "study")),
+}
+"""By page, every parameter of its link but those of a guided start."""
+
+GUIDE = ("lock", "hide", "text", "lesson")
+"""Parameters of a guided start that stay in the link; a `preset` turns into the settings that it stands for."""
+
+KEPT = "kept"
+"""Parameter of the link with the values of controls that gave way to others, each as `name:value`."""
+
+READABLE = ",:@"
+"""Letters that a link may have as they are."""
+
+OPEN = "-"
+"""Put before the name of a setting that `lock=all` leaves open."""
+
+LONGEST = 8_000
+"""Letters of a link: web servers before us take no more in one line of a request, and the longest of ours, with an
+instruction in another script and every setting, has some 7,500."""
+
+MOST_PARAMETERS = 100
+"""Parameters of a link; no page has more than 60."""
+
+MOST_VALUES, LONGEST_VALUE = 200, 2_000
+"""Values of one parameter, and letters of each; half of a sweep's points, and four times the longest instruction."""
+
+NAMED, NAMED_LETTERS = 3, 20
+"""Of many faults so many are named, each by so many letters."""
+
+PATTERNS: dict[Kind, re.Pattern[str]] = {
+    "job": re.compile(r"\d{20}-[0-9a-f]{6}"),
+    "run": re.compile(r"[0-9a-f]{12}"),
+    "study": re.compile(r"[0-9a-f]{12}"),
+    "sweep": re.compile(r"[0-9a-f]{16}"),
+}
+"""What the name of each kind looks like."""
+
+
+def beyond(link: Mapping[str, Sequence[str]]) -> set[str]:
+    """Parameters that say more than a link of ours ever does; all of them where the link as a whole does."""
+    letters = sum(len(name) + len(value) for name, values in link.items() for value in values)
+    if len(link) > MOST_PARAMETERS or letters > LONGEST:
+        return set(link)
+    return {name for name, values in link.items() if len(values) > MOST_VALUES or max(map(len, values)) > LONGEST_VALUE}
+
+
+def few(names: Sequence[str]) -> str:
+    """The first of many names, with how many more there are."""
+    shown = [name if len(name) <= NAMED_LETTERS else f"{name[:NAMED_LETTERS]}…" for name in names[:NAMED]]
+    return ", ".join(shown) + (f" and {len(names) - NAMED:,} more" if len(names) > NAMED else "")
+
+
+def settings(experiment: Experiment) -> dict[str, str | list[str]]:
+    """An experiment as parameters of a link to the Compare page."""
+    data = experiment.to_json()
+    return {**point_settings(experiment.point), "devices": data["contenders"], "budget_s": text(data["budget_s"])}
+
+
+def point_settings(point: Point) -> dict[str, str]:
+    """A training as parameters of a link."""
+    return {name: text(value) for name, value in dataclasses.asdict(point).items()}
+
+
+def sweep_settings(sweep: Sweep) -> dict[str, str | list[str]]:
+    """A sweep as parameters of a link to the Crossover page."""
+    data, axis = sweep.to_json(), sweep.axes[0]
+    ends = [text(axis.values[0]), text(axis.values[-1])]
+    varied = {of.name for of in sweep.axes}
+    link: dict[str, str | list[str]] = {n: v for n, v in point_settings(sweep.point).items() if n not in varied}
+    link |= {"axis": axis.name, RANGE.format(axis=axis.name): ends, "adaptive": text(sweep.adaptive)}
+    if len(sweep.axes) > 1:
+        link["also"] = [other.name for other in sweep.axes[1:]]
+    link |= {VALUES.format(axis=of.name): [text(value) for value in of.values] for of in sweep.axes[1:]}
+    limits = {name: text(data[field]) for name, field in SWEEP_LIMITS.items()}
+    return {**link, "contenders": data["contenders"], "fair": "false", **limits}
+
+
+def brief(point: Point) -> dict[str, str]:
+    """A training as parameters of a link, without those that its controls say anyway."""
+    link, usual = point_settings(point), {**point_settings(Point(dataset=point.dataset)), "dataset": Point().dataset}
+    shaped_by = models.family(point.model).axes
+    if point.model != usual["model"]:  # a size of another family may usually be another
+        usual = {name: value for name, value in usual.items() if name not in shaped_by}
+    useless = set(models.AXES) - set(shaped_by)
+    return {name: value for name, value in link.items() if name not in useless and value != usual.get(name)}
+
+
+def plain(value: float) -> float:
+    """A number as controls hold and links spell it: 60.0 is 60."""
+    return int(value) if value == int(value) else value
+
+
+def text(value: object) -> str:
+    """A value as links spell it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(plain(value)) if isinstance(value, float) else str(value)

@@ -1,0 +1,490 @@
+"""The link and the session: the only place that reads or writes a key of either.
+
+A view is in its link, whose parameters are named in `pages.shared.link.links`. Most are bound by their widgets; here
+are those that no widget holds: `job` (a measurement that is queued, running or ended), `run` (a stored result), `study`
+(a stored crossover), `sweep` (what the store knows of the points that the settings ask for) and `shown` (a tutorial or
+lesson that is looked at without expecting anything), and those of a guided start (see `guide`). A session remembers
+only what a link cannot say, for each page apart.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from core.question.experiment import Experiment
+from core.question.sweep import Sweep
+from pages.shared.link import links
+
+_HERE, _PAGES, _RECALLED, _SWEEPS = "_here", "_pages", "_recalled", "_sweeps"
+_PREDICTIONS, _OPENED, _REPORTS = "_predictions", "_opened", "_reports"
+_CLASSES, _TEACHES, _VISITOR = "_classes", "_teaches", "_visitor"
+_CLASS, _ME, _CODES, _ANNOUNCED = "class", "me", "_codes", "_announced"
+_ENTERED, _REFUSED, _KEPT_REFUSALS = "_entered", "_refused", 20
+
+Values = dict[str, list[str]]
+"""Parameters of a link, each with all that it says."""
+
+
+@dataclass(kw_only=True)
+class _Page:
+    """What a session remembers of one of its pages.
+
+    Attributes:
+        name: of the page.
+        arrived: the settings in the link that the session came with; None before the first look.
+        touched: whether the user has taken the settings into their own hands since.
+        view: what was shown beside the settings last.
+        guide: the guided start that the page was opened with; None before the first look.
+        locked: settings that it fixes.
+        drawn: controls of this run, and …
+        before: … of the last one.
+        seen: what the link said when the run began.
+        hidden: what controls stood at that gave way to others.
+        cut: why a part of the link was not read, in one sentence; empty where all of it was.
+    """
+
+    name: links.PageName
+    arrived: dict[str, tuple[str, ...]] | None = None
+    touched: bool = False
+    view: tuple[links.Kind, str] | None = None
+    guide: dict[str, str] | None = None
+    locked: frozenset[str] = frozenset()
+    drawn: set[str] = field(default_factory=set)
+    before: set[str] = field(default_factory=set)
+    seen: Values = field(default_factory=dict)
+    hidden: Values = field(default_factory=dict)
+    cut: str = ""
+
+    @property
+    def link(self) -> links.PageLink:
+        """What the page puts into its link."""
+        return links.PAGES[self.name]
+
+
+def shorten(page: links.PageName) -> None:
+    """Take out of a link what is beyond all that links of ours say, before anything reads it, and run the page anew.
+
+    Only when the page is looked at first: from then on its controls hold what the link says.
+    """
+    here = _known(page)
+    link = {name: st.query_params.get_all(name) for name in st.query_params} if here.arrived is None else {}
+    beyond = links.beyond(link)
+    if not beyond:
+        return
+    what = "" if len(beyond) == len(link) else f" about {links.few(sorted(beyond))}"
+    here.cut = f"This link says more{what} than a link of this app can, so the page opened as if it said nothing{what}."
+    st.query_params.from_dict({name: values for name, values in link.items() if name not in beyond})
+    st.rerun()
+
+
+def cut() -> str:
+    """Why a part of the link was not read, in one sentence; empty where all of it was, and once settings change."""
+    here = _here()
+    return "" if here.touched else here.cut
+
+
+def enter(page: links.PageName) -> None:
+    """Say which page this is, before anything of it is drawn."""
+    here = st.session_state[_HERE] = _known(page)
+    if here.arrived is None:
+        _unfold(here)
+        _mend_plus()
+    arrived()  # before a control is drawn and resets what it cannot show
+    _keep_guide(here)
+    here.drawn, here.seen = set(), in_link()
+
+
+def leave() -> None:
+    """Keep the values of controls that gave way to others in the link; last of all, once a page is drawn.
+
+    The browser takes a parameter out of the link as soon as its control is gone, so these values stand under a name
+    of their own there, until the control is back or the link is opened anew.
+    """
+    here = _here()
+    here.hidden.update({name: values for name, values in here.seen.items() if name in here.before - here.drawn})
+    for name in here.drawn & set(here.hidden):
+        del here.hidden[name]
+    here.before = here.drawn
+    folded = [f"{name}:{value}" for name, values in here.hidden.items() for value in values]
+    if folded and st.query_params.get_all(links.KEPT) != folded:
+        st.query_params[links.KEPT] = folded
+    elif links.KEPT in st.query_params and not folded:
+        del st.query_params[links.KEPT]
+
+
+def _unfold(here: _Page) -> None:
+    """Give the values that a link kept for controls that are not drawn back to these."""
+    found: dict[str, list[str]] = {}
+    for name, _, value in (text.partition(":") for text in st.query_params.get_all(links.KEPT)):
+        if name in here.link.controls and name not in st.query_params:
+            found.setdefault(name, []).append(value)
+    for name, values in found.items():
+        st.query_params[name] = values
+    if links.KEPT in st.query_params:
+        del st.query_params[links.KEPT]
+
+
+def bound(name: str) -> dict[str, Any]:
+    """What makes a control part of the link: its key is its parameter, and the link may lock it.
+
+    Args:
+        name: of the control, one of those that `links.PAGES` has for the page.
+    """
+    here = _here()
+    if name not in here.link.controls:
+        raise LookupError(f"{name} is no control of the page {here.name}: see `links.PAGES`")
+    here.drawn.add(name)
+    return {"key": name, "bind": "query-params", "on_change": touch, "disabled": name in here.locked}
+
+
+def bound_view(name: str) -> dict[str, Any]:
+    """The same for a part of a page that opens and closes."""
+    return {option: value for option, value in bound(name).items() if option in ("key", "bind")}
+
+
+def locked(name: str) -> bool:
+    """Whether the link fixes a setting at its value; Streamlit then takes no other from the browser."""
+    return name in _here().locked
+
+
+def drawn_settings() -> list[str]:
+    """The settings that the page shows now."""
+    here = _here()
+    return [name for name in here.link.settings if name in here.drawn]
+
+
+def guided(name: str) -> tuple[str, ...]:
+    """The names that `lock` or `hide` of the link lists."""
+    return tuple(filter(None, (part.strip() for part in guide_text(name).split(","))))
+
+
+def guide_text(name: str) -> str:
+    """A parameter of the guided start that the page was opened with; empty if it has none."""
+    return (_here().guide or {}).get(name, "")
+
+
+def _mend_plus() -> None:
+    """Put the plus back into contenders and lanes of a link that was typed by hand, where it arrives as a space.
+
+    Controls take their values from the link as it was when the run began, so the page is run once more.
+    """
+    linked = {name: st.query_params.get_all(name) for name in ("devices", "contenders", "lanes")}
+    broken = {name: values for name, values in linked.items() if any(" " in value for value in values)}
+    for name, values in broken.items():
+        st.query_params[name] = [value.replace(" ", "+") for value in values]
+    if broken:
+        st.rerun()
+
+
+def _keep_guide(here: _Page) -> None:
+    """Remember the guided start of a page and what it locks, and put it back into a link that lost it on the way."""
+    found = {name: st.query_params[name] for name in here.link.guide if st.query_params.get(name)}
+    if here.guide is None:
+        here.guide = found
+        names = {*guided("lock"), *guided("hide")}
+        all_but = "all" in names
+        here.locked = frozenset(
+            name for name in here.link.settings if name in names or (all_but and links.OPEN + name not in names)
+        )
+    for name in here.guide:
+        if name not in found:
+            st.query_params[name] = here.guide[name]
+
+
+def in_link() -> Values:
+    """What the link of this page says, without anything that is not of this page."""
+    present = set(st.query_params)
+    return {name: st.query_params.get_all(name) for name in _here().link.parameters if name in present}
+
+
+def arrived() -> Mapping[str, tuple[str, ...]]:
+    """The settings in the link that the session came to this page with, every value of each.
+
+    Kept from the first look, because a control resets a value that it cannot show, in the link too.
+    """
+    here = _here()
+    if here.arrived is None:
+        named = [name for name in here.link.settings if name in st.query_params]
+        here.arrived = {name: tuple(st.query_params.get_all(name)) for name in named}
+    return here.arrived
+
+
+def touch() -> None:
+    """Note that the user has changed a setting or accepted what is shown: the link's own fault is past."""
+    _here().touched = True
+
+
+def touched() -> bool:
+    """Whether the user has taken the page's settings into their own hands since they came."""
+    return _here().touched
+
+
+def view() -> tuple[links.Kind, str] | None:
+    """What the page shows beside the settings, e.g. a job or a run, from the link or as last shown.
+
+    A parameter that is not of the form of such a name is as good as none.
+    """
+    here = _here()
+    for kind in here.link.kinds:
+        text = st.query_params.get(kind)
+        if text is not None and links.PATTERNS[kind].fullmatch(text):
+            return kind, text
+    if here.view is not None:
+        show(*here.view)
+    return here.view
+
+
+def show(kind: links.Kind, name: str, *, recalled: bool = False) -> None:
+    """Put what the page shows into the link, in place of what is there.
+
+    Args:
+        kind: of what.
+        name: its id.
+        recalled: whether the store had the run already when it was asked for.
+    """
+    for other in links.PATTERNS:
+        if other != kind and other in st.query_params:
+            del st.query_params[other]
+    st.query_params[kind] = name
+    _here().view = (kind, name)
+    if recalled:
+        st.session_state[_RECALLED] = name
+
+
+def show_nothing() -> None:
+    """Take what the page shows out of the link."""
+    for kind in links.PATTERNS:
+        if kind in st.query_params:
+            del st.query_params[kind]
+    _here().view = None
+
+
+def recalled(name: str) -> bool:
+    """Whether the run or sweep was asked for in this session and came from the store."""
+    return bool(st.session_state.get(_RECALLED) == name)
+
+
+def remember(sweep: Sweep) -> None:
+    """Keep what was asked, so that it stays in view when its settings are changed."""
+    st.session_state.setdefault(_SWEEPS, {})[sweep.id] = sweep
+
+
+def remembered(sweep_id: str) -> Sweep | None:
+    """A sweep that was asked for in this session."""
+    found: Sweep | None = st.session_state.get(_SWEEPS, {}).get(sweep_id)
+    return found
+
+
+def expect(name: str, expected: str | None) -> None:
+    """Keep what was expected of a tutorial or a lesson, also while its page is left."""
+    if expected is not None:
+        st.session_state.setdefault(_PREDICTIONS, {})[name] = expected
+
+
+def expected(name: str) -> str | None:
+    """What was expected of a tutorial or a lesson; None if nothing was."""
+    found: str | None = st.session_state.get(_PREDICTIONS, {}).get(name)
+    return found
+
+
+def open_unexpected(name: str) -> None:
+    """Note, in the link too, that what a tutorial or a lesson shows is wanted without expecting anything."""
+    st.query_params["shown"] = name
+    st.session_state.setdefault(_OPENED, set()).add(name)
+
+
+def opened_unexpected(name: str) -> bool:
+    """Whether it is."""
+    return name in st.session_state.get(_OPENED, ()) or st.query_params.get("shown") == name
+
+
+def keep_report(name: str, rests_on: object, files: Mapping[str, str]) -> None:
+    """Keep the report of a tutorial or a lesson, by the ending of its file, with what it rests on."""
+    st.session_state.setdefault(_REPORTS, {})[name] = (rests_on, files)
+
+
+def kept_report(name: str, rests_on: object) -> Mapping[str, str]:
+    """The report that was made of just this; empty if none was."""
+    of, files = st.session_state.get(_REPORTS, {}).get(name, (None, {}))
+    return files if of == rests_on else {}
+
+
+def beside() -> list[str]:
+    """The studies, or the run, that the link puts beside the one that is open; none twice."""
+    names = (text for value in st.query_params.get_all(links.BESIDE) for text in value.split(","))
+    return list(dict.fromkeys(name for name in names if links.PATTERNS["study"].fullmatch(name)))
+
+
+def put_beside(names: Sequence[str]) -> None:
+    """Put others beside the one that is open into the link, in place of what is there."""
+    if names:
+        st.query_params[links.BESIDE] = ",".join(names)
+    elif links.BESIDE in st.query_params:
+        del st.query_params[links.BESIDE]
+
+
+def filtered() -> bool:
+    """Whether a filter of the Gallery has a choice."""
+    return any(st.session_state.get(name) or name in st.query_params for name in links.GALLERY_FILTERS)
+
+
+def recorded() -> str:
+    """Name of the recorded accelerator that is looked at beside this machine; empty if none is."""
+    return str(st.session_state.get("recorded") or "")
+
+
+def lanes() -> list[str]:
+    """The lanes that are chosen beside plain steps."""
+    return list(st.session_state.get("lanes") or ())
+
+
+def beside_machine() -> dict[str, str]:
+    """The recorded accelerator as a parameter of a link; none if none is looked at."""
+    return {"recorded": recorded()} if recorded() else {}
+
+
+def class_code() -> str:
+    """The join code in the link; empty if there is none."""
+    return st.query_params.get(_CLASS, "")
+
+
+def open_class(code: str) -> None:
+    """Put a join code into the link, in place of another class's and of who one is in that."""
+    if class_code() != code:
+        st.query_params[_CLASS] = code
+        if _ME in st.query_params:
+            del st.query_params[_ME]
+
+
+def class_link() -> str:
+    """What the link says of who one is in its class; empty if nothing."""
+    return st.query_params.get(_ME, "")
+
+
+def enter_class(code: str) -> None:
+    """Note that a class was opened in this session by its code, or by proof of having joined it."""
+    st.session_state.setdefault(_ENTERED, set()).add(code)
+
+
+def entered(code: str) -> bool:
+    """Whether it was: then nobody asks how often others tried codes."""
+    return code in st.session_state.get(_ENTERED, ())
+
+
+def refuse(text: str, sentence: str) -> None:
+    """Keep why a code, or a proof of having joined, was refused, so that a page drawn again does not try it again."""
+    kept = [*st.session_state.get(_REFUSED, {}).items(), (text[:200], sentence)]
+    st.session_state[_REFUSED] = dict(kept[-_KEPT_REFUSALS:])
+
+
+def refused(text: str) -> str:
+    """Why it was; empty if it was not."""
+    found: str = st.session_state.get(_REFUSED, {}).get(text[:200], "")
+    return found
+
+
+def join_class(class_id: str, student_id: str, token: str) -> None:
+    """Keep who one is in a class, and the token that proves it, in the session and in one's own link."""
+    st.session_state.setdefault(_CLASSES, {})[class_id] = (student_id, token)
+    st.query_params[_ME] = f"{student_id}.{token}"
+
+
+def joined(class_id: str) -> tuple[str, str]:
+    """Who one is in a class, with the token; both empty where one has not joined it."""
+    found: tuple[str, str] = st.session_state.get(_CLASSES, {}).get(class_id, ("", ""))
+    return found
+
+
+def teach(class_id: str) -> None:
+    """Note that the teacher's code of a class was given."""
+    st.session_state.setdefault(_TEACHES, set()).add(class_id)
+
+
+def teaches(class_id: str) -> bool:
+    """Whether it was, in this session."""
+    return class_id in st.session_state.get(_TEACHES, ())
+
+
+def keep_codes(code: str, secret: str) -> None:
+    """Keep the codes of a class that was just made, to be read off the page once."""
+    st.session_state[_CODES] = (code, secret)
+
+
+def kept_secret(code: str) -> str:
+    """The teacher's code of a class that was made in this session last; empty for any other class."""
+    made: tuple[str, str] = st.session_state.get(_CODES, ("", ""))
+    return made[1] if made[0] == code else ""
+
+
+def announce(sentence: str) -> None:
+    """Keep a sentence that is shown when the page is drawn next."""
+    st.session_state[_ANNOUNCED] = sentence
+
+
+def announced() -> str:
+    """The sentence that was kept; empty the second time."""
+    sentence: str = st.session_state.pop(_ANNOUNCED, "")
+    return sentence
+
+
+def class_member() -> tuple[str, str] | None:
+    """The class that was joined first in this session, and who one is in it."""
+    classes: dict[str, tuple[str, str]] = st.session_state.get(_CLASSES, {})
+    return next(((class_id, student_id) for class_id, (student_id, _) in classes.items()), None)
+
+
+def visitor() -> str:
+    """A name of this session that nobody else knows."""
+    name: str = st.session_state.setdefault(_VISITOR, secrets.token_hex(16))
+    return name
+
+
+def adopt(values: Mapping[str, Any]) -> None:
+    """Put other values into the controls of this page, from a callback; those that the link locks stay."""
+    link = dict(arrived())
+    for name, value in values.items():
+        if not locked(name):
+            st.session_state[name] = value
+            link[name] = (links.text(value),)  # so that a control has a stop for it
+    _here().arrived = link
+    touch()
+
+
+def arrive(experiment: Experiment) -> None:
+    """Let the Compare page open with an experiment's settings, as if by a link to them."""
+    start("compare", links.settings(experiment))
+
+
+def start(page: links.PageName, link: Mapping[str, str | list[str]]) -> None:
+    """Forget what the session knows of a page, so that it opens as if by a link."""
+    for name in links.PAGES[page].settings:
+        st.session_state.pop(name, None)
+    values = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in link.items()}
+    known = {name: values[name] for name in links.PAGES[page].settings if name in values}
+    _pages()[page] = _Page(name=page, arrived=known)
+
+
+def address(parameters: Mapping[str, str | list[str]]) -> str:
+    """The full address of the page that is open, with parameters."""
+    bare = (st.context.url or "").split("?")[0]
+    query = urlencode(parameters, doseq=True, safe=links.READABLE)
+    return f"{bare}?{query}" if query else bare
+
+
+def _here() -> _Page:
+    """What is remembered of the page that is open."""
+    found: _Page | None = st.session_state.get(_HERE)
+    return found or _known("compare")
+
+
+def _known(page: links.PageName) -> _Page:
+    return _pages().setdefault(page, _Page(name=page))
+
+
+def _pages() -> dict[links.PageName, _Page]:
+    found: dict[links.PageName, _Page] = st.session_state.setdefault(_PAGES, {})
+    return found

@@ -1,0 +1,136 @@
+"""The gallery's charts: few marks however many rows, devices told apart twice, valid specifications."""
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.answer.charts import gallery, look
+from core.answer.charts.gallery import Curve
+from core.answer.run import causes
+from core.answer.study import study
+from core.answer.study.result import Crossing, Crossover, Size
+from tests import rows
+from tests.unit.answer.gallery.test_side_by_side import HERE, OTHER_MACHINE, sweep
+
+
+def frame(trials: int, *, kinds=("cpu", "cuda", "mps")) -> pd.DataFrame:
+    draw = np.random.default_rng(0)
+    parameters = 10 ** draw.uniform(2, 8, trials)
+    return pd.DataFrame(
+        {
+            "device_kind": pd.Categorical(draw.choice(kinds, trials)),
+            "parameters": parameters.astype(int),
+            "step_s": parameters * 1e-9,
+        }
+    )
+
+
+def curve(of, name: str) -> Curve:
+    base, other = of.runs[0]
+    devices = (f"{base.contender}, {name}", f"{other.contender}, {name}")
+    return Curve(name=name, devices=devices, answer=study.crossover(of), kinds=(base.device_kind, other.device_kind))
+
+
+HERE_AND_THERE = [curve(HERE, "here"), curve(sweep("b", **OTHER_MACHINE), "there")]
+PARTS = {64.0: causes.parts(rows.trial()), 16.0: causes.parts(rows.trial(step_s=1e-4))}
+
+EVERY_CHART = {
+    "trials": gallery.step_times(frame(100)),
+    "small": gallery.small(study.crossover(HERE), ("cpu", "cuda")),
+    "together": gallery.together(HERE_AND_THERE),
+    "speedups": gallery.speedups_together(HERE_AND_THERE),
+    "parts": gallery.parts_over_sizes(PARTS, "hidden_size"),
+}
+
+
+def values(spec):
+    return spec["data"]["values"]
+
+
+def encodings(spec):
+    return [layer["encoding"] for layer in spec.get("layer", [spec])]
+
+
+@pytest.mark.parametrize("spec", EVERY_CHART.values(), ids=list(EVERY_CHART))
+def test_every_chart_is_valid_fits_its_container_and_takes_the_pages_colours(spec):
+    alt.Chart.from_dict(spec, validate=True)
+    assert spec["width"] == "container"
+    assert spec["background"] == "transparent"
+    assert values(spec)
+
+
+def test_fifty_thousand_trials_are_few_marks_and_none_is_lost():
+    spec = gallery.step_times(frame(50_000))
+    assert len(values(spec)) < 150
+    assert sum(row["trials"] for row in values(spec)) == 50_000
+
+
+def test_a_bin_says_the_median_and_the_middle_half_of_its_trials():
+    known = pd.DataFrame({"device_kind": ["cpu"] * 5, "parameters": [1000] * 5, "step_s": [1.0, 2.0, 3.0, 4.0, 9.0]})
+    (row,) = values(gallery.step_times(known))
+    assert (row["low"], row["step"], row["high"], row["trials"]) == (2.0, 3.0, 4.0, 5)
+
+
+def test_trials_without_times_or_parameters_are_left_out():
+    known = pd.DataFrame(
+        {"device_kind": ["cpu"] * 3, "parameters": [1000, 1000, 0], "step_s": [1.0, float("nan"), 1.0]}
+    )
+    assert [row["trials"] for row in values(gallery.step_times(known))] == [1]
+    alt.Chart.from_dict(gallery.step_times(known.iloc[1:2]), validate=True)
+
+
+@pytest.mark.parametrize("name", ["trials", "small", "together"])
+def test_devices_differ_in_colour_and_in_shape(name):
+    points = next(each for each in encodings(EVERY_CHART[name]) if "shape" in each)
+    domain = points["shape"]["scale"]["domain"]
+    assert points["color"]["scale"]["domain"] == domain
+    assert len(set(points["shape"]["scale"]["range"])) == len(domain)
+
+
+def test_a_small_chart_shades_the_interval_of_each_crossing():
+    answer = study.crossover(HERE)
+    (zone,) = EVERY_CHART["small"]["layer"][0]["data"]["values"]
+    assert (zone["from"], zone["to"]) == (answer.low, answer.high)
+
+
+def test_a_small_chart_of_nothing_timed_is_still_a_chart():
+    nothing = Crossover(axis="hidden_size", basis="steady", baseline="cpu", challenger="cuda:0")
+    alt.Chart.from_dict(gallery.small(nothing, ("cpu", "cuda")), validate=True)
+
+
+def test_studies_on_one_chart_have_a_curve_for_each_device_of_each_machine():
+    curves = {row["curve"] for row in values(EVERY_CHART["together"])}
+    assert curves == {"cpu, here", "cuda:0, here", "cpu, there", "cuda:0, there"}
+    lines = next(each for each in encodings(EVERY_CHART["together"]) if "strokeDash" in each)
+    colours = dict(zip(lines["color"]["scale"]["domain"], lines["color"]["scale"]["range"], strict=True))
+    assert colours["cpu, here"] == look.DEVICE_COLOURS["cpu"]
+    assert len(set(colours.values())) == 4
+
+
+def test_no_more_studies_are_drawn_together_than_can_be_told_apart():
+    many = [curve(HERE, str(number)) for number in range(6)]
+    for spec in (gallery.together(many), gallery.speedups_together(many)):
+        assert len({row["curve"] for row in values(spec)}) <= 2 * gallery.MOST_TOGETHER
+
+
+def test_speedups_stand_with_their_intervals_around_one():
+    size = Size(
+        size=8.0, baseline_s=2.0, challenger_s=1.0, readings=6, speedup=2.0, low=1.9, high=2.1, verdict="gpu_faster"
+    )
+    answer = Crossover(
+        axis="hidden_size",
+        basis="steady",
+        baseline="cpu",
+        challenger="cuda:0",
+        sizes=(size,),
+        crossings=(Crossing(estimate=4.0, low=3.0, high=5.0, challenger_above=True),),
+    )
+    spec = gallery.speedups_together([Curve(name="a", devices=("b", "c"), answer=answer, kinds=("cpu", "cuda"))])
+    assert [(row["low"], row["speedup"], row["high"]) for row in values(spec)] == [(1.9, 2.0, 2.1)]
+
+
+def test_parts_are_shares_of_each_size_in_ascending_order():
+    shown = values(EVERY_CHART["parts"])
+    assert [row["at"] for row in shown] == [16.0] * 5 + [64.0] * 5
+    assert sum(row["share"] for row in shown[:5]) == pytest.approx(1)

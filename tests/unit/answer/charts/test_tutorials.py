@@ -1,0 +1,118 @@
+"""Charts of tutorials and lessons: published is never taken for measured, and every one is valid in any frame."""
+
+import dataclasses
+import html
+import json
+
+import altair as alt
+import pytest
+
+from core.answer.charts import look, tutorials
+from core.answer.export import pictures
+from core.answer.lesson import bottleneck, launches, seed_band
+from tests import exhibited
+from tests.unit.answer.export.test_sections import batches, seeds, ways
+from tests.unit.answer.lesson.test_tutorial import compared, measured
+
+SIGNAL, GRID = compared("signal", measured("signal")), compared("fashion-cnn", measured("fashion-cnn"))
+CLOCK = exhibited.clock({"ours": 1.0, "no_drain": 0.2, "fashion-cnn": 30.0})
+SEEDS = seeds(3)
+BAND = seed_band.seed_band(SEEDS, baseline="cpu", challenger="cuda:0")
+TWO = [
+    launches.two_batches(*(row for row in batches(1e-3, 1e-9) if row.contender == name)) for name in ("cpu", "cuda:0")
+]
+EVERY_CHART = {
+    "times": tutorials.times(SIGNAL),
+    "times of a grid": tutorials.times(GRID),
+    "times by depth": tutorials.times(compared("disc", measured("disc"))),
+    "speedups": tutorials.speedups(SIGNAL),
+    "speedups of a grid": tutorials.speedups(GRID),
+    "clocks": tutorials.clocks(CLOCK.content, {"cpu": "cpu", "cuda:0": "cuda"}),
+    "epoch parts": tutorials.epoch_parts(bottleneck.bottleneck(ways())),
+    "seed band": tutorials.seed_band(BAND, [row for row in SEEDS if row.contender == "cuda:0"]),
+    "step shares": tutorials.step_shares(TWO),
+    "device shares": tutorials.device_shares(TWO),
+}
+every_chart = pytest.mark.parametrize("spec", EVERY_CHART.values(), ids=EVERY_CHART.keys())
+
+
+def values(spec, **having):
+    return [row for row in spec["data"]["values"] if having.items() <= row.items()]
+
+
+@every_chart
+def test_a_chart_is_valid_and_plain_json(spec):
+    alt.Chart.from_dict(spec)
+    assert json.loads(json.dumps(spec, allow_nan=False)) == spec
+
+
+@every_chart
+def test_a_chart_fits_its_container_and_any_theme(spec):
+    assert spec["width"] == "container"
+    assert spec["background"] == "transparent"
+
+
+@every_chart
+def test_a_chart_can_be_put_on_paper(spec):
+    assert pictures.drawings([spec])[0].startswith("<svg")
+
+
+def test_published_points_are_hollow_and_their_lines_dashed():
+    (points,) = [layer for layer in tutorials.times(SIGNAL)["layer"] if layer["mark"]["type"] == "point"]
+    solid = points["encoding"]["fillOpacity"]["condition"]["test"]["oneOf"]
+    assert solid == ["measured: cpu", "measured: cuda:0"]
+    (line,) = [layer for layer in tutorials.times(SIGNAL)["layer"] if layer["mark"]["type"] == "line"]
+    dashes = line["encoding"]["strokeDash"]["scale"]
+    dashed = [name for name, dash in zip(dashes["domain"], dashes["range"], strict=True) if len(dash) > 1 and dash[1]]
+    assert dashed == ["published: CPU x86_64", "published: GPU P100-PCIe"]
+
+
+def test_a_device_has_its_colour_in_both_sources():
+    (points,) = [layer for layer in tutorials.times(SIGNAL)["layer"] if layer["mark"]["type"] == "point"]
+    scale = points["encoding"]["color"]["scale"]
+    colours = dict(zip(scale["domain"], scale["range"], strict=True))
+    assert colours["published: CPU x86_64"] == colours["measured: cpu"] == look.DEVICE_COLOURS["cpu"]
+    assert colours["published: GPU P100-PCIe"] == colours["measured: cuda:0"] == look.DEVICE_COLOURS["cuda"]
+
+
+def test_where_the_gpu_is_said_to_win_is_a_line_across_the_chart():
+    assert values(tutorials.times(SIGNAL), layer="wins") == [
+        {"layer": "wins", "place": 1_000, "said": "published: GPU wins from here"}
+    ]
+    assert values(tutorials.times(GRID), layer="wins") == []
+
+
+def test_a_speedup_of_the_whole_grid_is_a_line_and_even_is_another():
+    assert [row["value"] for row in values(tutorials.speedups(GRID), layer="claim")] == [2.0]
+    assert [row["value"] for row in values(tutorials.speedups(SIGNAL), layer="even")] == [1.0]
+
+
+def test_every_reading_of_every_clock_is_drawn():
+    drawn = values(EVERY_CHART["clocks"])
+    assert len(drawn) == sum(len(variant.epoch_s) for variant in CLOCK.content.variants)
+    (undrained,) = {row["against"] for row in values(EVERY_CHART["clocks"], clock="No drain", device="cuda:0")[:1]}
+    assert undrained == "0.200×"
+
+
+@pytest.mark.parametrize("name", ["it's a clock with a long name", 'says "no" \\ and goes on', "two\nlines of a name"])
+def test_a_foreign_name_is_drawn_and_never_an_expression(name):
+    variants = tuple(dataclasses.replace(entry, title=f"{name} {entry.name}") for entry in CLOCK.content.variants)
+    spec = tutorials.clocks(dataclasses.replace(CLOCK.content, variants=variants), {})
+    (text,) = pictures.drawings([spec])
+    assert all(html.escape(word, quote=False) in text for word in name.split())
+
+
+def test_parts_of_an_epoch_add_up_to_what_was_timed_apart():
+    found = bottleneck.bottleneck(ways())
+    unit, scale = look.unit_of([found.slowest.epoch_s])
+    drawn = values(tutorials.epoch_parts(found), way=found.slowest.title)
+    assert sum(row["time"] for row in drawn) == pytest.approx(sum(found.slowest.parts_s.values()) * scale)
+    assert unit == "ms"
+
+
+def test_shares_of_a_step_add_up_to_one():
+    for name in ("step shares", "device shares"):
+        steps = {row["step"] for row in values(EVERY_CHART[name])}
+        for step in steps:
+            assert sum(row["share"] for row in values(EVERY_CHART[name], step=step)) == pytest.approx(1.0)
+    assert {row["step"].partition(",")[0] for row in values(EVERY_CHART["device shares"])} == {"cuda:0"}

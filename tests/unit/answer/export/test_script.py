@@ -1,0 +1,144 @@
+"""The script that repeats a run: the same training as ours, timed alike, and text of a row is only text in it."""
+
+import ast
+import dataclasses
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.answer.export import script
+from core.errors import CrossoverError
+from core.files.project import PROJECT
+from core.measure import networks
+from core.measure.data import batches, datasets
+from core.measure.training import Training
+from core.question.catalog import DATASETS
+from core.question.experiment import DATA_PATHS, Point
+from core.question.models import FAMILIES
+from core.results.schema import Trial
+from tests.rows import run, trial
+
+HOSTILE = '"""\nimport os; os.system("echo owned")\n#\\" \'\'\' @DATA@ @SETTINGS@ \u2028 \\N{DASH} \\'
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("model", FAMILIES)
+def test_every_training_gets_a_script_that_compiles(dataset, model):
+    text = script.script(run(point=Point(dataset=dataset, model=model)))
+    compile(text, "script.py", "exec")
+    assert not re.search(r"@[A-Z_]+@", text)
+    assert "crossover" not in {name.split(".")[0] for name in _imported(text)}
+    assert "core" not in _imported(text)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "model", "data_path"),
+    [("digits", "cnn", "resident"), ("disc", "doubling-mlp", "per_batch"), ("signal", "mlp", "loader")],
+)
+def test_it_trains_what_we_train_and_prints_its_times_beside_the_stored(tmp_path, dataset, model, data_path):
+    point = Point(
+        dataset=dataset, model=model, samples=300, hidden_size=16, depth=2, batch_size=50, data_path=data_path
+    )
+    data = datasets.load(dataset, samples=point.samples, seed=point.seed)
+    rows = [
+        dataclasses.replace(row, dataset_hash=data.hash, threads=1)
+        for row in run({"cpu@1": 1e-3, "cpu@2": 5e-4}, point=point, device="cpu")
+    ]
+    (tmp_path / "script.py").write_text(script.script(rows), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "script.py", "--pairs", "2"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "The data are the same" in done.stdout
+    losses = [float(found) for found in re.findall(r"first step ([\d.]+)", done.stdout)]
+    assert losses == pytest.approx([_first_loss(point, data)] * 2, rel=1e-4)
+    table = done.stdout.splitlines()[-2:]
+    assert [line.split()[0] for line in table] == ["cpu@1", "cpu@2"]
+    assert [float(line.split()[1]) for line in table] == pytest.approx([1.0, 0.5], rel=0.05)  # what was stored
+    assert all(float(line.split()[2]) > 0 for line in table)
+
+
+def test_the_stored_values_and_the_fingerprint_stand_in_it():
+    rows = run()
+    text = script.script(rows)
+    for row in rows:
+        assert f"{row.step_s[0]:.6g}" in text
+    for name in script.FINGERPRINT:
+        assert f"#   {name}: {getattr(rows[0], name)!r}" in text
+
+
+def test_a_lane_that_is_not_plain_is_left_out_and_named():
+    rows = [*run(), trial(contender="cpu@2+compiled")]
+    text = script.script(rows)
+    assert "Left out" in text
+    assert "'cpu@2+compiled'" in text
+    with pytest.raises(CrossoverError, match="plain eager"):
+        script.script(rows[2:])
+
+
+def test_what_cannot_be_repeated_says_why():
+    with pytest.raises(CrossoverError, match="tutorials' loader"):
+        script.script(run(point=Point(data_path="tutorial")))
+    with pytest.raises(CrossoverError, match="does not offer"):
+        script.script(run(dataset="unheard-of"))
+    with pytest.raises(CrossoverError, match="plain eager"):
+        script.script(run(pairs=0))
+    assert "tutorial" in DATA_PATHS
+
+
+TEXTS = ("run_id", "started_at", "cpu_name", "system", "python_version", "torch_version", "app_version", "app_commit")
+TEXTS += ("omp_wait_policy", "machine_id", "device_name", "dataset_hash")
+
+
+def test_no_text_of_a_row_leaves_its_comment_or_string():
+    assert _shape(_with_texts(HOSTILE)) == _shape(script.script(run()))
+
+
+@settings(max_examples=50)
+@given(text=st.text(max_size=40))
+def test_nor_does_any_other_text(text):
+    assert _shape(_with_texts(text)) == _shape(script.script(run()))
+
+
+def _with_texts(text: str) -> str:
+    return script.script([dataclasses.replace(row, **dict.fromkeys(TEXTS, text)) for row in run()])
+
+
+def _shape(text: str) -> str:
+    """The program without what its strings say."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(tree)
+
+
+def _imported(text: str) -> set[str]:
+    nodes = list(ast.walk(ast.parse(text)))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return names | {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+def _first_loss(point: Point, data: datasets.Data) -> float:
+    """The first step as the measuring process trains it."""
+    host = torch.device("cpu")
+    feed = batches.feed(dataclasses.replace(point, data_path="resident"), data, data.train, host)
+    training = Training(networks.build(point.network, point.seed), feed, learning_rate=point.learning_rate)
+    training.advance(1)
+    return training.read_losses()[0]
+
+
+def test_it_is_made_without_torch():
+    code = "import core.answer.export.script, sys; print('torch' in sys.modules)"
+    root = PROJECT
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True).stdout == "False\n"
+
+
+def test_rows_are_told_apart_without_comparing_each_with_each(monkeypatch):
+    rows = [row for number in range(50) for row in run({"cpu@1": 1e-3, "cpu@1+bf16": 1e-3}, run_id=f"{number:012x}")]
+    monkeypatch.setattr(Trial, "__eq__", lambda *_: pytest.fail("rows were compared"))
+    assert script.script(rows).count("'cpu@1+bf16'") == 50

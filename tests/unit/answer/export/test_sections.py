@@ -1,0 +1,193 @@
+"""What lessons say: change the rows or the exhibit, and the sentence changes with them."""
+
+import dataclasses
+
+import pytest
+
+from core.answer.export import sections
+from core.question.experiment import Contender, Experiment, Point
+from core.question.presets import PRESETS
+from tests import exhibited, rows
+from tests.unit.answer.lesson.test_tutorial import measured
+
+PAIR = ("cpu", "cuda:0")
+MARK = "Recorded on a Test GPU."
+
+
+def said(found) -> str:
+    return " ".join(sentence for section in found for sentence in section.sentences)
+
+
+def cells(section) -> list[str]:
+    return [cell for table in section.tables for row in table.rows for cell in row]
+
+
+def test_a_clock_that_says_a_fifth_is_said_to_say_a_fifth():
+    short, right = (sections.clock(exhibited.clock({"ours": 1.0, "no_drain": factor})) for factor in (0.2, 1.0))
+    assert "On cuda:0: No drain says 200 µs, 20 % of what our clock says." in short.sentences
+    assert not any("20 %" in sentence for sentence in right.sentences)
+    assert len(short.figures) == 1
+
+
+def test_the_speedup_by_every_clock_stands_beside_the_one_by_ours():
+    shown = exhibited.clock({"ours": 1.0, "loader_inside": 5.0})
+    flat = tuple(
+        dataclasses.replace(entry, epoch_s=(1.0,)) if entry.name == "loader_inside" else entry
+        for entry in shown.content.variants
+    )
+    found = sections.clock(dataclasses.replace(shown, content=dataclasses.replace(shown.content, variants=flat)))
+    assert "By our clock cuda:0 is 10.0× as fast as cpu; by the others it is 1.00× (Loader inside)." in found.sentences
+
+
+def test_of_one_device_there_is_no_speedup_by_any_clock():
+    found = sections.clock(exhibited.clock({"ours": 1.0, "no_drain": 0.9}, contenders=("cpu",)))
+    assert not any("By our clock" in sentence for sentence in found.sentences)
+
+
+def test_the_tutorials_own_clock_is_shown_with_ours_alone_and_its_shortcuts_in_words():
+    shown = exhibited.clock({"ours": 1.0, "disc": 1.4, "no_drain": 0.1})
+    found = sections.own_clock(PRESETS["disc"], shown)
+    assert "No drain" not in cells(found)
+    assert "It is timed once." in cells(found)
+    assert any("As the disc tutorial says 1.40 ms" in sentence for sentence in found.sentences)
+
+
+def test_code_is_shown_as_it_ran_with_the_error_word_for_word():
+    (listing,) = sections.moving(exhibited.moving()).listings
+    assert (listing.code, listing.output) == ("print(here + there)", "RuntimeError: no")
+    assert "meta" in listing.title
+    assert "1 of them raise" in said([sections.moving(exhibited.moving())])
+
+
+def test_the_first_step_says_whether_it_is_rounding():
+    small, large = (said([sections.first_step(exhibited.first_step(apart))]) for apart in (3e-7, 0.1))
+    assert "3.0e-07" in small
+    assert "that is rounding" in small
+    assert "too much for rounding" in large
+
+
+@pytest.mark.parametrize("make", [sections.clock, sections.moving, sections.first_step])
+def test_where_an_exhibit_is_from_is_the_first_that_is_said(make):
+    shown = {
+        sections.clock: exhibited.clock({"ours": 1.0}),
+        sections.moving: exhibited.moving(),
+        sections.first_step: exhibited.first_step(),
+    }[make]
+    assert make(shown, note=MARK).sentences[0] == MARK
+    assert MARK not in make(shown).sentences
+
+
+@pytest.mark.parametrize("make", [sections.clock, sections.moving, sections.first_step])
+def test_an_exhibit_of_another_lesson_is_refused_in_a_sentence(make):
+    other = exhibited.clock({"ours": 1.0}) if make is not sections.clock else exhibited.moving()
+    assert "shows no" in said([make(other)])
+
+
+def ways(shares=(0.9, 0.2), contenders=("cpu",)):
+    """Rows of one training with samples one by one and with data on the device; the loader's share of each step."""
+    found = []
+    for number, (path, step_s, share) in enumerate((("tutorial", 1e-2, shares[0]), ("resident", 2e-4, shares[1]))):
+        point = Point(dataset="digits", model="linear", batch_size=128, epochs=5, data_path=path)
+        asked = Experiment(point=point, contenders=tuple(map(Contender.parse, contenders)))
+        parts = {"loader": share, "forward": 1 - share, "transfer": 0.0, "backward": 0.0, "optimizer": 0.0}
+        columns = {f"breakdown_{part}_s": (of * step_s,) * 5 for part, of in parts.items()}
+        found += [
+            rows.trial(run_id=f"{number:012x}", contender=name, experiment=asked, step_s=step_s, jitter=0.0, **columns)
+            for name in contenders
+        ]
+    return found
+
+
+def test_the_loaders_share_and_what_a_device_can_gain_follow_the_rows():
+    most, half = (said(sections.loader(ways((share, 0.2)))) for share in (0.9, 0.5))
+    assert "the loader is 90 % of it" in most
+    assert "gain at most 1.11×" in most
+    assert "the loader is 50 % of it" in half
+    assert "gain at most 2.00×" in half
+    assert "50.0× as fast" in most
+
+
+def test_of_several_ways_to_use_the_cpu_one_is_looked_into_and_of_a_gpu_both_devices():
+    alone = [section.title for section in sections.loader(ways(contenders=("cpu@1", "cpu")))]
+    assert alone == ["Where an epoch goes on cpu", "What the device itself brings"]
+    both = [section.title for section in sections.loader(ways(contenders=PAIR))]
+    assert both[:2] == ["Where an epoch goes on cpu", "Where an epoch goes on cuda:0"]
+
+
+def seeds(count, *, worse=0, **changes):
+    """Rows of a training with several seeds; `worse` test items more are wrong on the GPU."""
+    found = []
+    for seed in range(count):
+        run = rows.run({"cpu": 1e-3, "cuda:0": 5e-4}, point=Point(seed=seed), run_id=f"{seed:012x}", **changes)
+        found += [run[0], _wrong(run[1], worse)]
+    return found
+
+
+def _wrong(row, items):
+    """The row with so many right answers of each class turned into the next class."""
+    counts, answers = list(row.confusion), bytearray(row.predictions)
+    for place in range(items):
+        label = next(at for at in range(10) if counts[at * 10 + at] > 1 and at >= place % 10)
+        counts[label * 11] -= 1
+        counts[label * 10 + (label + 1) % 10] += 1
+        answers[place] = (answers[place] + 1) % 10
+    return dataclasses.replace(row, confusion=tuple(counts), predictions=bytes(answers))
+
+
+def test_the_verdict_on_learning_follows_the_rows_and_the_margin():
+    few = said(sections.same(seeds(2), baseline="cpu", challenger="cuda:0", margin=0.005))
+    equal = said(sections.same(seeds(5), baseline="cpu", challenger="cuda:0", margin=0.005))
+    worse = said(sections.same(seeds(5, worse=9), baseline="cpu", challenger="cuda:0", margin=0.005))
+    mild = said(sections.same(seeds(5, worse=9), baseline="cpu", challenger="cuda:0", margin=0.1))
+    assert "Too few seeds to tell" in few
+    assert "Equivalent within ±0.50" in equal
+    assert "Different by more than 0.50" in worse
+    assert "Equivalent within ±10.00" in mild
+
+
+def test_the_margin_is_said_to_have_been_fixed_before():
+    found = sections.same(seeds(5), baseline="cpu", challenger="cuda:0", margin=0.02)
+    (verdict,) = [section for section in found if section.title == "4. The verdict"]
+    assert "2.00 percentage points was fixed before" in verdict.notes[0]
+
+
+def test_classification_reports_of_both_devices_are_side_by_side():
+    found = sections.same(seeds(2, worse=9), baseline="cpu", challenger="cuda:0", margin=0.005)
+    table = found[-1].tables[0]
+    assert table.header[1:3] == ("Precision, cpu", "Precision, cuda:0")
+    assert any(row[1] != row[2] for row in table.rows)
+
+
+def batches(fixed_s, per_sample_s, contenders=PAIR):
+    found = []
+    for batch in (32, 8_192):
+        point = Point(dataset="signal", samples=16_384, batch_size=batch, epochs=2)
+        steps = dict.fromkeys(contenders, fixed_s + per_sample_s * batch)
+        found += rows.run(steps, point=point, run_id=f"{batch:012x}", jitter=0.0)
+    return found
+
+
+def test_what_a_step_costs_whatever_its_batch_follows_the_rows():
+    launched, computed = said(sections.small(batches(1e-3, 1e-9))), said(sections.small(batches(1e-6, 1e-6)))
+    assert "100 % of the small step do not depend on the batch" in launched
+    assert "100 % of the small step" not in computed
+    assert len(sections.small(batches(1e-3, 1e-9))[0].figures) == 2
+    assert len(sections.small(batches(1e-3, 1e-9, ("cpu@1", "cpu")))[0].figures) == 1
+
+
+def test_one_batch_size_is_not_enough():
+    assert "Both batch sizes are needed." in said(sections.small(batches(1e-3, 1e-9)[:2]))
+
+
+@pytest.mark.parametrize("name", ["disc", "signal", "fashion-cnn"])
+def test_a_tutorial_shows_times_speedups_and_a_table(name):
+    found = sections.compared(PRESETS[name], "class", measured(name), contenders=PAIR, origin="measured")
+    assert [figure.title for figure in found.figures][1:] == ["Speedup"]
+    assert found.tables[0].rows
+
+
+def test_a_tutorial_without_a_pair_shows_what_was_published_and_says_so():
+    found = sections.compared(PRESETS["disc"], "class", measured("disc"), contenders=("cpu", "mps"), origin="measured")
+    assert found.sentences[-1] == sections.NO_PAIR
+    assert found.sentences[0].startswith("Published: ")
+    assert sections.published_only(PRESETS["disc"]).sentences == found.sentences[:-1]

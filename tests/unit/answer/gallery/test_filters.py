@@ -1,0 +1,106 @@
+"""What a store holds: filters on many trials at once, studies and machines among what they let through."""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+
+from core.answer.gallery import filters, table, trust
+from core.question.experiment import Point
+from core.results.store import Store
+from tests import rows
+from tests.unit.answer.gallery.test_side_by_side import OTHER_MACHINE, sweep
+
+SINGLE = rows.run(run_id="c" * 12, point=Point(dataset="mnist", hidden_size=32), app_commit="")
+TRIALS = [row for of in (sweep("a"), sweep("b", pairs=3, **OTHER_MACHINE)) for run in of.runs for row in run] + SINGLE
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory):
+    """Two studies of three sizes on two machines, and one run of another training."""
+    store = Store(tmp_path_factory.mktemp("store"))
+    for row in TRIALS:
+        store.add(row)
+    frame = table.read([(store, "measured here")])
+    return filters.held(frame, table.studies(frame))
+
+
+def test_everything_is_counted_in_one_line(held):
+    assert filters.in_one_line(held) == "14 trials in 2 studies from 2 machines; CPUs and cuda devices."
+
+
+def test_an_empty_store_says_what_would_be_here(tmp_path):
+    frame = table.read([(Store(tmp_path), "measured here")])
+    nothing = filters.held(frame, [])
+    assert filters.in_one_line(nothing).startswith("Results of real machines")
+    assert filters.found(nothing, {}).studies == ()
+
+
+def test_the_mark_of_each_line_is_that_of_its_row(held):
+    expected = {row.trial_id: trust.of([row]).label for row in TRIALS}
+    assert dict(zip(held.trials["trial_id"], held.trials["mark"].astype(str), strict=True)) == expected
+
+
+def test_the_mark_of_a_study_is_that_of_all_its_rows(held):
+    by_machine = {line.machine: level for line, level in zip(held.studies, held.levels, strict=True)}
+    assert by_machine == {"Test CPU (feedfa)": "full", "Other CPU (beefbe)": "partly"}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "trials", "studies"),
+    [
+        ({}, 14, 2),
+        ({"in_dataset": ["mnist"]}, 2, 0),
+        ({"in_kind": ["cuda"]}, 7, 2),
+        ({"in_machine": ["Other CPU (beefbe)"]}, 6, 1),
+        ({"in_machine": ["Other CPU (beefbe)", "Test CPU (feedfa)"], "in_model": ["mlp"]}, 14, 2),
+        ({"in_trust": ["full"]}, 6, 1),
+        ({"in_trust": ["partly"], "in_dataset": ["signal"]}, 6, 1),
+        ({"in_protocol": [str(rows.trial().protocol_version)]}, 14, 2),
+        ({"in_protocol": ["99"]}, 0, 0),
+        ({"in_dataset": []}, 14, 2),
+    ],
+)
+def test_filters_let_through_what_agrees_with_all_of_them(held, chosen, trials, studies):
+    found = filters.found(held, chosen)
+    assert (len(found.trials), len(found.studies)) == (trials, studies)
+
+
+def test_every_value_that_occurs_can_be_chosen(held):
+    for name, column in filters.FILTERS.items():
+        assert set(held.options[name]) == set(held.trials[column].astype(str))
+
+
+def test_a_machine_has_one_line_with_its_devices_and_counts(held):
+    lines = filters.machines(held, filters.found(held, {}).trials)
+    assert [(line["Machine"], line["Trials"], line["Runs"]) for line in lines] == [
+        ("Test CPU (feedfa)", 8, 4),
+        ("Other CPU (beefbe)", 6, 3),
+    ]
+    assert lines[0]["Accelerators"] == "NVIDIA Test GPU"
+    assert lines[1]["Fully trusted"] == "0 %"
+
+
+def test_a_machine_without_an_accelerator_says_so(held):
+    (only, *_) = filters.machines(held, filters.found(held, {"in_kind": ["cpu"]}).trials)
+    assert only["Accelerators"] == "none"
+
+
+def test_filtering_leaves_the_table_as_it_is(held):
+    before = held.trials.copy()
+    filters.found(held, {"in_trust": ["full"]})
+    filters.machines(held, filters.found(held, {}).trials)
+    pd.testing.assert_frame_equal(before, held.trials)
+
+
+def test_long_lists_of_names_are_counted_beyond_three():
+    many = [dataclasses.replace(row, torch_version=f"2.{n}") for n, row in enumerate(TRIALS[:5])]
+    assert filters.listed(pd.Series([row.torch_version for row in many])).endswith("and 2 more")
+
+
+def test_of_very_many_machines_those_with_the_most_trials_have_a_line(held, monkeypatch):
+    everything = filters.found(held, {}).trials
+    known = filters.machines(held, everything)
+    assert len(known) == 2
+    monkeypatch.setattr(filters, "MOST_MACHINES", 1)
+    assert filters.machines(held, everything) == known[:1]

@@ -1,0 +1,96 @@
+"""Two studies or two runs: only what differs is said, and what may not share a chart is refused."""
+
+import dataclasses
+
+import pytest
+
+from core.answer.gallery import side_by_side
+from core.answer.study import study
+from core.question.experiment import Point
+from tests import rows
+
+TRAINING = Point(dataset="signal", depth=2, batch_size=64, epochs=10)
+OTHER_MACHINE = {"machine_id": "beefbeefbeef", "cpu_name": "Other CPU", "cores": 64}
+
+
+def sweep(letter: str, *, axis: str = "hidden_size", sizes=(16, 64, 256), training: Point = TRAINING, **changes):
+    """The one study of runs that differ in one size; `letter` and the size make up the names of its runs."""
+    found = []
+    for size in sizes:
+        point = dataclasses.replace(training, **{axis: size})
+        steps = {"cpu": 1e-4 * size / 64, "cuda:0": 1e-4}
+        found += rows.run(steps, point=point, run_id=f"{letter}{size:011d}", jitter=0.01, **changes)
+    (only,) = study.studies(found, axis=axis)
+    return only
+
+
+HERE = sweep("a")
+
+
+def said(comparison):
+    return {(one.group, one.what): (one.first, one.second) for one in comparison.differences}
+
+
+def test_a_study_differs_from_itself_in_nothing():
+    answer = study.crossover(HERE)
+    found = side_by_side.studies(HERE, HERE, (answer, answer))
+    assert found.differences == ()
+    assert found.alike > 30
+
+
+def test_only_what_differs_is_said_of_two_machines():
+    there = sweep("b", **OTHER_MACHINE)
+    answers = study.crossover(HERE), study.crossover(there)
+    found = side_by_side.studies(HERE, there, answers)
+    differences = said(found)
+    assert differences["Machine", "processor"] == ("Test CPU", "Other CPU")
+    assert differences["Machine", "processor threads"] == ("8", "64")
+    assert differences["Answer", "in words"] == (answers[0].sentence, answers[1].sentence)
+    assert not [what for group, what in differences if group == "Settings"]
+
+
+def test_a_side_without_an_answer_has_none():
+    found = side_by_side.studies(HERE, sweep("b"), (study.crossover(HERE), None))
+    assert said(found)["Answer", "in words"][1] == ""
+
+
+def test_differences_stand_together_by_group():
+    found = side_by_side.studies(HERE, sweep("b", sizes=(16, 64), **OTHER_MACHINE), (None, None))
+    groups = [one.group for one in found.differences]
+    assert groups == sorted(groups, key=groups.index)
+    assert said(found)["Settings", "sizes"] == ("16 to 256 (3 sizes)", "16 to 64 (2 sizes)")
+
+
+def test_two_runs_differ_in_their_settings_and_answers():
+    first, second = rows.run(), rows.run({"cpu": 1e-3, "cuda:0": 1e-4}, run_id="b" * 12, point=TRAINING)
+    differences = said(side_by_side.runs(first, second))
+    assert differences["Settings", "dataset"] == ("digits", "signal")
+    assert "× as fast as cpu" in differences["Answer", "cuda:0 against cpu"][1]
+    assert ("Machine", "processor") not in differences
+
+
+def test_the_same_training_on_another_machine_shares_a_chart():
+    assert side_by_side.refusal(HERE, sweep("b", torch_version="3.0", **OTHER_MACHINE)) == ""
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (sweep("b", protocol_version=99), "rows of different protocols never share a chart"),
+        (sweep("b", precision="bf16"), "precision is bf16, that of the study that is open is fp32"),
+        (sweep("b", axis="batch_size"), "varies the batch size, the study that is open the hidden size"),
+        (sweep("b", training=dataclasses.replace(TRAINING, batch_size=128)), "batch size is 128"),
+        (sweep("b", dataset_hash="f" * 16), "hash of the data is ffffffffffffffff"),
+    ],
+    ids=["protocol", "precision", "axis", "training", "data"],
+)
+def test_what_may_not_share_a_chart_is_refused_with_its_reason(other, reason):
+    assert reason in side_by_side.refusal(HERE, other)
+
+
+def test_a_fingerprint_names_machine_devices_and_versions_and_lists_what_varies():
+    known = side_by_side.fingerprint([*HERE.runs[0], dataclasses.replace(HERE.runs[1][0], app_commit="b" * 12)])
+    assert known["processor"] == "Test CPU"
+    assert known["second device: driver"] == "driver 580.10, CUDA 13.0"
+    assert known["commit of the code"] == f"0123456789ab, {'b' * 12}"
+    assert known["memory"] == "16.0 GiB"

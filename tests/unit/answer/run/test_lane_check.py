@@ -1,0 +1,80 @@
+"""A lane is held against plain steps, and a verdict says where it computed something else."""
+
+import math
+
+import pytest
+
+from core.answer.run import lane_check, speedup
+from tests.rows import run
+
+PLAIN_LOSSES = (2.3, 2.2, 2.1)
+
+
+def lane_run(contender: str, losses: tuple[float, ...], **changes: object):
+    rows = run({"cpu@1": 1e-3, contender: 5e-4})
+    return rows[0], _replaced(rows[1], lane_loss=losses, reference_loss=PLAIN_LOSSES, **changes)
+
+
+def _replaced(row, **changes):
+    import dataclasses
+
+    return dataclasses.replace(row, **changes)
+
+
+def test_a_plain_row_was_held_against_nothing():
+    (row, _) = run({"cpu@1": 1e-3, "cpu@2": 5e-4})
+    assert lane_check.agreement(row) is None
+
+
+def test_rounding_is_within_tolerance_and_said_in_parts():
+    _, row = lane_run("cpu@1+compiled", (2.3, 2.2 * (1 + 1e-6), 2.1), execution="compiled")
+    found = lane_check.agreement(row)
+    assert (found.within, found.broken, found.steps) == (True, False, 3)
+    assert found.difference == pytest.approx(1e-6)
+    assert found.sentence == (
+        "cpu@1+compiled computes what plain steps compute: the first 3 losses differ by 1 part in 1,000,000 at most."
+    )
+
+
+def test_a_lane_that_breaks_its_promise_is_mentioned_by_the_verdict():
+    base, row = lane_run("cpu@1+compiled", (2.3, 2.2, 2.15), execution="compiled")
+    assert lane_check.agreement(row).broken
+    verdict = speedup.verdict_sentence(speedup.speedup(base, row))
+    assert "does not compute what plain steps compute: the first 3 losses differ by up to 2 %" in verdict
+    assert verdict.startswith("cpu@1+compiled (Test CPU, 1 thread, compiled) trains ")
+
+
+def test_other_mathematics_is_called_so_and_is_no_broken_promise():
+    base, row = lane_run("cpu@1+bf16", (2.3, 2.21, 2.1), precision="bf16")
+    assert not lane_check.agreement(row).broken
+    assert "cpu@1+bf16 is other mathematics (bf16)" in speedup.verdict_sentence(speedup.speedup(base, row))
+
+
+def test_a_lane_in_agreement_needs_no_word_in_the_verdict():
+    base, row = lane_run("cpu@1+compiled", PLAIN_LOSSES, execution="compiled")
+    assert speedup.speedup(base, row).caution == ""
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_loss_that_only_one_of_both_lost_is_no_rounding(bad):
+    _, row = lane_run("cpu@1+compiled", (2.3, bad, 2.1), execution="compiled")
+    assert lane_check.agreement(row).difference == math.inf
+    assert lane_check.agreement(row).broken
+
+
+def test_losses_that_both_became_nan_agree():
+    _, row = lane_run("cpu@1+compiled", (2.3, math.nan), execution="compiled")
+    found = lane_check.agreement(_replaced(row, reference_loss=(2.3, math.nan)))
+    assert (found.difference, found.within) == (0.0, True)
+
+
+def test_a_lane_of_a_later_version_has_no_title_and_no_agreement():
+    _, row = lane_run("cpu@1+compiled", PLAIN_LOSSES, execution="quantum")
+    assert lane_check.agreement(row) is None
+    assert speedup.label(row) == "cpu@1+compiled (Test CPU, 1 thread)"
+
+
+def test_compiling_belongs_to_start_up_and_delays_the_break_even():
+    base, row = lane_run("cpu@1+compiled", PLAIN_LOSSES, execution="compiled", startup_compile_s=30.0)
+    assert speedup.startup_s(row) == pytest.approx(speedup.startup_s(base) + 30.0)
+    assert speedup.break_even(base, row).epochs == pytest.approx(30.0 / (19 * 5e-4), rel=0.1)

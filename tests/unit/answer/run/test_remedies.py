@@ -1,0 +1,191 @@
+"""What would help: every sentence follows from the rows, and changes with them."""
+
+import dataclasses
+
+import pytest
+
+from core.answer.export import run_report
+from core.answer.run import remedies
+from core.answer.run.causes import PARTS
+from core.errors import NotComparable
+from core.question.experiment import Point
+from tests import rows
+
+LOSSES = (2.3, 2.2, 2.1)
+COMPILE_S = 30.0
+
+
+def laned(steps_s, *, losses=None, **changes):
+    """The rows of one run whose lanes computed what plain steps compute, unless `losses` says what they computed."""
+    found = []
+    for row in rows.run(steps_s, **changes):
+        if "+" in row.contender:
+            mine = (losses or {}).get(row.contender, LOSSES)
+            row = dataclasses.replace(row, lane_loss=mine, reference_loss=LOSSES, startup_compile_s=0.0)
+        if row.execution != "eager":
+            whole = dict.fromkeys((f"breakdown_{part}_s" for part in PARTS), ())
+            row = dataclasses.replace(row, startup_compile_s=COMPILE_S, **whole)
+        found.append(row)
+    return found
+
+
+def only(steps_s, **changes):
+    (found,) = remedies.remedies(laned(steps_s, **changes))
+    return found
+
+
+def test_lanes_are_sorted_by_their_effect_and_the_best_one_is_the_headline():
+    found = only({"cpu@1": 1e-3, "cpu@1+fused": 8e-4, "cpu@1+compiled10": 4e-4, "cpu@1+foreach": 2e-3})
+    assert [one.contender for one in found.same] == ["cpu@1+compiled10", "cpu@1+fused", "cpu@1+foreach"]
+    assert [one.helps for one in found.same] == [True, True, False]
+    assert found.headline.startswith("Of what was measured, this helps cpu@1 most: compiled, 10 steps a call, 2.5")
+    assert found.same[0].sentence.startswith("Compiled, 10 steps a call: 2.5")
+    assert found.same[2].sentence.endswith("so it is slower here.")
+
+
+def test_every_figure_of_a_sentence_is_the_one_of_its_remedy():
+    (one,) = only({"cpu@1": 1e-3, "cpu@1+fused": 5e-4}).same
+    for figure in (one.value, one.low, one.high):
+        assert f"{figure:.2f}×" in one.sentence
+    (slower,) = only({"cpu@1": 1e-3, "cpu@1+fused": 4e-4}).same
+    assert slower.sentence != one.sentence
+
+
+def test_compiling_is_paid_back_after_as_many_epochs_as_its_time_over_what_an_epoch_saves():
+    (one,) = only({"cpu@1": 1e-3, "cpu@1+compiled": 5e-4}, jitter=0.0).same
+    saved_s = rows.trial().steps_per_epoch * 5e-4
+    assert one.pays_off_epochs == pytest.approx(COMPILE_S / saved_s, rel=1e-3)
+    assert "its compiling pays off after 3,158 epochs, and this training has 100." in one.sentence
+    (long,) = only({"cpu@1": 1e-3, "cpu@1+compiled": 5e-4}, jitter=0.0, point=Point(epochs=10_000)).same
+    assert long.sentence.endswith("its compiling pays off after 3,158 epochs.")
+
+
+def test_what_is_recorded_is_called_so():
+    found = only({"cuda:0": 1e-3, "cuda:0+graph10": 5e-4})
+    assert "recording its graph pays off after" in found.same[0].sentence
+
+
+def test_a_lane_that_pays_nothing_once_has_nothing_to_pay_back():
+    (one,) = only({"cpu@1": 1e-3, "cpu@1+fused": 5e-4}).same
+    assert one.pays_off_epochs is None
+    assert "pays off" not in one.sentence
+
+
+def test_other_mathematics_stands_apart_with_how_far_it_is_off():
+    losses = {"cpu@1+bf16": (2.3, 2.21, 2.1)}
+    found = only({"cpu@1": 1e-3, "cpu@1+bf16": 5e-4, "cpu@1+fused": 9.9e-4}, losses=losses)
+    assert [one.contender for one in found.other] == ["cpu@1+bf16"]
+    assert "other mathematics (bf16)" in found.other[0].note
+    assert "test items" in found.other[0].note  # both were tested, so what they learned is compared
+    assert found.headline.startswith("Nothing to gain on cpu@1: the one lane with the same mathematics is not")
+    assert "With other mathematics there is bf16, " in found.headline
+
+
+def test_a_lane_that_broke_its_promise_is_named_and_never_recommended():
+    losses = {"cpu@1+fused": (2.3, 2.2, 2.0)}
+    found = only({"cpu@1": 1e-3, "cpu@1+fused": 1e-4, "cpu@1+foreach": 5e-4}, losses=losses)
+    (broken,) = found.broken
+    assert broken.sentence.startswith("Not recommended: cpu@1+fused does not compute what plain steps compute")
+    assert not broken.helps
+    assert "foreach" in found.headline
+    assert "fused" not in found.headline
+
+
+def test_a_lane_that_was_not_checked_is_not_the_headline():
+    steps = {"cpu@1": 1e-3, "cpu@1+fused": 1e-4, "cpu@1+foreach": 5e-4}
+    trials = [
+        dataclasses.replace(row, lane_loss=(), reference_loss=()) if "fused" in row.contender else row
+        for row in laned(steps)
+    ]
+    (found,) = remedies.remedies(trials)
+    assert "was not checked" in found.same[0].note
+    assert "foreach" in found.headline
+
+
+def test_nothing_to_gain_is_said_plainly():
+    found = only({"cpu@1": 1e-3, "cpu@1+fused": 1e-3, "cpu@1+foreach": 1.5e-3})
+    assert found.headline == (
+        "Nothing to gain on cpu@1: none of the 2 lanes with the same mathematics is clearly faster than plain steps."
+    )
+
+
+def test_too_few_pairs_give_no_figure_and_no_advice():
+    found = only({"cpu@1": 1e-3, "cpu@1+fused": 1e-4}, pairs=3)
+    assert found.same[0].value is None
+    assert "not known, because 3 pairs of blocks were measured" in found.same[0].sentence
+    assert found.headline == "No effect of a lane with the same mathematics is known on cpu@1."
+
+
+def test_what_hinders_every_lane_is_said_once():
+    plain, *others = laned({"cpu@1": 1e-3, "cpu@1+fused": 5e-4, "cpu@1+foreach": 5e-4})
+    ends = [
+        begin + (end - begin) * (9 if place % 4 == 0 else 1)
+        for place, (begin, end) in enumerate(zip(plain.block_begin_ns, plain.block_end_ns, strict=True))
+    ]
+    (found,) = remedies.remedies([dataclasses.replace(plain, block_end_ns=tuple(ends)), *others])
+    assert found.headline.startswith("What would help cpu@1 is not known: this machine was too busy")
+    assert [one.sentence for one in found.same] == ["Foreach optimizer: not known.", "Fused optimizer: not known."]
+
+
+def test_each_device_has_its_own_plain_steps_and_one_without_lanes_is_left_out():
+    steps = {"cpu": 1e-3, "cpu@1": 1e-3, "cuda:0": 1e-3, "cpu+compiled": 5e-4, "cuda:0+graph": 1e-4}
+    found = remedies.remedies(laned(steps))
+    assert [(one.device, one.same[0].contender) for one in found] == [
+        ("cpu", "cpu+compiled"),
+        ("cuda:0", "cuda:0+graph"),
+    ]
+    assert remedies.remedies(laned({"cpu": 1e-3, "cpu@1": 2e-3})) == ()
+
+
+def test_rows_of_two_runs_are_refused():
+    plain, lane = laned({"cpu": 1e-3, "cpu+fused": 5e-4})
+    with pytest.raises(NotComparable):
+        remedies.remedies([plain, dataclasses.replace(lane, run_id="f" * 12)])
+
+
+# Other rows of this machine
+
+
+def other_run(run_id="e" * 12, step_s=1e-3, started_at="2026-10-01T00:00:00+00:00", **changes):
+    point = dataclasses.replace(rows.EXPERIMENT.point, **changes)
+    return rows.run({"cpu": step_s}, run_id=run_id, point=point, started_at=started_at)[0]
+
+
+def test_another_data_path_is_compared_by_the_time_of_an_epoch():
+    plain = rows.run()[0]
+    (one,) = remedies.apart(plain, [other_run(step_s=2e-3, data_path="per_batch")])
+    assert one.title == "data path per batch instead of resident"
+    assert one.value == pytest.approx(0.5, rel=0.05)
+    assert not one.helps
+
+
+def test_another_batch_size_says_that_it_learns_differently():
+    plain = rows.run()[0]
+    (one,) = remedies.apart(plain, [other_run(step_s=1e-3, batch_size=128)])
+    assert one.value == pytest.approx(19 / 9, rel=0.05)
+    assert one.note == "It learns differently: 9 updates an epoch instead of 19."
+
+
+def test_rows_that_differ_in_more_are_passed_over_and_of_equal_ones_the_newest_counts():
+    plain = rows.run()[0]
+    older = other_run(step_s=4e-3, data_path="per_batch")
+    newer = other_run(run_id="d" * 12, step_s=2e-3, data_path="per_batch", started_at="2026-11-01T00:00:00+00:00")
+    both = other_run(data_path="per_batch", batch_size=128)
+    away = dataclasses.replace(older, machine_id="1" * 12)
+    (one,) = remedies.apart(plain, [newer, older, both, away, plain])
+    assert one.value == pytest.approx(0.5, rel=0.05)
+
+
+# On the command line
+
+
+def test_the_command_line_has_a_sentence_for_each_lane_and_scripts_have_the_figures():
+    trials = laned({"cpu@1": 1e-3, "cpu@1+compiled10": 4e-4, "cpu@1+fused": 9.9e-4})
+    text, document = run_report.text(trials), run_report.document(trials, from_store=False)
+    (found,) = remedies.remedies(trials)
+    for sentence in remedies.sentences(found):
+        assert sentence in text
+    assert document["remedies"][0]["same"][0]["value"] == found.same[0].value
+    plain = rows.run()
+    assert "remedies" not in run_report.document(plain, from_store=False)
+    assert "helps" not in run_report.text(plain)

@@ -1,0 +1,388 @@
+"""Verdicts, intervals, epoch times and the break-even, on rows whose answer is known."""
+
+import dataclasses
+import math
+import random
+import statistics
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.answer.run import speedup
+from core.answer.run.speedup import COMPARABLE, MIN_PAIRS
+from core.errors import NotComparable
+from core.results.schema import Trial
+from tests.rows import run, trial
+
+
+def timed(times_s, contender="cpu", **changes) -> Trial:
+    """A row whose blocks took exactly these seconds a step, 1,000 steps each."""
+    begin = tuple(range(0, len(times_s) * 10**12, 10**12))
+    values = {
+        "block_pair": tuple(range(len(times_s))),
+        "block_steps": (1000,) * len(times_s),
+        "block_begin_ns": begin,
+        "block_end_ns": tuple(start + round(s * 1e12) for start, s in zip(begin, times_s, strict=True)),
+    }
+    return trial(contender=contender, **{**values, **changes})
+
+
+def noisy(seed: int, *, ratio: float, pairs: int, sd: float = 0.05) -> tuple[Trial, Trial]:
+    """A pair of rows with log-normal noise around a known speedup; each pair shares a disturbance of its own."""
+    draw = random.Random(seed)
+    shared = [math.exp(draw.gauss(0, 0.05)) for _ in range(pairs)]
+    base = [1e-3 * common * math.exp(draw.gauss(0, sd)) for common in shared]
+    other = [1e-3 / ratio * common * math.exp(draw.gauss(0, sd)) for common in shared]
+    return timed(base), timed(other, "cuda:0")
+
+
+def reordered(row: Trial, order: list[int]) -> Trial:
+    names = ("block_pair", "block_steps", "block_begin_ns", "block_end_ns")
+    return dataclasses.replace(row, **{name: tuple(getattr(row, name)[place] for place in order) for name in names})
+
+
+def test_step_time_is_the_median_with_the_interval_of_order_statistics():
+    found = speedup.step_time(timed([9e-3, 1e-3, 2e-3, 3e-3, 4e-3, 5e-3, 6e-3, 7e-3, 8e-3]))
+    assert found.median_s == pytest.approx(5e-3)
+    assert (found.low_s, found.high_s) == (pytest.approx(2e-3), pytest.approx(8e-3))
+    assert found.noise == pytest.approx(4 / 5)
+    assert (found.outliers, found.blocks) == (0, 9)
+
+
+def test_below_six_blocks_there_is_a_median_but_no_interval():
+    found = speedup.step_time(timed([1e-3, 2e-3, 3e-3, 4e-3, 5e-3]))
+    assert found.median_s == pytest.approx(3e-3)
+    assert found.low_s is None
+    assert found.high_s is None
+
+
+def test_one_block_has_no_noise_and_no_blocks_have_no_median():
+    assert speedup.step_time(timed([1e-3])).noise is None
+    nothing = speedup.step_time(timed([]))
+    assert (nothing.median_s, nothing.noise, nothing.outliers, nothing.blocks) == (None, None, 0, 0)
+
+
+def test_blocks_that_took_no_time_have_no_noise_instead_of_an_error():
+    assert speedup.step_time(timed([0.0, 0.0])).noise is None
+
+
+def test_outliers_are_counted_by_their_distance_in_deviations_and_stay_in():
+    times = [1.0e-3, 1.1e-3, 0.9e-3, 1.05e-3, 0.95e-3, 1.02e-3, 5e-3]
+    assert speedup.step_time(timed(times)).outliers == 1
+    assert speedup.step_time(timed(times[:-1])).outliers == 0
+    assert speedup.step_time(timed(times)).blocks == 7
+
+
+@pytest.mark.parametrize("count", [*range(6, 40), 100, 1_001])
+def test_the_interval_leaves_out_as_much_of_each_tail_as_95_percent_allow(count):
+    low, high = speedup.median_interval(range(count))
+    assert low + high == count - 1
+    tail = sum(math.comb(count, k) for k in range(low + 1)) / 2**count
+    assert tail <= 0.025
+    assert tail + math.comb(count, low + 1) / 2**count > 0.025
+
+
+def test_a_coarse_clock_does_not_give_a_certainty_that_its_pairs_do_not_share():
+    assert speedup.median_interval([1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 3.0]) == (1.0, 3.0)
+    assert speedup.median_interval([2.0] * 9) == (2.0, 2.0)
+
+
+@pytest.mark.parametrize("pairs", [6, 9, 12, 20])
+def test_the_interval_of_the_speedup_covers_the_truth_95_times_in_100(pairs):
+    runs, truth, covered = 1000, 2.0, 0
+    for seed in range(runs):
+        found = speedup.speedup(*noisy(seed, ratio=truth, pairs=pairs))
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= truth <= found.high
+    binomial_error = math.sqrt(0.95 * 0.05 / runs)
+    assert covered / runs >= 0.95 - 3 * binomial_error
+
+
+def test_a_device_that_wins_wins_by_its_kind_whoever_is_the_baseline():
+    cpu, gpu = run({"cpu": 1e-3, "cuda:0": 2.5e-4}, jitter=0.01)
+    found = speedup.speedup(cpu, gpu)
+    assert found.verdict == "gpu_faster"
+    assert found.value == pytest.approx(4, rel=0.02)
+    assert found.low < found.value < found.high
+    assert (found.pairs, found.reason, found.decided) == (20, "", True)
+    assert speedup.speedup(gpu, cpu).verdict == "gpu_faster"
+
+
+def test_between_two_settings_of_one_cpu_the_challenger_takes_the_place_of_the_gpu():
+    one, two = run({"cpu@1": 2e-3, "cpu@2": 1e-3}, jitter=0)
+    assert speedup.speedup(one, two).verdict == "gpu_faster"
+    assert speedup.speedup(two, one).verdict == "cpu_faster"
+    sentence = speedup.verdict_sentence(speedup.speedup(one, two))
+    assert sentence.startswith("cpu@2 (Test CPU, 2 threads) trains 2.00× ")
+    assert "as fast as cpu@1 (Test CPU, 1 thread)" in sentence
+    assert "gpu" not in sentence.lower()
+
+
+def test_what_disturbs_both_blocks_of_a_pair_cancels():
+    disturbance = [1.0, 1.4, 1.1, 1.3, 1.2, 1.25, 1.15, 1.35]
+    base, other = timed([1e-3 * d for d in disturbance]), timed([5e-4 * d for d in disturbance], "cuda:0")
+    together = speedup.speedup(base, other)
+    assert (together.low, together.high) == (pytest.approx(2), pytest.approx(2))
+    apart = speedup.speedup(base, dataclasses.replace(other, block_pair=(1, 2, 3, 4, 5, 6, 7, 0)))
+    assert apart.high - apart.low > 0.3
+
+
+def test_blocks_pair_by_their_round_and_unpaired_ones_are_left_out():
+    base = timed([1e-3] * 8)
+    other = timed([5e-4] * 8, "cuda:0", block_pair=tuple(range(2, 10)))
+    assert speedup.speedup(base, other).pairs == 6
+
+
+def test_blocks_of_different_lengths_are_compared_per_step():
+    base, other = timed([1e-3] * 6), timed([1e-3] * 6, "cuda:0", block_steps=(2000,) * 6)
+    assert speedup.speedup(base, other).value == pytest.approx(2)
+
+
+def test_a_difference_within_the_tie_zone_is_too_close_however_certain():
+    found = speedup.speedup(timed([1.08e-3] * 8), timed([1e-3] * 8, "cuda:0"))
+    assert found.verdict == "too_close"
+    assert found.decided
+    assert "within 10 %" in found.reason
+    assert speedup.speedup(timed([1.12e-3] * 8), timed([1e-3] * 8, "cuda:0")).verdict == "gpu_faster"
+
+
+def test_a_large_difference_whose_interval_contains_one_is_too_close():
+    base = timed([1.3e-3, 0.9e-3, 1.3e-3, 1.3e-3, 0.9e-3, 1.3e-3])
+    found = speedup.speedup(base, timed([1e-3] * 6, "cuda:0"))
+    assert found.value == pytest.approx(1.3)
+    assert found.verdict == "too_close"
+    assert "contains 1" in found.reason
+    assert speedup.verdict_sentence(found).startswith("Too close to call between cuda:0")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "words"), [(0, "0 pairs of blocks were"), (1, "1 pair of blocks was"), (5, "5 pairs")]
+)
+def test_too_few_pairs_give_no_verdict_and_say_what_to_do(pairs, words):
+    found = speedup.speedup(timed([1e-3] * pairs), timed([5e-4] * pairs, "cuda:0"))
+    assert (found.verdict, found.value, found.low, found.high, found.pairs) == ("missing", None, None, None, pairs)
+    assert words in found.reason
+    assert f"{MIN_PAIRS} are needed" in found.reason
+    assert "larger time budget" in found.reason
+    assert speedup.verdict_sentence(found).startswith("No verdict on cuda:0 (NVIDIA Test GPU) against cpu")
+
+
+@pytest.mark.parametrize("busy_side", [0, 1])
+def test_a_busy_machine_gives_no_verdict_and_says_the_figure_and_the_contender(busy_side):
+    calm, busy = [1e-3] * 10, [1e-3] * 8 + [2.4e-3] * 2
+    times = [calm, busy] if busy_side else [busy, calm]
+    found = speedup.speedup(timed(times[0]), timed(times[1], "cuda:0"))
+    assert found.verdict == "missing"
+    assert (found.value, found.pairs) == (None, 10)
+    assert "this machine was too busy" in found.reason
+    assert f"of {('cpu', 'cuda:0')[busy_side]} took at least 2.40×" in found.reason
+
+
+def test_one_slow_block_in_twenty_is_not_a_busy_machine():
+    assert speedup.speedup(timed([1e-3] * 19 + [9e-3]), timed([5e-4] * 20, "cuda:0")).verdict == "gpu_faster"
+
+
+def test_out_of_memory_is_named_instead_of_missing_pairs():
+    gone = timed([], "cuda:0", outcome="out_of_memory")
+    reason = speedup.speedup(timed([1e-3] * 8), gone).reason
+    assert "did not fit into the memory of cuda:0" in reason
+
+
+def test_a_block_without_duration_gives_no_verdict_instead_of_an_error():
+    found = speedup.speedup(timed([1e-3] * 5 + [0.0]), timed([1e-3] * 6, "cuda:0"))
+    assert found.verdict == "missing"
+    assert "cpu hold a block that took no time" in found.reason
+
+
+@pytest.mark.parametrize("column", COMPARABLE)
+def test_rows_that_differ_in_a_column_that_matters_are_refused_by_its_name(column):
+    base, other = run()
+    value = getattr(other, column)
+    changed = dataclasses.replace(other, **{column: f"{value}x" if isinstance(value, str) else value + 1})
+    with pytest.raises(NotComparable, match=f"its {column} is ") as refused:
+        speedup.speedup(base, changed)
+    assert repr(value) in str(refused.value)
+
+
+def test_the_sentence_of_a_winner_turns_a_speedup_below_one_around():
+    slow, fast = run({"cuda:0": 1e-3, "cpu": 2.5e-4}, jitter=0)
+    assert speedup.verdict_sentence(speedup.speedup(fast, slow)) == (
+        "cpu (Test CPU, 4 threads) trains 4.00× as fast as cuda:0 (NVIDIA Test GPU), start-up not counted "
+        "(95 % interval 4.00× to 4.00× from 20 pairs of blocks)."
+    )
+
+
+seeds = st.integers(0, 2**32)
+ratios = st.floats(0.05, 20)
+counts = st.integers(3, 30)
+
+
+@given(seed=seeds, ratio=ratios, pairs=counts, factor=st.integers(2, 50))
+@settings(deadline=None)
+def test_scaling_both_devices_changes_nothing(seed, ratio, pairs, factor):
+    base, other = noisy(seed, ratio=ratio, pairs=pairs, sd=0.2)
+    slower = [
+        dataclasses.replace(
+            row,
+            block_end_ns=tuple(b + factor * (e - b) for b, e in zip(row.block_begin_ns, row.block_end_ns, strict=True)),
+        )
+        for row in (base, other)
+    ]
+    before, after = speedup.speedup(base, other), speedup.speedup(*slower)
+    assert after.verdict == before.verdict
+    assert (after.value, after.low, after.high) == pytest.approx((before.value, before.low, before.high))
+
+
+@given(seed=seeds, ratio=ratios, pairs=counts)
+@settings(deadline=None)
+def test_swapping_the_devices_inverts_the_speedup_and_keeps_the_winner(seed, ratio, pairs):
+    base, other = noisy(seed, ratio=ratio, pairs=pairs, sd=0.2)
+    one, two = speedup.speedup(base, other), speedup.speedup(other, base)
+    assert one.verdict == two.verdict
+    if one.value is not None:
+        assert (1 / two.value, 1 / two.high, 1 / two.low) == pytest.approx((one.value, one.low, one.high))
+    if one.verdict not in ("missing", "too_close"):
+        assert speedup.verdict_sentence(one) == speedup.verdict_sentence(two)
+
+
+@given(seed=seeds, ratio=ratios, pairs=counts)
+@settings(deadline=None)
+def test_shuffling_the_blocks_changes_nothing(seed, ratio, pairs):
+    base, other = noisy(seed, ratio=ratio, pairs=pairs, sd=0.2)
+    order = random.Random(seed).sample(range(pairs), pairs)
+    assert speedup.speedup(reordered(base, order), other) == speedup.speedup(base, other)
+    assert speedup.step_time(reordered(other, order)) == speedup.step_time(other)
+
+
+def positioned(**changes) -> Trial:
+    """Two epochs of 10 steps and a third begun: 1 first step, 2 of warm-up, lead-in 2, two blocks of 8."""
+    values = {
+        "steps_per_epoch": 10,
+        "epochs": 3,
+        "steps": 23,
+        "lead_in_steps": 2,
+        "block_steps": (8, 8),
+        "block_first_step": (5, 15),
+        "block_pair": (0, 1),
+        "block_begin_ns": (0, 100 * 10**9),
+        "block_end_ns": (8 * 10**9, 124 * 10**9),
+    }
+    return trial(**{**values, **changes})
+
+
+def test_epoch_times_are_put_together_from_blocks_lead_ins_and_the_median():
+    # Steps 0-2 cost the median of 1 s and 3 s, steps 3-12 are of the first block, 13-22 of the second.
+    assert speedup.epoch_times(positioned()) == pytest.approx((3 * 2.0 + 7 * 1.0, 3 * 1.0 + 7 * 3.0))
+
+
+def test_epochs_that_were_not_asked_for_or_not_finished_have_no_time():
+    assert len(speedup.epoch_times(positioned(epochs=1))) == 1
+    assert len(speedup.epoch_times(positioned(epochs=50))) == 2
+    assert speedup.epoch_times(positioned(steps_per_epoch=24)) == ()
+
+
+def test_steps_between_blocks_that_were_no_lead_in_cost_the_median():
+    moved = positioned(block_first_step=(5, 18), epochs=2)
+    assert speedup.seconds_at(moved, [13, 16]) == pytest.approx((16.0, 16.0 + 3 * 2.0))
+
+
+def test_seconds_go_on_at_the_median_after_the_last_block():
+    assert speedup.seconds_at(positioned(), [0, 23, 25]) == pytest.approx((0.0, 46.0, 50.0))
+
+
+def test_without_blocks_or_their_places_there_are_no_seconds_and_no_epochs():
+    empty = trial(pairs=0, block_first_step=())
+    assert speedup.seconds_at(empty, [1, 2]) == ()
+    assert speedup.epoch_times(empty) == ()
+
+
+@given(steps=st.lists(st.integers(0, 40), min_size=2).map(sorted))
+def test_seconds_never_run_backwards_and_add_up_over_epochs(steps):
+    seconds = speedup.seconds_at(positioned(), steps)
+    assert list(seconds) == sorted(seconds)
+    assert sum(speedup.epoch_times(positioned())) == pytest.approx(speedup.seconds_at(positioned(), [20])[0])
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [(1.03, "took 3 % longer than its steps"), (0.9, "took 10 % less than"), (1.001, "took as long as its steps")],
+)
+def test_the_epoch_check_says_how_far_a_whole_epoch_is_from_its_steps(factor, words):
+    row = timed([1e-3] * 6, steps_per_epoch=20, epoch_check_s=20e-3 * factor)
+    assert words in speedup.epoch_check(row)
+
+
+def test_the_epoch_check_says_when_there_is_none():
+    assert "No whole epoch was timed" in speedup.epoch_check(trial(epoch_check_s=None))
+    assert "No whole epoch was timed" in speedup.epoch_check(timed([]))
+
+
+def test_start_up_is_the_sum_of_its_parts_and_unknown_if_one_is():
+    row = trial(startup_device_s=1.0, startup_build_s=0.5, startup_transfer_s=0.25, startup_first_step_s=0.125)
+    assert speedup.startup_s(row) == 1.875
+    assert speedup.startup_s(dataclasses.replace(row, startup_transfer_s=None)) == 1.625
+    assert speedup.startup_s(dataclasses.replace(row, startup_first_step_s=None)) is None
+
+
+def starting(times: tuple[float, float], start_s: tuple[float, float], **changes) -> list[Trial]:
+    """Two rows with these seconds a step and seconds of start-up; 10 steps an epoch."""
+    shared = {"startup_build_s": 0.0, "startup_transfer_s": None, "startup_first_step_s": 0.0, "steps_per_epoch": 10}
+    return [
+        timed([time] * 8, contender, startup_device_s=start, **shared, **changes)
+        for time, start, contender in zip(times, start_s, ("cpu", "cuda:0"), strict=True)
+    ]
+
+
+def test_a_longer_start_up_is_paid_back_by_faster_steps():
+    found = speedup.break_even(*starting((1.0, 0.5), (2.0, 27.0)))
+    assert found.epochs == pytest.approx(25 / 5, rel=1e-6)
+    assert "after 5.00 epochs" in found.sentence
+    assert "start-up 27.0 s against 2.00 s" in found.sentence
+    assert "this training has" not in found.sentence
+
+
+def test_a_break_even_beyond_the_training_says_so():
+    assert "this training has 3 epochs" in speedup.break_even(*starting((1.0, 0.5), (2.0, 27.0), epochs=3)).sentence
+
+
+def test_a_break_even_within_the_first_epoch_says_so():
+    assert "after less than one epoch" in speedup.break_even(*starting((1.0, 0.5), (2.0, 3.0))).sentence
+
+
+def test_faster_steps_and_no_longer_start_up_pay_off_at_once():
+    found = speedup.break_even(*starting((1.0, 0.5), (2.0, 2.0)))
+    assert found.epochs == 0
+    assert "pays off at once" in found.sentence
+
+
+def test_slower_steps_and_a_longer_start_up_never_pay_off():
+    found = speedup.break_even(*starting((0.5, 1.0), (2.0, 3.0)))
+    assert found.epochs is None
+    assert "never pays off" in found.sentence
+
+
+def test_slower_steps_and_a_shorter_start_up_are_ahead_for_a_while():
+    found = speedup.break_even(*starting((0.5, 1.0), (12.0, 2.0)))
+    assert found.epochs is None
+    assert "it is ahead for 2.00 epochs and never again" in found.sentence
+
+
+def test_the_break_even_is_not_known_without_start_up_pairs_or_a_direction():
+    cpu, gpu = starting((1.0, 0.5), (2.0, 3.0))
+    assert (
+        "start-up was not measured" in speedup.break_even(dataclasses.replace(cpu, startup_build_s=None), gpu).sentence
+    )
+    few = speedup.break_even(timed([1.0] * 3), timed([0.5] * 3, "cuda:0"))
+    assert (few.epochs, "3 pairs" in few.sentence) == (None, True)
+    mixed = timed([1.3, 0.9, 1.3, 1.3, 0.9, 1.3])
+    undecided = speedup.break_even(mixed, timed([1.0] * 6, "cuda:0"))
+    assert (undecided.epochs, "contains 1" in undecided.sentence) == (None, True)
+
+
+def test_the_median_of_the_pairs_is_the_estimate():
+    draw = random.Random(7)
+    base, other = ([draw.uniform(1e-3, 1.2e-3) for _ in range(15)] for _ in range(2))
+    expected = statistics.median(b / o for b, o in zip(base, other, strict=True))
+    assert speedup.speedup(timed(base), timed(other, "cuda:0")).value == pytest.approx(expected, rel=1e-6)

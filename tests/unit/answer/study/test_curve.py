@@ -1,0 +1,95 @@
+"""The statistical model: noise, medians, and what the curve says between sizes."""
+
+import math
+import statistics
+
+import numpy as np
+import pytest
+
+from core.answer.study import curve
+from core.answer.study.curve import Noise, Readings
+
+
+def readings(values, *, sizes=None, spread=0.2, sd=0.02, freedom=40):
+    places = np.arange(len(values), dtype=float) + 3 if sizes is None else np.array(sizes, dtype=float)
+    return Readings(
+        sizes=places,
+        values=np.array(values, dtype=float),
+        spread=np.full(len(values), spread),
+        noise=Noise(sd=sd, freedom=freedom),
+    )
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 21, 60])
+def test_pooled_noise_recovers_the_standard_deviation(count):
+    draw = np.random.default_rng(count)
+    groups = [draw.normal(draw.uniform(-3, 3), 0.05, count) for _ in range(4000 // count)]
+    noise = curve.pooled_noise(groups)
+    assert noise.sd == pytest.approx(0.05, rel=0.1)
+    assert noise.freedom == len(groups) * (count - 1)
+
+
+def test_a_few_disturbed_readings_hardly_change_the_noise():
+    draw = np.random.default_rng(1)
+    groups = [draw.normal(0, 0.05, 5) for _ in range(10)]
+    disturbed = [group.copy() for group in groups]
+    disturbed[0][0] += 10
+    disturbed[1][0] += 10
+    assert curve.pooled_noise(disturbed).sd == pytest.approx(curve.pooled_noise(groups).sd, rel=0.3)
+
+
+def test_single_readings_have_no_noise():
+    assert curve.pooled_noise([np.array([1.0]), np.array([2.0])]) == Noise(sd=None, freedom=0)
+
+
+@pytest.mark.parametrize("count", [1, 3, 5, 9])
+def test_spread_of_a_median_is_that_of_normal_samples(count):
+    draw = np.random.default_rng(0)
+    medians = np.median(draw.normal(size=(40_000, count)), axis=1)
+    assert curve.median_spread(count) == pytest.approx(float(np.var(medians)), rel=0.05)
+
+
+def test_with_much_known_of_the_noise_the_interval_is_the_normal_one():
+    known = readings([0.0], sd=0.02, freedom=100_000)
+    expected = statistics.NormalDist().inv_cdf(0.975) * 0.02 * math.sqrt(0.2)
+    assert float(curve.half_width(known, 0.025)[0]) == pytest.approx(expected, rel=0.02)
+
+
+def test_with_little_known_of_the_noise_the_interval_is_wider():
+    little, much = (float(curve.half_width(readings([0.0], freedom=n), 0.025)[0]) for n in (3, 300))
+    assert little > 1.3 * much
+
+
+def test_the_curve_passes_through_what_is_certain_and_is_uncertain_between():
+    known = readings([-1.0, -0.4, 0.3, 1.0], spread=1e-6)
+    found = curve.posterior(known, np.array([4.0, 4.5, 5.0]))
+    assert found.mean[0] == pytest.approx(-0.4, abs=1e-3)
+    assert found.mean[2] == pytest.approx(0.3, abs=1e-3)
+    assert found.sd[1] > 10 * max(found.sd[0], found.sd[2])
+
+
+def test_a_straight_line_is_continued_between_its_points():
+    known = readings([0.55 * (place - 5.3) for place in range(6)], spread=1e-6)
+    found = curve.posterior(known, np.array([5.3, 6.7]))
+    assert found.mean == pytest.approx([0.55 * (place - 3 - 5.3) for place in (5.3, 6.7)], abs=0.02)
+
+
+def test_the_chance_of_being_above_follows_the_side():
+    found = curve.posterior(readings([-1, -0.5, 0.5, 1]), np.array([3.0, 4.5, 6.0]))
+    assert found.above[0] < 0.01
+    assert found.above[1] == pytest.approx(0.5, abs=0.05)
+    assert found.above[2] > 0.99
+
+
+def test_thousands_of_sizes_are_thinned_to_the_nearest():
+    sizes = np.linspace(3, 12, 5_000)
+    many = readings(0.55 * (sizes - 7), sizes=sizes)
+    found = curve.posterior(many, np.linspace(6.9, 7.1, 5))
+    assert float(np.interp(0.5, found.above, np.linspace(6.9, 7.1, 5))) == pytest.approx(7.0, abs=0.05)
+
+
+def test_neighbours_are_close_sizes_and_not_those_an_octave_away():
+    octave = readings([-1.0, 1.0, -1.0])
+    assert list(curve.nearby(octave)) == [-1.0, 1.0, -1.0]
+    close = readings([-0.5, 0.4, -0.5, -0.6], sizes=[5.0, 5.1, 5.2, 8.0])
+    assert curve.nearby(close)[1] == -0.5

@@ -1,0 +1,107 @@
+import pytest
+
+from core.errors import StoreError
+from core.jobs import client, process, saving
+from core.question.experiment import Experiment, Point
+from core.results.store import Store
+from tests import rows
+
+
+@pytest.fixture
+def job(queue, store):
+    queue.submit(Experiment(point=Point()), store)
+    return queue.claim(process.this())
+
+
+@pytest.fixture
+def refusing(monkeypatch):
+    """A store that takes one row and then no more."""
+    taken, add = [], Store.add
+
+    def refuse_all_but_one(self, trial):
+        if taken:
+            raise StoreError("The disk is full.")
+        taken.append(trial)
+        return add(self, trial)
+
+    monkeypatch.setattr(Store, "add", refuse_all_but_one)
+
+
+def test_complete_rows_reach_the_store_and_nothing_stays_with_the_job(queue, store, job):
+    files, trials = queue.files(job.id), rows.run()
+    files.keep_partial(rows.run(pairs=1))
+    done = saving.complete(files, job, trials)
+    assert files.unsaved() == trials, "until the end is written down, a kill may come"
+    queue.end(done)
+    assert (done.state, done.message, done.run_id) == ("finished", "", trials[0].run_id)
+    assert client.rows(queue, done) == trials
+    assert (files.partial(), files.unsaved()) == ([], [])
+
+
+@pytest.mark.usefixtures("refusing")
+def test_rows_that_the_store_refuses_are_kept_with_the_job_and_the_message_says_why(queue, job):
+    trials = rows.run()
+    done = saving.complete(queue.files(job.id), job, trials)
+    queue.end(done)
+    assert queue.job(job.id) == done
+    assert done.state == "finished"
+    assert done.message == "The store did not take the rows, they are kept with the job: The disk is full."
+    assert client.rows(queue, done) == trials
+
+
+@pytest.mark.usefixtures("refusing")
+def test_interrupted_rows_that_the_store_refuses_are_kept_too(queue, job):
+    files = queue.files(job.id)
+    files.keep_partial(rows.run(pairs=2, outcome="interrupted"))
+    done = saving.rescue(files, job, state="crashed", event="It was killed")
+    assert done.message.startswith("It was killed after 2 pairs. The store did not take the rows")
+    assert len(client.rows(queue, done)) == 2
+
+
+@pytest.mark.usefixtures("refusing")
+def test_rows_that_find_no_room_anywhere_are_said_to_be_lost(queue, job, monkeypatch):
+    def full(self, trials):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(type(queue.files(job.id)), "keep_unsaved", full)
+    done = saving.complete(queue.files(job.id), job, rows.run())
+    assert "could not be kept with the job either" in done.message
+
+
+def test_a_row_that_had_come_to_its_own_end_keeps_its_outcome(queue, store, job):
+    files = queue.files(job.id)
+    diverged, cut_off = rows.run(pairs=1, outcome="interrupted")
+    files.keep_partial([saving.dataclasses.replace(diverged, outcome="diverged", message="NaN."), cut_off])
+    done = saving.rescue(files, job, state="crashed", event="It was killed")
+    assert done.message == "It was killed after 1 pair; what was measured by then is saved."
+    assert [(trial.outcome, trial.message) for trial in client.rows(queue, done)] == [
+        ("diverged", "NaN."),
+        ("interrupted", "It was killed."),
+    ]
+
+
+def test_one_contender_alone_is_measured_in_blocks(queue, job):
+    queue.files(job.id).keep_partial(rows.run({"cpu": 1e-3}, pairs=4, outcome="interrupted"))
+    done = saving.rescue(queue.files(job.id), job, state="crashed", event="It was killed")
+    assert done.message.startswith("It was killed after 4 blocks;")
+
+
+def test_rows_that_reached_the_store_before_a_kill_are_not_written_again(queue, store, job):
+    trials = rows.run()
+    queue.files(job.id).keep_unsaved(trials)
+    store.add(trials[0])
+    done = saving.rescue(queue.files(job.id), job, state="crashed", event="It was killed")
+    assert client.rows(queue, done) == trials
+    assert len(list(store.folder.glob("*.parquet"))) == 2
+
+
+def test_rows_that_the_store_refused_are_shown_even_where_it_cannot_be_read(queue, store, job):
+    store.folder.rmdir()
+    store.folder.write_text("no folder")
+    done = saving.complete(queue.files(job.id), job, rows.run())
+    assert done.unsaved
+    assert client.rows(queue, done) == rows.run()
+
+
+def test_a_job_without_rows_has_none(queue, job):
+    assert client.rows(queue, job) == []

@@ -1,0 +1,495 @@
+"""Sweeps in the worker: what is measured, what is not measured again, and what a kill at any moment leaves behind."""
+
+import contextlib
+import dataclasses
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from core.answer.study import search
+from core.answer.study.search import Step
+from core.errors import DatasetUnavailable, StoreError
+from core.files import atomic as whole
+from core.jobs import client, process, saving
+from core.jobs.job import Job
+from core.jobs.job_folder import JobFolder
+from core.jobs.process import Process
+from core.jobs.queue import Queue
+from core.jobs.worker import sweep_run
+from core.jobs.worker.reporter import Record
+from core.jobs.worker.worker import Code, Worker
+from core.question.experiment import Experiment, Point
+from core.question.sweep import Axis, Sweep
+from core.results.schema import Trial
+from core.results.store import Store
+from tests.integration import scripted_worker
+from tests.integration.scripted_worker import CROSSING, sweep, timed
+
+SIZES = (8, 16, 32, 64)
+TWO = (8, 16)
+
+Measure = Callable[[Experiment, Record], list[Trial]]
+
+
+class Bench:
+    """Measures at once, and remembers what it measured.
+
+    Attributes:
+        measured: hidden sizes in order.
+        special: hidden size → what is done there instead.
+    """
+
+    def __init__(self, **special: Measure) -> None:
+        self.measured: list[int] = []
+        self.special = {int(name.lstrip("_")): measure for name, measure in special.items()}
+
+    def __call__(self, experiment: Experiment, record: Record) -> list[Trial]:
+        size = experiment.point.hidden_size
+        self.measured.append(size)
+        return self.special.get(size, instant)(experiment, record)
+
+
+def instant(experiment: Experiment, record: Record, **changes) -> list[Trial]:
+    return timed(experiment, record.job.run_of(experiment), **changes)
+
+
+def full(experiment: Experiment, record: Record) -> list[Trial]:
+    """The first contender does not fit."""
+    first, second = instant(experiment, record)
+    nothing = dict.fromkeys(("warmup_steps", "warmup_s", "loss_step", "loss"), ())
+    nothing |= {entry.name: () for entry in dataclasses.fields(Trial) if entry.name.startswith("block_")}
+    return [dataclasses.replace(first, outcome="out_of_memory", message="The training needs 1 TiB.", **nothing), second]
+
+
+def nothing(experiment: Experiment, record: Record) -> list[Trial]:
+    return []
+
+
+def slow(seconds: float) -> Measure:
+    def measure(experiment: Experiment, record: Record) -> list[Trial]:
+        rows = instant(experiment, record)
+        return [dataclasses.replace(row, **_blocks(row, seconds)) for row in rows]
+
+    return measure
+
+
+def _blocks(row: Trial, step_s: float) -> dict[str, tuple[int, ...]]:
+    ends = [
+        begin + round(steps * step_s * 1e9) for begin, steps in zip(row.block_begin_ns, row.block_steps, strict=True)
+    ]
+    return {"block_end_ns": tuple(ends)}
+
+
+@pytest.fixture
+def serve(queue, tmp_path):
+    def serve(measure: Measure) -> str:
+        bench = dataclasses.replace(scripted_worker.bench(queue), measure=measure)
+        return Worker(queue, bench, bench.survey(), code=Code.now(tmp_path / "code"), idle_s=0.0).run()
+
+    return serve
+
+
+def sizes(rows: list[Trial]) -> list[int]:
+    """Hidden sizes of rows in their order, each once."""
+    return [size for size, _ in itertools.groupby(row.hidden_size for row in rows)]
+
+
+def runs(store: Store) -> dict[int, set[str]]:
+    """Hidden size → names of the runs that the store has of it."""
+    found: dict[int, set[str]] = {}
+    for row in store.trials():
+        found.setdefault(row.hidden_size, set()).add(row.run_id)
+    return found
+
+
+# What is measured
+
+
+def test_a_grid_is_measured_point_by_point_and_its_rows_are_the_jobs(queue, store, serve):
+    job, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
+    assert serve(bench) == "idle"
+    done = queue.job(job.id)
+    assert (done.state, done.message, bench.measured) == ("finished", "", list(SIZES))
+    assert len(done.run_ids) == 4
+    assert len(done.trial_ids) == 8
+    rows = client.rows(queue, done)
+    assert [(row.hidden_size, row.contender) for row in rows] == list(itertools.product(SIZES, ("cpu@1", "cpu")))
+    assert {row.outcome for row in rows} == {"timed"}
+    assert store.trials() == sorted(rows, key=lambda row: (row.started_at, row.trial_id))
+    assert (done.progress.sweep.done, done.progress.sweep.total) == (4, 4)
+
+
+def test_each_point_is_in_the_store_before_the_next_is_begun_and_the_page_sees_it(queue, store, serve):
+    seen = []
+
+    def look(experiment, record):
+        job = Queue(queue.folder).job(record.job.id)
+        assert sizes(client.rows(queue, job)) == sizes(store.trials()) == list(SIZES[: len(seen)])
+        seen.append((job.progress.sweep.done, job.progress.sweep.total, job.progress.sweep.size_label))
+        assert (job.progress.sweep.remaining_s is None) is (len(seen) == 1)
+        return instant(experiment, record)
+
+    queue.submit(sweep(sizes=SIZES), store)
+    serve(look)
+    assert seen == [(done, 4, f"hidden size {size}") for done, size in enumerate(SIZES)]
+
+
+def test_the_running_point_reports_its_own_progress_beside_that_of_the_sweep(queue, store, serve):
+    seen = []
+
+    def report(experiment, record):
+        record.progress(scripted_worker.progress(experiment, 3))
+        seen.append(queue.job(record.job.id).progress)
+        return instant(experiment, record)
+
+    queue.submit(sweep(sizes=TWO), store)
+    serve(report)
+    assert [(now.phase, now.pairs, len(now.contenders), now.sweep.done) for now in seen] == [
+        ("training", 3, 2, 0),
+        ("training", 3, 2, 1),
+    ]
+
+
+def test_points_that_the_store_has_are_not_measured_again_and_count_as_rows_of_the_job(queue, store, serve):
+    queue.submit(sweep(sizes=TWO), store)
+    serve(Bench())
+    job, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
+    serve(bench)
+    assert bench.measured == [32, 64]
+    assert sizes(client.rows(queue, queue.job(job.id))) == list(SIZES)
+    again, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
+    serve(bench)
+    assert bench.measured == []
+    assert (queue.job(again.id).state, len(queue.job(again.id).run_ids)) == ("finished", 4)
+
+
+def test_a_training_that_was_completed_answers_a_point(queue, store, serve):
+    for row in timed(sweep().experiment(sweep().points[0]), "a" * 12, outcome="completed"):
+        store.add(row)
+    queue.submit(sweep(sizes=TWO), store)
+    bench = Bench()
+    serve(bench)
+    assert bench.measured == [16]
+
+
+def test_a_fresh_sweep_measures_every_point_again(queue, store, serve):
+    queue.submit(sweep(sizes=TWO), store)
+    serve(Bench())
+    job, bench = queue.submit(sweep(sizes=TWO), store, fresh=True), Bench()
+    serve(bench)
+    assert bench.measured == list(TWO)
+    assert all(len(found) == 2 for found in runs(store).values())
+    assert len(client.rows(queue, queue.job(job.id))) == 4
+
+
+def test_rows_of_a_grid_over_two_axes_come_in_the_order_of_its_points(queue, store, serve):
+    axes = (Axis(name="hidden_size", values=(8, 16)), Axis(name="batch_size", values=(32, 64)))
+    job = queue.submit(sweep(axes=axes), store)
+    serve(Bench())
+    rows = client.rows(queue, queue.job(job.id))
+    assert [(row.hidden_size, row.batch_size) for row in rows[::2]] == [(8, 32), (8, 64), (16, 32), (16, 64)]
+    assert queue.job(job.id).progress.sweep.notes == ()
+
+
+# Points without times
+
+
+def test_a_point_that_does_not_fit_is_kept_noted_and_the_sweep_goes_on(queue, store, serve):
+    job, bench = queue.submit(sweep(sizes=SIZES), store), Bench(_16=full)
+    serve(bench)
+    done = queue.job(job.id)
+    assert bench.measured == list(SIZES)
+    assert (done.state, done.message) == ("finished", "1 point did not fit into memory.")
+    assert done.progress.sweep.notes == ("Hidden size 16 did not fit into the memory of cpu@1.",)
+    assert [row.outcome for row in client.rows(queue, done)][2:4] == ["out_of_memory", "timed"]
+    again, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
+    serve(bench)
+    assert bench.measured == []
+    assert queue.job(again.id).message == done.message
+
+
+def test_a_point_in_which_nothing_could_be_timed_and_all_beyond_it_are_skipped(queue, store, serve):
+    job, bench = queue.submit(sweep(sizes=SIZES), store), Bench(_16=nothing)
+    serve(bench)
+    done = queue.job(job.id)
+    assert bench.measured == [8, 16]
+    assert (done.state, done.message) == ("finished", "3 points were skipped as too slow.")
+    assert done.progress.sweep.notes[:2] == (
+        "Hidden size 16 was skipped as too slow: nothing could be timed within 20.0 s.",
+        "Hidden size 32 was skipped as too slow: so was hidden size 16, which needs no more operations.",
+    )
+    assert done.progress.sweep.done == 4
+
+
+def test_a_point_that_would_take_too_long_is_not_begun(queue, store, serve):
+    job = queue.submit(sweep(sizes=(256, 512), pairs=10), store)
+    bench = Bench(_256=slow(0.25))
+    serve(bench)
+    (note,) = queue.job(job.id).progress.sweep.notes
+    assert bench.measured == [256]
+    assert note.startswith("Hidden size 512 was skipped as too slow: 10 pairs would take about ")
+    assert note.endswith(", and a point may take 20.0 s.")
+
+
+def test_a_sweep_of_which_nothing_could_be_timed_has_failed(queue, store, serve):
+    job = queue.submit(sweep(sizes=TWO), store)
+    serve(Bench(_8=nothing))
+    assert (queue.job(job.id).state, queue.job(job.id).message) == ("failed", "2 points were skipped as too slow.")
+
+
+def test_after_its_budget_a_sweep_begins_no_further_point_and_says_so(queue, store, serve, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(sweep_run.time, "monotonic", lambda: now[0])
+
+    def lasting(experiment, record):
+        now[0] += 25.0
+        return instant(experiment, record)
+
+    job = queue.submit(sweep(sizes=SIZES, budget_s=40), store)
+    serve(lasting)
+    done = queue.job(job.id)
+    assert sizes(client.rows(queue, done)) == [8, 16]
+    assert (done.state, done.message) == ("finished", "The budget of 40.0 s ended before 2 points could be begun.")
+    assert done.progress.sweep.notes == (done.message,)
+
+
+# Ends
+
+
+def test_an_error_at_a_point_fails_the_sweep_and_what_was_measured_stays(queue, store, serve):
+    def missing(experiment, record):
+        raise DatasetUnavailable("The files of mnist are not here.")
+
+    job = queue.submit(sweep(sizes=SIZES), store)
+    assert serve(Bench(_32=missing)) == "idle"
+    failed = queue.job(job.id)
+    assert failed.state == "failed"
+    assert failed.message == "The files of mnist are not here. What was measured before is saved."
+    assert sizes(client.rows(queue, failed)) == sizes(store.trials()) == [8, 16]
+
+
+def test_a_bug_at_a_point_fails_the_sweep_and_calls_for_a_fresh_process(queue, store, serve):
+    job = queue.submit(sweep(sizes=TWO), store)
+    assert serve(Bench(_16=lambda *_: 1 / 0)) == "renew"
+    assert queue.job(job.id).state == "failed"
+    assert sizes(store.trials()) == [8]
+
+
+def test_a_sweep_that_is_stopped_between_points_can_be_continued(queue, store, serve):
+    def stop(experiment, record):
+        queue.request_stop(record.job.id)
+        return instant(experiment, record)
+
+    job = queue.submit(sweep(sizes=SIZES), store)
+    serve(Bench(_16=stop))
+    stopped = queue.job(job.id)
+    assert stopped.state == "stopped"
+    assert stopped.message == "Stopped: 2 of 4 points are saved; run it again to continue."
+    bench = Bench()
+    queue.submit(sweep(sizes=SIZES), store)
+    serve(bench)
+    assert bench.measured == [32, 64]
+
+
+def test_a_sweep_that_is_stopped_within_a_point_keeps_its_rows_and_measures_that_point_anew(queue, store, serve):
+    def stop(experiment, record):
+        queue.request_stop(record.job.id)
+        rows = instant(experiment, record, outcome="stopped", message="It was stopped.")
+        record.keep(rows)
+        return rows
+
+    job = queue.submit(sweep(sizes=TWO), store)
+    serve(Bench(_16=stop))
+    stopped = queue.job(job.id)
+    assert stopped.message == "Stopped: 1 of 2 points is saved; run it again to continue."
+    assert [row.outcome for row in client.rows(queue, stopped)] == ["timed"] * 2 + ["stopped"] * 2
+
+    job, bench = queue.submit(sweep(sizes=TWO), store), Bench()
+    serve(bench)
+    assert bench.measured == [16]
+    assert [row.outcome for row in client.rows(queue, queue.job(job.id))] == ["timed"] * 4
+
+
+def test_a_sweep_that_is_asked_to_stop_before_it_begins_measures_nothing(queue, store, serve):
+    job = queue.submit(sweep(sizes=TWO), store)
+    queue.files(job.id).ask_to_stop()
+    serve(lambda *_: pytest.fail("it must not measure"))
+    assert queue.job(job.id).message == "Stopped: 0 of 2 points are saved; run it again to continue."
+
+
+def test_rows_that_the_store_refuses_are_kept_with_the_job_and_end_the_sweep(queue, store, serve, monkeypatch):
+    add = Store.add
+
+    def refuse(self, trial):
+        if trial.hidden_size == 16:
+            raise StoreError("The disk is full.")
+        return add(self, trial)
+
+    monkeypatch.setattr(Store, "add", refuse)
+    job, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
+    serve(bench)
+    failed = queue.job(job.id)
+    assert bench.measured == [8, 16]
+    assert (failed.state, failed.unsaved) == ("failed", True)
+    assert failed.message == "The store did not take the rows, they are kept with the job: The disk is full."
+    assert sizes(store.trials()) == [8]
+    assert sizes(client.rows(queue, failed)) == [8, 16]
+
+
+# Adaptive
+
+
+def test_an_adaptive_sweep_measures_what_the_search_asks_for_and_says_why_it_ended(queue, store, serve, monkeypatch):
+    known, script = [], iter([32, 8, None])
+
+    def next_step(candidates, evidence):
+        assert sorted(candidates) == list(SIZES)
+        known.append({entry.size: (len(entry.baseline_s), bool(entry.obstacle)) for entry in evidence})
+        return Step(size=next(script), reason="the interval is narrow")
+
+    monkeypatch.setattr(search, "next_step", next_step)
+    asked = sweep(sizes=SIZES, adaptive=True)
+    job, bench = queue.submit(asked, store), Bench(_8=nothing)
+    serve(bench)
+    done = queue.job(job.id)
+    assert bench.measured == [32, 8]
+    timed_there = {32: (asked.pairs, False)}
+    assert known == [{}, timed_there, {**timed_there, 8: (0, True)}]
+    assert done.progress.sweep.notes[-1] == "The search ended: the interval is narrow."
+    assert (done.state, done.message) == ("finished", "1 point was skipped as too slow.")
+    assert (done.progress.sweep.done, done.progress.sweep.total) == (2, 4)
+
+
+def test_an_adaptive_sweep_finds_the_crossing_of_a_curve_and_goes_on_from_the_store(queue, store, serve):
+    asked = sweep(axes=(Axis.between("hidden_size", 8, 2048, adaptive=True),), adaptive=True)
+    whole, other = Bench(), Store(store.folder.with_name("other"))
+    job = queue.submit(asked, other)
+    serve(whole)
+    assert 2 <= len(whole.measured) < len(asked.points) / 2
+    assert len(set(whole.measured)) == len(whole.measured)
+    assert min(whole.measured) < CROSSING < max(whole.measured)
+    assert queue.job(job.id).progress.sweep.notes
+
+    def stop(experiment, record):
+        queue.request_stop(record.job.id)
+        return instant(experiment, record)
+
+    first, second = Bench(**{f"_{whole.measured[1]}": stop}), Bench()
+    queue.submit(asked, store)
+    serve(first)
+    assert first.measured == whole.measured[:2]
+    queue.submit(asked, store)
+    serve(second)
+    assert not set(first.measured) & set(second.measured)
+
+
+# Kills
+
+
+class Killed(BaseException):
+    """The process ends here; nothing after it is done."""
+
+
+def _die(owner: object, name: str, *, call: int, after: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the process die at the given call of a function, before or after it is done."""
+    real, calls = getattr(owner, name), itertools.count(1)
+
+    def dying(*arguments, **choices):
+        if next(calls) != call:
+            return real(*arguments, **choices)
+        if after:
+            real(*arguments, **choices)
+        raise Killed
+
+    monkeypatch.setattr(owner, name, dying)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("call", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (Store, "add"),
+        (JobFolder, "keep_unsaved"),
+        (JobFolder, "drop_rows"),
+        (JobFolder, "write"),
+        (Record, "deliver"),
+        (saving, "deliver"),
+        (whole, "flush_folder"),
+        (Queue, "end"),
+    ],
+    ids=lambda part: getattr(part, "__name__", part),
+)
+def test_a_kill_at_any_moment_loses_nothing_and_nothing_is_kept_twice(
+    queue, store, serve, dead, owner, name, call, after
+):
+    job = queue.submit(sweep(sizes=SIZES), store)
+    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(Killed):
+        _die(owner, name, call=call, after=after, monkeypatch=patch)
+        serve(Bench())
+    crashed = _bury(queue, job, dead)
+    kept = sizes(store.trials())
+    assert kept == sizes(client.rows(queue, crashed)) == list(SIZES[: len(kept)])
+    if crashed.state == "crashed":
+        verb = "is" if len(kept) == 1 else "are"
+        said = f"The measuring process was killed: {len(kept)} of 4 points {verb} saved; run it again to continue."
+        assert crashed.message == said
+
+    job, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
+    serve(bench)
+    assert bench.measured == list(SIZES[len(kept) :])
+    rows = client.rows(queue, queue.job(job.id))
+    assert sizes(rows) == list(SIZES)
+    assert {row.outcome for row in rows} == {"timed"}
+    assert all(len(found) == 1 for found in runs(store).values())
+    assert len(list(store.folder.glob("*.parquet"))) == 8
+
+
+def _bury(queue: Queue, job: Job, dead: Process) -> Job:
+    """The job as others see it when the process that measured it is gone."""
+    now = queue.files(job.id).read()
+    if now.active:
+        queue.files(job.id).write(dataclasses.replace(now, worker=dead))
+    return Queue(queue.folder).job(job.id)
+
+
+def test_a_sweep_that_was_killed_within_a_point_shows_what_was_saved_there(queue, store, serve, dead):
+    def killed(experiment, record):
+        rows = instant(experiment, record, outcome="interrupted")
+        record.keep(rows)
+        raise Killed
+
+    job = queue.submit(sweep(sizes=TWO), store)
+    with pytest.raises(Killed):
+        serve(Bench(_16=killed))
+    crashed = _bury(queue, job, dead)
+    assert crashed.message == "The measuring process was killed: 1 of 2 points is saved; run it again to continue."
+    assert [row.outcome for row in client.rows(queue, crashed)] == ["timed"] * 2 + ["interrupted"] * 2
+    assert store.trials(run_id=crashed.run_id)[0].message == "The measuring process was killed."
+
+
+def test_the_same_sweep_again_does_not_join_one_whose_process_is_dead(queue, store, serve, dead):
+    job = queue.submit(sweep(sizes=TWO), store)
+    queue.claim(dead)
+    again = Queue(queue.folder).submit(sweep(sizes=TWO), store)
+    assert again.id != job.id
+    assert queue.job(job.id).state == "crashed"
+
+
+def test_rows_of_a_dead_sweep_reach_the_store_before_another_takes_its_turn(queue, store, serve, dead):
+    job, other = queue.submit(sweep(sizes=TWO), store), queue.submit(sweep(sizes=SIZES), store)
+    queue.claim(dead)
+    queue.files(job.id).keep_unsaved(timed(job.sweep.experiment(job.sweep.points[0]), "a" * 12))
+    assert queue.claim(process.this()).id == other.id
+    assert sizes(store.trials()) == [8]
+
+
+def test_a_sweep_is_the_only_thing_that_a_sweeps_file_can_be(queue, store):
+    job = queue.submit(sweep(sizes=TWO), store)
+    assert isinstance(job.asked, Sweep)
+    assert (job.experiment, job.sweep) == (None, sweep(sizes=TWO))
+    assert Queue(queue.folder).job(job.id) == job
+    assert queue.submit(sweep(sizes=TWO), store).id == job.id
+    assert queue.submit(sweep(sizes=TWO, budget_s=30), store).id != job.id
+    assert queue.submit(Experiment(point=Point()), store).sweep is None

@@ -1,0 +1,146 @@
+"""Data sets: seeded, standardised, split, hashed, and honest when they are missing."""
+
+import importlib.metadata
+import socket
+
+import numpy as np
+import pytest
+import torch
+
+from core.errors import DatasetUnavailable, InvalidValue
+from core.measure.data import datasets
+from core.question import catalog
+from tests import idx
+
+OFFLINE = ["disc", "signal", "digits"]
+IMAGES = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST"}
+
+
+@pytest.fixture
+def load(tmp_path):
+    def loaded(name: str, *, samples: int = 300, seed: int = 0) -> datasets.Data:
+        if name in IMAGES and not (tmp_path / IMAGES[name]).exists():
+            idx.write(tmp_path, loader=IMAGES[name])
+        return datasets.load(name, samples=samples, seed=seed, folder=tmp_path)
+
+    return loaded
+
+
+@pytest.mark.parametrize("name", catalog.DATASETS)
+def test_samples_have_the_shape_type_and_classes_of_the_catalog(load, name):
+    data, facts = load(name), catalog.DATASETS[name]
+    assert len(data.train) == 300
+    for split in (data.train, data.validation, data.test):
+        assert split.samples.shape == (len(split.labels), *facts.shape)
+        assert (split.samples.dtype, split.labels.dtype) == (torch.float32, torch.int64)
+    assert set(data.train.labels.tolist()) == set(range(len(facts.classes)))
+
+
+@pytest.mark.parametrize("name", catalog.DATASETS)
+def test_training_samples_are_standardised(load, name):
+    samples = load(name).train.samples
+    assert float(samples.mean()) == pytest.approx(0, abs=1e-4)
+    assert float(samples.std()) == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("name", catalog.DATASETS)
+def test_equal_seeds_give_equal_data_and_another_seed_other_data(load, name):
+    first, again, other = load(name), load(name), load(name, seed=1)
+    assert torch.equal(first.train.samples, again.train.samples)
+    assert first.hash == again.hash
+    assert first.hash != other.hash
+
+
+@pytest.mark.parametrize("name", catalog.DATASETS)
+def test_no_sample_is_in_two_parts(load, name):
+    data = load(name)
+    rows = [{row.numpy().tobytes() for row in split.samples} for split in (data.train, data.validation, data.test)]
+    assert not rows[0] & rows[1]
+    assert not rows[0] & rows[2]
+    assert not rows[1] & rows[2]
+
+
+@pytest.mark.parametrize("name", catalog.DATASETS)
+def test_one_by_one_gives_the_very_same_samples(load, name):
+    data = load(name)
+    for index in (0, 7, 299):
+        sample, label = data.one_by_one[index]
+        assert torch.equal(sample, data.train.samples[index])
+        assert label == data.train.labels[index]
+
+
+def test_digits_are_scikit_learns_own(load):
+    bundled = pytest.importorskip("sklearn.datasets").load_digits()
+    data = load("digits", samples=1_257)
+    parts = [split.labels.numpy() for split in (data.train, data.validation, data.test)]
+    assert sorted(np.concatenate(parts)) == sorted(bundled.target)
+    mean, std = scale(bundled.images, data)
+    restored = data.test.samples.numpy() * std + mean
+    known = {image.astype(np.uint8).tobytes() for image in bundled.images}
+    assert all(image.round().astype(np.uint8).tobytes() in known for image in restored[:, 0])
+
+
+def scale(images: np.ndarray, data: datasets.Data) -> tuple[float, float]:
+    """Undo the standardisation: pixels run from 0 to 16 in the bundle."""
+    low, high = float(data.train.samples.min()), float(data.train.samples.max())
+    std = (images.max() - images.min()) / (high - low)
+    return float(images.min() - low * std), float(std)
+
+
+def test_the_disc_is_labelled_by_the_tutorials_rule():
+    points, labels = datasets._disc(np.random.default_rng(0), 20_000)
+    assert points.min() >= 0
+    assert points.max() <= 1
+    inside = points[labels == 1]
+    assert (inside**2).sum(axis=1).max() < 1 / (2 * np.pi)
+    assert labels.mean() == pytest.approx(1 / 8, abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["disc", "signal"])
+def test_synthetic_data_say_that_they_are(name):
+    assert catalog.DATASETS[name].summary.startswith("Synthetic")
+
+
+def test_missing_files_are_named_with_their_folder_and_what_works_without(tmp_path, monkeypatch):
+    monkeypatch.setattr(socket, "getaddrinfo", offline)
+    with pytest.raises(DatasetUnavailable, match="digits, which needs no download") as caught:
+        datasets.load("mnist", samples=300, seed=0, folder=tmp_path)
+    assert str(tmp_path / "MNIST" / "raw") in str(caught.value)
+
+
+def offline(*_: object, **__: object) -> None:
+    raise OSError("no network")
+
+
+def test_torn_image_files_are_an_answer_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(socket, "getaddrinfo", offline)
+    raw = idx.write(tmp_path) / "MNIST" / "raw"
+    images = raw / "train-images-idx3-ubyte"
+    images.write_bytes(images.read_bytes()[:1_000])
+    with pytest.raises(DatasetUnavailable, match="MNIST is not on this machine"):
+        datasets.load("mnist", samples=300, seed=0, folder=tmp_path)
+
+
+def test_more_samples_than_the_files_hold_is_refused(load):
+    with pytest.raises(InvalidValue, match=r"samples is 401, .*at most the 400 training images"):
+        load("mnist", samples=401)
+
+
+def test_all_images_can_be_trained_on_and_then_none_is_left_to_validate(load):
+    data = load("fashion-mnist", samples=400)
+    assert (len(data.train), len(data.validation), len(data.test)) == (400, 0, 100)
+
+
+def test_the_time_limit_for_downloads_is_taken_back(load):
+    before = socket.getdefaulttimeout()
+    load("mnist")
+    assert socket.getdefaulttimeout() == before
+
+
+def test_digits_without_scikit_learn_say_what_to_install(monkeypatch):
+    def missing(name: str) -> None:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", missing)
+    with pytest.raises(DatasetUnavailable, match="pip install scikit-learn"):
+        datasets.load("digits", samples=300, seed=0)

@@ -1,0 +1,49 @@
+"""Each kind of device says which lanes it has not, and why."""
+
+import pytest
+
+from core.measure.device import capabilities
+
+
+def test_a_cpu_with_a_compiler_lacks_only_what_gpus_have(monkeypatch, tmp_path):
+    (tmp_path / "Python.h").touch()
+    monkeypatch.setattr(capabilities.shutil, "which", lambda name: "/usr/bin/g++" if name == "g++" else None)
+    monkeypatch.setattr(capabilities.host_memory, "why_not", lambda _: "")
+    monkeypatch.setattr(capabilities.sysconfig, "get_path", lambda _: str(tmp_path))
+    assert capabilities.refusals("cpu").keys() == {"graph", "tf32"}
+
+
+def test_without_a_compiler_nothing_is_compiled_for_the_cpu(monkeypatch):
+    monkeypatch.setattr(capabilities.shutil, "which", lambda _: None)
+    assert "none of g++, clang++, c++ was found" in capabilities.refusals("cpu")["compiled"]
+
+
+def test_without_pythons_header_files_neither(monkeypatch, tmp_path):
+    monkeypatch.setattr(capabilities.shutil, "which", lambda _: "/usr/bin/g++")
+    monkeypatch.setattr(capabilities.sysconfig, "get_path", lambda _: str(tmp_path))
+    assert "Python.h" in capabilities.refusals("cpu")["compiled"]
+
+
+def test_on_windows_it_is_the_compiler_of_visual_studio(monkeypatch):
+    monkeypatch.setattr(capabilities.sys, "platform", "win32")
+    monkeypatch.setattr(capabilities.shutil, "which", lambda _: None)
+    assert "Visual Studio" in capabilities.refusals("cpu")["compiled"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "capability", "lacks"),
+    [
+        ("cuda", (9, 0), {"kept"}),
+        ("cuda", (7, 5), {"tf32", "bf16", "kept"}),
+        ("rocm", (9, 4), {"tf32", "kept"}),
+        ("mps", (0, 0), {"compiled", "graph", "tf32", "bf16", "kept"}),
+    ],
+)
+def test_gpus_differ_by_kind_and_generation(monkeypatch, kind, capability, lacks):
+    monkeypatch.setattr(capabilities.importlib.util, "find_spec", lambda _: object())
+    assert capabilities.refusals(kind, capability).keys() == lacks
+
+
+def test_without_triton_nothing_is_compiled_for_a_gpu(monkeypatch):
+    monkeypatch.setattr(capabilities.importlib.util, "find_spec", lambda _: None)
+    assert "triton" in capabilities.refusals("cuda", (9, 0))["compiled"]

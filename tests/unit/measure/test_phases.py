@@ -1,0 +1,94 @@
+"""Taking a step apart: the parts on a real training, and the busy time on a device whose work is delayed."""
+
+import statistics
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from core.measure import networks, phases
+from core.measure.data import batches, datasets
+from core.measure.device.devices import Device
+from core.measure.timer import Timer
+from core.measure.training import Training
+from core.question.experiment import Point
+from core.question.lanes import PLAIN
+from tests.fakes import FakeClock, FakeDevice, queueing
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda:0")
+POINT = Point(samples=300, hidden_size=16, batch_size=50)
+
+
+@pytest.fixture
+def training():
+    data = datasets.load("digits", samples=POINT.samples, seed=0)
+    feed = batches.feed(POINT, data, data.train, CPU)
+    return Training(networks.build(POINT.network, seed=0), feed, learning_rate=0.1)
+
+
+def test_each_part_has_a_time_for_each_step(training):
+    parts = phases.take_apart(training, Timer(device=Device(CPU)), step_s=0.5 / 12)
+    times = [parts.loader_s, parts.transfer_s, parts.forward_s, parts.backward_s, parts.optimizer_s]
+    assert {len(entry) for entry in times} == {12}
+    assert all(value > 0 for entry in times for value in entry)
+
+
+@pytest.mark.parametrize(("step_s", "steps"), [(1e-6, 50), (10.0, 3)])
+def test_the_pass_is_bounded_for_quick_and_slow_steps(training, step_s, steps):
+    assert len(phases.take_apart(training, Timer(device=Device(CPU)), step_s=step_s).loader_s) == steps
+
+
+def test_taking_apart_trains_as_any_step_does(training):
+    data = datasets.load("digits", samples=POINT.samples, seed=0)
+    plain = Training(
+        networks.build(POINT.network, seed=0), batches.feed(POINT, data, data.train, CPU), learning_rate=0.1
+    )
+    phases.take_apart(training, Timer(device=Device(CPU)), step_s=0.5 / 12)
+    plain.advance(13)
+    assert all(torch.equal(a, b) for a, b in zip(training.weights(), plain.weights(), strict=True))
+
+
+class FakeTraining:
+    """Steps whose launches cost the host more than their work costs the device."""
+
+    def __init__(self, device: FakeDevice, busy_s: float) -> None:
+        self._device, self._busy_s = device, busy_s
+
+    lane = PLAIN
+
+    def rehearsal(self) -> Callable[[], None]:
+        return queueing(self._device, self._busy_s / 10, 10)
+
+
+@pytest.mark.parametrize("busy_s", [2e-5, 1e-4, 5e-4, 5e-3])
+def test_the_busy_time_leaves_the_launches_out(monkeypatch, busy_s):
+    clock = FakeClock()
+    device = FakeDevice(clock=clock, launch_s=5e-5)
+    monkeypatch.setattr(phases, "_filler", lambda timer, _, seconds: lambda: device.launch(seconds))
+    step_s = max(busy_s, 10 * device.launch_s)
+    values = phases.busy_step_s(FakeTraining(device, busy_s), Timer(device=device, clock=clock), GPU, step_s=step_s)
+    assert len(values) == phases.BUSY_REPEATS
+    assert statistics.median(values) == pytest.approx(busy_s, rel=0.01)
+
+
+def test_without_filler_the_launches_would_be_counted(monkeypatch):
+    """The mistake that the filler is there against."""
+    clock = FakeClock()
+    device = FakeDevice(clock=clock, launch_s=5e-5)
+    monkeypatch.setattr(phases, "_filler", lambda *_, **__: lambda: None)
+    values = phases.busy_step_s(FakeTraining(device, 2e-5), Timer(device=device, clock=clock), GPU, step_s=5e-4)
+    assert statistics.median(values) > 20 * 2e-5
+
+
+def test_the_filler_lasts_as_long_as_it_should(monkeypatch):
+    """Sized by what one product takes on the device."""
+    clock = FakeClock()
+    device = FakeDevice(clock=clock, launch_s=1e-6)
+    monkeypatch.setattr(torch, "mm", lambda *_, **__: device.launch(1e-3))
+    timer = Timer(device=device, clock=clock)
+    fill = phases._filler(timer, torch.device("meta"), seconds=0.05)
+    assert timer.time(fill).seconds == pytest.approx(0.051, rel=0.02)
+
+
+def test_a_cpu_has_no_busy_time_of_its_own(training):
+    assert phases.busy_step_s(training, Timer(device=Device(CPU)), CPU, step_s=1e-3) == ()

@@ -1,0 +1,131 @@
+"""The loop is plain training, keeps its losses on the device, and its curve has one grid for all devices."""
+
+import math
+from itertools import islice
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from core.measure import networks
+from core.measure.data import batches, datasets
+from core.measure.training import CURVE_SEGMENTS, LossCurve, Training, classify
+from core.question.experiment import Point
+
+CPU = torch.device("cpu")
+POINT = Point(samples=600, hidden_size=16, batch_size=50)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return datasets.load("digits", samples=POINT.samples, seed=0)
+
+
+def started(data, *, first_step: int = 0) -> Training:
+    feed = batches.feed(POINT, data, data.train, CPU, first_step=first_step)
+    return Training(networks.build(POINT.network, seed=0), feed, learning_rate=0.1, steps=first_step)
+
+
+def test_it_is_what_anyone_would_write_by_hand(data):
+    network = networks.build(POINT.network, seed=0)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+    expected = []
+    for samples, labels in islice(batches.feed(POINT, data, data.train, CPU).batches, 30):
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(network(samples), labels)
+        loss.backward()
+        optimizer.step()
+        expected.append(loss.item())
+
+    training = started(data)
+    training.advance(30)
+    assert training.read_losses() == expected
+    assert all(torch.equal(a, b) for a, b in zip(training.weights(), network.parameters(), strict=True))
+
+
+def test_it_learns(data):
+    training = started(data)
+    training.advance(120)
+    predicted = classify(training.network, data.test, CPU)
+    assert (predicted == data.test.labels).double().mean() > 0.8
+
+
+def test_steps_in_pieces_are_the_same_training(data):
+    whole, pieces = started(data), started(data)
+    whole.advance(20)
+    for steps in (1, 7, 12):
+        pieces.advance(steps)
+    assert whole.read_losses() == pieces.read_losses()
+    assert (whole.steps, pieces.steps) == (20, 20)
+
+
+def test_it_goes_on_from_saved_weights_as_if_nothing_had_happened(data):
+    whole = started(data)
+    whole.advance(12)
+    resumed = started(data, first_step=12)
+    resumed.set_weights(whole.weights())
+    whole.read_losses()
+    whole.advance(8)
+    resumed.advance(8)
+    assert whole.read_losses() == resumed.read_losses()
+
+
+def test_weights_of_another_network_are_refused(data):
+    with pytest.raises(ValueError, match="argument"):
+        started(data).set_weights([torch.zeros(1)])
+
+
+def test_losses_are_read_once(data):
+    training = started(data)
+    training.advance(3)
+    assert len(training.read_losses()) == 3
+    assert training.read_losses() == []
+
+
+def test_nothing_is_read_from_the_device_while_it_trains(data, monkeypatch):
+    """Each of these waits for an accelerator, which would put a drain into every step."""
+    training = started(data)
+    for name in ("item", "tolist", "cpu", "numpy", "__bool__", "__float__", "nonzero"):
+        monkeypatch.setattr(torch.Tensor, name, lambda *_, name=name: pytest.fail(f"Tensor.{name} synchronizes"))
+    training.advance(5)
+
+
+def test_an_empty_split_has_no_predictions(data):
+    empty = datasets.Split(samples=data.test.samples[:0], labels=data.test.labels[:0])
+    assert len(classify(started(data).network, empty, CPU)) == 0
+
+
+losses = st.lists(st.floats(0, 100), min_size=1, max_size=700)
+
+
+@given(losses, st.integers(1, 5_000))
+def test_a_curve_is_the_mean_of_its_segments(values, total_steps):
+    curve = LossCurve(total_steps=total_steps)
+    curve.add(values)
+    used = values[:total_steps]
+    size = math.ceil(total_steps / CURVE_SEGMENTS)
+    segments = [used[i : i + size] for i in range(0, len(used), size)]
+    assert curve.means == pytest.approx([sum(segment) / len(segment) for segment in segments])
+    assert curve.last_steps == tuple(min((i + 1) * size, len(used)) for i in range(len(segments)))
+    assert len(segments) <= CURVE_SEGMENTS
+
+
+@given(losses, st.integers(1, 700), st.integers(1, 1_000))
+def test_it_does_not_matter_in_what_pieces_losses_arrive(values, cut, total_steps):
+    whole, pieces = LossCurve(total_steps=total_steps), LossCurve(total_steps=total_steps)
+    whole.add(values)
+    pieces.add(values[:cut])
+    pieces.add(values[cut:])
+    assert whole == pieces
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_divergence_is_seen_where_it_counts(bad):
+    curve = LossCurve(total_steps=3)
+    curve.add([1.0, bad])
+    assert curve.diverged
+    beyond = LossCurve(total_steps=3)
+    beyond.add([1.0, 1.0, 1.0, bad])
+    assert not beyond.diverged

@@ -1,0 +1,200 @@
+"""What can be asked, what cannot, and the name of a question."""
+
+import contextlib
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import CrossoverError, InvalidValue
+from core.question import catalog, experiment, models
+from core.question.experiment import Contender, Experiment, Point
+
+
+@st.composite
+def points(draw: st.DrawFn) -> Point:
+    model = draw(st.sampled_from(sorted(models.FAMILIES)))
+    depth = draw(st.integers(*experiment.DOUBLING_DEPTH))
+    return Point(
+        dataset=draw(st.sampled_from(sorted(catalog.DATASETS))),
+        samples=draw(st.integers(500, 1_000)),
+        model=model,
+        hidden_size=draw(st.integers(1, 16_384)),
+        depth=depth,
+        width=draw(st.integers(1, 32)),
+        batch_size=draw(st.integers(1, 500)),
+        epochs=draw(st.integers(1, 100)),
+        learning_rate=draw(st.floats(1e-6, 10)),
+        data_path=draw(st.sampled_from(sorted(experiment.DATA_PATHS))),
+        loader_workers=draw(st.integers(0, 16)),
+        shuffle=draw(st.booleans()),
+        seed=draw(st.integers(0, 2**31 - 1)),
+    )
+
+
+contenders = st.builds(
+    Contender, device=st.sampled_from(["cpu", "cuda", "cuda:1", "xpu:0", "mps"]), threads=st.integers(0, 64)
+)
+
+
+@given(points(), st.lists(contenders, min_size=1, max_size=4, unique=True), st.floats(1, 3600), st.integers(0, 100))
+def test_an_experiment_survives_json(point, entered, budget_s, pairs):
+    asked = Experiment(point=point, contenders=tuple(entered), budget_s=budget_s, pairs=pairs)
+    assert Experiment.from_json(asked.to_json()) == asked
+
+
+def test_an_experiment_of_an_earlier_version_trains_every_epoch():
+    asked = Experiment(point=Point())
+    earlier = {name: value for name, value in asked.to_json().items() if name != "pairs"}
+    assert Experiment.from_json(earlier) == asked
+
+
+@given(points())
+def test_a_point_survives_text_as_in_a_link(point):
+    fields = {name: str(value) for name, value in dataclasses.asdict(point).items()}
+    shaping = {name: text for name, text in fields.items() if name not in models.AXES or text != "0"}
+    assert Point.parse(shaping) == point
+
+
+@given(contenders)
+def test_a_contender_survives_its_written_form(contender):
+    assert Contender.parse(str(contender)) == contender
+
+
+def test_the_name_of_a_question_does_not_depend_on_what_does_not_matter():
+    linear = Point(model="linear", hidden_size=64, depth=3)
+    assert linear == Point(model="linear", hidden_size=256, depth=5, loader_workers=4)
+    asked = Experiment(point=linear, budget_s=10)
+    assert asked.id == Experiment(point=linear, budget_s=20).id == Experiment(point=linear, pairs=6).id
+
+
+@pytest.mark.parametrize(
+    "change", [{"hidden_size": 64}, {"seed": 1}, {"data_path": "tutorial"}, {"epochs": 6}, {"shuffle": False}]
+)
+def test_the_name_of_a_question_depends_on_what_matters(change):
+    assert Experiment(point=Point(**change)).id != Experiment(point=Point()).id
+
+
+def test_the_name_of_a_question_depends_on_the_protocol(monkeypatch):
+    before = Experiment(point=Point()).id
+    monkeypatch.setattr(experiment, "PROTOCOL_VERSION", experiment.PROTOCOL_VERSION + 1)
+    assert Experiment(point=Point()).id != before
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"hidden_size": "0"}, "hidden_size is 0, .*between 1 and 16,384"),
+        ({"hidden_size": "wide"}, "hidden_size is 'wide', .*a whole number"),
+        ({"hidden_size": "12.5"}, "hidden_size is '12.5', .*a whole number"),
+        ({"depth": "17"}, "depth is 17, .*between 1 and 16"),
+        ({"model": "doubling-mlp", "depth": "15"}, "depth is 15, .*between 2 and 14"),
+        ({"width": "99", "model": "cnn"}, "width is 99, .*between 1 and 32"),
+        ({"batch_size": "65537"}, "batch_size is 65537, .*between 1 and 65,536"),
+        ({"batch_size": "1258"}, "batch_size is 1258, .*at most the 1,257 training samples"),
+        ({"samples": "1258"}, "samples is 1258, .*between 10 and 1,257"),
+        ({"epochs": "0"}, "epochs is 0, .*between 1 and 10,000"),
+        ({"learning_rate": "nan"}, "learning_rate is nan, .*between 1e-06 and 10"),
+        ({"learning_rate": "-1"}, "learning_rate is -1.0, .*between 1e-06 and 10"),
+        ({"learning_rate": "fast"}, "learning_rate is 'fast', .*a number"),
+        ({"data_path": "pigeon"}, "data_path is 'pigeon', .*resident, per_batch, loader, tutorial"),
+        ({"data_path": "loader", "loader_workers": "17"}, "loader_workers is 17, .*between 0 and 16"),
+        ({"dataset": "cifar"}, "dataset is 'cifar', .*disc, signal, digits"),
+        ({"model": "gpt"}, "model is 'gpt', .*linear, mlp"),
+        ({"shuffle": "perhaps"}, "shuffle is 'perhaps', .*true or false"),
+        ({"seed": "-1"}, "seed is -1, .*between 0 and"),
+        ({"speed": "11"}, "field is 'speed', .*one of dataset, samples"),
+        ({"epochs": True}, "epochs is True, .*a whole number"),
+    ],
+)
+def test_bad_input_gets_one_sentence_with_field_value_and_range(fields, sentence):
+    with pytest.raises(InvalidValue, match=sentence):
+        Point.parse(fields)
+
+
+@pytest.mark.parametrize(
+    "text", ["gpu", "cuda:", "cuda:100", "cpu@", "cpu@x", "cpu@-1", "cpu@1025", "", "mps:1", "cpu:0"]
+)
+def test_a_device_that_cannot_be_is_refused(text):
+    with pytest.raises(InvalidValue):
+        Contender.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"cpu@{'1' * 5_000}",
+        f"cuda:{'1' * 5_000}",
+        f"cpu+compiled{'1' * 5_000}",
+        f"cpu+micro{'9' * 5_000}",
+        "cpu" + "+fused" * 100_000,
+        "a" * 1_000_000,
+        "cpu@\u0661",
+        "cuda:\u0661",
+    ],
+    ids=["threads", "number", "steps", "samples", "words", "letters", "other digits", "another number"],
+)
+def test_a_text_of_any_length_is_no_contender_and_one_short_sentence(text):
+    """Python reads no number of more than 4,300 digits, and says so with an error of its own."""
+    with pytest.raises(InvalidValue) as raised:
+        Contender.parse(text)
+    assert len(str(raised.value)) < 300
+
+
+@pytest.mark.parametrize("value", [10**400, float("inf"), float("nan"), -(10**400)], ids=["more", "inf", "nan", "less"])
+@pytest.mark.parametrize("field", ["learning_rate", "budget_s"])
+def test_a_number_beyond_all_floats_is_one_sentence(field, value):
+    data = Experiment(point=Point()).to_json()
+    place = data if field == "budget_s" else data["point"]
+    place[field] = value
+    with pytest.raises(InvalidValue, match=field):
+        Experiment.from_json(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "device"), [("cuda", "cuda:0"), ("xpu", "xpu:0"), ("cuda:01", "cuda:1"), ("mps", "mps")]
+)
+def test_devices_have_one_spelling(text, device):
+    assert Contender.parse(text).device == device
+
+
+def test_contenders_must_differ():
+    with pytest.raises(InvalidValue, match="different devices"):
+        Experiment(point=Point(), contenders=(Contender(), Contender()))
+
+
+@pytest.mark.parametrize("budget_s", [0, -1, float("nan"), float("inf"), 86_401, "long", True])
+def test_a_budget_out_of_range_is_refused(budget_s):
+    with pytest.raises(InvalidValue, match="budget_s"):
+        Experiment(point=Point(), budget_s=budget_s)
+
+
+@pytest.mark.parametrize("pairs", [-1, 101, 6.0, "6", True, None])
+def test_a_number_of_pairs_out_of_range_is_refused(pairs):
+    with pytest.raises(InvalidValue, match=r"pairs .*between 0 and 100"):
+        Experiment(point=Point(), pairs=pairs)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(json_values)
+def test_any_other_json_is_refused_in_a_sentence(data):
+    with pytest.raises(CrossoverError):
+        Experiment.from_json(data)
+
+
+@given(json_values, st.sampled_from([entry.name for entry in dataclasses.fields(Point)]))
+def test_a_field_of_any_type_is_accepted_or_refused_in_a_sentence(value, name):
+    with contextlib.suppress(CrossoverError):
+        assert isinstance(Point.parse({name: value}), Point)
+
+
+def test_steps_are_full_batches():
+    point = Point(dataset="disc", samples=1_000, batch_size=300, epochs=4)
+    assert (point.steps_per_epoch, point.total_steps) == (3, 12)
