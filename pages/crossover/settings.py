@@ -386,8 +386,10 @@ def _check_axes(link: Mapping[str, Sequence[str]], family: models.Family, axis: 
             raise InvalidValue("also", name, f"one of {', '.join((*_size_axes(family), *OTHER_AXES))}")
     for name, values in [(axis, links.RANGE), *((name, links.VALUES) for name in link.get("also", ()))]:
         for text in link.get(values.format(axis=name), ()):
-            Axis.parse(name, text.replace(":", ""))
-            if name != "parameters" and not _possible(name, float(text)):
+            value, *more = Axis.parse(name, text.replace(":", "")).values
+            if more:
+                raise InvalidValue(values.format(axis=name), text, "one number each time that the link says it")
+            if name != "parameters" and not _possible(name, value):
                 low, high = experiment.RANGES[name]
                 raise InvalidValue(values.format(axis=name), text, f"between {low:g} and {high:g}")
     ends = link.get(links.RANGE.format(axis=axis), ())

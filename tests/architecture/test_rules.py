@@ -8,9 +8,10 @@ import pytest
 
 from core.files.project import PROJECT
 from core.results import schema
+from pages.shared.frame import navigation
 
 ROOT = PROJECT
-PAGES = sorted((ROOT / "pages").glob("*/page.py"))
+PAGES = [ROOT / page for page in navigation.FILES]
 READING_HALF = (
     "core.question.experiment",
     "core.question.presets",

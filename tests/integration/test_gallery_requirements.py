@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from core.files.project import PROJECT
+from pages.shared.frame import navigation
 
 REQUIREMENTS = ("requirements.txt", "requirements-gallery.txt")
 
@@ -68,9 +69,9 @@ def visited(tmp_path_factory: pytest.TempPathFactory) -> str:
     policy = folder / "crossover.toml"
     policy.write_text('who_may_run = "nobody"\n', encoding="utf-8")
     own = {"CROSSOVER_JOBS": folder / "jobs", "CROSSOVER_RESULTS": folder / "results", "CROSSOVER_POLICY": policy}
-    pages = [str(file.relative_to(PROJECT)) for file in sorted((PROJECT / "pages").glob("*/page.py"))]
+
     done = subprocess.run(
-        [sys.executable, "-c", VISIT, *pages],
+        [sys.executable, "-c", VISIT, *navigation.FILES],
         cwd=PROJECT,
         env=os.environ | {name: str(value) for name, value in own.items()},
         capture_output=True,

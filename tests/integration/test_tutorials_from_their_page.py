@@ -63,7 +63,7 @@ def test_a_tutorial_is_expected_run_and_read_on_its_page(queue, tmp_path, name):
     app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=PATIENCE_S)
     app.query_params["tutorial"] = name
     app.query_params["devices"] = ["cpu@1", "cpu@2"]
-    app.switch_page("pages/tutorials/page.py")
+    app.switch_page("pages/tutorials/tutorials.py")
     until(checked(app.run()), can_run)
     radio = app.radio(key=f"predict_{name}")
     checked(radio.set_value(radio.options[1]).run())

@@ -89,7 +89,7 @@ def open_page(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ap
     """Opens a page by its file with the parameters of a link, and fails if it raised."""
     monkeypatch.chdir(PROJECT)
 
-    def opened(page: str = "pages/compare/page.py", **link: Any) -> AppTest:
+    def opened(page: str = "pages/compare/compare.py", **link: Any) -> AppTest:
         app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=TIMEOUT_S)
         for name, value in link.items():
             app.query_params[name] = value

@@ -19,7 +19,7 @@ from pages.shared.frame import permits
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 
-PAGE = "pages/classroom/page.py"
+PAGE = "pages/classroom/class.py"
 QUESTION = Question.of_preset("signal")
 DEVICES = {"cpu": 1e-3, "cuda:0": 5e-4}
 

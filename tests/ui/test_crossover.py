@@ -18,7 +18,7 @@ from tests import rows
 from tests.ui.conftest import CPU, GPU, HINT, checked, words
 from tests.ui.test_compare import button, control, drawn
 
-PAGE = "pages/crossover/page.py"
+PAGE = "pages/crossover/crossover.py"
 TIMES = {16: (1e-4, 4e-4), 64: (1.2e-4, 4e-4), 256: (3e-4, 4.2e-4), 1024: (1e-3, 5e-4), 2048: (4e-3, 8e-4)}
 """Hidden size → seconds a step of the CPU and of the GPU; they meet between 256 and 1,024."""
 
@@ -216,6 +216,10 @@ def test_what_a_sweep_may_cost_is_said_before_it_runs(world, open_page):
         ({"hidden_size_range": ["512", "16"]}, "range is '512:16', which is not allowed"),
         ({"hidden_size_range": ["0", "16"]}, "hidden_size_range is '0', which is not allowed: it must be between 1"),
         ({"hidden_size_range": ["many", "16"]}, "hidden_size is 'many', which is not allowed"),
+        (
+            {"hidden_size_range": ["8", "16,32"]},
+            "hidden_size_range is '16,32', which is not allowed: it must be one number",
+        ),
         ({"also": ["taste"]}, "also is 'taste', which is not allowed: it must be one of"),
         ({"sweep_budget_s": "1e9"}, "sweep_budget_s is '1e9', which is not allowed: it must be a number between 1 and"),
         ({"point_budget_s": "soon"}, "point_budget_s is 'soon', which is not allowed"),
@@ -252,7 +256,7 @@ def test_a_fault_of_one_page_is_none_of_the_other(world, open_page):
     world.has(CPU)
     app = open_page(PAGE, pairs="1")
     app.query_params.clear()
-    app.switch_page("pages/compare/page.py")
+    app.switch_page("pages/compare/compare.py")
     assert not checked(app.run()).error
 
 
@@ -453,7 +457,7 @@ def test_jobs_of_one_page_are_led_to_it_from_the_other(world, open_page):
     world.has(CPU, GPU)
     comparison, sweep = world.submit(), world.submit(ADAPTIVE)
     assert "This link is to a comparison, which" in words(open_page(PAGE, job=comparison.id))
-    assert "This link is to a sweep, which" in words(open_page("pages/compare/page.py", job=sweep.id))
+    assert "This link is to a sweep, which" in words(open_page("pages/compare/compare.py", job=sweep.id))
 
 
 def test_what_a_file_says_is_never_markup(world, open_page):

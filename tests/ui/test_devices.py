@@ -5,14 +5,14 @@ import pytest
 from core.question.policy import POLICY_VARIABLE
 from tests.ui.conftest import CPU, GPU, HINT, words
 
-PAGE = "pages/devices/page.py"
+PAGE = "pages/devices/devices.py"
 
 
 def test_it_says_that_it_is_looking_before_the_machine_is_known(world, open_page):
     assert "Looking at this machine's devices" in words(open_page(PAGE))
 
 
-@pytest.mark.parametrize("page", [PAGE, "pages/compare/page.py", "pages/crossover/page.py"])
+@pytest.mark.parametrize("page", [PAGE, "pages/compare/compare.py", "pages/crossover/crossover.py"])
 def test_where_nobody_may_run_anything_nobody_waits_for_the_devices(world, open_page, tmp_path, monkeypatch, page):
     (tmp_path / "policy.toml").write_text('who_may_run = "nobody"')
     monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "policy.toml"))

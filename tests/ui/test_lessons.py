@@ -7,8 +7,8 @@ import pytest
 
 from core.question.experiment import Contender
 from core.results import exhibit_files
-from pages.lessons import lessons
-from pages.lessons.lessons import LESSONS
+from pages.lessons import content
+from pages.lessons.content import LESSONS
 from pages.shared.frame import navigation
 from pages.shared.learning import frame
 from pages.shared.learning.frame import Question
@@ -16,7 +16,7 @@ from tests import exhibited, rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.test_compare import button
 
-PAGE = "pages/lessons/page.py"
+PAGE = "pages/lessons/lessons.py"
 
 
 def expected(app, name):
@@ -193,7 +193,7 @@ def test_learning_climbs_the_ladder_to_a_verdict_and_locks_the_margin(world, ope
 def test_small_models_are_shown_at_both_batches(world, open_page):
     world.has(CPU, GPU)
     app, jobs = run(world, open_page, "small")
-    assert [job.experiment.point.batch_size for job in jobs] == list(lessons.BATCHES)
+    assert [job.experiment.point.batch_size for job in jobs] == list(content.BATCHES)
     kept(world, jobs, (1e-3, 5e-4), jitter=0.0)
     app = expected(checked(app.run()), "small")
     assert alts(app) == ["What a step consists of", "For how much of a step the device computes"]
@@ -222,7 +222,7 @@ def test_a_question_can_be_answered_by_one_of_its_options(name):
 
 
 def test_the_loader_lesson_differs_in_nothing_but_the_way_of_the_data():
-    points = lessons.loader_points("digits")
+    points = content.loader_points("digits")
     same = {dataclasses.replace(point, data_path="resident", loader_workers=0) for point in points}
     assert len(same) == 1
     assert len(set(points)) == len(points) == 7

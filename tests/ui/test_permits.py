@@ -12,7 +12,7 @@ from core.files import atomic
 from core.question.experiment import Contender, Experiment, Point
 from core.question.presets import PRESETS
 from core.question.sweep import Axis, Sweep
-from pages.lessons.lessons import LESSONS
+from pages.lessons.content import LESSONS
 from pages.shared.frame import permits
 from pages.shared.link import links
 from tests import rows
@@ -20,8 +20,8 @@ from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.test_class import PAGE as CLASS
 from tests.ui.test_compare import button
 
-COMPARE, CROSSOVER = "pages/compare/page.py", "pages/crossover/page.py"
-TUTORIALS, LESSONS_PAGE = "pages/tutorials/page.py", "pages/lessons/page.py"
+COMPARE, CROSSOVER = "pages/compare/compare.py", "pages/crossover/crossover.py"
+TUTORIALS, LESSONS_PAGE = "pages/tutorials/tutorials.py", "pages/lessons/lessons.py"
 
 SWEEP = Sweep(
     point=Point(),
@@ -242,7 +242,7 @@ def test_only_who_asked_may_stop_where_the_host_says_so(world, open_page, host, 
 def test_the_banner_is_plain_text_on_every_page(world, open_page, host):
     banner = "**Exam** <b>today</b> [x](http://example.org)"
     host(f'banner = "{banner}"')
-    for page in (COMPARE, CROSSOVER, TUTORIALS, LESSONS_PAGE, CLASS, "pages/gallery/page.py"):
+    for page in (COMPARE, CROSSOVER, TUTORIALS, LESSONS_PAGE, CLASS, "pages/gallery/gallery.py"):
         assert next(text.value for text in open_page(page).text) == banner
 
 

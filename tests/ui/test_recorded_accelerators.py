@@ -13,7 +13,7 @@ from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.test_compare import button, control
 from tests.ui.test_crossover import TIMES, alts, chart_data, table
 
-COMPARE, CROSSOVER = "pages/compare/page.py", "pages/crossover/page.py"
+COMPARE, CROSSOVER = "pages/compare/compare.py", "pages/crossover/crossover.py"
 NAME = "NVIDIA Test GPU (111111)"
 AWAY = {"machine_id": "1" * 12, "cpu_name": "Other CPU", "started_at": "2026-10-01T12:00:00+00:00"}
 LIVE = "a" * 12

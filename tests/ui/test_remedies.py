@@ -14,7 +14,7 @@ from tests.ui.test_crossover import alts
 from tests.unit.answer.run.test_remedies import laned
 from tests.unit.answer.study.test_best_lanes import SIZES, sweep
 
-COMPARE, CROSSOVER = "pages/compare/page.py", "pages/crossover/page.py"
+COMPARE, CROSSOVER = "pages/compare/compare.py", "pages/crossover/crossover.py"
 HOST = dataclasses.replace(
     CPU,
     refusals={"graph": "only NVIDIA and AMD GPUs replay CUDA graphs", "tf32": "TF32 is an arithmetic of NVIDIA GPUs"},

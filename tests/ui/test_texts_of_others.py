@@ -19,7 +19,7 @@ from core.question.sweep import Axis, Sweep
 from core.results import exhibit_files
 from core.results.intake import exchange
 from core.results.schema import to_table
-from pages.lessons import lessons
+from pages.lessons import content
 from pages.shared.frame import navigation
 from pages.shared.link import state
 from tests import rows, strangers
@@ -157,7 +157,7 @@ def test_whatever_others_wrote_is_text_in_a_class(foreign, classroom, open_page,
 
 
 @pytest.mark.parametrize("gpu", [True, False], ids=["measured", "recorded"])
-@pytest.mark.parametrize("name", lessons.LESSONS)
+@pytest.mark.parametrize("name", content.LESSONS)
 def test_a_lesson_shows_as_text_what_it_was_given(foreign, world, open_page, name, gpu):
     world.queue.seat.report(strangers.machine(gpu=gpu), process.this())
     for job in world.queue.jobs():

@@ -9,13 +9,13 @@ from core.progress import Progress, SweepProgress
 from core.question.experiment import Point
 from core.question.presets import PRESETS
 from core.results import exhibit_files
-from pages.tutorials import tutorials
+from pages.tutorials import content
 from tests import exhibited
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.test_compare import button
 from tests.unit.answer.lesson.test_tutorial import measured
 
-PAGE = "pages/tutorials/page.py"
+PAGE = "pages/tutorials/tutorials.py"
 PAIR = ("cpu", "cuda:0")
 
 
@@ -27,7 +27,7 @@ def kept(world, name="signal", **changes):
 def clock_of(name, scale="class", **changes):
     """The exhibit of the tutorial's own clock."""
     shown = exhibited.clock({"ours": 1.0, name: 1.7}, point=PRESETS[name].at(scale), **changes)
-    budget_s = tutorials.CLOCK_S[scale]
+    budget_s = content.CLOCK_S[scale]
     return dataclasses.replace(shown, demonstration=dataclasses.replace(shown.demonstration, budget_s=budget_s))
 
 
@@ -45,7 +45,7 @@ def alts(app):
 def test_each_tutorial_says_its_claim_and_asks_before_it_shows(world, open_page, name):
     world.has(CPU, GPU)
     app = open_page(PAGE, tutorial=name)
-    assert tutorials.claim(PRESETS[name]) in words(app)
+    assert content.claim(PRESETS[name]) in words(app)
     assert not any("Published:" in str(part.value) for part in app.markdown)
     assert not button(app, "Run").disabled
     assert "Published:" in words(expected(app, name))
@@ -200,19 +200,19 @@ def test_an_expectation_stays_when_another_tutorial_is_looked_at(world, open_pag
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_where_a_tutorial_disagrees_with_itself_is_said_with_what_we_follow(name):
-    said = " ".join(tutorials.contradictions(tutorials.TUTORIALS[name]))
+    said = " ".join(content.contradictions(content.TUTORIALS[name]))
     assert PRESETS[name].note in said
 
 
 def test_the_contradiction_of_text_and_figure_is_computed_from_the_published_times():
-    said = tutorials.contradictions(tutorials.TUTORIALS["signal"])[0]
+    said = content.contradictions(content.TUTORIALS["signal"])[0]
     assert "wins from 1,000 neurons" in said
     assert "between 100 and 1,000" in said
 
 
 def test_the_claim_of_the_disc_has_the_parameters_of_its_own_model():
     parameters = Point(dataset="disc", samples=1_000, model="doubling-mlp", depth=10, batch_size=100).network.parameters
-    assert f"{parameters:,} parameters" in tutorials.claim(PRESETS["disc"])
+    assert f"{parameters:,} parameters" in content.claim(PRESETS["disc"])
 
 
 def test_rows_of_a_file_cannot_write_markdown(world, open_page):

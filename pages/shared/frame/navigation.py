@@ -2,13 +2,15 @@
 
 import streamlit as st
 
-COMPARE = "pages/compare/page.py"
-CROSSOVER = "pages/crossover/page.py"
-DEVICES = "pages/devices/page.py"
-TUTORIALS = "pages/tutorials/page.py"
-LESSONS = "pages/lessons/page.py"
-CLASS = "pages/classroom/page.py"
-GALLERY = "pages/gallery/page.py"
+COMPARE = "pages/compare/compare.py"
+CROSSOVER = "pages/crossover/crossover.py"
+DEVICES = "pages/devices/devices.py"
+TUTORIALS = "pages/tutorials/tutorials.py"
+LESSONS = "pages/lessons/lessons.py"
+CLASS = "pages/classroom/class.py"
+GALLERY = "pages/gallery/gallery.py"
+
+FILES = (COMPARE, CROSSOVER, DEVICES, TUTORIALS, LESSONS, CLASS, GALLERY)
 
 
 def menu() -> dict[str, list[st.Page]]:

@@ -51,7 +51,8 @@ def _view(machine: Machine | None, asked: Sweep | None) -> bool:
 def _job(job_id: str, machine: Machine | None) -> None:
     try:
         job = reads.queue().job(job_id)
-        if job.sweep is None:
+        asked = job.sweep
+        if asked is None:
             live.elsewhere(job)
             return
         if job.active:
@@ -61,9 +62,9 @@ def _job(job_id: str, machine: Machine | None) -> None:
     except CrossoverError as error:
         st.warning(plain(str(error)))
         return
-    live.draw_end(job, again=lambda: sweep_asking.ask(job.sweep, machine) if machine else None)
+    live.draw_end(job, again=lambda: sweep_asking.ask(asked, machine) if machine else None)
     sweep_live.notes(job)
-    sweep_view.whole(rows, job.sweep, lambda: sweep_asking.again(job.sweep, machine), machine)
+    sweep_view.whole(rows, asked, lambda: sweep_asking.again(asked, machine), machine)
 
 
 def _sweep(sweep_id: str, machine: Machine | None, asked: Sweep | None) -> None:

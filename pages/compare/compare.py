@@ -37,7 +37,8 @@ def _view(machine: Machine | None) -> None:
 def _job(job_id: str, machine: Machine | None) -> None:
     try:
         job = reads.queue().job(job_id)
-        if job.experiment is None:
+        asked = job.experiment
+        if asked is None:
             live.elsewhere(job)
             return
         if job.active:
@@ -50,7 +51,7 @@ def _job(job_id: str, machine: Machine | None) -> None:
     if job.state == "finished" and rows and not job.message:
         state.show("run", job.run_id)
         st.rerun()
-    live.draw_end(job, again=lambda: asking.ask(job.experiment, machine, fresh=False) if machine else None)
+    live.draw_end(job, again=lambda: asking.ask(asked, machine, fresh=False) if machine else None)
     if rows:
         run_view.heading(rows)
         run_view.draw(rows, accelerators.beside(rows, machine), machine)
