@@ -6,7 +6,7 @@ from typing import Any
 
 from core.question.demonstration import RECIPES, Demonstration
 from core.question.experiment import Contender, Point
-from core.results.exhibit import Clock, Content, Exhibit, FirstStep, Moving, Participant, Snippet, Variant
+from core.results.exhibit import Clock, Content, Exhibit, ExhibitContender, FirstStep, Moving, Snippet, Variant
 from tests import rows
 
 NAMES = {"cpu": "Test CPU", "cuda": "NVIDIA Test GPU"}
@@ -116,9 +116,9 @@ def _parsed(contenders: tuple[str, ...]) -> tuple[Contender, ...]:
     return tuple(map(Contender.parse, contenders))
 
 
-def _participant(contender: Contender) -> Participant:
+def _participant(contender: Contender) -> ExhibitContender:
     kind = contender.device.partition(":")[0]
-    return Participant(
+    return ExhibitContender(
         contender=str(contender),
         device=contender.device,
         kind=kind,

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from core.classroom import handed_in
 from core.classroom.classes import Classes, Prediction
-from core.classroom.question import CHALLENGER, Question
+from core.classroom.question import CHALLENGER, ClassQuestion
 from core.jobs.machine import Machine
 from core.question.experiment import Point
 from core.results import exhibit_files
@@ -25,7 +25,7 @@ from tests.hostile import STRANGER, TEXTS, bundle
 TRAINING = Point(dataset="signal", depth=2, batch_size=64, epochs=10)
 SIZES = (16, 64, 256)
 ELSEWHERE = "beefbeefbeef"
-QUESTION = Question.of_preset("signal")
+QUESTION = ClassQuestion.of_preset("signal")
 
 FREE = (
     *("device_name", "cpu_name", "message", "system", "torch_version", "python_version", "torchvision_version"),

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from core.classroom import codes, folders, measured, names, records
 from core.classroom.names import NAME_LENGTH, NICKNAME_LENGTH
-from core.classroom.question import Question
+from core.classroom.question import ClassQuestion
 from core.classroom.records import Class, Prediction, Student
 from core.errors import DamagedFile, InvalidValue, NotAllowed, StoreError
 from core.files import atomic
@@ -56,7 +56,9 @@ class Classes:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = Path(folder or os.environ.get(CLASSES_VARIABLE) or CLASSES).absolute()
 
-    def create(self, name: str, question: Question, *, days: int = DAYS, admission: bool = False) -> tuple[Class, str]:
+    def create(
+        self, name: str, question: ClassQuestion, *, days: int = DAYS, admission: bool = False
+    ) -> tuple[Class, str]:
         """Make a class.
 
         Args:

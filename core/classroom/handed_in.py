@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from core.classroom import codes, measured, names, pooled
 from core.classroom.classes import Classes
 from core.classroom.measured import MAX_ROWS, MOST_BYTES
-from core.classroom.question import Question
+from core.classroom.question import ClassQuestion
 from core.classroom.records import Class, Student
 from core.errors import StoreError
 from core.question.experiment import MAX_CONTENDERS
@@ -116,7 +116,7 @@ def everything(tables: Iterable[tuple[str, pa.Table]], kind: exchange.Format) ->
     return exchange.export(table, kind) if kind == "csv" else _parquet(table, {})
 
 
-def _too_much(rows: pa.Table, question: Question) -> str:
+def _too_much(rows: pa.Table, question: ClassQuestion) -> str:
     """Why rows are more than can have been measured for a class, before any of them is looked at; empty if not."""
     runs = pc.value_counts(rows["run_id"])
     most = pc.max(runs.field("counts")).as_py() or 0
@@ -129,7 +129,7 @@ def _too_much(rows: pa.Table, question: Question) -> str:
     return ""
 
 
-def _sifted(rows: pa.Table, question: Question) -> tuple[pa.Table, tuple[str, ...]]:
+def _sifted(rows: pa.Table, question: ClassQuestion) -> tuple[pa.Table, tuple[str, ...]]:
     """The rows that are pooled, and why others are not."""
     mine, reasons = pooled.sifted(question, from_table(rows))
     names_of_mine = pa.array([row.trial_id for row in mine], pa.string())

@@ -19,7 +19,7 @@ from core.answer.study import study
 from core.answer.study.result import Outcome
 from core.answer.study.study import Study
 from core.classroom import measured
-from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, Question
+from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, ClassQuestion
 from core.classroom.records import Prediction, Student
 from core.errors import CrossoverError
 from core.question.experiment import BEST_THREADS, MAX_CONTENDERS, Contender
@@ -73,7 +73,7 @@ class Result:
         """Both devices in words: what results are grouped by."""
         return f"{self.challenger} against {self.baseline}"
 
-    def place(self, question: Question) -> float | str | None:
+    def place(self, question: ClassQuestion) -> float | str | None:
         """The place that a prediction should have named; None if the result does not say."""
         if self.outcome == "gpu_always" and question.places:
             return question.places[0]
@@ -142,7 +142,7 @@ class Finding:
     fault: str = ""
 
 
-def finding(question: Question, student: Student, folder: Path) -> Finding:
+def finding(question: ClassQuestion, student: Student, folder: Path) -> Finding:
     """What the rows in a student's folder say of the question; what is wrong with them is said, never raised."""
     try:
         has = measured.read(folder)
@@ -155,12 +155,12 @@ def finding(question: Question, student: Student, folder: Path) -> Finding:
         return Finding(fault=f"nothing can be made of these rows: {said}")
 
 
-def result(question: Question, student: Student, rows: Sequence[Trial]) -> Result | None:
+def result(question: ClassQuestion, student: Student, rows: Sequence[Trial]) -> Result | None:
     """What a student's rows say of the question; None if none of them is of it."""
     return _result(question, student, sifted(question, rows)[0])
 
 
-def _result(question: Question, student: Student, mine: Sequence[Trial]) -> Result | None:
+def _result(question: ClassQuestion, student: Student, mine: Sequence[Trial]) -> Result | None:
     axis = question.axis
     found = study.studies(mine, axis=axis.name if axis else "samples", least=1)
     if not found:
@@ -169,7 +169,7 @@ def _result(question: Question, student: Student, mine: Sequence[Trial]) -> Resu
     return _of_sweep(student, best) if axis else _of_training(student, best)
 
 
-def sifted(question: Question, rows: Sequence[Trial]) -> tuple[list[Trial], list[str]]:
+def sifted(question: ClassQuestion, rows: Sequence[Trial]) -> tuple[list[Trial], list[str]]:
     """The rows that are pooled, and why others are not, each reason once.
 
     Of a run each contender counts once, and no more contenders than a run can have had: what is worked out for every
@@ -214,7 +214,7 @@ def groups(results: Sequence[Result]) -> list[Group]:
     return sorted(found, key=lambda group: (-group.results, group.devices))
 
 
-def tally(question: Question, predictions: Sequence[Prediction]) -> Tally:
+def tally(question: ClassQuestion, predictions: Sequence[Prediction]) -> Tally:
     """How often each answer is expected."""
     places: dict[float | str, int] = dict.fromkeys((*question.places, NEVER) if question.places else (), 0)
     for entry in predictions:

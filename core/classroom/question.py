@@ -43,7 +43,7 @@ CONTENDER_LENGTH = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class ClassQuestion:
     """What a class measures.
 
     Attributes:

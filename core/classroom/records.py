@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from core.classroom.question import NEVER, WINNERS, Question
+from core.classroom.question import NEVER, WINNERS, ClassQuestion
 from core.errors import CrossoverError, DamagedFile, InvalidValue
 from core.files import atomic, documents
 
@@ -87,7 +87,7 @@ class Class:
     id: str
     code: str
     name: str
-    question: Question
+    question: ClassQuestion
     created_at: str
     expires_at: str
     closed: bool
@@ -145,7 +145,7 @@ def read_class(folder: Path) -> Class | None:
     if said is None:
         return None
     try:
-        question = Question.from_json(said.question)
+        question = ClassQuestion.from_json(said.question)
     except (CrossoverError, ValueError, TypeError, LookupError, ArithmeticError) as error:
         raise DamagedFile(CLASS_FILE, f"its question cannot be read: {error}".rstrip(".")) from error
     return Class(
@@ -167,7 +167,7 @@ def write_class(folder: Path, of: Class) -> None:
     write(folder / CLASS_FILE, {**{name: getattr(of, name) for name in names}, "question": of.question.to_json()})
 
 
-def read_student(folder: Path, question: Question) -> Student:
+def read_student(folder: Path, question: ClassQuestion) -> Student:
     """The student of a folder, with what is wrong with their files where something is."""
     try:
         said = documents.read_json(folder / STUDENT_FILE, _StudentFile)
@@ -213,7 +213,7 @@ def write_prediction(folder: Path, prediction: Prediction) -> None:
     write(folder / PREDICTION_FILE, said)
 
 
-def check_prediction(prediction: Prediction, question: Question) -> None:
+def check_prediction(prediction: Prediction, question: ClassQuestion) -> None:
     """Find out whether what is expected is one of a question's answers.
 
     Raises:
@@ -245,7 +245,7 @@ def _require_shown(field: str, name: str) -> None:
         raise InvalidValue(field, name, "a name that can be shown")
 
 
-def _prediction(folder: Path, question: Question) -> Prediction | None:
+def _prediction(folder: Path, question: ClassQuestion) -> Prediction | None:
     said = documents.read_json(folder / PREDICTION_FILE, _PredictionFile)
     if said is None:
         return None

@@ -9,7 +9,7 @@ from typing import Any
 
 from core.classroom import codes, handed_in, measured, names
 from core.classroom.classes import DAYS, Class, Classes, Student
-from core.classroom.question import ANYBODY, Question
+from core.classroom.question import ANYBODY, ClassQuestion
 from core.classroom.roster import Roster
 from core.commands import FAILED, OK, arguments, measuring, output, sweep
 from core.errors import CrossoverError, InvalidValue, StoreError
@@ -189,7 +189,7 @@ def measure(options: argparse.Namespace) -> int:
     return OK if job.state == "finished" else FAILED
 
 
-def question_of(options: argparse.Namespace) -> Question:
+def question_of(options: argparse.Namespace) -> ClassQuestion:
     """The question that the options describe.
 
     Raises:
@@ -203,11 +203,11 @@ def question_of(options: argparse.Namespace) -> Question:
     if options.preset and not given and not presets.preset(options.preset).axes_at(arguments.scale(options)):
         alone = presets.preset(options.preset).asked(arguments.scale(options), ANYBODY)
         asked = dataclasses.replace(alone, point=arguments.point(options))
-        return Question(title=title, words=words, asked=asked)
+        return ClassQuestion(title=title, words=words, asked=asked)
     if not options.preset and not given:
         raise InvalidValue("preset", "", f"one of {', '.join(presets.PRESETS)}, unless --axis says what is varied")
     varied = dataclasses.replace(sweep.asked_for(options), contenders=ANYBODY)
-    return Question(title=title, words=words, asked=varied)
+    return ClassQuestion(title=title, words=words, asked=varied)
 
 
 def _class(code: str) -> tuple[Classes, Class]:

@@ -34,7 +34,9 @@ def machine(queue: Queue) -> Machine:
             return found
         client.ensure_worker(queue)
         time.sleep(0.1)
-    raise JobError(f"The measuring process did not start within {MACHINE_TIMEOUT_S} s; {queue.seat.log} says more.")
+    raise JobError(
+        f"The measuring process did not start within {MACHINE_TIMEOUT_S} s; {queue.worker_file.log} says more."
+    )
 
 
 def here(queue: Queue) -> Here:

@@ -22,7 +22,7 @@ from core.jobs import process
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
-from core.jobs.worker_file import Occupant
+from core.jobs.worker_file import Serving
 from core.question.sweep import Sweep, size_of
 from core.results import exhibit_files
 from core.results.exhibit import Exhibit
@@ -67,18 +67,20 @@ def ensure_worker(queue: Queue) -> None:
     Raises:
         JobError: the folder of jobs cannot be written, or no process can be started.
     """
-    if queue.seat.taken:
+    if queue.worker_file.taken:
         return
     with queue.guard():
-        last = queue.seat.occupant
-        if (last and last.process.alive) or queue.seat.locked:  # somebody else was quicker, or started one by hand
+        last = queue.worker_file.serving
+        if (last and last.process.alive) or queue.worker_file.locked:  # somebody was quicker
             return
         starts = last.starts + 1 if last and not last.ready else 1
         if last is None or starts <= STARTS:
-            queue.seat.take(Occupant(process=_start(queue), starts=starts))
+            queue.worker_file.take(Serving(process=_start(queue), starts=starts))
             return
-        queue.seat.leave(last.process)
-    queue.fail_waiting(f"The measuring process died {STARTS} times while it started; {queue.seat.log} says more.")
+        queue.worker_file.leave(last.process)
+    queue.fail_waiting(
+        f"The measuring process died {STARTS} times while it started; {queue.worker_file.log} says more."
+    )
 
 
 def watch(queue: Queue, job_id: str) -> Job:
@@ -168,7 +170,7 @@ def exhibit(queue: Queue, job: Job) -> Exhibit | None:
 
 def machine(queue: Queue) -> Machine | None:
     """What a worker found on this machine, `live` if that worker still runs; None before the first one reported."""
-    return queue.seat.machine
+    return queue.worker_file.machine
 
 
 def _place(sweep: Sweep, trial: Trial) -> tuple[float, ...]:
@@ -178,9 +180,9 @@ def _place(sweep: Sweep, trial: Trial) -> tuple[float, ...]:
 
 
 def _start(queue: Queue) -> process.Process:
-    _put_log_aside(queue.seat.log)
+    _put_log_aside(queue.worker_file.log)
     try:
-        with queue.seat.log.open("ab") as log:
+        with queue.worker_file.log.open("ab") as log:
             child = subprocess.Popen(
                 [*COMMAND, "--jobs", str(queue.folder)],
                 cwd=PROJECT,

@@ -28,8 +28,8 @@ from core.jobs.job import Job
 from core.jobs.job_folder import JobFolder
 from core.jobs.process import Process
 from core.jobs.uptime import Moment
-from core.jobs.usage import Ledger, Terms
-from core.jobs.worker_file import Seat
+from core.jobs.usage import Terms, Usage
+from core.jobs.worker_file import WorkerFile
 from core.question import policy
 from core.question.policy import Asked
 from core.results.store import Store
@@ -60,14 +60,14 @@ class Queue:
 
     Attributes:
         folder: where they are; `CROSSOVER_JOBS`, or data/jobs of the project, unless given.
-        seat: the place of the worker that serves this queue.
-        ledger: who had how much of it.
+        worker_file: the place of the worker that serves this queue.
+        usage: who had how much of it.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = Path(folder or os.environ.get(JOBS_VARIABLE) or JOBS).absolute()
-        self.seat = Seat(self.folder)
-        self.ledger = Ledger(self.folder / "people.json")
+        self.worker_file = WorkerFile(self.folder)
+        self.usage = Usage(self.folder / "people.json")
         self._ended: dict[str, Job] = {}
         self._named: set[str] = set()
 
@@ -138,7 +138,7 @@ class Queue:
         if not terms.waiting and not terms.seconds_per_day:
             return ""
         mine = [policy.seconds(job.asked) for job in self._active() if job.asked_by == asked_by]
-        used_s = self.ledger.spent_s(asked_by, _today())
+        used_s = self.usage.spent_s(asked_by, _today())
         return terms.refusal([policy.seconds(asked) for asked in wanted], mine, used_s=used_s)
 
     def job(self, job_id: str) -> Job:
@@ -190,7 +190,7 @@ class Queue:
             if job and job.state == "running" and job.worker:
                 self.files(job_id).ask_to_stop()
                 try:
-                    job.worker.kill(self.seat.serves)
+                    job.worker.kill(self.worker_file.serves)
                 except PermissionError:
                     raise JobError(
                         f"Job {job_id} is measured by a process of somebody else, who alone can end it."
@@ -209,7 +209,7 @@ class Queue:
             for job in active:
                 if places.get(job.id) == 1:
                     with contextlib.suppress(OSError):  # a full disk costs fairness, not the measurement
-                        self.ledger.take_turn(job.asked_by, job.asked_from)
+                        self.usage.take_turn(job.asked_by, job.asked_from)
                     now = Moment.now()
                     running = dataclasses.replace(job, state="running", worker=worker, began=now, reported=now)
                     return self._write(running)
@@ -333,7 +333,7 @@ class Queue:
         if not job.lost:
             return silence.too_long(job)
         known = job.worker is not None and job.worker.born
-        return bool(known) or not (self.seat.taken or self.seat.locked)
+        return bool(known) or not (self.worker_file.taken or self.worker_file.locked)
 
     def _bury_lost(self, *, idle: bool = False) -> None:
         """Settle every job whose process is dead; under the guard.
@@ -350,7 +350,7 @@ class Queue:
         event = f"The measuring process said nothing for {units.duration(silence.lasted_s(job))} and was ended"
         with contextlib.suppress(PermissionError):
             if job.worker:
-                job.worker.kill(self.seat.serves)
+                job.worker.kill(self.worker_file.serves)
         return self._bury(job, event=event)
 
     def _bury(self, job: Job, *, event: str = "") -> Job:
@@ -361,7 +361,7 @@ class Queue:
             event: what cut it off, if that is known better than by its files.
         """
         if job.worker:
-            job.worker.kill_orphans(self.seat.serves)
+            job.worker.kill_orphans(self.worker_file.serves)
         files = self.files(job.id)
         if files.asked_to_stop:
             settled = saving.rescue(files, job, state="stopped", event="Stopped")
@@ -388,14 +388,14 @@ class Queue:
         return dataclasses.replace(job, place=self._places(self._active()).get(job.id, 0))
 
     def _places(self, jobs: Iterable[Job]) -> dict[str, int]:
-        return turns.places([job for job in jobs if job.state == "queued"], self.ledger)
+        return turns.places([job for job in jobs if job.state == "queued"], self.usage)
 
     def _charge(self, job: Job, began: Moment) -> None:
         """Write down what a job cost who asked for it, at most what it had asked for; under the guard."""
         lasted_s = began.ago_s or 0.0  # before the machine was started anew, nobody knows how long
         seconds = min(lasted_s, policy.seconds(job.asked))  # start-up and waiting are the host's
         with contextlib.suppress(OSError):  # a full disk must not hide what became of the job
-            self.ledger.charge(job.asked_by, seconds, _today())
+            self.usage.charge(job.asked_by, seconds, _today())
 
     def _new_id(self) -> str:
         """A name that sorts after all others, even if the clock was set back."""

@@ -9,19 +9,19 @@ import collections
 from collections.abc import Sequence
 
 from core.jobs.job import Job
-from core.jobs.usage import Ledger
+from core.jobs.usage import Usage
 
 
-def places(waiting: Sequence[Job], ledger: Ledger) -> dict[str, int]:
+def places(waiting: Sequence[Job], usage: Usage) -> dict[str, int]:
     """Job id → its place, 1 for the next.
 
     Args:
         waiting: jobs that wait, in the order of submission.
-        ledger: when everybody's last turn was.
+        usage: when everybody's last turn was.
     """
     if not waiting:
         return {}
-    turns = ledger.turns({name for job in waiting for name in (job.asked_by, _source(job))})
+    turns = usage.turns({name for job in waiting for name in (job.asked_by, _source(job))})
     asked: collections.Counter[str] = collections.Counter()
     by_source: dict[str, list[tuple[int, int, str]]] = {}
     for job in waiting:

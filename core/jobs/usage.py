@@ -78,7 +78,7 @@ class _Entry:
 
 
 @dataclass(frozen=True)
-class Ledger:
+class Usage:
     """The file of one folder of jobs.
 
     Attributes:

@@ -20,7 +20,7 @@ from core.jobs.process import Process
 
 
 @dataclass(frozen=True, kw_only=True)
-class Occupant:
+class Serving:
     """Who serves the queue, or is about to.
 
     Attributes:
@@ -42,7 +42,7 @@ class _Report(Machine):
 
 
 @dataclass(frozen=True)
-class Seat:
+class WorkerFile:
     """The worker's files in the folder of jobs.
 
     Attributes:
@@ -61,17 +61,17 @@ class Seat:
         return self.folder / "worker.log"
 
     @property
-    def occupant(self) -> Occupant | None:
-        """Who sat down last, alive or not; None before the first, after one that left in order, or if it is damaged."""
+    def serving(self) -> Serving | None:
+        """Who began to serve last, alive or not; None before the first, after one that left, or if it is damaged."""
         with contextlib.suppress(DamagedFile):  # then the lock tells whether somebody serves
-            return documents.read_json(self._entry, Occupant)
+            return documents.read_json(self._entry, Serving)
         return None
 
     @property
     def taken(self) -> bool:
         """Whether somebody alive serves the queue, or is about to, as the entry has it; cheap."""
-        occupant = self.occupant
-        return occupant is not None and occupant.process.alive
+        serving = self.serving
+        return serving is not None and serving.process.alive
 
     @property
     def locked(self) -> bool:
@@ -82,14 +82,14 @@ class Seat:
         except Timeout:
             return True
 
-    def take(self, occupant: Occupant) -> None:
+    def take(self, serving: Serving) -> None:
         """Write down who serves from now on."""
-        atomic.write_json(self._entry, asdict(occupant))
+        atomic.write_json(self._entry, asdict(serving))
 
     def leave(self, process: Process) -> None:
         """Write down that `process` does not serve any more; nothing if somebody else has sat down since."""
-        occupant = self.occupant
-        if occupant and occupant.process == process:
+        serving = self.serving
+        if serving and serving.process == process:
             self._entry.unlink(missing_ok=True)
 
     def report(self, machine: Machine, process: Process) -> None:
@@ -111,8 +111,8 @@ class Seat:
         Raises:
             PermissionError: it is a process of somebody else.
         """
-        if occupant := self.occupant:
-            occupant.process.kill(self.serves)
+        if serving := self.serving:
+            serving.process.kill(self.serves)
 
     def serves(self, command: Sequence[str]) -> bool:
         """Whether a command line is that of a worker of this queue."""

@@ -1,6 +1,6 @@
 """One contender while it is measured: its network, its training, and every raw value read off it so far.
 
-An entrant starts up, warms up, runs block after block when it is told to, and is taken apart at the end. It
+An measured starts up, warms up, runs block after block when it is told to, and is taken apart at the end. It
 decides nothing about the others, the budget or the end; `core.measure.trial` does.
 """
 
@@ -57,7 +57,7 @@ TRAIN_ACCURACY_SAMPLES = 10_000
 
 
 @dataclass(kw_only=True)
-class Record:
+class RawValues:
     """Raw values of one contender, named as the columns they become."""
 
     threads: int = 0
@@ -100,7 +100,7 @@ class Record:
         return {**values, "predictions": bytes(self.predictions)}
 
 
-class Entrant:
+class MeasuredContender:
     """One contender in the measurement of one point.
 
     Attributes:
@@ -117,7 +117,7 @@ class Entrant:
         """Take a contender whose device was found; nothing is put on the device yet."""
         self.contender = contender
         self.info = devices.find(contender.device)
-        self.record = Record(threads=contender.threads)
+        self.record = RawValues(threads=contender.threads)
         self.curve = LossCurve(total_steps=point.total_steps)
         self.outcome: Outcome | None = None
         self.message = ""
@@ -135,7 +135,7 @@ class Entrant:
     def training(self) -> Training:
         """The training, once it was started."""
         if self._training is None:
-            message = "the entrant has not been started"
+            message = "the measured has not been started"
             raise RuntimeError(message)
         return self._training
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.errors import InvalidValue, LaneUnavailable, OutOfMemory
-from core.measure.contender import Entrant
+from core.measure.contender import MeasuredContender
 from core.measure.data import datasets
 from core.measure.device import devices
 from core.progress import Progress
@@ -93,7 +93,7 @@ class _Measurement:
     run_id: str
     started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
     pairs: int = 0
-    entrants: list[Entrant] = field(default_factory=list)
+    all_measured: list[MeasuredContender] = field(default_factory=list)
     _began: float = 0.0
     _kept_at: float = 0.0
 
@@ -108,12 +108,12 @@ class _Measurement:
         except _BudgetSpent:
             pass  # there is nothing to conclude; what ran out of memory still has its row
         except _Stopped:
-            for entrant in self._alive():
-                entrant.end("stopped", "It was stopped before it was done.")
+            for measured in self._alive():
+                measured.end("stopped", "It was stopped before it was done.")
         finally:
             rows = self._rows()
-            for entrant in self.entrants:
-                entrant.release()
+            for measured in self.all_measured:
+                measured.release()
         return rows
 
     def _require_contenders(self) -> None:
@@ -130,33 +130,33 @@ class _Measurement:
         point = self.experiment.point
         self._data = datasets.load(point.dataset, samples=point.samples, seed=point.seed)
         contenders = self.experiment.contenders
-        self.entrants = [Entrant(contender, point, self._data) for contender in contenders]
+        self.all_measured = [MeasuredContender(contender, point, self._data) for contender in contenders]
 
     def _prepare(self) -> None:
         self._began = self._kept_at = time.perf_counter()
-        for entrant in self.entrants:
-            self._tell(f"starting up {entrant.contender}")
-            with self._surviving(entrant):
-                entrant.require_memory()
-                entrant.require_pace(self.experiment.budget_s)
-                entrant.start()
+        for measured in self.all_measured:
+            self._tell(f"starting up {measured.contender}")
+            with self._surviving(measured):
+                measured.require_memory()
+                measured.require_pace(self.experiment.budget_s)
+                measured.start()
                 self._require_time()
-                self._choose_threads(entrant)
-        allowance_s = WARM_UP_SHARE * self.experiment.budget_s / len(self.entrants)
-        for entrant in self._alive():
-            self._tell(f"warming up {entrant.contender}")
-            with self._surviving(entrant):
-                self._drive(entrant.warm_up(allowance_s))
+                self._choose_threads(measured)
+        allowance_s = WARM_UP_SHARE * self.experiment.budget_s / len(self.all_measured)
+        for measured in self._alive():
+            self._tell(f"warming up {measured.contender}")
+            with self._surviving(measured):
+                self._drive(measured.warm_up(allowance_s))
 
-    def _choose_threads(self, entrant: Entrant) -> None:
-        if entrant.record.threads != BEST_THREADS:
+    def _choose_threads(self, measured: MeasuredContender) -> None:
+        if measured.record.threads != BEST_THREADS:
             return
         candidates = thread_counts(environment.usable_cores())
         if len(candidates) == 1:
-            entrant.record.threads = candidates[0]
+            measured.record.threads = candidates[0]
             return
-        self._tell(f"trying thread counts for {entrant.contender}")
-        self._drive(entrant.try_threads(candidates, rounds=THREAD_ROUNDS, block_s=THREAD_BLOCK_S))
+        self._tell(f"trying thread counts for {measured.contender}")
+        self._drive(measured.try_threads(candidates, rounds=THREAD_ROUNDS, block_s=THREAD_BLOCK_S))
 
     def _train(self) -> None:
         """Rounds of blocks until every contender has what was asked for."""
@@ -165,61 +165,63 @@ class _Measurement:
             due = self._due()
             if not due:
                 return
-            for entrant in turns.sample(due, len(due)):
-                with self._surviving(entrant):
-                    entrant.block(self.pairs)
+            for measured in turns.sample(due, len(due)):
+                with self._surviving(measured):
+                    measured.block(self.pairs)
                 self._tell("training")
             self.pairs += 1
             self._keep_if_due()
 
-    def _due(self) -> list[Entrant]:
+    def _due(self) -> list[MeasuredContender]:
         """Who has another block to come: until enough pairs are timed, and all epochs trained unless times suffice."""
         wanted = self.experiment.pairs
         if wanted != EVERY_EPOCH:
             return self._alive() if self.pairs < wanted else []
-        return [entrant for entrant in self._alive() if self.pairs < TARGET_PAIRS or not entrant.trained]
+        return [measured for measured in self._alive() if self.pairs < TARGET_PAIRS or not measured.trained]
 
     def _conclude(self) -> None:
         times_suffice = self.experiment.pairs != EVERY_EPOCH
-        for entrant in self._alive():
-            with self._surviving(entrant):
-                entrant.close(examined=not times_suffice)
-                self._tell(f"taking {entrant.contender}'s step apart")
-                if entrant.record.block_steps:
-                    entrant.take_apart(self.experiment.budget_s, whole_epoch=not times_suffice)
-                if not times_suffice and not entrant.curve.diverged:
-                    self._tell(f"testing what {entrant.contender} learned")
-                    entrant.examine()
-                if entrant.record.block_steps and entrant.contender.lane != PLAIN:
-                    self._tell(f"checking {entrant.contender} against plain steps")
-                    entrant.check_lane()
-                self._end(entrant)
+        for measured in self._alive():
+            with self._surviving(measured):
+                measured.close(examined=not times_suffice)
+                self._tell(f"taking {measured.contender}'s step apart")
+                if measured.record.block_steps:
+                    measured.take_apart(self.experiment.budget_s, whole_epoch=not times_suffice)
+                if not times_suffice and not measured.curve.diverged:
+                    self._tell(f"testing what {measured.contender} learned")
+                    measured.examine()
+                if measured.record.block_steps and measured.contender.lane != PLAIN:
+                    self._tell(f"checking {measured.contender} against plain steps")
+                    measured.check_lane()
+                self._end(measured)
 
-    def _end(self, entrant: Entrant) -> None:
-        if entrant.curve.diverged:
-            entrant.end("diverged", "The loss became NaN or infinite; a smaller learning rate may help.")
+    def _end(self, measured: MeasuredContender) -> None:
+        if measured.curve.diverged:
+            measured.end("diverged", "The loss became NaN or infinite; a smaller learning rate may help.")
         elif self.experiment.pairs != EVERY_EPOCH:
-            self._end_timing(entrant)
+            self._end_timing(measured)
         else:
-            self._end_training(entrant)
+            self._end_training(measured)
 
-    def _end_timing(self, entrant: Entrant) -> None:
+    def _end_timing(self, measured: MeasuredContender) -> None:
         wanted, budget = self.experiment.pairs, self.experiment.budget_s
         if self.pairs >= wanted:
-            entrant.end("timed")
+            measured.end("timed")
             return
-        entrant.end("budget_spent", f"The budget of {budget:g} s ended after {self.pairs} of {wanted} pairs of blocks.")
+        measured.end(
+            "budget_spent", f"The budget of {budget:g} s ended after {self.pairs} of {wanted} pairs of blocks."
+        )
 
-    def _end_training(self, entrant: Entrant) -> None:
-        if entrant.trained:
-            entrant.end("completed")
+    def _end_training(self, measured: MeasuredContender) -> None:
+        if measured.trained:
+            measured.end("completed")
             return
         point, budget = self.experiment.point, self.experiment.budget_s
-        epochs = entrant.steps / point.steps_per_epoch
-        entrant.end("budget_spent", f"The budget of {budget:g} s ended after {epochs:.1f} of {point.epochs} epochs.")
+        epochs = measured.steps / point.steps_per_epoch
+        measured.end("budget_spent", f"The budget of {budget:g} s ended after {epochs:.1f} of {point.epochs} epochs.")
 
     @contextmanager
-    def _surviving(self, entrant: Entrant) -> Iterator[None]:
+    def _surviving(self, measured: MeasuredContender) -> Iterator[None]:
         """Out of memory ends one contender, not the others."""
         try:
             yield
@@ -227,11 +229,11 @@ class _Measurement:
             if not (isinstance(error, OutOfMemory) or devices.is_out_of_memory(error)):
                 raise
             message = str(error) if isinstance(error, OutOfMemory) else "The device ran out of memory."
-            entrant.end("out_of_memory", message)
-            entrant.release()
+            measured.end("out_of_memory", message)
+            measured.release()
 
-    def _alive(self) -> list[Entrant]:
-        return [entrant for entrant in self.entrants if entrant.outcome is None]
+    def _alive(self) -> list[MeasuredContender]:
+        return [measured for measured in self.all_measured if measured.outcome is None]
 
     def _drive(self, work: Iterator[None]) -> None:
         """Do a part of the preparation, as far as the budget reaches."""
@@ -255,7 +257,7 @@ class _Measurement:
                 elapsed_s=self._elapsed(),
                 budget_s=self.experiment.budget_s,
                 pairs=self.pairs,
-                contenders=tuple(entrant.progress() for entrant in self.entrants),
+                contenders=tuple(measured.progress() for measured in self.all_measured),
             )
         )
         self._heed()
@@ -264,7 +266,7 @@ class _Measurement:
         """Seconds of the budget that are spent: from the start-up on, what was compiled or recorded left out."""
         if not self._began:
             return 0.0
-        return time.perf_counter() - self._began - sum(entrant.compiling_s for entrant in self.entrants)
+        return time.perf_counter() - self._began - sum(measured.compiling_s for measured in self.all_measured)
 
     def _keep_if_due(self) -> None:
         if time.perf_counter() - self._kept_at >= KEEP_EVERY_S:
@@ -274,12 +276,12 @@ class _Measurement:
     def _rows(self, *, unfinished: Outcome = "stopped") -> list[Trial]:
         """A row for each contender that has something to tell."""
         return [
-            self._row(index, entrant, entrant.outcome or unfinished)
-            for index, entrant in enumerate(self.entrants)
-            if entrant.record.block_steps or entrant.outcome == "out_of_memory"
+            self._row(index, measured, measured.outcome or unfinished)
+            for index, measured in enumerate(self.all_measured)
+            if measured.record.block_steps or measured.outcome == "out_of_memory"
         ]
 
-    def _row(self, index: int, entrant: Entrant, outcome: Outcome) -> Trial:
+    def _row(self, index: int, measured: MeasuredContender, outcome: Outcome) -> Trial:
         point, network = self.experiment.point, self.experiment.point.network
         return Trial(
             trial_id=f"{self.run_id}-{index}",
@@ -287,23 +289,23 @@ class _Measurement:
             experiment_id=self.experiment.id,
             started_at=self.started_at,
             outcome=outcome,
-            message=entrant.message,
+            message=measured.message,
             **dataclasses.asdict(point),
             dataset_hash=self._data.hash,
             test_samples=len(self._data.test),
             parameters=network.parameters,
             flops_per_step=network.flops_per_step(point.batch_size),
             steps_per_epoch=point.steps_per_epoch,
-            **_device_columns(entrant),
+            **_device_columns(measured),
             **dataclasses.asdict(environment.read()),
             protocol_version=PROTOCOL_VERSION,
-            **entrant.contender.lane.columns,
+            **measured.contender.lane.columns,
             drained=True,
             budget_s=self.experiment.budget_s,
-            steps=entrant.steps,
-            **entrant.record.columns(),
-            loss_step=entrant.curve.last_steps,
-            loss=entrant.curve.means,
+            steps=measured.steps,
+            **measured.record.columns(),
+            loss_step=measured.curve.last_steps,
+            loss=measured.curve.means,
         )
 
 
@@ -312,8 +314,8 @@ def thread_counts(usable: int) -> tuple[int, ...]:
     return tuple(sorted({1, max(1, usable // 2), usable}))
 
 
-def _device_columns(entrant: Entrant) -> dict[str, Any]:
-    info, contender = entrant.info, entrant.contender
+def _device_columns(measured: MeasuredContender) -> dict[str, Any]:
+    info, contender = measured.info, measured.contender
     return {
         "contender": str(contender),
         "device": contender.device,

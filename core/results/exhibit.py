@@ -41,7 +41,7 @@ Difference = Annotated[float, Meta(ge=0, le=1e12)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Participant:
+class ExhibitContender:
     """One contender of a demonstration.
 
     Attributes:
@@ -206,7 +206,7 @@ class Exhibit:
     machine_id: str
     torch_version: str
     app_commit: str
-    participants: tuple[Participant, ...]
+    participants: tuple[ExhibitContender, ...]
     content: Content
 
     def __post_init__(self) -> None:
@@ -257,5 +257,5 @@ class _Written:
     machine_id: Name
     torch_version: Name
     app_commit: Name
-    participants: Annotated[tuple[Participant, ...], Meta(max_length=MAX_CONTENDERS)]
+    participants: Annotated[tuple[ExhibitContender, ...], Meta(max_length=MAX_CONTENDERS)]
     content: dict[str, Any]

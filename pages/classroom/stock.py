@@ -22,7 +22,7 @@ from core.classroom import codes, handed_in, limits, measured, pooled
 from core.classroom.classes import CLASSES_VARIABLE, MAX_CLASSES, Class, Classes, Prediction, Student
 from core.classroom.limits import Limits, Source
 from core.classroom.pooled import Finding, Result, Tally
-from core.classroom.question import Question
+from core.classroom.question import ClassQuestion
 from core.classroom.roster import Roster
 from core.errors import CrossoverError, NotAllowed
 from core.question import policy
@@ -163,7 +163,7 @@ def create(name: str, preset: str, *, admission: bool, code: str) -> tuple[Class
     source = permits.source()
     _made.take(source)
     try:
-        return classes().create(name, Question.of_preset(preset), admission=admission)
+        return classes().create(name, ClassQuestion.of_preset(preset), admission=admission)
     except CrossoverError:
         _made.give_back(source)
         raise
@@ -352,7 +352,7 @@ def _tables(of: Class, pool: Pool) -> Iterator[tuple[str, pa.Table]]:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _chart(results: tuple[Result, ...], places: tuple[tuple[float, int], ...], axis: str) -> dict[str, Any]:
     marks = [
-        charts.Mark(
+        charts.StudentResult(
             who=entry.nickname,
             devices=entry.devices,
             kind=entry.kind,

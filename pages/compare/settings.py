@@ -26,7 +26,7 @@ BUDGET_HELP = "Training stops there; what was measured by then is kept."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class RunAsked:
     """What the settings ask.
 
     Attributes:
@@ -40,7 +40,7 @@ class Question:
     fault: str = ""
 
 
-def panel(machine: Machine | None, answer: Callable[[Question], None]) -> None:
+def panel(machine: Machine | None, answer: Callable[[RunAsked], None]) -> None:
     """Draw the controls and read them.
 
     Args:
@@ -149,20 +149,20 @@ def _more() -> tuple[dict[str, Any], float]:
 
 def _ask(
     fields: Mapping[str, Any], chosen: Sequence[str], budget_s: float, machine: Machine | None, fault: str
-) -> Question:
+) -> RunAsked:
     fault = ("" if state.touched() else link_fault(machine)) or fault
     try:
         point = Point(**fields)
     except InvalidValue as error:
-        return Question(fault=fault or str(error))
+        return RunAsked(fault=fault or str(error))
     if machine is None:
-        return Question(point=point, fault=fault)
+        return RunAsked(point=point, fault=fault)
     try:
         contenders = tuple(Contender.parse(text) for text in chosen)
         asked = Experiment(point=point, contenders=contenders, budget_s=budget_s)
     except InvalidValue as error:
-        return Question(point=point, fault=fault or str(error))
-    return Question(experiment=None if fault else asked, point=point, fault=fault)
+        return RunAsked(point=point, fault=fault or str(error))
+    return RunAsked(experiment=None if fault else asked, point=point, fault=fault)
 
 
 def link_fault(machine: Machine | None) -> str:

@@ -13,7 +13,7 @@ from pages.shared.job import asking
 from pages.shared.link import state
 
 
-def run_button(question: settings.Question, machine: Machine | None) -> None:
+def run_button(question: settings.SweepAsked, machine: Machine | None) -> None:
     """Draw what the question costs, why it cannot be asked if so, and the button that asks it."""
     if question.sweep:
         settings.facts(question.sweep)

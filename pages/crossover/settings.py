@@ -92,7 +92,7 @@ ALONE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class SweepAsked:
     """What the settings ask.
 
     Attributes:
@@ -140,7 +140,7 @@ class Varied:
         return (first, *(Axis(name=name, values=values) for name, values in others))
 
 
-def panel(machine: Machine | None, answer: Callable[[Question], None]) -> Question:
+def panel(machine: Machine | None, answer: Callable[[SweepAsked], None]) -> SweepAsked:
     """Draw the controls and read them; what they ask.
 
     Args:
@@ -349,15 +349,15 @@ def _ask(
     bounds: Mapping[str, float],
     machine: Machine | None,
     fault: str,
-) -> Question:
+) -> SweepAsked:
     fault = ("" if state.touched() else link_fault(machine)) or fault
     try:
         asked = reads.sweep(fields, varied.axes, tuple(chosen), varied.adaptive, bounds)
         if machine and len(asked.contenders) < 2 and not state.recorded():
             raise InvalidValue("contenders", ", ".join(chosen), "two different devices at least, to be compared")
     except CrossoverError as error:
-        return Question(fault=fault or str(error))
-    return Question(sweep=None if fault else asked, fault=fault)
+        return SweepAsked(fault=fault or str(error))
+    return SweepAsked(sweep=None if fault else asked, fault=fault)
 
 
 def link_fault(machine: Machine | None) -> str:

@@ -13,7 +13,7 @@ from core.answer.charts import gallery
 from core.answer.charts.gallery import MOST_TOGETHER, Curve
 from core.answer.gallery import side_by_side
 from core.answer.gallery.filters import Held
-from core.answer.gallery.side_by_side import IN_WORDS, Comparison
+from core.answer.gallery.side_by_side import IN_WORDS, SideBySide
 from core.answer.gallery.table import StudyLine
 from core.answer.study.result import Basis, Crossover
 from core.answer.study.study import Study
@@ -161,7 +161,7 @@ def _answer(of: Study, basis: Basis) -> Crossover | None:
         return None
 
 
-def _differences(found: Comparison, names: tuple[str, str]) -> None:
+def _differences(found: SideBySide, names: tuple[str, str]) -> None:
     if not found.differences:
         st.caption(f"All {found.alike} things that are stored of both are the same.")
         return

@@ -11,7 +11,7 @@ from core.answer.charts import gallery
 from core.answer.export import sweep_report
 from core.answer.gallery import side_by_side, trust
 from core.answer.gallery.filters import Held
-from core.answer.gallery.trust import Mark
+from core.answer.gallery.trust import TrustMark
 from core.answer.run import causes, speedup
 from core.answer.study.result import Basis
 from core.answer.study.study import Study
@@ -102,7 +102,7 @@ def _answer(of: Study) -> Basis:
     return basis
 
 
-def _trust(found: Mark) -> None:
+def _trust(found: TrustMark) -> None:
     """The trust mark and, for each check that is not met, why."""
     lists.mark(found.level, found.label)
     if found.missing:

@@ -24,7 +24,7 @@ from pages.compare import settings
 from pages.shared.draw.text import plain
 from pages.shared.frame import apart
 from pages.shared.learning import frame, tasks
-from pages.shared.learning.frame import Question
+from pages.shared.learning.frame import Expectation
 from pages.shared.learning.tasks import Known, Task
 from pages.shared.link import state
 
@@ -115,7 +115,7 @@ class Lesson:
 
     title: str
     intro: str
-    question: Question
+    question: Expectation
     without: str
     task: Callable[[Choice], Task]
     build: Callable[[Choice, Found], Sequence[Section]]
@@ -227,7 +227,7 @@ LESSONS: dict[str, Lesson] = {
         intro="A GPU is given work and goes on alone, while the program that gave it runs ahead. So a clock on the "
         "CPU can stop before the work is done. Here one training is timed properly, and then with one "
         "shortcut at a time.",
-        question=Question(
+        question=Expectation(
             name="clock",
             text="Somebody stops the clock without waiting for the GPU. What does the clock say?",
             options=("too little", "the right time", "too much", "it depends on the size of the model"),
@@ -245,7 +245,7 @@ LESSONS: dict[str, Lesson] = {
         title="Moving things",
         intro="Tensors live on a device, and so do the parameters of a network. Two tensors can only meet in one "
         "place. The code below is run here, and what PyTorch says is shown word for word.",
-        question=Question(
+        question=Expectation(
             name="moving",
             text="You write t.to(device) for a tensor t and m.to(device) for a module m, and keep neither result. "
             "What has moved?",
@@ -264,7 +264,7 @@ LESSONS: dict[str, Lesson] = {
         title="The loader",
         intro="Before a network can learn from a batch, somebody has to make the batch. The usual way reads samples "
         "one by one and transforms each of them. Here the same training gets its data in seven ways.",
-        question=Question(
+        question=Expectation(
             name="loader",
             text="One layer, samples read and transformed one by one: how much of an epoch does the loader take?",
             options=("less than 10 %", "10 to 50 %", "50 to 90 %", "more than 90 %"),
@@ -281,7 +281,7 @@ LESSONS: dict[str, Lesson] = {
         title="Same learning?",
         intro="Two devices add up the same numbers in another order, so they round differently. Does it matter for "
         "what is learned? We climb a ladder: one step, whole loss curves, single answers, and a verdict.",
-        question=Question(
+        question=Expectation(
             name="learning",
             text="Same weights, same batches, two devices: will the trained networks answer alike?",
             options=(
@@ -304,7 +304,7 @@ LESSONS: dict[str, Lesson] = {
         title="Why small models lose",
         intro="Every operation of a step is launched by the CPU, one after the other, however little there is to "
         "compute. Here one small model is trained with a small and with a large batch.",
-        question=Question(
+        question=Expectation(
             name="small",
             text=f"A batch of {BATCHES[1]:,} samples instead of {BATCHES[0]} has {BATCHES[1] // BATCHES[0]} times as "
             "many: how much longer does a step take on the second device?",

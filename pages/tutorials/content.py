@@ -27,7 +27,7 @@ from pages.compare import settings
 from pages.shared.draw.text import plain
 from pages.shared.frame import apart, navigation
 from pages.shared.learning import frame, tasks
-from pages.shared.learning.frame import Question
+from pages.shared.learning.frame import Expectation
 from pages.shared.learning.tasks import Known, Task
 from pages.shared.link import state
 
@@ -56,7 +56,7 @@ class Tutorial:
     """
 
     preset: str
-    question: Question
+    question: Expectation
     contradicts: tuple[str, ...]
     reading: str
     lesson: str
@@ -67,16 +67,16 @@ class Tutorial:
         return PRESETS[self.preset]
 
 
-def _from_where(name: str, title: str, places: Sequence[float], after: str) -> Question:
+def _from_where(name: str, title: str, places: Sequence[float], after: str) -> Expectation:
     options = (f"at every {title}", *(f"from {title} {place:,.0f} on" for place in places[1:]), f"at no {title}")
-    return Question(
+    return Expectation(
         name=name, text=f"From which {title} on will the second device be faster here?", options=options, after=after
     )
 
 
-def _how_much(name: str, after: str) -> Question:
+def _how_much(name: str, after: str) -> Expectation:
     text = "How will the second device do here, epoch for epoch, against the first?"
-    return Question(name=name, text=text, options=FASTER, after=after)
+    return Expectation(name=name, text=text, options=FASTER, after=after)
 
 
 TUTORIALS: dict[str, Tutorial] = {

@@ -64,7 +64,7 @@ def main() -> None:
                 fresh.append(first_content_s(browser, port))
                 with ThreadPoolExecutor(1) as apart:  # Playwright has an event loop in this thread already
                     reruns += apart.submit(lambda port=port: asyncio.run(reruns_s(port, 10))).result()
-            Queue(Path(jobs)).seat.dismiss()
+            Queue(Path(jobs)).worker_file.dismiss()
         browser.close()
     print("| what | median | lowest | highest |\n|---|---|---|---|")
     for name, times in (("cold server, fresh browser", cold), ("fresh browser", fresh), ("slider re-run", reruns)):

@@ -136,7 +136,7 @@ async def main() -> int:
         cores = {name: round((now - used[name]) / options.seconds, 2) for name, now in cpu_s().items()}
         await asyncio.sleep(2)
         alone += [await measured_s(queue, store) for _ in range(ALONE)]
-    queue.seat.dismiss()
+    queue.worker_file.dismiss()
     print(json.dumps(_summary(options, crowd, alone, among) | {"cores_used": cores}, indent=2))
     return 1 if crowd.faults else 0
 

@@ -76,7 +76,7 @@ async def main() -> None:
             found["ratio"] = found["app_us"] / found["bare_us"]
             rows.append(found)
             print(json.dumps(found), file=sys.stderr)
-    queue.seat.dismiss()
+    queue.worker_file.dismiss()
     ratios = [row["ratio"] for row in rows]
     summary = {"sessions": options.sessions, "rounds": len(rows), "median": statistics.median(ratios)}
     print(json.dumps({**summary, "lowest": min(ratios), "highest": max(ratios)}))

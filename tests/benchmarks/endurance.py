@@ -111,7 +111,7 @@ async def main() -> int:
     with server(descriptors=options.descriptors, log=log, CROSSOVER_JOBS=str(queue.folder), **host) as port:
         (app,) = (child for child in psutil.Process().children() if "streamlit" in " ".join(child.cmdline()))
         seen, troubles = await _stay(port, app, options)
-    queue.seat.dismiss()
+    queue.worker_file.dismiss()
     printed = log.read_text(errors="replace")
     said = re.findall(r"^.*sessions? at once.*$", printed, re.M)
     complaints = collections.Counter(re.findall(r"^\w*(?:Error|Exception)\b.*$", printed, re.M))

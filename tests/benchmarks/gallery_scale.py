@@ -101,7 +101,7 @@ def main() -> None:
         with server(CROSSOVER_JOBS=f"{name}/jobs", CROSSOVER_RESULTS=str(store.folder)) as port:
             found = asyncio.run(measure(port, store, options.rounds))
             memory = memory_bytes()
-        Queue(Path(name) / "jobs").seat.dismiss()
+        Queue(Path(name) / "jobs").worker_file.dismiss()
     print(f"{rows:,} trials from {options.machines} machines\n")
     print("| what | median | lowest | highest | times |\n|---|---|---|---|---|")
     for what, times in found.items():

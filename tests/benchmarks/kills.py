@@ -36,7 +36,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from core.classroom import names
 from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Student
-from core.classroom.question import NEVER, WINNERS, Question
+from core.classroom.question import NEVER, WINNERS, ClassQuestion
 from core.errors import CrossoverError
 from core.files import atomic
 from core.jobs.machine import LOCK_VARIABLE
@@ -52,7 +52,7 @@ PAIRS = 60
 """Rounds at each size: a third of a second, so that a student's sweep takes two and is hit by some of the kills."""
 
 SIZES = (25, 50, 100, 200, 400)
-QUESTION = Question(title="Hidden size", asked=scripted_worker.sweep(sizes=SIZES, pairs=PAIRS), words="")
+QUESTION = ClassQuestion(title="Hidden size", asked=scripted_worker.sweep(sizes=SIZES, pairs=PAIRS), words="")
 
 BETWEEN_S = 2.0
 """Mean seconds from one kill to the next; short enough to hit who is just starting, too."""
@@ -290,7 +290,7 @@ class House:
         if self._server is not None:
             self._server.kill()
             self._server.wait()
-        self.queue.seat.dismiss()
+        self.queue.worker_file.dismiss()
 
     def idle(self) -> bool:
         """Whether nothing waits or is measured."""
@@ -310,11 +310,11 @@ class House:
 
     def _kill_worker(self) -> bool:
         """Kill who serves the queue; False if nobody does just now."""
-        occupant = self.queue.seat.occupant
-        if occupant is None or not occupant.process.alive:
+        serving = self.queue.worker_file.serving
+        if serving is None or not serving.process.alive:
             return False
         with contextlib.suppress(psutil.NoSuchProcess, PermissionError):
-            occupant.process.kill(self.queue.seat.serves)
+            serving.process.kill(self.queue.worker_file.serves)
             return True
         return False
 

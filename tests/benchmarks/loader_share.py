@@ -41,7 +41,7 @@ from core.answer.lesson.bottleneck import Bottleneck, bottleneck
 from core.answer.run.causes import PARTS
 from core.answer.run.speedup import median_interval
 from core.measure import networks
-from core.measure.contender import Entrant
+from core.measure.contender import MeasuredContender
 from core.measure.data import batches, datasets
 from core.measure.data.datasets import Data
 from core.measure.device.devices import open_device, use_strict_fp32
@@ -84,21 +84,21 @@ def trained(point: Point, device: str) -> Trial:
 def turns(slow: Point, fast: Point, device: str) -> list[float]:
     """Step time of one way over that of the other, from blocks that took turns in random order."""
     data = datasets.load(slow.dataset, samples=slow.samples, seed=slow.seed)
-    entrants = [Entrant(Contender.parse(device), point, data) for point in (slow, fast)]
-    for entrant in entrants:
-        entrant.start()
-        for _ in entrant.warm_up(WARM_UP_S):
+    all_measured = [MeasuredContender(Contender.parse(device), point, data) for point in (slow, fast)]
+    for measured in all_measured:
+        measured.start()
+        for _ in measured.warm_up(WARM_UP_S):
             pass
     order = random.Random(0)
     for pair in range(PAIRS):
-        for entrant in order.sample(entrants, len(entrants)):
-            entrant.block(pair)
-    times = [_step_s(entrant) for entrant in entrants]
+        for measured in order.sample(all_measured, len(all_measured)):
+            measured.block(pair)
+    times = [_step_s(measured) for measured in all_measured]
     return [one / other for one, other in zip(*times, strict=True)]
 
 
-def _step_s(entrant: Entrant) -> list[float]:
-    record = entrant.record
+def _step_s(measured: MeasuredContender) -> list[float]:
+    record = measured.record
     readings = zip(record.block_begin_ns, record.block_end_ns, record.block_steps, strict=True)
     return [(end - begin) / 1e9 / steps for begin, end, steps in readings]
 

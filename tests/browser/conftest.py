@@ -96,7 +96,7 @@ class Server:
             self._process.wait()
 
     def kill_worker(self) -> None:
-        self.queue.seat.dismiss()
+        self.queue.worker_file.dismiss()
 
     def _answers(self) -> bool:
         try:

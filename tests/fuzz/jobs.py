@@ -76,8 +76,8 @@ IN_A_JOB += ("jobs/{shown}/exhibit.json", "jobs/{running}/partial.parquet")
 
 def _look_at_the_worker(world: Inhabited, place: str) -> bool:
     queue = Queue(world.jobs)
-    known = said(lambda: queue.seat.occupant)
-    said(lambda: (queue.seat.taken, queue.seat.locked))
+    known = said(lambda: queue.worker_file.serving)
+    said(lambda: (queue.worker_file.taken, queue.worker_file.locked))
     _look_at_jobs(world, "jobs/none/none")
     return known is not None
 
@@ -85,8 +85,8 @@ def _look_at_the_worker(world: Inhabited, place: str) -> bool:
 def _go_on_with_the_worker(world: Inhabited, draw: Random) -> None:
     queue = Queue(world.jobs)
     with contextlib.suppress(PermissionError):
-        said(queue.seat.dismiss)  # before anybody is started, who would be one of ours
-    with queue.seat.lock() if draw.random() < 0.7 else contextlib.nullcontext():
+        said(queue.worker_file.dismiss)  # before anybody is started, who would be one of ours
+    with queue.worker_file.lock() if draw.random() < 0.7 else contextlib.nullcontext():
         said(lambda: client.ensure_worker(queue))
     _go_on_with_jobs(world, draw)
 
@@ -103,8 +103,8 @@ def _look_at_the_machine(world: Inhabited, place: str) -> bool:
 def _look_at_the_people(world: Inhabited, place: str) -> bool:
     queue = Queue(world.jobs)
     terms = Terms(seconds_per_day=3_600.0, waiting=5)
-    spent = said(lambda: queue.ledger.turns(["address-0123456789abcdef"]))
-    said(lambda: queue.ledger.spent_s(SOMEBODY, "2026-11-22"))
+    spent = said(lambda: queue.usage.turns(["address-0123456789abcdef"]))
+    said(lambda: queue.usage.spent_s(SOMEBODY, "2026-11-22"))
     reason = said(lambda: queue.refusal([rows.EXPERIMENT], SOMEBODY, terms))
     if reason:
         require_sentence(reason)
@@ -119,8 +119,8 @@ def _look_at_the_salt(world: Inhabited, place: str) -> bool:
 
 def _go_on_with_the_people(world: Inhabited, draw: Random) -> None:
     queue = Queue(world.jobs)
-    said(lambda: queue.ledger.take_turn(SOMEBODY, "address-0123456789abcdef"))
-    said(lambda: queue.ledger.charge(SOMEBODY, 3.5, "2026-11-22"))
+    said(lambda: queue.usage.take_turn(SOMEBODY, "address-0123456789abcdef"))
+    said(lambda: queue.usage.charge(SOMEBODY, 3.5, "2026-11-22"))
     _go_on_with_jobs(world, draw)
 
 

@@ -16,14 +16,14 @@ from unittest import mock
 
 from core.classroom import handed_in
 from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Prediction, Student
-from core.classroom.question import CHALLENGER, Question
+from core.classroom.question import CHALLENGER, ClassQuestion
 from core.jobs import client, process, saving
 from core.jobs.job import Job
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.jobs.spare import SPARE_VARIABLE
 from core.jobs.uptime import Moment
-from core.jobs.worker_file import Occupant
+from core.jobs.worker_file import Serving
 from core.progress import Progress
 from core.question.policy import POLICY_VARIABLE
 from core.question.sweep import Axis, Sweep
@@ -36,7 +36,7 @@ from tests.fuzz import entries, shown
 from tests.integration import scripted_worker
 from tests.ui.conftest import CPU, GPU, World
 
-QUESTION = Question.of_preset("signal")
+QUESTION = ClassQuestion.of_preset("signal")
 ASKED = Sweep(
     point=rows.EXPERIMENT.point,
     axes=(Axis(name="hidden_size", values=(16, 64, 256)),),
@@ -224,7 +224,7 @@ def alone(folder: Path) -> Iterator[World]:
         os.chdir(scratch)  # whatever is written beside the folders is found here
         try:
             app = World(queue=queue, store=Store(folder / "results"), gallery=Store(folder / "gallery"))
-            queue.seat.take(Occupant(process=process.this(), ready=True))
+            queue.worker_file.take(Serving(process=process.this(), ready=True))
             app.has(CPU, GPU)
             yield app
         finally:
@@ -265,7 +265,7 @@ def class_rows(crossing: float = 100.0, **changes: Any) -> list[Any]:
 def _inhabit(folder: Path, app: World) -> Inhabited:
     classes = Classes(folder / "classes")
     of, _ = classes.create("Physics 7b", QUESTION)
-    other, _ = classes.create("Chemistry", Question.of_preset("disc"))
+    other, _ = classes.create("Chemistry", ClassQuestion.of_preset("disc"))
     ada, token = classes.join(of, "ada")
     bob, _ = classes.join(of, "bob")
     for student in (ada, bob):

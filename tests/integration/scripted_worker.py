@@ -18,7 +18,7 @@ from core.errors import DeviceUnavailable
 from core.jobs import client
 from core.jobs.machine import LOCK_VARIABLE, Machine
 from core.jobs.queue import Queue
-from core.jobs.worker.reporter import Record
+from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.worker import Bench, serve
 from core.progress import ContenderProgress, Progress
 from core.question.demonstration import Demonstration
@@ -64,16 +64,16 @@ def step_s(contender: str, size: int) -> float:
 def bench(queue: Queue) -> Bench:
     """What stands for the measuring half."""
 
-    def measure(experiment: Experiment, record: Record) -> list[Trial]:
-        where = f" {experiment.point.hidden_size}" if record.job.sweep else ""
-        _note(f"begin {record.job.id}{where}")
+    def measure(experiment: Experiment, reporter: Reporter) -> list[Trial]:
+        where = f" {experiment.point.hidden_size}" if reporter.job.sweep else ""
+        _note(f"begin {reporter.job.id}{where}")
         try:
-            return _measure(experiment, record, queue.folder / RELEASE)
+            return _measure(experiment, reporter, queue.folder / RELEASE)
         finally:
-            _note(f"end {record.job.id}{where}")
+            _note(f"end {reporter.job.id}{where}")
 
-    def demonstrate(demonstration: Demonstration, record: Record) -> Exhibit | None:
-        return _demonstrate(demonstration, record, queue.folder / RELEASE)
+    def demonstrate(demonstration: Demonstration, reporter: Reporter) -> Exhibit | None:
+        return _demonstrate(demonstration, reporter, queue.folder / RELEASE)
 
     def survey() -> Machine:
         return Machine(environment=environment.read(), devices=DEVICES, hint="No accelerator in a test.")
@@ -86,23 +86,23 @@ def journal() -> Path:
     return Path(os.environ[LOCK_VARIABLE]).with_name("journal.txt")
 
 
-def _measure(experiment: Experiment, record: Record, release: Path) -> list[Trial]:
+def _measure(experiment: Experiment, reporter: Reporter, release: Path) -> list[Trial]:
     script = experiment.point.seed
     if script == REFUSED:
         raise DeviceUnavailable("The device cuda:7 is not on this machine.")
     if script == EMPTY:
         return []
     if script == CURVE:
-        return _curve(experiment, record)
-    run_id, pairs = record.job.run_of(experiment), 0
+        return _curve(experiment, reporter)
+    run_id, pairs = reporter.job.run_of(experiment), 0
     while script != QUICK or pairs < 2:
-        if script != DEAF and record.should_stop():
+        if script != DEAF and reporter.should_stop():
             return _rows(experiment, run_id, pairs, outcome="stopped", message="It was stopped.")
         time.sleep(ROUND_S)
         pairs += 1
         if script != QUICK and pairs in (2, 4):
-            record.keep(_rows(experiment, run_id, pairs, outcome="interrupted"))
-        record.progress(progress(experiment, pairs))
+            reporter.keep(_rows(experiment, run_id, pairs, outcome="interrupted"))
+        reporter.progress(progress(experiment, pairs))
         if script == BROKEN and pairs == 4:
             raise ZeroDivisionError("a bug")
         if release.exists():
@@ -115,28 +115,28 @@ def demonstration(script: int) -> Demonstration:
     return Demonstration(kind="clock", point=Point(seed=script), contenders=(Contender(threads=1),))
 
 
-def _demonstrate(demonstration: Demonstration, record: Record, release: Path) -> Exhibit | None:
+def _demonstrate(demonstration: Demonstration, reporter: Reporter, release: Path) -> Exhibit | None:
     script = demonstration.point.seed
     if script == REFUSED:
         raise DeviceUnavailable("The device cuda:7 is not on this machine.")
     if script == BROKEN:
         raise ZeroDivisionError("a bug")
     while script != QUICK and not release.exists():
-        if script != DEAF and record.should_stop():
+        if script != DEAF and reporter.should_stop():
             return None
-        record.progress(Progress(phase="showing"))
+        reporter.progress(Progress(phase="showing"))
         time.sleep(ROUND_S)
     here = environment.read()
     return exhibited.exhibit(demonstration, machine_id=here.machine_id, torch_version=here.torch_version)
 
 
-def _curve(experiment: Experiment, record: Record) -> list[Trial]:
-    run_id = record.job.run_of(experiment)
+def _curve(experiment: Experiment, reporter: Reporter) -> list[Trial]:
+    run_id = reporter.job.run_of(experiment)
     for pairs in range(experiment.pairs):
-        if record.should_stop():
+        if reporter.should_stop():
             return _rows(experiment, run_id, pairs, outcome="stopped", message="It was stopped.") if pairs else []
         time.sleep(ROUND_S)
-        record.progress(progress(experiment, pairs + 1))
+        reporter.progress(progress(experiment, pairs + 1))
     return timed(experiment, run_id)
 
 

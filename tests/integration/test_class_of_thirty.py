@@ -9,7 +9,7 @@ import pytest
 
 from core.classroom import handed_in, pooled
 from core.classroom.classes import Classes, Prediction
-from core.classroom.question import CHALLENGER, NEVER, Question
+from core.classroom.question import CHALLENGER, NEVER, ClassQuestion
 from core.classroom.roster import Roster
 from core.errors import NotAllowed
 from core.jobs import client
@@ -26,7 +26,7 @@ from tests.integration.test_jobs_processes import until
 STUDENTS = 30
 SIZES = (25, 50, 100, 200, 400)
 ASKED = sweep(sizes=SIZES, budget_s=60.0, point_budget_s=20.0)
-QUESTION = Question(title="Hidden size", asked=ASKED, words="")
+QUESTION = ClassQuestion(title="Hidden size", asked=ASKED, words="")
 CONTENDERS = (Contender(threads=1), Contender())
 TERMS = Terms(seconds_per_day=120.0, waiting=1)
 
@@ -41,7 +41,7 @@ def queue(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(client, "COMMAND", COMMAND)
     queue = Queue(tmp_path / "jobs")
     yield queue
-    queue.seat.dismiss()
+    queue.worker_file.dismiss()
 
 
 def file_of(nickname: str, code: str) -> bytes:
@@ -112,7 +112,7 @@ def test_thirty_students_lose_nothing_stay_within_their_budgets_and_take_turns(q
     assert (group.results, group.crossings) == (STUDENTS, STUDENTS)
 
     days = {began, today()}  # midnight may pass
-    spent = [sum(queue.ledger.spent_s(student.id, day) for day in days) for student in students]
+    spent = [sum(queue.usage.spent_s(student.id, day) for day in days) for student in students]
     assert sum(seconds > 0 for seconds in spent) == STUDENTS // 2
     assert max(spent) <= policy.seconds(ASKED) <= TERMS.seconds_per_day
 

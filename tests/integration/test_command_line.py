@@ -28,7 +28,7 @@ def surroundings(tmp_path_factory):
     folder = tmp_path_factory.mktemp("command-line")
     variables = {"CROSSOVER_JOBS": str(folder / "jobs"), "CROSSOVER_LOCK": str(folder / "lock")}
     yield {**os.environ, **variables}, folder
-    Queue(folder / "jobs").seat.dismiss()
+    Queue(folder / "jobs").worker_file.dismiss()
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def queue(tmp_path: Path, monkeypatch):
     monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "machine.lock"))
     queue = Queue(tmp_path / "jobs")
     yield queue
-    queue.seat.dismiss()
+    queue.worker_file.dismiss()
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_a_lesson_is_stopped_whether_it_heeds_or_not(queue, store, showing, scri
 
 def test_a_killed_lesson_has_crashed_and_can_be_asked_again(queue, store, showing):
     job = showing(UNTIL_RELEASED)
-    job.worker.kill(queue.seat.serves)
+    job.worker.kill(queue.worker_file.serves)
     crashed = queue.job(job.id)
     assert (crashed.state, crashed.message) == ("crashed", "The measuring process was killed before it was done.")
     (queue.folder / "release").touch()

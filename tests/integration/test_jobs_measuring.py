@@ -20,7 +20,7 @@ def queue(tmp_path, monkeypatch):
     monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "machine.lock"))
     queue = Queue(tmp_path / "jobs")
     yield queue
-    queue.seat.dismiss()
+    queue.worker_file.dismiss()
 
 
 def test_the_worker_trains_reports_and_stores_and_names_itself(queue, tmp_path):

@@ -42,7 +42,7 @@ def make_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make
 
     yield make
     for queue in queues:
-        queue.seat.dismiss()
+        queue.worker_file.dismiss()
 
 
 @pytest.fixture
@@ -181,9 +181,9 @@ def test_of_workers_that_race_for_a_queue_one_serves_and_the_others_leave(queue,
         until(
             lambda: [racer.poll() for racer in racers], lambda codes: sorted(map(str, codes)) == ["0", "0", "0", "None"]
         )
-        until(lambda: queue.seat.occupant, lambda occupant: occupant is not None and occupant.ready)
+        until(lambda: queue.worker_file.serving, lambda serving: serving is not None and serving.ready)
         (winner,) = [racer for racer in racers if racer.poll() is None]
-        assert queue.seat.occupant.process.pid == winner.pid
+        assert queue.worker_file.serving.process.pid == winner.pid
         job = submit(queue, store, QUICK)
         assert watched(queue, job, ended).worker.pid == winner.pid
     finally:
@@ -221,7 +221,7 @@ def test_a_bug_in_a_measurement_fails_its_job_and_a_fresh_process_goes_on(queue,
     assert failed.state == "failed"
     assert "ZeroDivisionError: a bug" in failed.message
     assert {trial.outcome for trial in client.rows(queue, failed)} == {"interrupted"}
-    assert "Traceback" in queue.seat.log.read_text()
+    assert "Traceback" in queue.worker_file.log.read_text()
     assert watched(queue, following, ended).state == "finished"
 
 
@@ -238,8 +238,8 @@ def test_an_idle_worker_leaves_and_the_next_job_gets_another(queue, store, monke
     monkeypatch.setenv("SCRIPTED_IDLE_S", "0.05")
     first = watched(queue, submit(queue, store, QUICK), ended)
     until(lambda: first.worker.alive, lambda alive: not alive)
-    assert queue.seat.occupant is None
-    assert not queue.seat.machine.live
+    assert queue.worker_file.serving is None
+    assert not queue.worker_file.machine.live
     second = watched(queue, submit(queue, store, QUICK, width=8), ended)
     assert second.state == "finished"
     assert second.worker.pid != first.worker.pid
@@ -249,7 +249,7 @@ def test_waiting_jobs_fail_when_workers_keep_dying_at_their_start(queue, store, 
     monkeypatch.setattr(client, "COMMAND", (sys.executable, "-c", "raise SystemExit(3)"))
     job = watched(queue, queue.submit(experiment(QUICK), store), ended)
     assert job.state == "failed"
-    assert str(queue.seat.log) in job.message
+    assert str(queue.worker_file.log) in job.message
     monkeypatch.setattr(client, "COMMAND", COMMAND)
     assert watched(queue, submit(queue, store, QUICK), ended).state == "finished", "a later try is a new one"
 
@@ -268,12 +268,12 @@ def test_a_worker_that_has_ended_before_anybody_looks_counts_as_one_that_died(qu
 def test_a_worker_whose_entry_was_lost_is_left_alone(queue, store):
     job = submit(queue, store, UNTIL_RELEASED)
     running = watched(queue, job, measuring)
-    queue.seat.leave(queue.seat.occupant.process)
+    queue.worker_file.leave(queue.worker_file.serving.process)
     following = submit(queue, store, QUICK)
-    assert queue.seat.occupant is None, "nobody else was started"
+    assert queue.worker_file.serving is None, "nobody else was started"
     (queue.folder / RELEASE).touch()
     assert watched(queue, following, ended).worker.pid == running.worker.pid
-    running.worker.kill(queue.seat.serves)
+    running.worker.kill(queue.worker_file.serves)
 
 
 def test_following_a_job_shows_each_change_until_its_end(queue, store):

@@ -26,7 +26,7 @@ def queue(tmp_path: Path, monkeypatch):
     monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "machine.lock"))
     queue = Queue(tmp_path / "jobs")
     yield queue
-    queue.seat.dismiss()
+    queue.worker_file.dismiss()
 
 
 @pytest.fixture

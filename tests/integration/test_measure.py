@@ -170,15 +170,15 @@ def test_a_loss_that_becomes_nan_is_an_outcome_where_times_alone_were_wanted_too
 
 def test_a_preparation_that_outlasts_the_budget_is_cut_short(monkeypatch):
     started: list[str] = []
-    real, clock = contender.Entrant.start, [0.0]
+    real, clock = contender.MeasuredContender.start, [0.0]
 
-    def start(self: contender.Entrant) -> None:
+    def start(self: contender.MeasuredContender) -> None:
         started.append(str(self.contender))
         real(self)
         clock[0] += 100.0
 
     monkeypatch.setattr(trial.time, "perf_counter", lambda: clock[0] + 1.0)
-    monkeypatch.setattr(contender.Entrant, "start", start)
+    monkeypatch.setattr(contender.MeasuredContender, "start", start)
     assert run(small(), ONE, BEST, budget_s=60, pairs=2) == []
     assert started == ["cpu@1"]
 
@@ -192,14 +192,14 @@ def test_a_loss_that_becomes_nan_is_is_an_outcome_with_times_and_no_report():
 
 @two_cores
 def test_a_contender_without_memory_ends_alone(monkeypatch):
-    real = contender.Entrant.require_memory
+    real = contender.MeasuredContender.require_memory
 
-    def refuse_two(self: contender.Entrant) -> None:
+    def refuse_two(self: contender.MeasuredContender) -> None:
         if self.contender == TWO:
             monkeypatch.setattr(self._device.__class__, "free_bytes", lambda _: 10)
         real(self)
 
-    monkeypatch.setattr(contender.Entrant, "require_memory", refuse_two)
+    monkeypatch.setattr(contender.MeasuredContender, "require_memory", refuse_two)
     one, two = run(small(), ONE, TWO)
     assert (one.outcome, two.outcome) == ("completed", "out_of_memory")
     assert "The training needs about" in two.message
@@ -207,20 +207,20 @@ def test_a_contender_without_memory_ends_alone(monkeypatch):
 
 
 def test_an_allocator_that_refuses_in_the_middle_is_an_outcome(monkeypatch):
-    real = contender.Entrant.block
+    real = contender.MeasuredContender.block
 
-    def refuse(self: contender.Entrant, pair: int) -> None:
+    def refuse(self: contender.MeasuredContender, pair: int) -> None:
         if pair == 2:
             raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")
         real(self, pair)
 
-    monkeypatch.setattr(contender.Entrant, "block", refuse)
+    monkeypatch.setattr(contender.MeasuredContender, "block", refuse)
     (row,) = run(small())
     assert (row.outcome, len(row.block_s)) == ("out_of_memory", 2)
 
 
 def test_another_error_is_not_taken_for_missing_memory(monkeypatch):
-    monkeypatch.setattr(contender.Entrant, "block", lambda *_: 1 / 0)
+    monkeypatch.setattr(contender.MeasuredContender, "block", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run(small())
 

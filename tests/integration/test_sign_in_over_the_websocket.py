@@ -9,7 +9,7 @@ import pytest
 from core.jobs import process
 from core.jobs.machine import LOCK_VARIABLE, Machine
 from core.jobs.queue import Queue
-from core.jobs.worker_file import Occupant
+from core.jobs.worker_file import Serving
 from core.results.environment import DeviceInfo, Environment
 from tests import rows
 from tests.benchmarks import sessions
@@ -22,11 +22,11 @@ def queue(tmp_path):
     """A queue that is served by this process, which takes nothing."""
     queue = Queue(tmp_path / "jobs")
     queue.folder.mkdir()
-    queue.seat.take(Occupant(process=process.this(), ready=True))
+    queue.worker_file.take(Serving(process=process.this(), ready=True))
     row = rows.trial()
     facts = Environment(**{field.name: getattr(row, field.name) for field in dataclasses.fields(Environment)})
     devices = (DeviceInfo(device="cpu", kind="cpu", name="Test CPU", memory_bytes=2**34, driver=""),)
-    queue.seat.report(Machine(environment=facts, devices=devices, hint="None."), process.this())
+    queue.worker_file.report(Machine(environment=facts, devices=devices, hint="None."), process.this())
     return queue
 
 

@@ -41,7 +41,7 @@ def queue(tmp_path, monkeypatch, image_sets):
     monkeypatch.chdir(PROJECT)
     used = Queue(tmp_path / "jobs")
     yield used
-    used.seat.dismiss()
+    used.worker_file.dismiss()
 
 
 def until(app, condition):

@@ -14,7 +14,7 @@ from core.jobs import process
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
-from core.jobs.worker_file import Occupant
+from core.jobs.worker_file import Serving
 from core.progress import Progress
 from core.question.experiment import Experiment
 from core.question.sweep import Sweep
@@ -46,7 +46,7 @@ class World:
         environment = Environment(**{field.name: getattr(row, field.name) for field in dataclasses.fields(Environment)})
         hint = HINT if len(devices) == 1 else ""
         machine = Machine(environment=environment, devices=devices, startup_s={"cpu": 0.5}, hint=hint)
-        self.queue.seat.report(machine, process.this())
+        self.queue.worker_file.report(machine, process.this())
 
     def keep(self, trials: list[Trial]) -> list[Trial]:
         """Store rows as if they were measured here."""
@@ -80,7 +80,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setattr(reads, "GALLERY", tmp_path / "gallery")
     queue = Queue(tmp_path / "jobs")
     queue.folder.mkdir()
-    queue.seat.take(Occupant(process=process.this(), ready=True))
+    queue.worker_file.take(Serving(process=process.this(), ready=True))
     return World(queue=queue, store=Store(tmp_path / "results"), gallery=Store(tmp_path / "gallery"))
 
 

@@ -10,7 +10,7 @@ import pytest
 from core.classroom import codes, handed_in, limits, pooled
 from core.classroom.classes import Classes, Prediction
 from core.classroom.limits import Limits
-from core.classroom.question import CHALLENGER, NEVER, Question
+from core.classroom.question import CHALLENGER, NEVER, ClassQuestion
 from core.classroom.roster import Roster
 from core.question.experiment import Contender
 from core.results.schema import to_table
@@ -20,7 +20,7 @@ from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 
 PAGE = "pages/classroom/class.py"
-QUESTION = Question.of_preset("signal")
+QUESTION = ClassQuestion.of_preset("signal")
 DEVICES = {"cpu": 1e-3, "cuda:0": 5e-4}
 
 

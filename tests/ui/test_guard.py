@@ -7,7 +7,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from core.jobs import process
-from core.jobs.worker_file import Occupant
+from core.jobs.worker_file import Serving
 from core.question.policy import POLICY_VARIABLE
 from pages.shared.frame import guard, health, server
 from pages.shared.link import links
@@ -112,6 +112,6 @@ def test_a_store_that_cannot_be_written_is_not_well(world, monkeypatch, tmp_path
 def test_a_job_that_waits_for_a_worker_that_is_gone_is_not_well(world, monkeypatch):
     world.submit()
     assert _health(monkeypatch)[0] == 200
-    world.queue.seat.take(Occupant(process=process.Process(pid=2**22 + 1, born="before")))
+    world.queue.worker_file.take(Serving(process=process.Process(pid=2**22 + 1, born="before")))
     status, found = _health(monkeypatch)
     assert (status, found["waiting"], found["worker"]) == (503, 1, "away")

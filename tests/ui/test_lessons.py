@@ -11,7 +11,7 @@ from pages.lessons import content
 from pages.lessons.content import LESSONS
 from pages.shared.frame import navigation
 from pages.shared.learning import frame
-from pages.shared.learning.frame import Question
+from pages.shared.learning.frame import Expectation
 from tests import exhibited, rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.test_compare import button
@@ -216,7 +216,7 @@ def test_a_link_to_what_is_not_there_opens_the_page_all_the_same(world, open_pag
 @pytest.mark.parametrize("name", LESSONS)
 def test_a_question_can_be_answered_by_one_of_its_options(name):
     question = LESSONS[name].question
-    assert isinstance(question, Question)
+    assert isinstance(question, Expectation)
     assert question.name == name
     assert len(set(question.options)) == len(question.options) >= 3
 

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.classroom.classes import Classes, Prediction
-from core.classroom.question import CHALLENGER, Question
+from core.classroom.question import CHALLENGER, ClassQuestion
 from core.files import atomic
 from core.question.experiment import Contender, Experiment, Point
 from core.question.presets import PRESETS
@@ -96,7 +96,7 @@ def sweep_measured_again(world, open_page):
 
 def of_class(world, open_page):
     classes = Classes()
-    of, _ = classes.create("Physics", Question.of_preset("disc"))
+    of, _ = classes.create("Physics", ClassQuestion.of_preset("disc"))
     student, token = classes.join(of, "ada")
     classes.predict(of, student, Prediction(winner=CHALLENGER, place=of.question.places[0]))
     return open_page(CLASS, **{"class": of.code, "me": f"{student.id}.{token}"}), "Measure here"

@@ -145,7 +145,7 @@ def test_what_was_measured_before_is_shown_without_measuring(world, open_page):
     app = open_page(run=rows.RUN_ID)
     checked(button(app, "Measure what would help cpu\\@1").click().run())
     asked = submitted(world)
-    world.end(world.queue.claim(world.queue.seat.occupant.process), state="finished")
+    world.end(world.queue.claim(world.queue.worker_file.serving.process), state="finished")
     steps = {str(contender): 1e-3 / (1 + place) for place, contender in enumerate(asked.contenders)}
     trials = laned(steps, point=POINT, run_id="e" * 12, outcome="timed")
     assert {row.experiment_id for row in trials} == {asked.id}

@@ -83,7 +83,7 @@ def foreign(world, tmp_path, monkeypatch):
     monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "crossover.toml"))
     monkeypatch.setattr(client, "ensure_worker", lambda *_: None)
     strangers.fill(world.store, world.gallery)
-    world.queue.seat.report(strangers.machine(), process.this())
+    world.queue.worker_file.report(strangers.machine(), process.this())
     known = overview.studies(overview.read([(world.store, "measured here"), (world.gallery, "came with the app")]))
     (here,) = {line.id for line in known if line.trial_ids[0].startswith("a")}
     there = next(row for row in world.gallery.trials() if row.device == "cuda:0")
@@ -159,7 +159,7 @@ def test_whatever_others_wrote_is_text_in_a_class(foreign, classroom, open_page,
 @pytest.mark.parametrize("gpu", [True, False], ids=["measured", "recorded"])
 @pytest.mark.parametrize("name", content.LESSONS)
 def test_a_lesson_shows_as_text_what_it_was_given(foreign, world, open_page, name, gpu):
-    world.queue.seat.report(strangers.machine(gpu=gpu), process.this())
+    world.queue.worker_file.report(strangers.machine(gpu=gpu), process.this())
     for job in world.queue.jobs():
         world.end(job, state="finished")
     app, _ = test_lessons.run(world, open_page, name)

@@ -28,7 +28,7 @@ ENDS = {"gpu_always": "faster at every size", "cpu_always": "faster at no size"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mark:
+class StudentResult:
     """One student's result.
 
     Attributes:
@@ -52,7 +52,7 @@ class Mark:
     said: str
 
 
-def crossovers(marks: Sequence[Mark], expected: Mapping[float, int], axis: str) -> Spec:
+def crossovers(marks: Sequence[StudentResult], expected: Mapping[float, int], axis: str) -> Spec:
     """Everybody's crossover by pair of devices over the sizes, and how many expected it where.
 
     Args:
@@ -74,7 +74,7 @@ def crossovers(marks: Sequence[Mark], expected: Mapping[float, int], axis: str) 
     return _layered(rows, counted, x, "crossover")
 
 
-def speedups(marks: Sequence[Mark]) -> Spec:
+def speedups(marks: Sequence[StudentResult]) -> Spec:
     """Everybody's speedup by pair of devices; at 1 neither device is faster."""
     drawn = [mark for mark in marks[:MOST_MARKS] if mark.value]
     rows = [_within(_placed(mark, 1, 1), 1 / MOST_RATIO, MOST_RATIO) for mark in drawn]
@@ -92,7 +92,7 @@ def height(groups: int) -> int:
     return look.HEIGHT + ROW * groups
 
 
-def _placed(mark: Mark, lowest: float, highest: float) -> Row:
+def _placed(mark: StudentResult, lowest: float, highest: float) -> Row:
     at = mark.value or (highest if mark.outcome == "cpu_always" else lowest)
     return {
         "who": mark.who,

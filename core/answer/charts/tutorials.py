@@ -19,7 +19,7 @@ from core.answer.charts.studies import SECONDS
 from core.answer.lesson.bottleneck import Bottleneck
 from core.answer.lesson.launches import TwoBatches
 from core.answer.lesson.seed_band import SeedBand
-from core.answer.lesson.tutorial import Comparison, Mark
+from core.answer.lesson.tutorial import Number, PublishedBeside
 from core.answer.run.causes import PARTS
 from core.results.exhibit import Clock
 from core.results.schema import Trial
@@ -38,7 +38,7 @@ WAITING, COMPUTING = "waits for launches", "computes"
 SHARE_COLOURS = {FIXED: "#EE8866", GROWING: "#77AADD", WAITING: "#EE8866", COMPUTING: "#77AADD"}
 
 
-def times(of: Comparison) -> Spec:
+def times(of: PublishedBeside) -> Spec:
     """Seconds of a training or an epoch, published and measured, against what the tutorial varies."""
     y = {
         "title": f"time per {of.per} (log scale)",
@@ -48,7 +48,7 @@ def times(of: Comparison) -> Spec:
     return _side_by_side(of, of.times, y, units.duration)
 
 
-def speedups(of: Comparison) -> Spec:
+def speedups(of: PublishedBeside) -> Spec:
     """Speedup of the challenger, published and measured; the line at 1 is where neither wins."""
     values = [*_ends(of.speedups), 1.0]
     y = {
@@ -252,7 +252,9 @@ def _shares(rows: list[Row], parts: Sequence[str]) -> Spec:
     return look.finished(bars, rows, height=alt.Step(look.BAR_HEIGHT))
 
 
-def _side_by_side(of: Comparison, marks: Sequence[Mark], y: dict[str, Any], shown: Any, *, even: bool = False) -> Spec:
+def _side_by_side(
+    of: PublishedBeside, marks: Sequence[Number], y: dict[str, Any], shown: Any, *, even: bool = False
+) -> Spec:
     placed = [mark for mark in marks if mark.place is not None]
     rows: list[Row] = [_row(mark, shown) for mark in placed]
     x = _places(of, placed)
@@ -265,7 +267,7 @@ def _side_by_side(of: Comparison, marks: Sequence[Mark], y: dict[str, Any], show
     return look.finished(alt.layer(*layers), [*rules, *rows], height=HEIGHT)
 
 
-def _row(mark: Mark, shown: Any) -> Row:
+def _row(mark: Number, shown: Any) -> Row:
     spread = "" if mark.low is None or mark.high is None else f" ({shown(mark.low)} to {shown(mark.high)})"
     return {
         "layer": "mark",
@@ -279,7 +281,7 @@ def _row(mark: Mark, shown: Any) -> Row:
     }
 
 
-def _places(of: Comparison, marks: Sequence[Mark]) -> alt.X:
+def _places(of: PublishedBeside, marks: Sequence[Number]) -> alt.X:
     if of.axis_kind == "names":
         names = list(dict.fromkeys(mark.label for mark in sorted(marks, key=lambda mark: mark.place or 0.0)))
         axis = alt.Axis(labelAngle=-35, labelLimit=150)
@@ -296,7 +298,7 @@ def _log_axis(places: Sequence[float]) -> alt.Axis:
 
 
 def _rules(
-    of: Comparison, marks: Sequence[Mark], x: alt.X, y: dict[str, Any], *, even: bool
+    of: PublishedBeside, marks: Sequence[Number], x: alt.X, y: dict[str, Any], *, even: bool
 ) -> list[alt.Chart | alt.LayerChart]:
     """Lines across the chart: neither wins, what is said of the whole axis, and where the GPU is said to win."""
     layers: list[alt.Chart | alt.LayerChart] = []
@@ -320,7 +322,7 @@ def _rules(
 
 
 def _series_layers(
-    series: Sequence[str], marks: Sequence[Mark], x: alt.X, y: dict[str, Any], *, line: bool
+    series: Sequence[str], marks: Sequence[Number], x: alt.X, y: dict[str, Any], *, line: bool
 ) -> list[alt.Chart]:
     first = {mark.series: mark for mark in reversed(marks)}
     origins = {name: first[name].origin for name in series}
@@ -351,7 +353,7 @@ def _series_layers(
     return [*layers, points]
 
 
-def _series_colours(series: Sequence[str], first: Mapping[str, Mark]) -> list[str]:
+def _series_colours(series: Sequence[str], first: Mapping[str, Number]) -> list[str]:
     """By device kind; the second of one kind and origin has a lighter shade."""
     found: dict[str, str] = {}
     for origin in ("published", "measured", "recorded"):
@@ -380,5 +382,5 @@ def _quoted(text: str) -> str:
     return json.dumps(text)
 
 
-def _ends(marks: Sequence[Mark]) -> list[float]:
+def _ends(marks: Sequence[Number]) -> list[float]:
     return [value for mark in marks for value in (mark.value, mark.low, mark.high) if value]

@@ -8,7 +8,7 @@ import itertools
 from datetime import datetime
 
 from core import units
-from core.answer.export.tensorboard import Recording, Scalar
+from core.answer.export.tensorboard import EventRecording, Scalar
 from core.answer.run import learned, speedup
 from core.question.experiment import Point
 from core.results.schema import Trial
@@ -18,14 +18,14 @@ ABOUT = ("contender", "device_name", "threads", "outcome", "cpu_name", "torch_ve
 """Columns that the text names beside the training's settings."""
 
 
-def recording(trial: Trial) -> Recording:
+def recording(trial: Trial) -> EventRecording:
     """What a run recorder keeps of one row.
 
     Its clock is that of the training, start-up apart: the time between two values is the time that training took
     between them, not that in which other contenders had their turns.
     """
     settings = {entry.name: getattr(trial, entry.name) for entry in dataclasses.fields(Point)}
-    return Recording(
+    return EventRecording(
         name=_name(trial),
         id=trial.trial_id,
         began=datetime.fromisoformat(trial.started_at).timestamp(),

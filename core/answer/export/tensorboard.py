@@ -23,7 +23,7 @@ Scalar = tuple[int, float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recording:
+class EventRecording:
     """One run as TensorBoard shows it.
 
     Attributes:
@@ -59,7 +59,7 @@ def require(folder: Path) -> None:
         raise StoreError(f"{folder} cannot hold event files: it is not writable.")
 
 
-def write(folder: Path, recordings: Iterable[Recording]) -> list[Path]:
+def write(folder: Path, recordings: Iterable[EventRecording]) -> list[Path]:
     """Write each recording as a run of its own below `folder`; returns the files.
 
     Raises:
@@ -81,7 +81,7 @@ def write(folder: Path, recordings: Iterable[Recording]) -> list[Path]:
     return files
 
 
-def _events(recording: Recording) -> bytes:
+def _events(recording: EventRecording) -> bytes:
     """The file's bytes: one record each for version, settings and text, then one for every scalar."""
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary

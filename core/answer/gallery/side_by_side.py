@@ -59,7 +59,7 @@ class Difference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class SideBySide:
     """Two sides beside each other.
 
     Attributes:
@@ -71,12 +71,12 @@ class Comparison:
     alike: int
 
 
-def studies(first: Study, second: Study, answers: tuple[Crossover | None, Crossover | None]) -> Comparison:
+def studies(first: Study, second: Study, answers: tuple[Crossover | None, Crossover | None]) -> SideBySide:
     """Two studies, with their answers where they have one."""
     return _compared(*(_study(of, answer) for of, answer in zip((first, second), answers, strict=True)))
 
 
-def runs(first: Sequence[Trial], second: Sequence[Trial]) -> Comparison:
+def runs(first: Sequence[Trial], second: Sequence[Trial]) -> SideBySide:
     """Two runs: the rows of each, the baseline first."""
     return _compared(_run(first), _run(second))
 
@@ -109,7 +109,7 @@ def refusal(first: Study, second: Study) -> str:
     return ""
 
 
-def _compared(first: Facts, second: Facts) -> Comparison:
+def _compared(first: Facts, second: Facts) -> SideBySide:
     keys = list(dict.fromkeys([*first, *second]))
     groups = list(dict.fromkeys(group for group, _ in keys))
     differences = [
@@ -117,7 +117,7 @@ def _compared(first: Facts, second: Facts) -> Comparison:
         for key in sorted(keys, key=lambda key: groups.index(key[0]))
         if first.get(key, "") != second.get(key, "")
     ]
-    return Comparison(differences=tuple(differences), alike=len(keys) - len(differences))
+    return SideBySide(differences=tuple(differences), alike=len(keys) - len(differences))
 
 
 def _study(of: Study, answer: Crossover | None) -> Facts:

@@ -89,7 +89,7 @@ class Check:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mark:
+class TrustMark:
     """What checks say of a row, or of several rows together.
 
     Attributes:
@@ -124,18 +124,18 @@ def levels(met: Bools) -> npt.NDArray[np.str_]:
 
 
 def labels(met: Bools) -> list[str]:
-    """The mark of each line of `marks` in a few words, as `Mark.label` has it."""
+    """The mark of each line of `marks` in a few words, as `TrustMark.label` has it."""
     pairs = zip(levels(met).tolist(), met.sum(axis=1).tolist(), strict=True)
     return [f"{level}, {count} of {len(CHECKS)}" for level, count in pairs]
 
 
-def of(trials: Sequence[Trial]) -> Mark:
+def of(trials: Sequence[Trial]) -> TrustMark:
     """The mark of one row, or of several together: a check is met where every row meets it."""
     rows = [facts(trial) for trial in trials]
     return of_rows({name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 
-def of_rows(columns: Columns) -> Mark:
+def of_rows(columns: Columns) -> TrustMark:
     """The mark of rows of a table, together."""
     met = marks(columns)
     together = np.asarray(met.all(axis=0, keepdims=True))
@@ -145,7 +145,7 @@ def of_rows(columns: Columns) -> Mark:
         for place, check in enumerate(CHECKS)
         if not together[0, place]
     )
-    return Mark(level=level, met=int(together.sum()), of=len(CHECKS), missing=missing)
+    return TrustMark(level=level, met=int(together.sum()), of=len(CHECKS), missing=missing)
 
 
 def facts(trial: Trial) -> dict[str, Any]:

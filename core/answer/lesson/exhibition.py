@@ -17,7 +17,7 @@ SUSPICIOUS = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class ClockReading:
     """One clock beside ours.
 
     Attributes:
@@ -47,13 +47,13 @@ class Comparison:
         return f"{says}, {amount} what our clock says{chance}."
 
 
-def comparisons(clock: Clock, contender: str) -> tuple[Comparison, ...]:
+def comparisons(clock: Clock, contender: str) -> tuple[ClockReading, ...]:
     """Each clock of one contender beside ours, ours first; none for a contender that did not take part."""
     variants = clock.of(contender)
     medians = [statistics.median(variant.epoch_s) for variant in variants]
     ours = variants[0].epoch_s if variants else ()
     return tuple(
-        Comparison(
+        ClockReading(
             variant=variant,
             epoch_s=median,
             against_ours=median / medians[0],

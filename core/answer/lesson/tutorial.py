@@ -31,7 +31,7 @@ KINDS = {"cpu": "cpu", "gpu": "cuda"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mark:
+class Number:
     """One number on a chart.
 
     Attributes:
@@ -56,7 +56,7 @@ class Mark:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class PublishedBeside:
     """Published and measured, side by side.
 
     Attributes:
@@ -74,8 +74,8 @@ class Comparison:
     axis: str
     axis_kind: AxisKind
     per: str
-    times: tuple[Mark, ...]
-    speedups: tuple[Mark, ...]
+    times: tuple[Number, ...]
+    speedups: tuple[Number, ...]
     wins_from: float | None
     table: Table
     sentences: tuple[str, ...]
@@ -109,7 +109,7 @@ class Pair:
 
 def compare(
     of: Preset, scale: Scale, rows: Sequence[Trial], *, baseline: str, challenger: str, origin: Origin = "measured"
-) -> Comparison | None:
+) -> PublishedBeside | None:
     """Set what was measured beside what was published; None if no run has both devices.
 
     Args:
@@ -129,7 +129,7 @@ def compare(
     measured = _measured_epochs(pairs[0], origin) if not of.axes else _measured(pairs, per, origin)
     theirs = [_mark(entry) for entry in entries if entry.quantity == "seconds"]
     speedups = [] if not of.axes else [mark for pair in pairs if (mark := _speedup_mark(pair, origin))]
-    return Comparison(
+    return PublishedBeside(
         axis=axis,
         axis_kind=kind,
         per=per,
@@ -227,11 +227,11 @@ def _seconds(row: Trial, per: str) -> float:
     return step_s * row.steps_per_epoch * (row.epochs if per == "training" else 1)
 
 
-def _mark(entry: Published) -> Mark:
+def _mark(entry: Published) -> Number:
     named = f" {entry.device_name}" if entry.device_name else ""
     place = entry.size if entry.size is not None else entry.epoch
     spread = entry.plus_minus or 0.0
-    return Mark(
+    return Number(
         series=f"published: {entry.device.upper()}{named}",
         origin="published",
         kind=KINDS.get(entry.device, ""),
@@ -243,9 +243,9 @@ def _mark(entry: Published) -> Mark:
     )
 
 
-def _measured(pairs: Sequence[Pair], per: str, origin: Origin) -> list[Mark]:
+def _measured(pairs: Sequence[Pair], per: str, origin: Origin) -> list[Number]:
     return [
-        Mark(
+        Number(
             series=f"{origin}: {row.contender}",
             origin=origin,
             kind=row.device_kind,
@@ -259,10 +259,10 @@ def _measured(pairs: Sequence[Pair], per: str, origin: Origin) -> list[Mark]:
     ]
 
 
-def _measured_epochs(pair: Pair, origin: Origin) -> list[Mark]:
+def _measured_epochs(pair: Pair, origin: Origin) -> list[Number]:
     """Epoch by epoch, of a tutorial that varies nothing."""
     return [
-        Mark(
+        Number(
             series=f"{origin}: {row.contender}",
             origin=origin,
             kind=row.device_kind,
@@ -275,7 +275,7 @@ def _measured_epochs(pair: Pair, origin: Origin) -> list[Mark]:
     ]
 
 
-def _published_speedups(of: Preset) -> list[Mark]:
+def _published_speedups(of: Preset) -> list[Number]:
     """The ratio of times that were published together, and a speedup that is about the whole axis."""
     times = {(entry.device, entry.size): entry for entry in published(of.name, "seconds") if entry.size is not None}
     found = []
@@ -285,14 +285,14 @@ def _published_speedups(of: Preset) -> list[Mark]:
             found.append(_ratio(cpu, gpu, size))
     whole = [entry for entry in published(of.name, "speedup") if entry.size is None]
     return found + [
-        Mark(series="published", origin="published", kind="", value=entry.value, place=None, label="")
+        Number(series="published", origin="published", kind="", value=entry.value, place=None, label="")
         for entry in whole
     ]
 
 
-def _ratio(cpu: Published, gpu: Published, size: float) -> Mark:
+def _ratio(cpu: Published, gpu: Published, size: float) -> Number:
     off_cpu, off_gpu = cpu.plus_minus or 0.0, gpu.plus_minus or 0.0
-    return Mark(
+    return Number(
         series="published",
         origin="published",
         kind="",
@@ -304,11 +304,11 @@ def _ratio(cpu: Published, gpu: Published, size: float) -> Mark:
     )
 
 
-def _speedup_mark(pair: Pair, origin: Origin) -> Mark | None:
+def _speedup_mark(pair: Pair, origin: Origin) -> Number | None:
     found = pair.speedup
     if found is None or found.value is None:
         return None
-    return Mark(
+    return Number(
         series=f"{origin}: {pair.challenger.contender} over {pair.baseline.contender}",
         origin=origin,
         kind=pair.challenger.device_kind,
@@ -320,7 +320,7 @@ def _speedup_mark(pair: Pair, origin: Origin) -> Mark | None:
     )
 
 
-def _table(axis: str, theirs: Sequence[Mark], ours: Sequence[Mark], pairs: Sequence[Pair], origin: Origin) -> Table:
+def _table(axis: str, theirs: Sequence[Number], ours: Sequence[Number], pairs: Sequence[Pair], origin: Origin) -> Table:
     """A line for each place: published and measured times, and the speedup where pairs of blocks give one."""
     marks = [*theirs, *ours]
     series = list(dict.fromkeys(mark.series for mark in marks))
@@ -337,7 +337,7 @@ def _table(axis: str, theirs: Sequence[Mark], ours: Sequence[Mark], pairs: Seque
     return Table(title=f"Published and {origin}", header=header, rows=tuple(lines))
 
 
-def _time(mark: Mark) -> str:
+def _time(mark: Number) -> str:
     spread = f" ± {units.duration(mark.high - mark.value)}" if mark.high is not None else ""
     return f"{units.duration(mark.value)}{spread}"
 

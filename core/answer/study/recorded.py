@@ -43,7 +43,7 @@ _QUICK = (*sorted(TRAINING, key=lambda name: name not in SIZE_AXES), *SETTINGS[:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recording:
+class RecordedTraining:
     """One training as an accelerator did it.
 
     Attributes:
@@ -88,7 +88,7 @@ class Accelerator:
     device: str
     device_name: str
     machine: str
-    recordings: tuple[Recording, ...]
+    recordings: tuple[RecordedTraining, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class Near:
         sizes: how many sizes there are of it, where a size is varied; 1 otherwise.
     """
 
-    recording: Recording
+    recording: RecordedTraining
     differs: str
     sizes: int = 1
 
@@ -141,19 +141,19 @@ def of_row(row: Any) -> dict[str, object]:
     return dict(zip(SETTINGS, _SETTINGS(row), strict=True))
 
 
-def matching(of: Accelerator, wanted: Mapping[str, object]) -> Recording | None:
+def matching(of: Accelerator, wanted: Mapping[str, object]) -> RecordedTraining | None:
     """The recording of exactly this training: one trained to its end if there is one, then the newest."""
     found = [each for each in of.recordings if _agrees(each, wanted)]
     return max(found, key=lambda each: (each.completed, each.started_at), default=None)
 
 
-def along(of: Accelerator, wanted: Mapping[str, object], axis: str) -> tuple[Recording, ...]:
+def along(of: Accelerator, wanted: Mapping[str, object], axis: str) -> tuple[RecordedTraining, ...]:
     """Recordings that agree with a training in everything but one size, ascending, each size once.
 
     All are of one version of torch and of the driver: those with the most sizes, then the newest.
     """
     varied = varying(axis)
-    curves: dict[tuple[str, ...], dict[float, Recording]] = {}
+    curves: dict[tuple[str, ...], dict[float, RecordedTraining]] = {}
     for each in reversed(of.recordings):  # the newest of one size comes last, and stays
         if _agrees(each, wanted, varied):
             curves.setdefault(each.versions, {})[float(each.value(axis))] = each
@@ -171,11 +171,11 @@ def nearest(of: Accelerator, wanted: Mapping[str, object], axis: str = "") -> tu
         wanted: as in `matching`.
         axis: a size that may vary; then only trainings of which two sizes or more were recorded.
     """
-    varied, groups = varying(axis), dict[tuple[object, ...], list[Recording]]()
+    varied, groups = varying(axis), dict[tuple[object, ...], list[RecordedTraining]]()
     fixed = [place for place, name in enumerate(SETTINGS) if name not in varied]
     for each in of.recordings:
         groups.setdefault(tuple(each.settings[place] for place in fixed) if axis else each.settings, []).append(each)
-    found: list[tuple[tuple[int, float], int, list[Recording], list[str]]] = []
+    found: list[tuple[tuple[int, float], int, list[RecordedTraining], list[str]]] = []
     for place, group in enumerate(groups.values()):
         differing = _differing(group[0], wanted, varied)
         if differing and _NEARBY.issuperset(differing) and (not axis or _sizes(group, axis) > 1):
@@ -212,8 +212,8 @@ def _accelerator(group: list[Any], *, taken: Collection[str]) -> Accelerator:
     )
 
 
-def _recording(line: Any) -> Recording:
-    return Recording(
+def _recording(line: Any) -> RecordedTraining:
+    return RecordedTraining(
         trial_id=str(line.trial_id),
         run_id=str(line.run_id),
         started_at=str(line.started_at),
@@ -224,31 +224,31 @@ def _recording(line: Any) -> Recording:
     )
 
 
-def _sizes(group: Iterable[Recording], axis: str) -> int:
+def _sizes(group: Iterable[RecordedTraining], axis: str) -> int:
     return len({each.value(axis) for each in group}) if axis else 1
 
 
-def _newest(recordings: Iterable[Recording]) -> str:
+def _newest(recordings: Iterable[RecordedTraining]) -> str:
     return max(each.started_at for each in recordings)
 
 
-def _agrees(each: Recording, wanted: Mapping[str, object], but: Collection[str] = ()) -> bool:
+def _agrees(each: RecordedTraining, wanted: Mapping[str, object], but: Collection[str] = ()) -> bool:
     """Whether a recording is what is wanted, the settings that differ most often first."""
     return all(each.settings[_PLACE[name]] == wanted[name] for name in _QUICK if name in wanted and name not in but)
 
 
-def _differing(each: Recording, wanted: Mapping[str, object], but: Collection[str] = ()) -> list[str]:
+def _differing(each: RecordedTraining, wanted: Mapping[str, object], but: Collection[str] = ()) -> list[str]:
     """Columns in which a recording is not what is wanted."""
     return [name for name, value in wanted.items() if name not in but and each.settings[_PLACE[name]] != value]
 
 
-def _differences(each: Recording, wanted: Mapping[str, object], differing: Collection[str]) -> str:
+def _differences(each: RecordedTraining, wanted: Mapping[str, object], differing: Collection[str]) -> str:
     named = [name for name in SETTINGS if name in differing and name != "dataset_hash"]
     parts = [f"{_title(name)} {_shown(each.value(name))} instead of {_shown(wanted[name])}" for name in named]
     return ", ".join(parts) or "other samples under the same name"
 
 
-def _distance(each: Recording, wanted: Mapping[str, object], differing: Collection[str]) -> tuple[int, float]:
+def _distance(each: RecordedTraining, wanted: Mapping[str, object], differing: Collection[str]) -> tuple[int, float]:
     """How many settings differ, then by how many doublings."""
     doublings = 0.0
     for name in differing:

@@ -15,7 +15,7 @@ from types import ModuleType
 
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
-from core.jobs.worker.reporter import Record
+from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.worker import IDLE_S, Bench, serve
 from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment
@@ -48,12 +48,12 @@ def load() -> Bench:
     from core.measure.lessons import run as show
     from core.results import environment
 
-    def measure(experiment: Experiment, record: Record) -> list[Trial]:
-        hooks = trial.Hooks(progress=record.progress, should_stop=record.should_stop, keep=record.keep)
-        return trial.measure(experiment, hooks=hooks, run_id=record.job.run_of(experiment))
+    def measure(experiment: Experiment, reporter: Reporter) -> list[Trial]:
+        hooks = trial.Hooks(progress=reporter.progress, should_stop=reporter.should_stop, keep=reporter.keep)
+        return trial.measure(experiment, hooks=hooks, run_id=reporter.job.run_of(experiment))
 
-    def demonstrate(demonstration: Demonstration, record: Record) -> Exhibit | None:
-        hooks = trial.Hooks(progress=record.progress, should_stop=record.should_stop)
+    def demonstrate(demonstration: Demonstration, reporter: Reporter) -> Exhibit | None:
+        hooks = trial.Hooks(progress=reporter.progress, should_stop=reporter.should_stop)
         return show.show(demonstration, hooks=hooks)
 
     def survey() -> Machine:

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from core import units
-from core.jobs.worker.point_result import Visit, label
+from core.jobs.worker.point_result import PointResult, label
 from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS
 from core.question.experiment import Point
 from core.question.sweep import SHAPED_BY, Sweep
@@ -24,21 +24,21 @@ FARTHEST = 16.0
 says too little of a large one; that one is tried, and gives up once its budget is spent."""
 
 
-def too_slow(sweep: Sweep, point: Point, visits: Mapping[Point, Visit]) -> str:
+def too_slow(sweep: Sweep, point: Point, results: Mapping[Point, PointResult]) -> str:
     """Why a point is too slow to be begun, in words that go on after a colon; empty if nothing is known against it.
 
     What is known comes from points that differ from it on one axis only and have no more operations a step.
     """
-    lesser = [other for other in visits if _flops(other) <= _flops(point) and _differences(sweep, point, other) == 1]
+    lesser = [other for other in results if _flops(other) <= _flops(point) and _differences(sweep, point, other) == 1]
     for other in lesser:
-        if visits[other].trouble == "slow":
+        if results[other].trouble == "slow":
             return f"so was {label(sweep, other)}, which needs no more operations"
-    timed = [other for other in lesser if visits[other].timed]
+    timed = [other for other in lesser if results[other].timed]
     if not timed:
         return ""
     near = max(timed, key=_flops)
     stretch = _flops(point) / _flops(near)
-    expected_s = pairs_s(visits[near].rows, sweep.pairs, stretch)
+    expected_s = pairs_s(results[near].rows, sweep.pairs, stretch)
     if stretch > FARTHEST or expected_s <= TOO_SLOW * sweep.point_budget_s:
         return ""
     limit = units.duration(sweep.point_budget_s)
@@ -52,25 +52,25 @@ def pairs_s(rows: Iterable[Trial], pairs: int, stretch: float = 1.0) -> float:
 
 
 def remaining_s(
-    sweep: Sweep, left: Sequence[Point], visits: Mapping[Point, Visit], *, elapsed_s: float
+    sweep: Sweep, left: Sequence[Point], results: Mapping[Point, PointResult], *, elapsed_s: float
 ) -> float | None:
     """Seconds that the points of `left` may take, for an adaptive sweep at most; None before one was measured.
 
     Each takes what the measured one nearest in operations took, its blocks stretched by their ratio, and none takes
     much longer than a point may. The sweep's budget bounds the whole, but for the point that it ends in.
     """
-    measured = [(_flops(point), visit) for point, visit in visits.items() if visit.seconds is not None]
+    measured = [(_flops(point), result) for point, result in results.items() if result.seconds is not None]
     if not measured:
         return None
     expected_s = sum(_point_s(sweep, _flops(point), measured) for point in left)
     return min(expected_s, max(0.0, sweep.budget_s - elapsed_s) + (0.0 if sweep.adaptive else sweep.point_budget_s))
 
 
-def _point_s(sweep: Sweep, flops: int, measured: Sequence[tuple[int, Visit]]) -> float:
-    near, visit = min(measured, key=lambda entry: abs(math.log(flops / entry[0])))
-    blocks_s = pairs_s(visit.rows, sweep.pairs)
-    stretched_s = pairs_s(visit.rows, sweep.pairs, flops / near)
-    return max(0.0, (visit.seconds or 0.0) - blocks_s) + min(stretched_s, max(blocks_s, sweep.point_budget_s))
+def _point_s(sweep: Sweep, flops: int, measured: Sequence[tuple[int, PointResult]]) -> float:
+    near, result = min(measured, key=lambda entry: abs(math.log(flops / entry[0])))
+    blocks_s = pairs_s(result.rows, sweep.pairs)
+    stretched_s = pairs_s(result.rows, sweep.pairs, flops / near)
+    return max(0.0, (result.seconds or 0.0) - blocks_s) + min(stretched_s, max(blocks_s, sweep.point_budget_s))
 
 
 @functools.lru_cache(maxsize=1024)

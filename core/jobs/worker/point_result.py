@@ -16,7 +16,7 @@ Trouble = Literal["", "memory", "slow"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Visit:
+class PointResult:
     """What became of one point.
 
     Attributes:
@@ -42,7 +42,7 @@ def label(sweep: Sweep, point: Point) -> str:
     return ", ".join(f"{axis.title} {size_of(point, axis.name):,.9g}" for axis in sweep.axes)
 
 
-def seen(sweep: Sweep, point: Point, rows: Sequence[Trial], *, seconds: float | None = None) -> Visit:
+def seen(sweep: Sweep, point: Point, rows: Sequence[Trial], *, seconds: float | None = None) -> PointResult:
     """A point with its rows; one that was measured and has none was too slow.
 
     Args:
@@ -55,13 +55,13 @@ def seen(sweep: Sweep, point: Point, rows: Sequence[Trial], *, seconds: float | 
         return skipped(sweep, point, f"nothing could be timed within {units.duration(sweep.point_budget_s)}", seconds)
     full = [row.contender for row in rows if row.outcome == "out_of_memory"]
     note = f"{_where(sweep, point)} did not fit into the memory of {' and '.join(full)}." if full else ""
-    return Visit(rows=tuple(rows), seconds=seconds, trouble="memory" if full else "", note=note)
+    return PointResult(rows=tuple(rows), seconds=seconds, trouble="memory" if full else "", note=note)
 
 
-def skipped(sweep: Sweep, point: Point, reason: str, seconds: float | None = None) -> Visit:
+def skipped(sweep: Sweep, point: Point, reason: str, seconds: float | None = None) -> PointResult:
     """A point that is too slow, for a reason in words that go on after a colon."""
     note = f"{_where(sweep, point)} was skipped as too slow: {reason}."
-    return Visit(seconds=seconds, trouble="slow", note=note)
+    return PointResult(seconds=seconds, trouble="slow", note=note)
 
 
 def _where(sweep: Sweep, point: Point) -> str:

@@ -22,7 +22,7 @@ REPORT_S = 0.2
 _log = logging.getLogger(__name__)
 
 
-class Record:
+class Reporter:
     """What a measurement tells of itself and is told, kept in the files of its job.
 
     Attributes:

@@ -16,20 +16,20 @@ from core.answer.study.result import Evidence
 from core.errors import TooSlow
 from core.jobs.machine import Machine
 from core.jobs.worker import forecast, point_result
-from core.jobs.worker.point_result import Visit
-from core.jobs.worker.reporter import Record
+from core.jobs.worker.point_result import PointResult
+from core.jobs.worker.reporter import Reporter
 from core.progress import SweepProgress
 from core.question.experiment import Experiment, Point
 from core.question.sweep import Sweep
 from core.results.schema import Trial
 from core.results.store import Store
 
-Measure = Callable[[Experiment, Record], list[Trial]]
+Measure = Callable[[Experiment, Reporter], list[Trial]]
 """Makes a measurement; returns its rows, whatever their outcome, or raises CrossoverError."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrival:
+class SweepEnd:
     """How a sweep came to its end.
 
     Attributes:
@@ -45,60 +45,60 @@ class Arrival:
     summary: str = ""
 
 
-class Tour:
+class SweepRun:
     """One sweep under way.
 
     Attributes:
         sweep: what was asked for.
-        record: of its job.
-        visits: what became of each point so far.
+        reporter: of its job.
+        results: what became of each point so far.
     """
 
-    def __init__(self, sweep: Sweep, record: Record, measure: Measure, machine: Machine) -> None:
-        self.sweep, self.record = sweep, record
-        self.visits: dict[Point, Visit] = {}
+    def __init__(self, sweep: Sweep, reporter: Reporter, measure: Measure, machine: Machine) -> None:
+        self.sweep, self.reporter = sweep, reporter
+        self.results: dict[Point, PointResult] = {}
         self._measure, self._machine = measure, machine
         self._points = sweep.points
         self._began = time.monotonic()
         self._end, self._late = "", False
 
-    def run(self) -> Arrival:
-        """Visit points until there is a reason to end.
+    def run(self) -> SweepEnd:
+        """Measure points until there is a reason to end.
 
         Raises:
             CrossoverError: a point cannot be measured, or the store cannot be read.
         """
         self._recall()
-        while not self.record.should_stop():
+        while not self.reporter.should_stop():
             point = self._next()
             self._tell(point)
             if point is None:
-                return Arrival(summary=self._summary())
-            if reason := forecast.too_slow(self.sweep, point, self.visits):
-                self.visits[point] = point_result.skipped(self.sweep, point, reason)
+                return SweepEnd(summary=self._summary())
+            if reason := forecast.too_slow(self.sweep, point, self.results):
+                self.results[point] = point_result.skipped(self.sweep, point, reason)
                 continue
             if ended := self._visit(point):
                 return ended
-        return Arrival(stopped=True)
+        return SweepEnd(stopped=True)
 
     def _recall(self) -> None:
         """Take from the store what it answers; of a fresh sweep, only what was measured since it was asked for."""
-        job, asked = self.record.job, {point: self.sweep.experiment(point) for point in self._points}
+        job, asked = self.reporter.job, {point: self.sweep.experiment(point) for point in self._points}
         since = job.created_at if job.fresh else ""
         answers = Store(job.store).answers(asked.values(), self._machine.here, since=since)
         for point, experiment in asked.items():
             if rows := answers.get(experiment.id):
-                self.record.found(rows)
-                self.visits[point] = point_result.seen(self.sweep, point, rows)
+                self.reporter.found(rows)
+                self.results[point] = point_result.seen(self.sweep, point, rows)
 
     def _next(self) -> Point | None:
-        """The point to visit next; None if the sweep is over, and why if that is not plain."""
-        left = [point for point in self._points if point not in self.visits]
+        """The point to measure next; None if the sweep is over, and why if that is not plain."""
+        left = [point for point in self._points if point not in self.results]
         if not left:
             return None
         if self.sweep.adaptive:
             sizes = {self.sweep.size(point): point for point in self._points}
-            step = search.next_step(tuple(sizes), evidence(self.sweep, self.visits))
+            step = search.next_step(tuple(sizes), evidence(self.sweep, self.results))
             if step.size is None:
                 self._end = f"The search ended: {step.reason}."
                 return None
@@ -108,29 +108,29 @@ class Tour:
             return None
         return left[0]
 
-    def _visit(self, point: Point) -> Arrival | None:
+    def _visit(self, point: Point) -> SweepEnd | None:
         """Measure a point and bring its rows to the store; how the sweep ended if it did."""
         experiment, began = self.sweep.experiment(point), time.monotonic()
         try:
-            rows = self._measure(experiment, self.record)
+            rows = self._measure(experiment, self.reporter)
         except TooSlow as error:
-            self.visits[point] = point_result.skipped(self.sweep, point, error.reason, time.monotonic() - began)
+            self.results[point] = point_result.skipped(self.sweep, point, error.reason, time.monotonic() - began)
             return None
-        if any(row.outcome == "stopped" for row in rows) or (not rows and self.record.should_stop()):
-            return Arrival(stopped=True, rows=tuple(rows))
-        if rows and (refusal := self.record.deliver(rows)):
-            return Arrival(refusal=refusal)
-        self.visits[point] = point_result.seen(self.sweep, point, rows, seconds=time.monotonic() - began)
+        if any(row.outcome == "stopped" for row in rows) or (not rows and self.reporter.should_stop()):
+            return SweepEnd(stopped=True, rows=tuple(rows))
+        if rows and (refusal := self.reporter.deliver(rows)):
+            return SweepEnd(refusal=refusal)
+        self.results[point] = point_result.seen(self.sweep, point, rows, seconds=time.monotonic() - began)
         return None
 
     def _tell(self, point: Point | None) -> None:
         """Report how far the sweep is, with the point that is next."""
-        left = [other for other in self._points if other not in self.visits]
-        remaining_s = forecast.remaining_s(self.sweep, left, self.visits, elapsed_s=self._elapsed_s())
-        notes = [seen.note for seen in self.visits.values() if seen.note]
-        self.record.sweep_progress(
+        left = [other for other in self._points if other not in self.results]
+        remaining_s = forecast.remaining_s(self.sweep, left, self.results, elapsed_s=self._elapsed_s())
+        notes = [seen.note for seen in self.results.values() if seen.note]
+        self.reporter.sweep_progress(
             SweepProgress(
-                done=len(self.visits),
+                done=len(self.results),
                 total=len(self._points),
                 size_label=point_result.label(self.sweep, point) if point else "",
                 remaining_s=remaining_s if point else None,
@@ -145,11 +145,11 @@ class Tour:
         budget = units.duration(self.sweep.budget_s)
         if self.sweep.adaptive:
             return f"The budget of {budget} ended before the search did."
-        return f"The budget of {budget} ended before {_points(len(self._points) - len(self.visits))} could be begun."
+        return f"The budget of {budget} ended before {_points(len(self._points) - len(self.results))} could be begun."
 
     def _summary(self) -> str:
         """What has no times, counted, in one sentence."""
-        troubles = [seen.trouble for seen in self.visits.values()]
+        troubles = [seen.trouble for seen in self.results.values()]
         memory, slow = troubles.count("memory"), troubles.count("slow")
         clauses = [f"{_points(memory)} did not fit into memory"] if memory else []
         if slow:
@@ -158,11 +158,11 @@ class Tour:
         return " ".join(filter(None, [counted, self._end if self._late else ""]))
 
 
-def evidence(sweep: Sweep, visits: Mapping[Point, Visit]) -> list[Evidence]:
+def evidence(sweep: Sweep, results: Mapping[Point, PointResult]) -> list[Evidence]:
     """What is known at each size that was visited, of the first contender against the last."""
     pair = (str(sweep.contenders[0]), str(sweep.contenders[-1]))
-    rows = [row for seen in visits.values() for row in seen.rows]
-    others = {sweep.size(point): seen.note for point, seen in visits.items()}
+    rows = [row for seen in results.values() for row in seen.rows]
+    others = {sweep.size(point): seen.note for point, seen in results.items()}
     return study.between(rows, sweep.axes[0].name, pair, others=others)
 
 

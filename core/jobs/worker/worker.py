@@ -20,9 +20,9 @@ from core.jobs import client, process, saving
 from core.jobs.job import Job
 from core.jobs.machine import Machine, measurement_lock
 from core.jobs.queue import Queue
-from core.jobs.worker.reporter import Record
-from core.jobs.worker.sweep_run import Arrival, Measure, Tour
-from core.jobs.worker_file import Occupant
+from core.jobs.worker.reporter import Reporter
+from core.jobs.worker.sweep_run import Measure, SweepEnd, SweepRun
+from core.jobs.worker_file import Serving
 from core.progress import Progress
 from core.question.demonstration import Demonstration
 from core.question.sweep import Sweep
@@ -87,7 +87,7 @@ class Bench:
     """
 
     measure: Measure
-    demonstrate: Callable[[Demonstration, Record], Exhibit | None]
+    demonstrate: Callable[[Demonstration, Reporter], Exhibit | None]
     survey: Callable[[], Machine]
     initialise: Callable[[str], float]
 
@@ -107,7 +107,7 @@ class Worker:
         self.queue, self.bench, self.machine, self.code, self.idle_s = queue, bench, machine, code, idle_s
         self._process = process.this()
         self._machine_lock = measurement_lock()
-        self.queue.seat.report(self.machine, self._process)
+        self.queue.worker_file.report(self.machine, self._process)
 
     def run(self) -> Ending:
         """Take jobs until there is a reason to stop."""
@@ -132,40 +132,42 @@ class Worker:
 
     def _work(self, job: Job) -> bool:
         """Measure one job. False if this process cannot be trusted with another."""
-        record = Record(self.queue, job)
+        reporter = Reporter(self.queue, job)
         try:
-            with self._alone(record):
-                measured = self._measure(record)
+            with self._alone(reporter):
+                measured = self._measure(reporter)
         except CrossoverError as error:
-            self._fail(record, str(error))
+            self._fail(reporter, str(error))
         except Exception as error:
             _log.exception("Job %s met an unexpected error.", job.id)
-            self._fail(record, f"Unexpected error in the measuring process: {_named(error)} ({self.queue.seat.log}).")
+            self._fail(
+                reporter, f"Unexpected error in the measuring process: {_named(error)} ({self.queue.worker_file.log})."
+            )
             return False
         else:
-            self._end(record, measured)
+            self._end(reporter, measured)
         return True
 
-    def _measure(self, record: Record) -> list[Trial] | Arrival | Exhibit | None:
-        match record.job.asked:
+    def _measure(self, reporter: Reporter) -> list[Trial] | SweepEnd | Exhibit | None:
+        match reporter.job.asked:
             case Sweep() as sweep:
-                return Tour(sweep, record, self.bench.measure, self.machine).run()
+                return SweepRun(sweep, reporter, self.bench.measure, self.machine).run()
             case Demonstration() as demonstration:
-                return None if record.should_stop() else self.bench.demonstrate(demonstration, record)
+                return None if reporter.should_stop() else self.bench.demonstrate(demonstration, reporter)
             case experiment:
-                return [] if record.should_stop() else self.bench.measure(experiment, record)
+                return [] if reporter.should_stop() else self.bench.measure(experiment, reporter)
 
-    def _end(self, record: Record, measured: list[Trial] | Arrival | Exhibit | None) -> None:
-        files, job = self.queue.files(record.job.id), record.job
+    def _end(self, reporter: Reporter, measured: list[Trial] | SweepEnd | Exhibit | None) -> None:
+        files, job = self.queue.files(reporter.job.id), reporter.job
         match measured:
-            case Arrival():
-                self._finish_sweep(record, measured)
+            case SweepEnd():
+                self._finish_sweep(reporter, measured)
             case Exhibit():
                 self._settle(saving.complete_exhibit(files, job, measured))
             case None:
                 self._settle(saving.rescue(files, job, state="stopped", event="Stopped"))
             case _:
-                self._finish(record, measured)
+                self._finish(reporter, measured)
 
     def _settle(self, job: Job) -> None:
         """Write down what became of a job, and try again for a while where nothing can be written."""
@@ -179,41 +181,41 @@ class Worker:
                     raise
                 time.sleep(SETTLE_EVERY_S)
 
-    def _finish(self, record: Record, trials: Sequence[Trial]) -> None:
+    def _finish(self, reporter: Reporter, trials: Sequence[Trial]) -> None:
         """End a job that returned."""
-        files, job = self.queue.files(record.job.id), record.job
-        if not trials and not record.should_stop():
-            return self._fail(record, "Nothing was measured within the time budget; a longer one may help.")
+        files, job = self.queue.files(reporter.job.id), reporter.job
+        if not trials and not reporter.should_stop():
+            return self._fail(reporter, "Nothing was measured within the time budget; a longer one may help.")
         if trials and all(trial.outcome != "stopped" for trial in trials):
             return self._settle(saving.complete(files, job, trials))
         if trials:
-            record.keep(trials)
+            reporter.keep(trials)
         return self._settle(saving.rescue(files, job, state="stopped", event="Stopped"))
 
-    def _finish_sweep(self, record: Record, arrival: Arrival) -> None:
+    def _finish_sweep(self, reporter: Reporter, arrival: SweepEnd) -> None:
         """End a sweep; every point but one that was cut off has brought its rows already."""
-        files, job = self.queue.files(record.job.id), record.job
+        files, job = self.queue.files(reporter.job.id), reporter.job
         if arrival.refusal:
             return self._settle(replace(job, state="failed", message=arrival.refusal))
         if not arrival.stopped:
             if not job.trial_ids:
-                return self._fail(record, arrival.summary or "Nothing was measured.")
+                return self._fail(reporter, arrival.summary or "Nothing was measured.")
             return self._settle(replace(job, state="finished", message=arrival.summary))
         if arrival.rows:
-            record.keep(arrival.rows)
+            reporter.keep(arrival.rows)
         return self._settle(saving.rescue(files, job, state="stopped", event="Stopped"))
 
-    def _fail(self, record: Record, reason: str) -> None:
+    def _fail(self, reporter: Reporter, reason: str) -> None:
         """End a job that raised. What was measured before is saved."""
-        rescued = saving.rescue(self.queue.files(record.job.id), record.job, state="failed", event="It failed")
+        rescued = saving.rescue(self.queue.files(reporter.job.id), reporter.job, state="failed", event="It failed")
         saved = " What was measured before is saved." if rescued.trial_ids else ""
         self._settle(replace(rescued, message=reason + saved))
 
     @contextlib.contextmanager
-    def _alone(self, record: Record) -> Iterator[None]:
+    def _alone(self, reporter: Reporter) -> Iterator[None]:
         """Hold the machine's lock; a job that is asked to stop while it waits for it goes on without."""
-        while not (held := self._take_machine()) and not record.should_stop():
-            record.progress(Progress(phase=WAITING))
+        while not (held := self._take_machine()) and not reporter.should_stop():
+            reporter.progress(Progress(phase=WAITING))
             time.sleep(_POLL_S)
         try:
             if held:
@@ -251,21 +253,21 @@ class Worker:
             except Exception:  # a broken driver must not keep the other devices from being measured
                 _log.exception("The device %s could not be used.", info.device)
         self.machine = replace(self.machine, startup_s=startup_s)
-        self.queue.seat.report(self.machine, self._process)
+        self.queue.worker_file.report(self.machine, self._process)
 
 
 def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, code_folder: Path = CODE) -> None:
-    """Take the queue's seat and work until idle, or leave at once if the seat is taken.
+    """Take the queue's place and work until idle, or leave at once if that is taken.
 
     Args:
         queue: where jobs come from.
-        load: brings the measuring half; called once the seat is ours, as importing torch costs seconds.
+        load: brings the measuring half; called once the place is ours, as importing torch costs seconds.
         idle_s: seconds without work after which to leave.
         code_folder: the code whose change calls for a fresh process.
     """
-    code, seat = Code.now(code_folder), queue.seat
+    code, worker_file = Code.now(code_folder), queue.worker_file
     queue.folder.mkdir(parents=True, exist_ok=True)
-    lock = seat.lock()
+    lock = worker_file.lock()
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -276,7 +278,7 @@ def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, co
     except Exception as error:
         _log.exception("The measuring half could not be loaded.")
         while not _leave(queue, lock, only_if_idle=True):
-            queue.fail_waiting(f"The measuring process could not start: {_named(error)} ({seat.log}).")
+            queue.fail_waiting(f"The measuring process could not start: {_named(error)} ({worker_file.log}).")
         return
     while worker.run() == "idle":
         if _leave(queue, lock, only_if_idle=True):
@@ -288,24 +290,24 @@ def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, co
 
 def _sit_down(queue: Queue, load: Callable[[], Bench], code: Code, idle_s: float) -> Worker:
     """Load what measures, and let others see first that somebody is about to serve, then that somebody does."""
-    me, last = process.this(), queue.seat.occupant
+    me, last = process.this(), queue.worker_file.serving
     starts = last.starts if last and not last.ready else 1
     with queue.guard():
-        queue.seat.take(Occupant(process=me, starts=starts))
+        queue.worker_file.take(Serving(process=me, starts=starts))
     bench = load()
     worker = Worker(queue, bench, bench.survey(), code=code, idle_s=idle_s)
     with queue.guard():
-        queue.seat.take(Occupant(process=me, ready=True))
+        queue.worker_file.take(Serving(process=me, ready=True))
     return worker
 
 
 def _leave(queue: Queue, lock: BaseFileLock, *, only_if_idle: bool = False) -> bool:
-    """Give the seat up; whoever submits a job from now on finds it empty. False if a job waits that we must serve."""
+    """Give the place up; whoever submits a job from now on finds it empty. False if a job waits that we must serve."""
     with queue.guard():
         if only_if_idle and queue.waiting():
             return False
         lock.release()
-        queue.seat.leave(process.this())
+        queue.worker_file.leave(process.this())
         return True
 
 

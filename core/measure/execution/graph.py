@@ -54,7 +54,7 @@ class CudaRecorder:
         return graph.replay
 
 
-class Recording:
+class RecordedSteps:
     """So many steps, recorded, with the buffers that they read and write."""
 
     def __init__(self, step: Step, recorder: Recorder, example: Batch, count: int, gather: Gather | None) -> None:
@@ -104,7 +104,7 @@ class Graph:
             gather: makes batches of indices within the graph, where the data are resident; None elsewhere.
         """
         self._step, self._recorder, self._gather = step, recorder, gather
-        self._recordings: dict[int, Recording] = {}
+        self._recordings: dict[int, RecordedSteps] = {}
         self._example: Batch | None = None
 
     def prepare(self, example: Batch, counts: Sequence[int]) -> float:
@@ -122,11 +122,11 @@ class Graph:
         recording.replay()
         return recording.losses.clone()
 
-    def recording(self, count: int) -> Recording:
+    def recording(self, count: int) -> RecordedSteps:
         """The graph of so many steps, recorded when it is first asked for."""
         if count not in self._recordings:
             if self._example is None:
                 message = "a graph is recorded after it was prepared with an example"
                 raise RuntimeError(message)
-            self._recordings[count] = Recording(self._step, self._recorder, self._example, count, self._gather)
+            self._recordings[count] = RecordedSteps(self._step, self._recorder, self._example, count, self._gather)
         return self._recordings[count]

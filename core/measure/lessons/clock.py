@@ -14,11 +14,18 @@ from typing import Protocol
 
 from core import units
 from core.measure import trial
-from core.measure.contender import DISCARDED_BLOCKS, LEAD_IN_S, LEAD_IN_STEPS, WARM_UP_S, WARM_UP_STEPS, Entrant
+from core.measure.contender import (
+    DISCARDED_BLOCKS,
+    LEAD_IN_S,
+    LEAD_IN_STEPS,
+    WARM_UP_S,
+    WARM_UP_STEPS,
+    MeasuredContender,
+)
 from core.measure.data import datasets
 from core.measure.data.datasets import Data
 from core.measure.device import devices
-from core.measure.lessons.recipe_training import Trainee, held_out, timed_point
+from core.measure.lessons.recipe_training import RecipeTraining, held_out, timed_point
 from core.measure.lessons.stage import Stage
 from core.measure.timer import Clock as Nanoseconds
 from core.measure.timer import Drainable, Timer, block_steps
@@ -40,8 +47,8 @@ BLOCKS_SHARE = 0.5
 """Share of a contender's time for blocks, where whole epochs or trainings are to follow."""
 
 
-class Pupil(Protocol):
-    """What is timed; see `core.measure.lessons.trainee.Trainee`."""
+class Training(Protocol):
+    """What is timed; see `core.measure.lessons.recipe_training.RecipeTraining`."""
 
     prefetched: int
 
@@ -105,7 +112,7 @@ class Lesson:
 
     point: Point
     stopwatch: Stopwatch
-    fresh: Callable[[Recipe], Pupil]
+    fresh: Callable[[Recipe], Training]
     readings: dict[str, list[float]] = field(default_factory=dict)
     steps: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -118,14 +125,14 @@ class Lesson:
             late: whether the time for this is over; one round is timed all the same.
             allowance_s: seconds after which a slow training counts as warm.
         """
-        warm: dict[str, tuple[Pupil, int]] = {}
+        warm: dict[str, tuple[Training, int]] = {}
         for recipe in recipes:
             if warm and late():
                 self.notes.append(f"{recipe.title} was left out: the budget was spent before it could be begun.")
                 continue
             if "no_warm_up" not in recipe.switched:
-                pupil = self.fresh(recipe)
-                warm[recipe.name] = (pupil, self._warm_up(pupil, allowance_s))
+                training = self.fresh(recipe)
+                warm[recipe.name] = (training, self._warm_up(training, allowance_s))
             self.steps[recipe.name] = self.steps["ours"] if "no_warm_up" in recipe.switched else self._block_steps
             yield
         begun, turns = [recipe for recipe in recipes if recipe.name in self.steps], random.Random(self.point.seed)
@@ -135,8 +142,8 @@ class Lesson:
                 return
             due = [recipe for recipe in begun if not (repeat and "one_repeat" in recipe.switched)]
             for recipe in turns.sample(due, len(due)):
-                pupil, lead_in = warm.get(recipe.name) or (self.fresh(recipe), 0)
-                self._block(recipe, pupil, lead_in)
+                training, lead_in = warm.get(recipe.name) or (self.fresh(recipe), 0)
+                self._block(recipe, training, lead_in)
                 yield
 
     def whole(self, recipe: Recipe, share_s: float, remaining_s: float, *, tested: float) -> Iterator[None]:
@@ -161,9 +168,9 @@ class Lesson:
         times = 1 if "one_repeat" in recipe.switched else epochs // in_one
         self.steps[recipe.name] = in_one * per_epoch
         self._drain()
-        pupil = self.fresh(recipe)
+        training = self.fresh(recipe)
         for _ in range(times):
-            self._read(recipe, partial(_train, pupil, in_one, per_epoch), epochs=in_one)
+            self._read(recipe, partial(_train, training, in_one, per_epoch), epochs=in_one)
             yield
 
     def variants(self, recipes: Sequence[Recipe], contender: str) -> tuple[Variant, ...]:
@@ -184,13 +191,13 @@ class Lesson:
 
     _block_steps: int = 0
 
-    def _warm_up(self, pupil: Pupil, allowance_s: float) -> int:
+    def _warm_up(self, training: Training, allowance_s: float) -> int:
         """Train until warm as `core.measure.contender` does, and find how many steps make a block and a lead-in."""
         spent, steps, step_s = 0.0, 1, 0.0
 
         def train(count: int) -> float:
-            seconds = self.stopwatch.seconds(partial(pupil.advance, count))
-            pupil.settle()
+            seconds = self.stopwatch.seconds(partial(training.advance, count))
+            training.settle()
             return seconds
 
         while steps == 1 or ((steps <= WARM_UP_STEPS or spent < WARM_UP_S) and spent < allowance_s):
@@ -203,15 +210,15 @@ class Lesson:
                 spent, step_s = spent + seconds, seconds / self._block_steps
         self._block_steps = block_steps(step_s)
         lead_in = math.ceil(LEAD_IN_S / step_s) if step_s > 0 else LEAD_IN_STEPS
-        return max(LEAD_IN_STEPS, lead_in) + pupil.prefetched
+        return max(LEAD_IN_STEPS, lead_in) + training.prefetched
 
-    def _block(self, recipe: Recipe, pupil: Pupil, lead_in: int) -> None:
+    def _block(self, recipe: Recipe, training: Training, lead_in: int) -> None:
         """Lead in, untimed and undrained, then time one block."""
         self._drain()
-        pupil.advance(lead_in)
+        training.advance(lead_in)
         steps = self.steps[recipe.name]
-        self._read(recipe, partial(pupil.advance, steps), epochs=steps / self.point.steps_per_epoch)
-        pupil.settle()
+        self._read(recipe, partial(training.advance, steps), epochs=steps / self.point.steps_per_epoch)
+        training.settle()
 
     def _read(self, recipe: Recipe, work: Callable[[], object], *, epochs: float) -> None:
         seconds = self.stopwatch.seconds(work, recipe.switched)
@@ -275,8 +282,8 @@ class _Course:
         device = devices.open_device(contender.device)
         resident = self.data.train.to(device.torch)
 
-        def fresh(recipe: Recipe) -> Trainee:
-            return Trainee(recipe, self.point, self.data, resident, device.torch)
+        def fresh(recipe: Recipe) -> RecipeTraining:
+            return RecipeTraining(recipe, self.point, self.data, resident, device.torch)
 
         lesson = Lesson(point=self.point, stopwatch=Stopwatch(device=device), fresh=fresh)
         self._give_blocks(lesson, contender, share_s)
@@ -304,21 +311,21 @@ class _Course:
     def _threads(self, contender: Contender) -> int:
         """As asked; otherwise the number of threads that trains fastest, found as `core.measure.trial` finds it."""
         candidates = trial.thread_counts(environment.usable_cores())
-        entrant = Entrant(contender, timed_point(RECIPES["ours"], self.point), self.data)
-        entrant.require_memory()
+        measured = MeasuredContender(contender, timed_point(RECIPES["ours"], self.point), self.data)
+        measured.require_memory()
         if contender.threads or len(candidates) == 1:
             return contender.threads or candidates[0]
         self.stage.tell(f"trying thread counts for {contender}", done=self.done, of=self.total)
         try:
-            entrant.start()
-            for _ in entrant.try_threads(candidates, rounds=trial.THREAD_ROUNDS, block_s=trial.THREAD_BLOCK_S):
+            measured.start()
+            for _ in measured.try_threads(candidates, rounds=trial.THREAD_ROUNDS, block_s=trial.THREAD_BLOCK_S):
                 self.stage.heed()
         finally:
-            entrant.release()
-        return entrant.record.threads
+            measured.release()
+        return measured.record.threads
 
 
-def _train(pupil: Pupil, epochs: int, steps_per_epoch: int) -> None:
+def _train(training: Training, epochs: int, steps_per_epoch: int) -> None:
     for _ in range(epochs):
-        pupil.advance(steps_per_epoch)
-        pupil.end_epoch()
+        training.advance(steps_per_epoch)
+        training.end_epoch()

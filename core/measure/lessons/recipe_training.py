@@ -23,7 +23,7 @@ WATCHED = {"item_every_step", "accuracy_every_step", "errors_printed"}
 """Shortcuts for which a step must be looked into."""
 
 
-class Trainee:
+class RecipeTraining:
     """One fresh network in training.
 
     Attributes:

@@ -15,7 +15,7 @@ from core.measure.trial import Hooks
 from core.question.demonstration import Demonstration, Kind
 from core.question.experiment import Contender
 from core.results import environment
-from core.results.exhibit import Content, Exhibit, Participant
+from core.results.exhibit import Content, Exhibit, ExhibitContender
 
 LESSONS: dict[Kind, Callable[[Demonstration, Stage], Content]] = {
     "clock": clock.run,
@@ -78,9 +78,9 @@ def _require(demonstration: Demonstration) -> None:
             raise InvalidValue("threads", contender.threads, f"at most the {usable} this process may use")
 
 
-def _participant(contender: Contender, stage: Stage) -> Participant:
+def _participant(contender: Contender, stage: Stage) -> ExhibitContender:
     info = devices.find(contender.device)
-    return Participant(
+    return ExhibitContender(
         contender=str(contender),
         device=info.device,
         kind=info.kind,

@@ -15,7 +15,7 @@ from core import units
 from core.answer.export import sweep_report
 from core.answer.run import speedup
 from core.answer.study import recorded, two_machines, wording
-from core.answer.study.recorded import Accelerator, Near, Recording
+from core.answer.study.recorded import Accelerator, Near, RecordedTraining
 from core.answer.study.result import BASES, Basis
 from core.answer.study.two_machines import Meeting
 from core.errors import CrossoverError
@@ -242,7 +242,7 @@ def _say_what_it_has(of: Accelerator, wanted: Wanted, axis: str) -> None:
         st.caption(plain(other))
 
 
-def _exact(of: Accelerator, wanted: Wanted, axis: str) -> tuple[Recording, ...]:
+def _exact(of: Accelerator, wanted: Wanted, axis: str) -> tuple[RecordedTraining, ...]:
     """Recordings of just this training; at two sizes or more where one is varied."""
     if axis:
         curve = recorded.along(of, wanted, axis)

@@ -41,9 +41,9 @@ def state_of_server() -> dict[str, Any]:
     try:
         jobs = reads.queue().jobs()
         waiting = sum(job.state == "queued" for job in jobs)
-        occupant = reads.queue().seat.occupant
-        if occupant and occupant.process.alive:
-            worker = "ready" if occupant.ready else "starting"
+        serving = reads.queue().worker_file.serving
+        if serving and serving.process.alive:
+            worker = "ready" if serving.ready else "starting"
     except (CrossoverError, OSError):
         queue = "cannot be read"
     stuck = waiting > 0 and worker == "away"

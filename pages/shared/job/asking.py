@@ -42,7 +42,7 @@ def under_way(*, sweeps: bool) -> tuple[links.Kind, str] | None:
     return None
 
 
-def run_button(question: settings.Question, machine: Machine | None) -> None:
+def run_button(question: settings.RunAsked, machine: Machine | None) -> None:
     """Draw what the question costs, why it cannot be asked if so, and the button that asks it."""
     if question.point:
         settings.facts(question.point)

@@ -39,7 +39,7 @@ WITHOUT_ACCELERATOR = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class Expectation:
     """What is asked before anything is shown.
 
     Attributes:
@@ -55,7 +55,7 @@ class Question:
     after: str
 
 
-def expect(question: Question) -> bool:
+def expect(question: Expectation) -> bool:
     """Draw the question with what was expected; whether what follows may be shown."""
     key = links.PREDICTION.format(name=question.name)
     kept = state.expected(question.name)
@@ -128,7 +128,7 @@ def _table(table: Table) -> None:
 
 def report(
     title: str,
-    question: Question,
+    question: Expectation,
     sections: Sequence[Section],
     trials: Sequence[Trial],
     shown: Sequence[Exhibit],
@@ -147,7 +147,9 @@ def report(
 
 
 @st.fragment
-def _hand_in(title: str, question: Question, sections: Sequence[Section], machine: tuple[tuple[str, str], ...]) -> None:
+def _hand_in(
+    title: str, question: Expectation, sections: Sequence[Section], machine: tuple[tuple[str, str], ...]
+) -> None:
     """A form, so that what was typed last is in the report, and files that are there before they are asked for."""
     with st.form(f"hand_in_{question.name}", border=False):
         answer = st.text_area(question.after, key=f"answer_{question.name}", max_chars=MOST_LETTERS)

@@ -13,12 +13,12 @@ import pytest
 from core.classroom import classes as module
 from core.classroom import codes, folders, records
 from core.classroom.classes import Classes, Prediction
-from core.classroom.question import BASELINE, CHALLENGER, NEVER, Question
+from core.classroom.question import BASELINE, CHALLENGER, NEVER, ClassQuestion
 from core.errors import InvalidValue, NotAllowed, StoreError
 from core.files import atomic
 from tests import rows
 
-QUESTION = Question.of_preset("disc")
+QUESTION = ClassQuestion.of_preset("disc")
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_only_the_questions_own_answers_can_be_expected(classes, of, wrong):
 
 
 def test_one_training_has_no_place_to_expect(classes):
-    of, _ = classes.create("Images", Question.of_preset("mnist-linear"))
+    of, _ = classes.create("Images", ClassQuestion.of_preset("mnist-linear"))
     student, _ = classes.join(of, "ada")
     assert classes.predict(of, student, Prediction(winner=CHALLENGER)).prediction.place is None
 

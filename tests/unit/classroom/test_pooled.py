@@ -10,7 +10,7 @@ from core.answer.charts import classroom as charts
 from core.answer.study import study
 from core.classroom import pooled
 from core.classroom.classes import Prediction, Student
-from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, Question
+from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, ClassQuestion
 from core.errors import InvalidValue
 from core.question.experiment import Contender, Experiment
 from core.question.sweep import Sweep
@@ -18,7 +18,7 @@ from core.results.schema import to_table
 from core.results.store import Store
 from tests import rows
 
-QUESTION = Question.of_preset("signal")
+QUESTION = ClassQuestion.of_preset("signal")
 ADA = Student(id="a" * 16, nickname="ada", joined_at="2026-11-21T09:00:00+00:00")
 
 
@@ -54,7 +54,7 @@ def test_a_challenger_that_wins_below_a_size_is_no_answer_to_from_where_on():
 
 
 def test_one_training_gives_a_speedup():
-    question = Question.of_preset("mnist-linear")
+    question = ClassQuestion.of_preset("mnist-linear")
     found = pooled.result(question, ADA, measured(question=question))
     assert found.outcome == "gpu_always"
     assert found.speedup_low < 2 < found.speedup_high
@@ -179,19 +179,23 @@ def test_a_question_is_the_same_for_everybody_but_for_the_devices():
     asked = QUESTION.on([Contender(), Contender(device="cuda:0")])
     assert isinstance(asked, Sweep)
     assert asked.points == QUESTION.points
-    assert isinstance(Question.of_preset("mnist-linear").on([Contender(), Contender(threads=1)]), Experiment)
+    assert isinstance(ClassQuestion.of_preset("mnist-linear").on([Contender(), Contender(threads=1)]), Experiment)
     with pytest.raises(InvalidValue, match="two different ones"):
         QUESTION.on([Contender()])
-    assert Question.from_json(QUESTION.to_json()) == QUESTION
+    assert ClassQuestion.from_json(QUESTION.to_json()) == QUESTION
 
 
 def test_the_chart_has_everybody_in_their_device_s_lane_and_the_tally_behind():
     marks = [
-        charts.Mark(who="ada", devices="A", kind="cuda", value=200, low=150, high=300, outcome="crossing", said="x"),
-        charts.Mark(
+        charts.StudentResult(
+            who="ada", devices="A", kind="cuda", value=200, low=150, high=300, outcome="crossing", said="x"
+        ),
+        charts.StudentResult(
             who="<img>", devices="B", kind="cpu", value=None, low=None, high=None, outcome="cpu_always", said=""
         ),
-        charts.Mark(who="?", devices="B", kind="cpu", value=None, low=None, high=None, outcome="undecided", said=""),
+        charts.StudentResult(
+            who="?", devices="B", kind="cpu", value=None, low=None, high=None, outcome="undecided", said=""
+        ),
     ]
     spec = charts.crossovers(marks, {5: 0, 100: 3, 2_000: 1}, "hidden size")
     values = spec["data"]["values"]
@@ -206,7 +210,9 @@ def test_the_chart_has_everybody_in_their_device_s_lane_and_the_tally_behind():
 
 
 def test_one_rows_figure_does_not_flatten_the_chart_of_all():
-    mark = charts.Mark(who="ada", devices="A", kind="cuda", value=2.0, low=1.5, high=2.5, outcome="gpu_always", said="")
+    mark = charts.StudentResult(
+        who="ada", devices="A", kind="cuda", value=2.0, low=1.5, high=2.5, outcome="gpu_always", said=""
+    )
     odd = dataclasses.replace(mark, who="eve", value=1e30, low=1e-30, high=math.inf)
     values = charts.speedups([mark, odd])["data"]["values"]
     assert [(row["at"], row["low"], row["high"]) for row in values] == [(2.0, 1.5, 2.5), (1e4, 1e-4, 1e4)]

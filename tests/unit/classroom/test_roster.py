@@ -8,12 +8,12 @@ import pytest
 from core.classroom import classes as module
 from core.classroom import folders, measured
 from core.classroom.classes import Classes, Prediction
-from core.classroom.question import BASELINE, CHALLENGER, NEVER, Question
+from core.classroom.question import BASELINE, CHALLENGER, NEVER, ClassQuestion
 from core.classroom.roster import Roster
 from core.errors import NotAllowed, StoreError
 from tests import rows
 
-QUESTION = Question.of_preset("disc")
+QUESTION = ClassQuestion.of_preset("disc")
 AT_4, NEVERMORE = Prediction(winner=CHALLENGER, place=4), Prediction(winner=BASELINE, place=NEVER)
 
 

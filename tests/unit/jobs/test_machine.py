@@ -9,7 +9,7 @@ from filelock import Timeout
 from core.jobs import machine, process
 from core.jobs.machine import Machine, measurement_lock
 from core.jobs.process import Process
-from core.jobs.worker_file import Occupant, Seat
+from core.jobs.worker_file import Serving, WorkerFile
 from core.results import environment
 from core.results.environment import DeviceInfo
 
@@ -19,57 +19,59 @@ NOBODY = Process(pid=process.this().pid, born="before")
 
 
 @pytest.fixture
-def seat(tmp_path):
-    return Seat(tmp_path)
+def worker_file(tmp_path):
+    return WorkerFile(tmp_path)
 
 
-def test_what_a_worker_reports_is_read_back(seat):
-    assert seat.machine is None
-    seat.report(FOUND, process.this())
-    assert seat.machine == FOUND
+def test_what_a_worker_reports_is_read_back(worker_file):
+    assert worker_file.machine is None
+    worker_file.report(FOUND, process.this())
+    assert worker_file.machine == FOUND
 
 
-def test_what_an_ended_worker_reported_is_marked_as_the_last_that_is_known(seat):
-    seat.report(FOUND, NOBODY)
-    assert not seat.machine.live
-    assert seat.machine.devices == FOUND.devices
+def test_what_an_ended_worker_reported_is_marked_as_the_last_that_is_known(worker_file):
+    worker_file.report(FOUND, NOBODY)
+    assert not worker_file.machine.live
+    assert worker_file.machine.devices == FOUND.devices
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"environment": {"unknown": 1}}'])
-def test_a_report_of_another_version_is_none(seat, content):
-    (seat.folder / "machine.json").write_text(content)
-    assert seat.machine is None
+def test_a_report_of_another_version_is_none(worker_file, content):
+    (worker_file.folder / "machine.json").write_text(content)
+    assert worker_file.machine is None
 
 
 @pytest.mark.parametrize("device", ["CUDA:0", "0.29.1", "", "cuda:9999"])
-def test_a_report_of_a_device_that_cannot_be_asked_for_is_none(seat, device):
-    seat.report(dataclasses.replace(FOUND, devices=(CPU, dataclasses.replace(CPU, device=device))), process.this())
-    assert seat.machine is None
+def test_a_report_of_a_device_that_cannot_be_asked_for_is_none(worker_file, device):
+    worker_file.report(
+        dataclasses.replace(FOUND, devices=(CPU, dataclasses.replace(CPU, device=device))), process.this()
+    )
+    assert worker_file.machine is None
 
 
-def test_a_seat_is_taken_while_its_occupant_lives(seat):
-    assert not seat.taken
-    seat.take(Occupant(process=process.this()))
-    assert seat.taken
-    seat.take(Occupant(process=NOBODY, ready=True, starts=2))
-    assert (seat.taken, seat.occupant) == (False, Occupant(process=NOBODY, ready=True, starts=2))
-    seat.leave(process.this())
-    assert seat.occupant, "one that was followed by another leaves the other's entry alone"
-    seat.leave(NOBODY)
-    seat.leave(NOBODY)
-    assert seat.occupant is None
+def test_a_seat_is_taken_while_its_occupant_lives(worker_file):
+    assert not worker_file.taken
+    worker_file.take(Serving(process=process.this()))
+    assert worker_file.taken
+    worker_file.take(Serving(process=NOBODY, ready=True, starts=2))
+    assert (worker_file.taken, worker_file.serving) == (False, Serving(process=NOBODY, ready=True, starts=2))
+    worker_file.leave(process.this())
+    assert worker_file.serving, "one that was followed by another leaves the other's entry alone"
+    worker_file.leave(NOBODY)
+    worker_file.leave(NOBODY)
+    assert worker_file.serving is None
 
 
-def test_a_seat_is_locked_while_somebody_holds_its_lock_whatever_the_entry_says(seat):
-    assert not seat.locked
-    with seat.lock():
-        assert seat.locked
-    assert not seat.locked
+def test_a_seat_is_locked_while_somebody_holds_its_lock_whatever_the_entry_says(worker_file):
+    assert not worker_file.locked
+    with worker_file.lock():
+        assert worker_file.locked
+    assert not worker_file.locked
 
 
-def test_an_entry_that_cannot_be_understood_is_nobody(seat):
-    (seat.folder / "worker.json").write_text(json.dumps({"process": {"pid": 1}}))
-    assert seat.occupant is None
+def test_an_entry_that_cannot_be_understood_is_nobody(worker_file):
+    (worker_file.folder / "worker.json").write_text(json.dumps({"process": {"pid": 1}}))
+    assert worker_file.serving is None
 
 
 def test_only_one_holds_the_lock_of_the_machine(machine_lock):

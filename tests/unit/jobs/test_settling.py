@@ -17,7 +17,7 @@ from core.jobs import client, process, saving, silence, spare, uptime
 from core.jobs.job import Job
 from core.jobs.queue import Queue
 from core.jobs.spare import SPARE_VARIABLE
-from core.jobs.worker_file import Occupant
+from core.jobs.worker_file import Serving
 from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
 from core.results.store import Store
@@ -104,9 +104,9 @@ def test_a_foreign_process_that_a_status_names_rightly_is_not_signalled(queue, r
 def test_a_damaged_entry_of_the_worker_signals_nobody_and_is_as_good_as_none(queue, signalled, name, content):
     queue.folder.mkdir()
     (queue.folder / name).write_text(content)
-    assert queue.seat.occupant is None
-    assert queue.seat.machine is None
-    assert not queue.seat.taken
+    assert queue.worker_file.serving is None
+    assert queue.worker_file.machine is None
+    assert not queue.worker_file.taken
     assert signalled == []
 
 
@@ -125,7 +125,7 @@ def test_a_damaged_status_is_named_and_what_was_measured_is_saved(queue, store, 
 
 
 def test_a_damaged_status_is_left_to_the_worker_while_one_serves(queue, running):
-    queue.seat.take(Occupant(process=ME, ready=True))
+    queue.worker_file.take(Serving(process=ME, ready=True))
     path = queue.folder / running.id / "status.json"
     path.write_text("{")
     seen = Queue(queue.folder).job(running.id)
@@ -157,7 +157,7 @@ def test_a_clock_that_is_set_neither_ends_a_job_nor_charges_anybody(queue, runni
     for _ in range(3):
         assert Queue(queue.folder).job(running.id).state == "running"
         queue.settle()
-    assert queue.ledger.spent_s("", "") == 0
+    assert queue.usage.spent_s("", "") == 0
     assert not (queue.folder / "people.json").read_text().count('"seconds": 1')
 
 
@@ -170,7 +170,7 @@ def test_a_job_is_charged_once_and_only_by_the_time_that_the_machine_was_awake(q
     monkeypatch.setattr(uptime.time, "monotonic", lambda: job.began.uptime_s + 5.0)
     for state in ("finished", "running", "crashed"):
         queue.end(dataclasses.replace(job, state=state))
-    assert queue.ledger.spent_s("ada", today) == 5.0
+    assert queue.usage.spent_s("ada", today) == 5.0
 
 
 def test_time_before_the_machine_was_started_anew_is_charged_to_nobody(queue, store, monkeypatch):
@@ -179,7 +179,7 @@ def test_time_before_the_machine_was_started_anew_is_charged_to_nobody(queue, st
     job = queue.claim(ME)
     monkeypatch.setattr(process, "boot", lambda: "another boot")
     queue.end(dataclasses.replace(job, state="finished"))
-    assert queue.ledger.spent_s("ada", "2026-11-22") == 0.0
+    assert queue.usage.spent_s("ada", "2026-11-22") == 0.0
 
 
 def test_a_worker_that_finds_its_job_settled_stops_and_changes_nothing(queue, running):

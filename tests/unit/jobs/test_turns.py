@@ -127,10 +127,10 @@ def test_a_run_costs_the_time_that_it_took_and_never_more_than_it_had_asked_for(
     job = queue.claim(process.this())
     monkeypatch.setattr(uptime.time, "monotonic", lambda: job.began.uptime_s + 3 * 3600)
     queue.end(dataclasses.replace(job, state="finished"))
-    assert queue.ledger.spent_s("ada", TODAY) == 1
+    assert queue.usage.spent_s("ada", TODAY) == 1
     queue.end(queue.job(job.id))
-    assert queue.ledger.spent_s("ada", TODAY) == 1
-    assert queue.ledger.spent_s("ada", "2020-01-01") == 0
+    assert queue.usage.spent_s("ada", TODAY) == 1
+    assert queue.usage.spent_s("ada", "2020-01-01") == 0
     with pytest.raises(NotAllowed):
         ask("ada", budget_s=60, terms=Terms(seconds_per_day=60))
 
@@ -138,7 +138,7 @@ def test_a_run_costs_the_time_that_it_took_and_never_more_than_it_had_asked_for(
 def test_a_waiting_job_that_is_stopped_costs_nothing(queue, ask):
     job = ask("ada", terms=Terms(seconds_per_day=60))
     queue.request_stop(job.id)
-    assert queue.ledger.spent_s("ada", TODAY) == 0
+    assert queue.usage.spent_s("ada", TODAY) == 0
     ask("ada", terms=Terms(seconds_per_day=60))
 
 

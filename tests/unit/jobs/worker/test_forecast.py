@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from core.jobs.worker import forecast, point_result
-from core.jobs.worker.point_result import Visit
+from core.jobs.worker.point_result import PointResult
 from core.measure.timer import MIN_BLOCK_S
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep, vary
@@ -29,7 +29,7 @@ def at(sweep: Sweep, **values: float) -> Point:
     return vary(sweep.point, values)
 
 
-def measured(sweep: Sweep, point: Point, step_s: float, *, seconds: float | None = 3.0) -> Visit:
+def measured(sweep: Sweep, point: Point, step_s: float, *, seconds: float | None = 3.0) -> PointResult:
     run = rows.run({"cpu": step_s, "cpu@1": step_s}, point=point, jitter=0.0, outcome="timed")
     return point_result.seen(sweep, point, run, seconds=seconds)
 

@@ -2,7 +2,7 @@ import pytest
 
 from core.jobs import process
 from core.jobs.worker import reporter as record_module
-from core.jobs.worker.reporter import Record
+from core.jobs.worker.reporter import Reporter
 from core.progress import Progress
 from tests import rows
 from tests.integration.scripted_worker import QUICK, experiment
@@ -11,7 +11,7 @@ from tests.integration.scripted_worker import QUICK, experiment
 @pytest.fixture
 def record(queue, store):
     queue.submit(experiment(QUICK), store)
-    return Record(queue, queue.claim(process.this()))
+    return Reporter(queue, queue.claim(process.this()))
 
 
 def test_progress_is_written_at_once_when_the_phase_changes_and_rarely_within_one(queue, record, monkeypatch):

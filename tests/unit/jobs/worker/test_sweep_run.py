@@ -17,7 +17,7 @@ from core.jobs.job_folder import JobFolder
 from core.jobs.process import Process
 from core.jobs.queue import Queue
 from core.jobs.worker import sweep_run
-from core.jobs.worker.reporter import Record
+from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.worker import Code, Worker
 from core.question.experiment import Experiment, Point
 from core.question.sweep import Axis, Sweep
@@ -29,7 +29,7 @@ from tests.integration.scripted_worker import CROSSING, sweep, timed
 SIZES = (8, 16, 32, 64)
 TWO = (8, 16)
 
-Measure = Callable[[Experiment, Record], list[Trial]]
+Measure = Callable[[Experiment, Reporter], list[Trial]]
 
 
 class Bench:
@@ -44,17 +44,17 @@ class Bench:
         self.measured: list[int] = []
         self.special = {int(name.lstrip("_")): measure for name, measure in special.items()}
 
-    def __call__(self, experiment: Experiment, record: Record) -> list[Trial]:
+    def __call__(self, experiment: Experiment, record: Reporter) -> list[Trial]:
         size = experiment.point.hidden_size
         self.measured.append(size)
         return self.special.get(size, instant)(experiment, record)
 
 
-def instant(experiment: Experiment, record: Record, **changes) -> list[Trial]:
+def instant(experiment: Experiment, record: Reporter, **changes) -> list[Trial]:
     return timed(experiment, record.job.run_of(experiment), **changes)
 
 
-def full(experiment: Experiment, record: Record) -> list[Trial]:
+def full(experiment: Experiment, record: Reporter) -> list[Trial]:
     """The first contender does not fit."""
     first, second = instant(experiment, record)
     nothing = dict.fromkeys(("warmup_steps", "warmup_s", "loss_step", "loss"), ())
@@ -62,12 +62,12 @@ def full(experiment: Experiment, record: Record) -> list[Trial]:
     return [dataclasses.replace(first, outcome="out_of_memory", message="The training needs 1 TiB.", **nothing), second]
 
 
-def nothing(experiment: Experiment, record: Record) -> list[Trial]:
+def nothing(experiment: Experiment, record: Reporter) -> list[Trial]:
     return []
 
 
 def slow(seconds: float) -> Measure:
-    def measure(experiment: Experiment, record: Record) -> list[Trial]:
+    def measure(experiment: Experiment, record: Reporter) -> list[Trial]:
         rows = instant(experiment, record)
         return [dataclasses.replace(row, **_blocks(row, seconds)) for row in rows]
 
@@ -414,7 +414,7 @@ def _die(owner: object, name: str, *, call: int, after: bool, monkeypatch: pytes
         (JobFolder, "keep_unsaved"),
         (JobFolder, "drop_rows"),
         (JobFolder, "write"),
-        (Record, "deliver"),
+        (Reporter, "deliver"),
         (saving, "deliver"),
         (whole, "flush_folder"),
         (Queue, "end"),

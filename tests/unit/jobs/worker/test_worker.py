@@ -10,9 +10,9 @@ from core.jobs import process
 from core.jobs.machine import measurement_lock
 from core.jobs.worker import __main__ as program
 from core.jobs.worker import worker
-from core.jobs.worker.reporter import Record
+from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.worker import Bench, Code, Worker, serve
-from core.jobs.worker_file import Occupant
+from core.jobs.worker_file import Serving
 from core.question.experiment import Contender, Experiment, Point
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import BROKEN, EMPTY, QUICK, REFUSED, UNTIL_RELEASED, experiment
@@ -47,11 +47,11 @@ def test_a_worker_takes_all_jobs_and_then_is_idle(queue, store, make_worker):
 def test_devices_are_used_once_before_the_first_job_and_reported(queue, make_worker):
     used = []
     serving = make_worker(initialise=lambda device: used.append(device) or 0.5)
-    assert queue.seat.machine.startup_s == {}
+    assert queue.worker_file.machine.startup_s == {}
     serving.run()
     serving.run()
     assert used == ["cpu"]
-    assert queue.seat.machine.startup_s == {"cpu": 0.5}
+    assert queue.worker_file.machine.startup_s == {"cpu": 0.5}
 
 
 def test_a_device_that_cannot_be_used_does_not_keep_the_worker_from_serving(queue, store, make_worker):
@@ -61,7 +61,7 @@ def test_a_device_that_cannot_be_used_does_not_keep_the_worker_from_serving(queu
     job = queue.submit(experiment(QUICK), store)
     assert make_worker(initialise=broken).run() == "idle"
     assert queue.job(job.id).state == "finished"
-    assert queue.seat.machine.startup_s == {}
+    assert queue.worker_file.machine.startup_s == {}
 
 
 def test_devices_are_not_touched_while_somebody_else_measures(queue, make_worker):
@@ -155,7 +155,7 @@ def test_a_lock_that_cannot_be_opened_fails_the_job_with_a_sentence(queue, store
 def test_a_worker_leaves_at_once_if_the_seat_is_taken(queue, caplog):
     queue.folder.mkdir()
     caplog.set_level("INFO")
-    with queue.seat.lock():
+    with queue.worker_file.lock():
         serve(queue, lambda: pytest.fail("it must not load anything"))
     assert "Another worker serves" in caplog.text
 
@@ -164,21 +164,21 @@ def test_a_worker_that_was_idle_leaves_an_empty_seat(queue, store, code):
     job = queue.submit(experiment(QUICK), store)
     serve(queue, lambda: scripted_worker.bench(queue), idle_s=0.0, code_folder=code.folder)
     assert queue.job(job.id).state == "finished"
-    assert queue.seat.occupant is None
-    assert not queue.seat.locked
+    assert queue.worker_file.serving is None
+    assert not queue.worker_file.locked
 
 
 def test_a_worker_counts_the_starts_before_it_until_it_is_ready(queue, code):
     queue.folder.mkdir()
-    queue.seat.take(Occupant(process=process.this(), starts=2))
+    queue.worker_file.take(Serving(process=process.this(), starts=2))
     seen = []
 
     def load():
-        seen.append(queue.seat.occupant)
+        seen.append(queue.worker_file.serving)
         return scripted_worker.bench(queue)
 
     serve(queue, load, idle_s=0.0, code_folder=code.folder)
-    assert [(occupant.ready, occupant.starts) for occupant in seen] == [(False, 2)]
+    assert [(serving.ready, serving.starts) for serving in seen] == [(False, 2)]
 
 
 def test_jobs_fail_when_the_measuring_half_cannot_be_loaded(queue, store):
@@ -189,7 +189,7 @@ def test_jobs_fail_when_the_measuring_half_cannot_be_loaded(queue, store):
     serve(queue, load)
     assert queue.job(job.id).state == "failed"
     assert "could not start: ImportError: No module named 'torch'" in queue.job(job.id).message
-    assert queue.seat.occupant is None
+    assert queue.worker_file.serving is None
 
 
 def test_a_job_that_arrives_while_the_worker_is_about_to_leave_is_still_served(queue, store, code, monkeypatch):
@@ -209,7 +209,7 @@ def test_a_worker_that_calls_for_a_fresh_process_leaves_the_seat_to_it(queue, st
     queue.submit(experiment(BROKEN), store)
     seats = []
     monkeypatch.setattr(
-        worker.client, "ensure_worker", lambda queue: seats.append((queue.seat.taken, queue.seat.locked))
+        worker.client, "ensure_worker", lambda queue: seats.append((queue.worker_file.taken, queue.worker_file.locked))
     )
     serve(queue, lambda: scripted_worker.bench(queue), idle_s=0.0, code_folder=code.folder)
     assert seats == [(False, False)]
@@ -255,4 +255,4 @@ def test_the_measuring_half_surveys_the_machine_and_refuses_a_device_that_is_not
     elsewhere = Experiment(point=Point(), contenders=(Contender(device="cuda:99"),))
     queue.submit(elsewhere, store)
     with pytest.raises(DeviceUnavailable, match="cuda:99"):
-        bench.measure(elsewhere, Record(queue, queue.claim(process.this())))
+        bench.measure(elsewhere, Reporter(queue, queue.claim(process.this())))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from core.measure.data import datasets
-from core.measure.lessons.recipe_training import Trainee
+from core.measure.lessons.recipe_training import RecipeTraining
 from core.question.demonstration import RECIPES
 from tests.exhibited import DIGITS
 
@@ -16,13 +16,13 @@ def data():
     return datasets.load("digits", samples=DIGITS.samples, seed=DIGITS.seed)
 
 
-def trained(name: str, data) -> Trainee:
-    trainee = Trainee(RECIPES[name], DIGITS, data, data.train, CPU)
-    trainee.advance(DIGITS.steps_per_epoch)
-    trainee.end_epoch()
-    trainee.advance(2)
-    trainee.settle()
-    return trainee
+def trained(name: str, data) -> RecipeTraining:
+    training = RecipeTraining(RECIPES[name], DIGITS, data, data.train, CPU)
+    training.advance(DIGITS.steps_per_epoch)
+    training.end_epoch()
+    training.advance(2)
+    training.settle()
+    return training
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -32,9 +32,9 @@ def test_every_recipe_trains_the_same_network(name, data):
 
 
 def test_errors_are_printed_once_an_epoch_and_counted_anew(data):
-    trainee = trained("disc", data)
-    trainee.end_epoch()
-    first, second = map(int, trainee._paper.getvalue().split())
+    training = trained("disc", data)
+    training.end_epoch()
+    first, second = map(int, training._paper.getvalue().split())
     assert 0 < first <= DIGITS.samples
     assert 0 <= second <= 2 * DIGITS.batch_size
 
@@ -42,7 +42,7 @@ def test_errors_are_printed_once_an_epoch_and_counted_anew(data):
 def test_the_mnist_tutorial_reads_as_many_samples_as_are_held_out(data, monkeypatch):
     read, one_by_one = [], type(data.one_by_one)
     fetch = one_by_one.__getitem__
-    trainee = Trainee(RECIPES["mnist-linear"], DIGITS, data, data.train, CPU)
+    training = RecipeTraining(RECIPES["mnist-linear"], DIGITS, data, data.train, CPU)
     monkeypatch.setattr(one_by_one, "__getitem__", lambda self, index: (read.append(index), fetch(self, index))[1])
-    trainee.end_epoch()
+    training.end_epoch()
     assert len(read) == len(data.validation) + len(data.test)
