@@ -143,6 +143,15 @@ class Point:
         return self.steps_per_epoch * self.epochs
 
     @classmethod
+    def of(cls, row: object) -> Self:
+        """The training of a stored row, whose columns have the names of the fields.
+
+        Raises:
+            InvalidValue: this version does not offer its settings.
+        """
+        return cls(**{entry.name: getattr(row, entry.name) for entry in dataclasses.fields(cls)})
+
+    @classmethod
     def parse(cls, fields: Mapping[str, object]) -> Self:
         """A point from a link, a command line or JSON; text is read as the field's type.
 

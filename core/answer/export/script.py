@@ -33,8 +33,6 @@ FINGERPRINT = (
 )
 """Columns that say on what the stored times were measured."""
 
-POINT_FIELDS = tuple(Point.__dataclass_fields__)
-
 
 def script(trials: Sequence[Trial]) -> str:
     """The script that repeats a run.
@@ -66,7 +64,7 @@ def script(trials: Sequence[Trial]) -> str:
 
 def _point(trial: Trial) -> Point:
     try:
-        return Point(**{name: getattr(trial, name) for name in POINT_FIELDS})
+        return Point.of(trial)
     except InvalidValue as error:
         raise CrossoverError(f"There is no script for it, this version does not offer its settings: {error}") from error
 

@@ -143,7 +143,7 @@ def launches(trial: Trial) -> Launches | None:
     step_s = step_time(trial).median_s
     if not step_s:
         return None
-    point = Point.parse({entry.name: getattr(trial, entry.name) for entry in dataclasses.fields(Point)})
+    point = Point.of(trial)
     count = operations(point.network, foreach=trial.device_kind in FOREACH_KINDS)
     return Launches(
         contender=trial.contender,

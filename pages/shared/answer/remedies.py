@@ -28,7 +28,6 @@ from pages.shared.draw import tables
 from pages.shared.draw.text import date, plain
 from pages.shared.frame import permits
 from pages.shared.job import live
-from pages.shared.link import links
 
 PAIRS = 20
 """Pairs of blocks of each lane: half of them still give an interval, once the best lane was chosen on the others."""
@@ -89,7 +88,7 @@ def question(row: Trial, machine: Machine) -> Experiment | None:
     worth = lanes.worth_trying(on_host=speedup.is_host(row), batch_size=row.batch_size, convolutions=row.model == "cnn")
     here = [lane for lane in worth if not lanes.why_not(lane, refusals, row.device)][: MAX_CONTENDERS - 1]
     try:
-        point = Point(**{name: getattr(row, name) for name in links.POINT_FIELDS})
+        point = Point.of(row)
         contenders = [
             Contender.parse(f"{row.contender}{''.join(f'+{w}' for w in lane.words)}") for lane in (PLAIN, *here)
         ]

@@ -60,7 +60,7 @@ def experiment_of(trials: Sequence[Trial]) -> Experiment | None:
     """The question that a run answers; None where its rows ask for what this version does not offer."""
     first = trials[0]
     try:
-        point = Point(**{name: getattr(first, name) for name in links.POINT_FIELDS})
+        point = Point.of(first)
         contenders = tuple(Contender.parse(trial.contender) for trial in trials)
         pairs = len(first.block_pair) if first.outcome == "timed" else EVERY_EPOCH
         return Experiment(point=point, contenders=contenders, budget_s=first.budget_s, pairs=pairs)

@@ -80,7 +80,7 @@ def asked_by(of: Study) -> Sweep | None:
     """The sweep that measures a study; None where its rows ask for what this version does not offer."""
     first, last = of.runs[0], of.runs[-1]
     try:
-        point = Point(**{name: getattr(first[0], name) for name in links.POINT_FIELDS})
+        point = Point.of(first[0])
         values = tuple(dict.fromkeys(size_of(run[0], of.axis) for run in of.runs))
         contenders = tuple(Contender.parse(row.contender) for row in last)
         return Sweep(point=point, axes=(Axis(name=of.axis, values=values),), contenders=contenders)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -55,6 +56,16 @@ def test_a_point_survives_text_as_in_a_link(point):
     fields = {name: str(value) for name, value in dataclasses.asdict(point).items()}
     shaping = {name: text for name, text in fields.items() if name not in models.AXES or text != "0"}
     assert Point.parse(shaping) == point
+
+
+@given(points())
+def test_the_training_of_a_row_is_read_from_its_columns(point):
+    assert Point.of(SimpleNamespace(**vars(point), contender="cpu")) == point
+
+
+def test_a_row_of_a_training_that_is_not_offered_has_no_point():
+    with pytest.raises(InvalidValue, match="batch_size"):
+        Point.of(SimpleNamespace(**{**vars(Point()), "batch_size": 0}))
 
 
 @given(contenders)

@@ -133,12 +133,11 @@ def test_stored_rows_still_have_the_identity_of_their_question():
         runs.setdefault(row.run_id, []).append(row)
     assert runs
     for rows in runs.values():
-        fields = {field.name: getattr(rows[0], field.name) for field in dataclasses.fields(Point)}
         ordered = sorted(rows, key=lambda row: row.trial_id)
         contenders = tuple(Contender.parse(row.contender) for row in ordered)
         assert [str(contender) for contender in contenders] == [row.contender for row in ordered]
         assert rows[0].protocol_version == PROTOCOL_VERSION
-        assert Experiment(point=Point(**fields), contenders=contenders).id == rows[0].experiment_id
+        assert Experiment(point=Point.of(rows[0]), contenders=contenders).id == rows[0].experiment_id
         assert [Lane.of(row) for row in ordered] == [contender.lane for contender in contenders]
 
 
