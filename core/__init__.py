@@ -1,3 +1,38 @@
-"""Crossover's core: ask, measure, keep, answer. No Streamlit anywhere below here."""
+"""Crossover's core: ask, measure, keep, answer. No Streamlit anywhere below here.
+
+For a notebook or a script, everything that is needed most stands here: ask with `Experiment` or `Sweep`, measure with
+`run`, keep and read rows with `Store`, and answer with `speedup`, `studies` and `crossover`. Each is imported when it
+is first used, so that importing `core` costs nothing; `run` measures in a process of its own and imports no torch here.
+"""
+
+import importlib
+from typing import Any
 
 __version__ = "0.1.0"
+
+_DOORS = {
+    "Contender": "core.question.experiment",
+    "Experiment": "core.question.experiment",
+    "Point": "core.question.experiment",
+    "Axis": "core.question.sweep",
+    "Sweep": "core.question.sweep",
+    "run": "core.jobs.client",
+    "Store": "core.results.store",
+    "speedup": "core.answer.run.speedup",
+    "verdict_sentence": "core.answer.run.speedup",
+    "studies": "core.answer.study.study",
+    "crossover": "core.answer.study.study",
+}
+"""Name → the module that has it. What measures is `run`, as on the command line: `core.measure` is a room."""
+
+__all__ = ["__version__", *_DOORS]  # the names are texts, which __getattr__ answers to
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _DOORS:
+        raise AttributeError(f"module 'core' has no attribute {name!r}")
+    return getattr(importlib.import_module(_DOORS[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_DOORS})

@@ -23,6 +23,7 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
 from core.jobs.worker_file import Serving
+from core.question.experiment import Experiment
 from core.question.sweep import Sweep, size_of
 from core.results import exhibit_files
 from core.results.exhibit import Exhibit
@@ -113,6 +114,28 @@ def follow(queue: Queue, job_id: str, on_change: Callable[[Job], None]) -> Job:
             return job
         seen = job
         time.sleep(_FOLLOW_S)
+
+
+def run(asked: Experiment | Sweep, store: Store, queue: Queue | None = None) -> list[Trial]:
+    """Measure one question in the measuring process, and wait for its rows; what the store knows is not measured again.
+
+    Args:
+        asked: trainings and who contends.
+        store: where rows are looked for first, and kept.
+        queue: what the job waits in; this machine's unless given.
+
+    Returns:
+        The rows, in the order of `rows`.
+
+    Raises:
+        JobError: nothing was measured, or only a part; the sentence says why, and what was measured is in the store.
+        StoreError: the store cannot be read.
+    """
+    queue = queue or Queue()
+    job = follow(queue, queue.submit(asked, store).id, on_change=lambda _: None)
+    if job.state != "finished":
+        raise JobError(job.message or f"The measurement has {job.state}.")
+    return rows(queue, job)
 
 
 def stop(queue: Queue, job_id: str) -> Job:
