@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from core.errors import InvalidValue
 from core.question import catalog, lanes, models
+from core.question.device_kinds import DEVICES, NUMBERED, SINGLE
 from core.question.lanes import PLAIN, Lane
 
 PROTOCOL_VERSION = 2
@@ -58,7 +59,7 @@ EVERY_EPOCH = 0
 BEST_THREADS = 0
 """`threads` of a contender that tries several thread counts first and trains with the best."""
 
-_DEVICE = re.compile(r"(cpu|mps)|(cuda|xpu)(?::(\d{1,2}))?", re.ASCII)
+_DEVICE = re.compile(rf"({'|'.join(SINGLE)})|({'|'.join(NUMBERED)})(?::(\d{{1,2}}))?", re.ASCII)
 _CONTENDER = re.compile(
     r"(?P<device>[a-z]{1,8}(?::\d{1,2})?)(?:@(?P<threads>\d{1,4}))?(?P<lane>(?:[+ ]\w{1,32}){0,16})", re.ASCII
 )
@@ -181,7 +182,7 @@ class Contender:
     def __post_init__(self) -> None:
         match = _DEVICE.fullmatch(self.device) if isinstance(self.device, str) else None
         if match is None:
-            raise InvalidValue("device", self.device, "cpu, cuda, cuda:N, xpu, xpu:N or mps")
+            raise InvalidValue("device", self.device, DEVICES)
         if match[2]:
             _settle(self, "device", f"{match[2]}:{int(match[3] or 0)}")
         low, high = RANGES["threads"]

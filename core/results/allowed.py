@@ -8,8 +8,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from core.question import lanes
+from core.question.device_kinds import DEVICE_KINDS, DEVICES, NUMBERED, SINGLE
 from core.question.experiment import DATA_PATHS, MAX_CONTENDERS, RANGES
-from core.results.schema import COLUMNS, DEVICE_KINDS, OUTCOMES
+from core.results.schema import COLUMNS, OUTCOMES
 
 MAX_LIST = 1_000_000
 """Entries of a list of blocks: a day of blocks of a tenth of a second, the longest budget, makes 864,000."""
@@ -60,7 +61,10 @@ FORMS: Mapping[str, Form] = {
     "dataset": WORD,
     "dataset_hash": _NAME,
     "model": WORD,
-    "device": Form(pattern=r"cpu|mps|(cuda|xpu):[0-9]{1,2}", meaning="cpu, mps, cuda:N or xpu:N"),
+    "device": Form(
+        pattern=rf"{'|'.join(SINGLE)}|({'|'.join(NUMBERED)}):[0-9]{{1,2}}",
+        meaning=DEVICES,
+    ),
     "contender": Form(
         pattern=r"[a-z]{1,8}(:[0-9]{1,2})?(@[0-9]{1,4})?([+][0-9a-z_]{1,32}){0,8}", meaning="a device with its lane"
     ),
@@ -124,6 +128,3 @@ LONGEST: Mapping[str, int] = {
     **dict.fromkeys((*_BLOCK_LISTS, "block_clock_mhz"), MAX_LIST),
     "confusion": MAX_CLASSES**2,
 }
-
-DEVICES_OF_KIND: Mapping[str, str] = {"cpu": "cpu", "cuda": "cuda", "rocm": "cuda", "mps": "mps", "xpu": "xpu"}
-"""Kind → how its devices are called; AMD's answer to the name of NVIDIA's."""

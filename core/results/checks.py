@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 
 from core.errors import ForeignFile, InvalidValue
 from core.question import catalog, lanes
+from core.question.device_kinds import DEVICE_KINDS
 from core.question.experiment import Contender
 from core.results.allowed import (
     ANY_NUMBER,
     AT_LEAST_ONE,
     AT_MOST,
-    DEVICES_OF_KIND,
     EQUALLY_LONG,
     FORMS,
     LARGEST,
@@ -152,7 +152,7 @@ def _require_dates(table: pa.Table, newer: bool) -> None:
 
 def _require_kinds(table: pa.Table, newer: bool) -> None:
     for device, kind in _distinct(table, ("device", "device_kind")):
-        if device.partition(":")[0] != DEVICES_OF_KIND[kind]:
+        if device.partition(":")[0] != DEVICE_KINDS[kind].torch_type:
             raise _wrong("device_kind", kind, f"the kind of the device {device}")
 
 

@@ -23,8 +23,8 @@ from msgspec import Meta
 from core import __version__
 from core.files.documents import Count
 from core.files.project import PROJECT
+from core.question.device_kinds import DEVICE_KINDS
 from core.results.allowed import FORMS
-from core.results.schema import DEVICE_KINDS
 
 if sys.platform != "win32":
     import resource
@@ -62,7 +62,7 @@ class DeviceInfo:
 
     Attributes:
         device: `cpu`, `cuda:0`, `xpu:0` or `mps`.
-        kind: `cpu`, `cuda`, `rocm`, `xpu` or `mps`.
+        kind: key of `DEVICE_KINDS`.
         name: the device's own name.
         memory_bytes: its memory; the host's for a CPU.
         driver: driver and runtime; empty for a CPU.

@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from core.question.device_kinds import DEVICE_KINDS
+
 SCHEMA_VERSION = 4
 """Raised when a column is added, removed or changes its meaning.
 
@@ -33,8 +35,6 @@ OUTCOMES: dict[Outcome, str] = {
     "stopped": "stopped by the user; what was measured by then is kept",
     "interrupted": "the measuring process was killed; what it had saved is kept",
 }
-
-DEVICE_KINDS = ("cpu", "cuda", "rocm", "mps", "xpu")
 
 STRING, BOOL = pa.string(), pa.bool_()
 INT, FLOAT = pa.int64(), pa.float64()
@@ -93,7 +93,7 @@ class Trial:
     # The device
     contender: str = column(STRING, "device, threads and lane as asked for, e.g. `cpu`, `cpu@1`, `cuda:0+graph10`")
     device: str = column(STRING, "where the tensors lived")
-    device_kind: str = column(STRING, "`cpu`, `cuda`, `rocm`, `mps` or `xpu`")
+    device_kind: str = column(STRING, "one of " + ", ".join(f"`{kind}`" for kind in DEVICE_KINDS))
     device_name: str = column(STRING, "the device's own name")
     device_memory_bytes: int = column(INT, "memory of the device; the host's for a CPU", unit="bytes")
     device_driver: str = column(STRING, "driver and runtime of an accelerator", default="")

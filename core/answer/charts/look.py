@@ -11,19 +11,14 @@ from typing import Any, Literal
 import altair as alt
 
 from core import units
+from core.question.device_kinds import DEVICE_KINDS
 from core.text import as_label
 
 Spec = dict[str, Any]
 Row = dict[str, Any]
 
-DEVICE_COLOURS: dict[str, str] = {
-    "cpu": "#0072B2",
-    "cuda": "#D55E00",
-    "rocm": "#CC79A7",
-    "mps": "#009E73",
-    "xpu": "#E69F00",
-}
-"""One colour a device kind, told apart with every common colour blindness (Okabe & Ito 2008)."""
+DEVICE_COLOURS = {name: kind.colour for name, kind in DEVICE_KINDS.items()}
+"""One colour a device kind."""
 
 PART_COLOURS: dict[str, str] = {
     "loader": "#EEDD88",

@@ -12,6 +12,7 @@ import sysconfig
 from pathlib import Path
 
 from core.measure.device import host_memory
+from core.question.device_kinds import DEVICE_KINDS
 
 AMPERE = (8, 0)
 """First compute capability with TF32 and bfloat16 in hardware."""
@@ -24,12 +25,12 @@ def refusals(kind: str, capability: tuple[int, int] = (0, 0)) -> dict[str, str]:
     """Kind of lane → why a device does not have it; lanes that it has are left out.
 
     Args:
-        kind: `cpu`, `cuda`, `rocm`, `xpu` or `mps`.
+        kind: key of `DEVICE_KINDS`.
         capability: compute capability of an NVIDIA GPU.
     """
     asked = {
         "compiled": _no_compiler(kind),
-        "graph": "" if kind in ("cuda", "rocm") else "only NVIDIA and AMD GPUs replay CUDA graphs",
+        "graph": "" if DEVICE_KINDS[kind].graphs else "only NVIDIA and AMD GPUs replay CUDA graphs",
         "fused": "" if kind in _fused_kinds() else f"this PyTorch has no fused SGD for {kind}",
         "tf32": _no_tf32(kind, capability),
         "bf16": _no_bf16(kind, capability),
@@ -40,9 +41,10 @@ def refusals(kind: str, capability: tuple[int, int] = (0, 0)) -> dict[str, str]:
 
 def _no_compiler(kind: str) -> str:
     """Why torch.compile cannot make code for a device."""
-    if kind == "mps":
-        return "the training step is not compiled for MPS"
-    if kind != "cpu":
+    compiler = DEVICE_KINDS[kind].compiler
+    if not compiler:
+        return f"the training step is not compiled for {kind.upper()}"
+    if compiler == "triton":
         missing = importlib.util.find_spec("triton") is None
         return "torch.compile needs the package triton for this device" if missing else ""
     if sys.platform == "win32" and not shutil.which("cl"):
@@ -60,15 +62,15 @@ def _cxx() -> str | None:
 
 @functools.cache
 def _fused_kinds() -> frozenset[str]:
-    """Kinds of devices for which this PyTorch has a fused optimizer; ROCm goes by the name of cuda there."""
+    """Kinds of devices for which this PyTorch has a fused optimizer."""
     from torch.utils import _foreach_utils
 
-    named = frozenset(_foreach_utils._get_fused_kernels_supported_devices())
-    return named | {"rocm"} if "cuda" in named else named
+    named = _foreach_utils._get_fused_kernels_supported_devices()
+    return frozenset(name for name, kind in DEVICE_KINDS.items() if kind.torch_type in named)
 
 
 def _no_tf32(kind: str, capability: tuple[int, int]) -> str:
-    if kind != "cuda":
+    if not DEVICE_KINDS[kind].tf32:
         return "TF32 is an arithmetic of NVIDIA GPUs"
     if capability < AMPERE:
         return "TF32 needs an NVIDIA GPU of compute capability 8.0 or later"
@@ -76,8 +78,6 @@ def _no_tf32(kind: str, capability: tuple[int, int]) -> str:
 
 
 def _no_bf16(kind: str, capability: tuple[int, int]) -> str:
-    if kind == "cuda" and capability < AMPERE:
+    if DEVICE_KINDS[kind].tf32 and capability < AMPERE:
         return "bfloat16 needs an NVIDIA GPU of compute capability 8.0 or later"
-    if kind == "mps":
-        return "autocast to bfloat16 is not offered for MPS here"
-    return ""
+    return "" if DEVICE_KINDS[kind].bf16 else f"autocast to bfloat16 is not offered for {kind.upper()} here"

@@ -1,7 +1,7 @@
 """The devices PyTorch sees, behind one small interface: describe, first use, drain, memory.
 
-CPU, CUDA, ROCm (which PyTorch calls cuda), XPU and MPS, all through `torch.accelerator`. Nothing here times
-or trains, and nothing is ever moved silently to another device.
+All through `torch.accelerator`, by the kinds of `core.question.device_kinds`; where PyTorch answers for a kind in a way
+of its own, that way is in `_BACKENDS`. Nothing here times or trains, and nothing moves silently to another device.
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import functools
 import platform
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import psutil
@@ -18,6 +19,7 @@ from torch.nn import functional
 
 from core.errors import DeviceUnavailable
 from core.measure.device import capabilities, host_memory
+from core.question.device_kinds import DEVICE_KINDS
 from core.results import environment
 from core.results.environment import DeviceInfo
 
@@ -42,16 +44,12 @@ class Device:
 
     def free_bytes(self) -> int:
         """Memory that is free now; the host's for a CPU and for devices that share it or do not tell."""
-        if self.torch.type == "cuda":
-            return int(torch.cuda.mem_get_info(self.torch)[0])
-        return int(psutil.virtual_memory().available)
+        return _backend(self.torch.type).free_bytes(self.torch)
 
     def clock_mhz(self) -> float | None:
         """Clock of the device now in MHz; None where it cannot be read."""
-        if self.torch.type != "cuda":
-            return None
         with contextlib.suppress(Exception):  # NVML's bindings are optional, and drivers may refuse
-            return float(torch.cuda.clock_rate(self.torch))
+            return _backend(self.torch.type).clock_mhz(self.torch)
         return None
 
     def release(self) -> None:
@@ -64,14 +62,10 @@ class Device:
 
 def discover() -> tuple[DeviceInfo, ...]:
     """Every device that can be trained on, the CPU first."""
-    cpu = DeviceInfo(
-        device="cpu",
-        kind="cpu",
-        name=environment.read().cpu_name,
-        memory_bytes=int(psutil.virtual_memory().total),
-        refusals=capabilities.refusals("cpu"),
-    )
-    return (cpu, *_accelerators())
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    kind = _kind(accelerator.type) if accelerator else ""
+    count = torch.accelerator.device_count() if kind else 0
+    return (_info("cpu"), *(_info(kind, index) for index in range(count)))
 
 
 def find(device: str) -> DeviceInfo:
@@ -162,34 +156,38 @@ def hint() -> str:
     )
 
 
-def _accelerators() -> tuple[DeviceInfo, ...]:
-    accelerator = torch.accelerator.current_accelerator(check_available=True)
-    if accelerator is None:
-        return ()
-    if accelerator.type == "mps":
-        return (_mps(),)
-    if accelerator.type not in ("cuda", "xpu"):
-        return ()
-    return tuple(_numbered(accelerator.type, index) for index in range(torch.accelerator.device_count()))
+def _kind(torch_type: str) -> str:
+    """The kind of the accelerators that PyTorch calls by this name; empty where it is not one of ours."""
+    if torch_type == "cuda" and torch.version.hip:
+        return "rocm"
+    return next((name for name, kind in DEVICE_KINDS.items() if kind.torch_type == torch_type), "")
 
 
-def _numbered(kind: str, index: int) -> DeviceInfo:
-    properties = torch.get_device_module(kind).get_device_properties(index)
-    capability = getattr(properties, "major", 0), getattr(properties, "minor", 0)
-    called = "rocm" if kind == "cuda" and torch.version.hip else kind
+def _info(kind: str, index: int = 0) -> DeviceInfo:
+    facts = DEVICE_KINDS[kind]
+    backend = _backend(facts.torch_type)
+    name, memory_bytes, capability = backend.describe(facts.torch_type, index)
     return DeviceInfo(
-        device=f"{kind}:{index}",
-        kind=called,
-        name=str(properties.name),
-        memory_bytes=int(properties.total_memory),
-        driver=_driver(kind),
-        refusals=capabilities.refusals(called, capability),
+        device=f"{facts.torch_type}:{index}" if facts.numbered else facts.torch_type,
+        kind=kind,
+        name=name,
+        memory_bytes=memory_bytes,
+        driver=backend.driver(facts.torch_type),
+        refusals=capabilities.refusals(kind, capability),
     )
 
 
-def _driver(kind: str) -> str:
-    if kind != "cuda":
-        return str(getattr(torch.version, "xpu", None) or "")
+_Description = tuple[str, int, tuple[int, int]]
+"""A device's own name, its memory in bytes, and its compute capability."""
+
+
+def _by_properties(torch_type: str, index: int) -> _Description:
+    properties = torch.get_device_module(torch_type).get_device_properties(index)
+    capability = getattr(properties, "major", 0), getattr(properties, "minor", 0)
+    return str(properties.name), int(properties.total_memory), capability
+
+
+def _cuda_driver(_: str) -> str:
     if torch.version.hip:
         return f"ROCm {torch.version.hip}"
     return f"CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}, driver {_nvidia_driver()}"
@@ -206,12 +204,39 @@ def _nvidia_driver() -> str:
         return "unknown"
 
 
-def _mps() -> DeviceInfo:
-    return DeviceInfo(
-        device="mps",
-        kind="mps",
-        name=f"{environment.read().cpu_name} GPU",
-        memory_bytes=int(torch.mps.recommended_max_memory()),
-        driver=f"macOS {platform.mac_ver()[0]}",
-        refusals=capabilities.refusals("mps"),
-    )
+@dataclass(frozen=True, kw_only=True)
+class _Backend:
+    """What PyTorch is asked about the devices of a type, as most of them answer it.
+
+    Attributes:
+        describe: from the type and a device's number.
+        driver: driver and runtime, from the type.
+        free_bytes: memory that is free now.
+        clock_mhz: the clock now; None where it is not told.
+    """
+
+    describe: Callable[[str, int], _Description] = _by_properties
+    driver: Callable[[str], str] = lambda torch_type: str(getattr(torch.version, torch_type, None) or "")
+    free_bytes: Callable[[torch.device], int] = lambda _: int(psutil.virtual_memory().available)
+    clock_mhz: Callable[[torch.device], float | None] = lambda _: None
+
+
+_BACKENDS = {
+    "cpu": _Backend(
+        describe=lambda *_: (environment.read().cpu_name, int(psutil.virtual_memory().total), (0, 0)),
+    ),
+    "cuda": _Backend(
+        driver=_cuda_driver,
+        free_bytes=lambda device: int(torch.cuda.mem_get_info(device)[0]),
+        clock_mhz=lambda device: float(torch.cuda.clock_rate(device)),
+    ),
+    "mps": _Backend(
+        describe=lambda *_: (f"{environment.read().cpu_name} GPU", int(torch.mps.recommended_max_memory()), (0, 0)),
+        driver=lambda _: f"macOS {platform.mac_ver()[0]}",
+    ),
+}
+"""By PyTorch's name of the type; those left out answer like most."""
+
+
+def _backend(torch_type: str) -> _Backend:
+    return _BACKENDS.get(torch_type) or _Backend()

@@ -7,9 +7,9 @@ from typing import get_args
 import pyarrow as pa
 import pytest
 
+from core.question.device_kinds import DEVICE_KINDS
 from core.results.schema import (
     COLUMNS,
-    DEVICE_KINDS,
     OUTCOMES,
     SCHEMA,
     SCHEMA_VERSION,

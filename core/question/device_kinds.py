@@ -1,0 +1,54 @@
+"""The kinds of device that a training can run on: the one table that everything asks about a kind.
+
+Plain data, without torch. A new kind is an entry here: what it is called in contenders, in rows and in links, its
+colour in every chart and the lanes that it has follow from it. Whatever is not the CPU is drained by
+`torch.accelerator`; where PyTorch tells of memory, clock or driver in a way of its own, `core.measure.device.devices`
+has a line for it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceKind:
+    """What holds for all devices of a kind.
+
+    Attributes:
+        torch_type: what PyTorch calls its devices; AMD's answer to the name of NVIDIA's.
+        numbered: whether there may be several, told apart as `cuda:0` and `cuda:1`.
+        colour: of the kind in every chart, told apart with every common colour blindness (Okabe & Ito 2008).
+        compiler: what torch.compile needs for it; empty where it makes no code for it.
+        foreach: whether torch's SGD updates all parameters in one operation on it unless told otherwise.
+        graphs: whether it replays CUDA graphs.
+        tf32: whether it has NVIDIA's arithmetic of that name, from compute capability 8.0 on, as bfloat16.
+        bf16: whether autocast to bfloat16 is offered for it here.
+    """
+
+    torch_type: str
+    numbered: bool = True
+    colour: str
+    compiler: Literal["", "C++", "triton"] = "triton"
+    foreach: bool = False
+    graphs: bool = False
+    tf32: bool = False
+    bf16: bool = True
+
+
+DEVICE_KINDS: dict[str, DeviceKind] = {
+    "cpu": DeviceKind(torch_type="cpu", numbered=False, colour="#0072B2", compiler="C++"),
+    "cuda": DeviceKind(torch_type="cuda", colour="#D55E00", foreach=True, graphs=True, tf32=True),
+    "rocm": DeviceKind(torch_type="cuda", colour="#CC79A7", foreach=True, graphs=True),
+    "mps": DeviceKind(torch_type="mps", numbered=False, colour="#009E73", compiler="", bf16=False),
+    "xpu": DeviceKind(torch_type="xpu", colour="#E69F00", foreach=True),
+}
+"""By the name that rows give the kind."""
+
+SINGLE = tuple(kind.torch_type for kind in DEVICE_KINDS.values() if not kind.numbered)
+"""Names of devices of which a machine has one at most."""
+
+NUMBERED = tuple(dict.fromkeys(kind.torch_type for kind in DEVICE_KINDS.values() if kind.numbered))
+"""Names of devices that are followed by a number."""
+
+DEVICES = " or ".join(", ".join((*SINGLE, *(f"{name}:N" for name in NUMBERED))).rsplit(", ", 1))
+"""How devices are written, for people: `cpu, mps, cuda:N or xpu:N`."""
