@@ -58,7 +58,7 @@ BETWEEN_S = 2.0
 """Mean seconds from one kill to the next; short enough to hit who is just starting, too."""
 
 LOOKED_S = 0.2
-PATIENCE_S = 300.0
+PATIENCE_S = 1_800.0
 """How long everybody has to come to an end after the last kill."""
 
 JOIN, EXPECT, EXPECT_AGAIN = ("Join", "This is what I expect", "Change what I expect")
