@@ -43,6 +43,11 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def counted(number: int, one: str, several: str = "") -> str:
+    """A number of things: "1 run", "1,024 studies"."""
+    return f"{count(number)} {one if number == 1 else several or one + 's'}"
+
+
 def operations(flops: float) -> str:
     """Floating-point operations: 2.4e9 → "2.4 GFLOP"."""
     for size, prefix in _DECIMAL:

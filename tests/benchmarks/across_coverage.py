@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.across_coverage [--runs 20000] [--sweeps 300] [--scatter 0.15]
 
-First the ratio of two medians (`core.answer.study.ratio`), from log-normal block times of two machines that are
+First the ratio of two medians (`core.answer.statistics`), from log-normal block times of two machines that are
 unequally noisy and have unequally many blocks, with and without 3 % of blocks that take 1.3 to 3 times as long. Then
 crossovers of a grid whose two devices were timed on two machines, so that nothing pairs and nothing cancels. With
 `--scatter` either machine is slower or faster on a visit, by a log-normal factor of that standard deviation: the ratio
@@ -15,8 +15,8 @@ import statistics
 
 import numpy as np
 
+from core.answer.statistics import ratio_interval
 from core.answer.study.crossover import locate
-from core.answer.study.ratio import ratio_interval
 from core.answer.study.result import Evidence
 from tests.benchmarks.crossover_coverage import GRID, OUTLIER_FACTORS, OUTLIERS, SCENARIOS, Machine, Result, row
 

@@ -31,7 +31,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from core.answer.run.speedup import median_interval
+from core.answer.statistics import median_interval
 from core.measure import networks
 from core.measure.data import batches, datasets
 from core.measure.data.batches import Feed

@@ -10,7 +10,7 @@ import math
 import random
 import statistics
 
-from core.answer.run.speedup import median_interval
+from core.answer.statistics import median_interval
 
 T_975 = {6: 2.571, 8: 2.365, 10: 2.262, 12: 2.201, 16: 2.131, 20: 2.093}
 """97.5 % quantiles of Student's t with n - 1 degrees of freedom."""

@@ -39,7 +39,7 @@ from torchvision.datasets import MNIST
 from core import units
 from core.answer.lesson.bottleneck import Bottleneck, bottleneck
 from core.answer.run.causes import PARTS
-from core.answer.run.speedup import median_interval
+from core.answer.statistics import median_interval
 from core.measure import networks
 from core.measure.contender import MeasuredContender
 from core.measure.data import batches, datasets
@@ -98,8 +98,8 @@ def turns(slow: Point, fast: Point, device: str) -> list[float]:
 
 
 def _step_s(measured: MeasuredContender) -> list[float]:
-    record = measured.record
-    readings = zip(record.block_begin_ns, record.block_end_ns, record.block_steps, strict=True)
+    raw = measured.raw
+    readings = zip(raw.block_begin_ns, raw.block_end_ns, raw.block_steps, strict=True)
     return [(end - begin) / 1e9 / steps for begin, end, steps in readings]
 
 

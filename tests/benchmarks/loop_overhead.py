@@ -21,7 +21,7 @@ os.environ.update(WAITING_POLICY)
 import torch
 from torch.nn import functional
 
-from core.answer.run.speedup import median_interval
+from core.answer.statistics import median_interval
 from core.measure import networks
 from core.measure.data import batches, datasets
 from core.measure.training import Training

@@ -37,7 +37,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
-from core.answer.run.speedup import median_interval
+from core.answer.statistics import median_interval
 from core.measure import networks
 from core.measure.data import batches, datasets
 from core.measure.data.datasets import Split

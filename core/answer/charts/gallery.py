@@ -17,7 +17,7 @@ from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.charts.studies import SECONDS
 from core.answer.run.causes import PARTS, Parts
-from core.answer.run.speedup import TIE
+from core.answer.statistics import TIE
 from core.answer.study.result import Crossover
 from core.question.sweep import AXES
 

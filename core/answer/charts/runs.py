@@ -15,7 +15,7 @@ import altair as alt
 
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
-from core.answer.run import speedup
+from core.answer.run import training_time
 from core.answer.run.causes import PARTS, parts
 from core.answer.run.learned import confusion_rows
 from core.progress import Progress
@@ -51,7 +51,7 @@ def loss_over_time(trials: Sequence[Trial]) -> Spec:
         _point(trial, x=seconds, y=loss, step=step)
         for trial in trials
         for seconds, step, loss in zip(
-            speedup.seconds_at(trial, trial.loss_step), trial.loss_step, trial.loss, strict=False
+            training_time.seconds_at(trial, trial.loss_step), trial.loss_step, trial.loss, strict=False
         )
     ]
     tooltip = (
@@ -96,7 +96,7 @@ def live_loss(
 
 def epoch_times(trials: Sequence[Trial]) -> Spec:
     """Time of each epoch, one curve a trial; above `MOST_EPOCHS` epochs the median of neighbours with their range."""
-    times = {trial.trial_id: speedup.epoch_times(trial) for trial in trials}
+    times = {trial.trial_id: training_time.epoch_times(trial) for trial in trials}
     size = _group_size(max(map(len, times.values()), default=0), MOST_EPOCHS)
     unit, scale = look.unit_of(itertools.chain.from_iterable(times.values()))
     numbered = [(trial, list(enumerate(times[trial.trial_id], 1))) for trial in trials]

@@ -16,7 +16,7 @@ import altair as alt
 from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
-from core.answer.run.speedup import TIE
+from core.answer.statistics import TIE
 from core.answer.study.result import Basis, Crossing, Crossover, Evidence, Size
 from core.question.sweep import AXES
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from core import units
 from core.answer.export.tensorboard import EventRecording, Scalar
-from core.answer.run import learned, speedup
+from core.answer.run import learned, speedup, training_time
 from core.question.experiment import Point
 from core.results.schema import Trial
 from core.text import as_label, in_markdown
@@ -51,7 +51,7 @@ def _text(trial: Trial, settings: dict[str, object]) -> str:
 
 
 def _scalars(trial: Trial) -> dict[str, tuple[Scalar, ...]]:
-    epochs = speedup.epoch_times(trial)
+    epochs = training_time.epoch_times(trial)
     ends = [epoch * trial.steps_per_epoch for epoch in range(1, len(epochs) + 1)]
     last = learned.trained_steps(trial)
     step_s = speedup.step_time(trial).median_s
@@ -66,7 +66,7 @@ def _scalars(trial: Trial) -> dict[str, tuple[Scalar, ...]]:
         "epoch_s/each": tuple(
             (number, seconds, after)
             for number, (seconds, after) in enumerate(
-                zip(epochs, speedup.seconds_at(trial, ends), strict=True), start=1
+                zip(epochs, training_time.seconds_at(trial, ends), strict=True), start=1
             )
         ),
         "step_s/block": _timed(trial, _block_ends(trial), trial.step_s),
@@ -80,5 +80,5 @@ def _block_ends(trial: Trial) -> tuple[int, ...]:
 
 def _timed(trial: Trial, steps: tuple[int, ...], values: tuple[float, ...]) -> tuple[Scalar, ...]:
     """Values with their step and training time; 0 where no block was timed."""
-    seconds = speedup.seconds_at(trial, steps) if trial.block_first_step else itertools.repeat(0.0)
+    seconds = training_time.seconds_at(trial, steps) if trial.block_first_step else itertools.repeat(0.0)
     return tuple(zip(steps, values, seconds, strict=False))

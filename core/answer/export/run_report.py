@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core import units
-from core.answer.run import causes, remedies
+from core.answer.run import causes, remedies, training_time
 from core.answer.run import learned as parity
 from core.answer.run import speedup as summary
 from core.answer.run.speedup import Speedup
@@ -78,7 +78,7 @@ def _comparison_lines(baseline: Trial, challenger: Trial) -> list[str]:
         lines = [
             summary.verdict_sentence(summary.speedup(baseline, challenger)),
             causes.cause(baseline, challenger),
-            summary.break_even(baseline, challenger).sentence,
+            training_time.break_even(baseline, challenger).sentence,
         ]
         agreement = parity.agreement(baseline, challenger)
     except CrossoverError as error:
@@ -122,8 +122,8 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "message": trial.message,
         "threads": trial.threads,
         "step": dataclasses.asdict(summary.step_time(trial)),
-        "epoch_s": list(summary.epoch_times(trial)),
-        "startup_s": summary.startup_s(trial),
+        "epoch_s": list(training_time.epoch_times(trial)),
+        "startup_s": training_time.startup_s(trial),
         "breakdown": dataclasses.asdict(parts) if parts else None,
         "test_accuracy": parity.accuracy(trial),
         "classification": parity.classification(trial),
@@ -138,7 +138,7 @@ def _comparison(baseline: Trial, challenger: Trial) -> dict[str, Any]:
             **dataclasses.asdict(speedup),
             "sentence": summary.verdict_sentence(speedup),
             "cause": causes.cause(baseline, challenger),
-            "break_even": dataclasses.asdict(summary.break_even(baseline, challenger)),
+            "break_even": dataclasses.asdict(training_time.break_even(baseline, challenger)),
             "agreement": dataclasses.asdict(agreement) if agreement else None,
         }
     except CrossoverError as error:

@@ -128,8 +128,8 @@ def in_one_line(of: Held) -> str:
     accelerators = sorted(set(kinds) - {"cpu"})
     *others, last = ["CPUs", *(f"{kind} devices" for kind in accelerators)]
     devices = f"{', '.join(others)} and {last}" if others else "CPUs only"
-    parts = [_counted(len(of.trials), "trial"), _counted(len(of.studies), "study", "studies")]
-    return f"{parts[0]} in {parts[1]} from {_counted(machines, 'machine')}; {devices}."
+    parts = [units.counted(len(of.trials), "trial"), units.counted(len(of.studies), "study", "studies")]
+    return f"{parts[0]} in {parts[1]} from {units.counted(machines, 'machine')}; {devices}."
 
 
 def lines(of: Held, places: Places, columns: Sequence[str]) -> pd.DataFrame:
@@ -172,7 +172,3 @@ def listed(values: "pd.Series[Any]") -> str:
     """The names that occur, the most frequent first; those beyond `LISTED` are counted."""
     names = [str(name) for name, count in values.value_counts().items() if count and name != ""]
     return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
-
-
-def _counted(number: int, one: str, several: str = "") -> str:
-    return f"{units.count(number)} {one if number == 1 else several or one + 's'}"

@@ -4,27 +4,22 @@ Says what rows and answers hold; decides nothing about them. Rows that were meas
 put on one chart: the sentence why is made here.
 """
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core import units
+from core.answer import comparable
 from core.answer.export import sweep_report
 from core.answer.gallery import trust
-from core.answer.run import learned, speedup
+from core.answer.run import learned, speedup, training_time
 from core.answer.study import wording
 from core.answer.study.result import Crossover
-from core.answer.study.study import SETTINGS, Study, varying
+from core.answer.study.study import Study
 from core.errors import CrossoverError
-from core.question.experiment import Point
 from core.results.schema import Trial
 
-SHARED = tuple(name for name in SETTINGS if name not in ("machine_id", "torch_version"))
-"""Columns in which studies agree that may share a chart, but for their axis: the training and how it was measured."""
-
-TRAINING = (*(entry.name for entry in dataclasses.fields(Point)), "parameters", "dataset_hash")
-MEASURING = tuple(name for name in SETTINGS if name not in (*TRAINING, "machine_id", "torch_version"))
-MEASURING += ("budget_s", "app_version", "app_commit")
+TRAINING = (*comparable.TRAINING, "parameters", "dataset_hash")
+MEASURING = (*(name for name in comparable.TOGETHER if name not in TRAINING), "budget_s", "app_version", "app_commit")
 MACHINE = (
     *("machine_id", "cpu_name", "cores", "cores_usable", "memory_bytes", "system"),
     *("python_version", "torch_version", "torchvision_version", "omp_wait_policy"),
@@ -98,14 +93,12 @@ def refusal(first: Study, second: Study) -> str:
     if first.axis != second.axis:
         axes = sweep_report.axis_title(second.axis), sweep_report.axis_title(first.axis)
         return f"It varies the {axes[0]}, the study that is open the {axes[1]}: they have no axis in common."
-    for name in SHARED:
-        if name not in varying(first.axis):
-            values = getattr(other, name), getattr(one, name)
-            if values[0] != values[1]:
-                return (
-                    f"Its {_title(name)} is {_text(name, values[0])}, that of the study that is open is "
-                    f"{_text(name, values[1])}: only the same training shares a chart."
-                )
+    for name in comparable.differing(one, other, comparable.along(comparable.TOGETHER, first.axis)):
+        theirs, ours = _text(name, getattr(other, name)), _text(name, getattr(one, name))
+        return (
+            f"Its {_title(name)} is {theirs}, that of the study that is open is {ours}: only the same training shares "
+            "a chart."
+        )
     return ""
 
 
@@ -122,7 +115,7 @@ def _compared(first: Facts, second: Facts) -> SideBySide:
 
 def _study(of: Study, answer: Crossover | None) -> Facts:
     rows = [row for run in of.runs for row in run]
-    varied = varying(of.axis) | {"parameters"}
+    varied = comparable.varying(of.axis) | {"parameters"}
     sizes = f"{wording.size(of.sizes[0])} to {wording.size(of.sizes[-1])} ({len(of.sizes)} sizes)"
     return {
         ("Settings", "varied"): sweep_report.axis_title(of.axis),
@@ -159,7 +152,7 @@ def _run(rows: Sequence[Trial]) -> Facts:
 def _run_answer(rows: Sequence[Trial]) -> dict[tuple[str, str], str]:
     said: dict[tuple[str, str], str] = {}
     for row in rows:
-        step_s, start_s = speedup.step_time(row).median_s, speedup.startup_s(row)
+        step_s, start_s = speedup.step_time(row).median_s, training_time.startup_s(row)
         said[("Answer", f"step, {row.contender}")] = units.duration(step_s) if step_s else "not timed"
         said[("Answer", f"start-up, {row.contender}")] = units.duration(start_s) if start_s else ""
         said[("Answer", f"test accuracy, {row.contender}")] = _accuracy(row)

@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.answer import comparable
 from core.answer.run import speedup
 from core.answer.study import study
 from core.question.experiment import MAX_CONTENDERS
@@ -122,7 +123,7 @@ def whole(stores: Sequence[tuple[Store, str]]) -> Overview:
 
     - `step_s`: median seconds a step; NaN if nothing was timed,
     - `noise`: interquartile range over median of the blocks' step times; NaN below 2 blocks,
-    - `spread90`: their 90th percentile over their median; NaN below `summary.SPREAD_BLOCKS` blocks,
+    - `spread90`: their 90th percentile over their median; NaN below `speedup.SPREAD_BLOCKS` blocks,
     - `pairs`: number of timed blocks,
     - `warmed`: whether there is a warm-up block,
     - `load_max`, `steal_max`: largest of the blocks; NaN if nothing was timed,
@@ -298,7 +299,7 @@ def _along(frame: pd.DataFrame, columns: Mapping[str, Texts], pairs: _Pairs, axi
     sized = frame[axis].to_numpy()[pairs.baseline] != 0
     base, other = pairs.baseline[sized], pairs.challenger[sized]
     group = pd.DataFrame({"size": frame[axis].to_numpy()[base], "baseline": base, "challenger": other})
-    shared, devices = study.settings(axis), study.DEVICE
+    shared, devices = comparable.along(comparable.STUDY, axis), comparable.DEVICE
     keys = [
         *(_codes(frame[name])[base] for name in (*shared, *devices)),
         *(_codes(frame[name])[other] for name in devices),

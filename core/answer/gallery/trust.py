@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from core import units
 from core.answer.run import speedup
+from core.answer.statistics import MIN_PAIRS, TIE, spread
 from core.results.schema import Trial
 
 Level = Literal["full", "partly", "weak"]
@@ -30,7 +31,7 @@ MOST_MISSING = 2
 NEEDED = ("drained", "warmed")
 """Checks without which a mark is weak by itself: the times would not be those of the training."""
 
-MAX_NOISE = speedup.TIE - 1
+MAX_NOISE = TIE - 1
 """Highest interquartile range of block times over their median: the difference that counts as too small to matter."""
 
 LOAD_ROOM = 0.5
@@ -158,7 +159,7 @@ def facts(trial: Trial) -> dict[str, Any]:
         "warmed": bool(trial.warmup_s),
         "pairs": len(times),
         "noise": np.nan if noise is None else noise,
-        "spread90": speedup.spread(times) if timed else np.nan,
+        "spread90": spread(times) if timed else np.nan,
         "load_max": max(trial.block_load, default=np.nan),
         "steal_max": max(trial.block_steal, default=np.nan),
         "threads_tried_count": len(trial.threads_tried),
@@ -283,9 +284,9 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="pairs",
         title="enough pairs of blocks",
-        met=lambda columns: _numbers(columns, "pairs") >= speedup.MIN_PAIRS,
+        met=lambda columns: _numbers(columns, "pairs") >= MIN_PAIRS,
         lacking=lambda row: (
-            f"{units.count(int(row['pairs']))} blocks were timed; from {speedup.MIN_PAIRS} on, a row has a 95 % "
+            f"{units.count(int(row['pairs']))} blocks were timed; from {MIN_PAIRS} on, a row has a 95 % "
             "interval of its own."
         ),
         severity=lambda row: -float(row["pairs"]),

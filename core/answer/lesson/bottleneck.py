@@ -4,34 +4,19 @@ Rows of one contender that differ in nothing but how data reach it. Each way was
 them are of medians, and their bounds are those of both medians together. Nothing here measures or draws.
 """
 
-import dataclasses
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core import units
+from core.answer import comparable
 from core.answer.run import causes
 from core.answer.run.causes import PARTS, Parts
-from core.answer.run.speedup import require_equal, step_time
+from core.answer.run.speedup import step_time
 from core.errors import NotComparable
-from core.question.experiment import DATA_PATHS, Point
+from core.question.experiment import DATA_PATHS
 from core.results.schema import Trial
-
-VARIED = ("data_path", "loader_workers")
-
-SAME_TRAINING = (
-    "machine_id",
-    "contender",
-    "device_name",
-    "torch_version",
-    "protocol_version",
-    "precision",
-    "execution",
-    "dataset_hash",
-    *(entry.name for entry in dataclasses.fields(Point) if entry.name not in VARIED),
-)
-"""Columns in which the rows agree."""
 
 LOSS_TOLERANCE = 1e-4
 """Highest relative difference of two losses that rounding explains: transforms one sample at a time and on a whole
@@ -139,7 +124,7 @@ def bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
         trials: rows of one training on one contender; of a way that was measured again the newest row counts.
 
     Raises:
-        NotComparable: rows differ in more than `VARIED`.
+        NotComparable: rows differ in more than `comparable.DATA`.
     """
     timed = [trial for trial in trials if trial.block_steps]
     newest = {_key(trial): trial for trial in sorted(timed, key=lambda trial: trial.started_at)}
@@ -147,7 +132,7 @@ def bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
     if not rows:
         return None
     for row in rows[1:]:
-        require_equal(rows[0], row, SAME_TRAINING)
+        comparable.require_equal(rows[0], row, comparable.DELIVERIES)
     ways = sorted(map(way, rows), key=lambda found: found.epoch_s, reverse=True)
     low, high = _bounds(ways[0], ways[-1])
     difference = loss_difference(rows)

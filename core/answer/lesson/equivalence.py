@@ -14,11 +14,10 @@ from itertools import combinations
 from typing import Literal
 
 from core import units
+from core.answer import comparable
 from core.answer.run import learned
-from core.answer.run.speedup import require_equal
 from core.errors import InvalidValue, NotComparable
 from core.question import catalog
-from core.question.experiment import Point
 from core.results.schema import Trial
 
 Verdict = Literal["equivalent", "different", "too_few_seeds"]
@@ -40,10 +39,6 @@ SMALLEST_MARGIN = 0.005
 
 CONFIDENCE = 0.90
 """Two one-sided tests at 5 % ask whether the 90 % interval lies within the margin (Lakens 2017)."""
-
-SAME_SETTINGS = tuple(entry.name for entry in dataclasses.fields(Point) if entry.name != "seed")
-"""Columns in which all rows agree; those of one seed agree in data and seed as well. Lanes may differ, as devices may:
-whether another precision learns the same is asked here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +155,7 @@ def seed_pairs(trials: Sequence[Trial], baseline: str, challenger: str) -> list[
     tested = [trial for trial in trials if trial.confusion and trial.contender in (baseline, challenger)]
     newest = {(trial.contender, trial.seed): trial for trial in sorted(tested, key=lambda trial: trial.started_at)}
     for trial in newest.values():
-        require_equal(next(iter(newest.values())), trial, SAME_SETTINGS)
+        comparable.require_equal(next(iter(newest.values())), trial, comparable.SEEDS)
     seeds = sorted({seed for _, seed in newest})
     both = [seed for seed in seeds if (baseline, seed) in newest and (challenger, seed) in newest]
     pairs = [(newest[baseline, seed], newest[challenger, seed]) for seed in both]

@@ -5,37 +5,20 @@ accelerator is busy, from rows. In eager mode the host launches every operation 
 than launches times cost per launch, however little there is to compute. Nothing here measures.
 """
 
-import dataclasses
 import statistics
 from dataclasses import dataclass
 
 from core import units
-from core.answer.run.speedup import is_host, require_equal, step_time
+from core.answer import comparable
+from core.answer.run.speedup import is_host, step_time
 from core.errors import NotComparable
+from core.question.device_kinds import DEVICE_KINDS
 from core.question.experiment import Point
 from core.question.models import Conv2d, Linear, MaxPool2d, Network, ReLU
 from core.results.schema import Trial
 
 LOSS_OPERATIONS = 5
 """Cross entropy: log-softmax and pick forward, the gradient's one, both again backward."""
-
-FOREACH_KINDS = ("cuda", "rocm", "xpu")
-"""Kinds of device on which torch's SGD updates all parameters in one operation unless told otherwise."""
-
-SAME_MODEL = (
-    "machine_id",
-    "contender",
-    "device_name",
-    "torch_version",
-    "protocol_version",
-    "precision",
-    "execution",
-    *(entry.name for entry in dataclasses.fields(Point) if entry.name in ("dataset", "model", "data_path", "seed")),
-    "hidden_size",
-    "depth",
-    "width",
-)
-"""Columns in which two rows of one model at two batch sizes agree."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +109,7 @@ def operations(network: Network, *, foreach: bool) -> int:
 
     Args:
         network: layers as data.
-        foreach: whether the optimizer updates all parameters in one operation, see `FOREACH_KINDS`.
+        foreach: whether the optimizer updates all parameters in one operation.
     """
     weighted = [layer for layer in network.layers if isinstance(layer, Linear | Conv2d)]
     first_linear = isinstance(weighted[0], Linear)
@@ -144,7 +127,7 @@ def launches(trial: Trial) -> Launches | None:
     if not step_s:
         return None
     point = Point.of(trial)
-    count = operations(point.network, foreach=trial.device_kind in FOREACH_KINDS)
+    count = operations(point.network, foreach=DEVICE_KINDS[trial.device_kind].foreach)
     return Launches(
         contender=trial.contender,
         batch_size=trial.batch_size,
@@ -165,7 +148,7 @@ def two_batches(one: Trial, other: Trial) -> TwoBatches | None:
     Raises:
         NotComparable: the rows differ in more than batch size and number of samples, or not in the batch size.
     """
-    require_equal(one, other, SAME_MODEL)
+    comparable.require_equal(one, other, comparable.BATCHES)
     if one.batch_size == other.batch_size:
         raise NotComparable(f"Both rows have a batch size of {one.batch_size}, so they show nothing about batch size.")
     found = [launches(trial) for trial in sorted((one, other), key=lambda trial: trial.batch_size)]

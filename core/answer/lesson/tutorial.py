@@ -12,7 +12,7 @@ from typing import Literal
 
 from core import units
 from core.answer.lesson.handout import Table
-from core.answer.run import learned
+from core.answer.run import learned, training_time
 from core.answer.run import speedup as summary
 from core.answer.run.speedup import Speedup
 from core.answer.study import study, wording
@@ -271,7 +271,7 @@ def _measured_epochs(pair: Pair, origin: Origin) -> list[Number]:
             label=str(number),
         )
         for row in (pair.baseline, pair.challenger)
-        for number, seconds in enumerate(summary.epoch_times(row), start=1)
+        for number, seconds in enumerate(training_time.epoch_times(row), start=1)
     ]
 
 

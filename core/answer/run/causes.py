@@ -8,7 +8,8 @@ import statistics
 from dataclasses import dataclass
 
 from core import units
-from core.answer.run.speedup import TIE, is_host, speedup, step_time
+from core.answer.run.speedup import is_host, speedup, step_time
+from core.answer.statistics import TIE
 from core.results.schema import Trial
 
 PARTS = ("loader", "transfer", "forward", "backward", "optimizer")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from core import units
-from core.answer.lesson import coins
-from core.answer.run.speedup import require_equal
+from core.answer.comparable import require_equal
+from core.answer.statistics import heads_at_most
 from core.errors import InvalidValue, NotComparable
 from core.question import catalog
 from core.results.schema import Trial
@@ -161,7 +161,7 @@ def _discordant(disagreeing: int, gained: int) -> int:
 def _mcnemar(disagreeing: int, gained: int) -> float:
     """Exact two-sided p of McNemar's test, the binomial with chance 1/2."""
     discordant = _discordant(disagreeing, gained)
-    return min(1.0, 2 * coins.at_most((discordant - abs(gained)) // 2, discordant))
+    return min(1.0, 2 * heads_at_most((discordant - abs(gained)) // 2, discordant))
 
 
 def _interval(disagreeing: int, gained: int, items: int) -> tuple[float, float]:

@@ -5,42 +5,24 @@ same are kept apart from those that do not, and one that broke its promise is na
 measured at another time (another data path, another batch size) is a remedy too, with an interval that does not pair.
 """
 
-import dataclasses
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from core import units
-from core.answer.run import lane_check, speedup
+from core.answer import comparable
+from core.answer.run import lane_check, speedup, training_time
 from core.answer.run import learned as parity
-from core.answer.run.speedup import MIN_PAIRS, TIE
-from core.answer.study.ratio import ratio_interval
+from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
 from core.errors import CrossoverError
-from core.question import lanes
-from core.question.experiment import DATA_PATHS, LOADER_PATHS, Point
+from core.question.experiment import DATA_PATHS, LOADER_PATHS
 from core.question.lanes import PLAIN, Lane
 from core.results.schema import Trial
 
 Standing = Literal["same", "other", "broken", "unchecked"]
 """What a lane computes beside plain steps: the same, other mathematics, other numbers than it promised, not known."""
-
-DATA = ("data_path", "loader_workers")
-"""Columns that say how data reach the device."""
-
-SAME = (
-    "dataset_hash",
-    "contender",
-    "machine_id",
-    "torch_version",
-    "device_name",
-    "device_driver",
-    "protocol_version",
-    "drained",
-    *lanes.FIELDS,
-    *(entry.name for entry in dataclasses.fields(Point)),
-)
-"""Columns in which a row of another run agrees with one of this run, but for the remedy that it stands for."""
 
 PREPARING = {"compiled": "its compiling", "graph": "recording its graph"}
 """What is paid once in a lane, by execution."""
@@ -144,17 +126,17 @@ def apart(plain: Trial, others: Iterable[Trial]) -> tuple[Remedy, ...]:
     newest: dict[tuple[object, ...], Trial] = {}
     for row in sorted(others, key=lambda row: row.started_at):
         if differs(plain, row):
-            newest[tuple(getattr(row, name) for name in (*DATA, "batch_size"))] = row
+            newest[comparable.values(row, (*comparable.DATA, "batch_size"))] = row
     found = (_apart(plain, row, differs(plain, row)) for row in newest.values())
     return _sorted(one for one in found if one is not None)
 
 
 def differs(plain: object, row: object) -> Literal["", "data_path", "batch_size"]:
     """The one thing in which a row, or a light line of one, differs from another; empty if it is none or more."""
-    unlike = {name for name in SAME if getattr(plain, name) != getattr(row, name)}
+    unlike = set(comparable.differing(plain, row, comparable.REMEDY))
     if unlike == {"batch_size"}:
         return "batch_size"
-    return "data_path" if "data_path" in unlike and unlike <= set(DATA) else ""
+    return "data_path" if "data_path" in unlike and unlike <= set(comparable.DATA) else ""
 
 
 def sentences(found: Remedies) -> list[str]:
@@ -187,7 +169,7 @@ def _of_device(device: str, rows: Sequence[Trial]) -> Remedies | None:
 def _remedy(plain: Trial, row: Trial, lane: Lane) -> Remedy:
     found, stands = speedup.speedup(plain, row), standing(row)
     helps = found.verdict != "missing" and not found.reason and (found.value or 0.0) > 1
-    epochs = speedup.break_even(plain, row).epochs if helps and row.startup_compile_s else None
+    epochs = training_time.break_even(plain, row).epochs if helps and row.startup_compile_s else None
     paid = _paid_back(plain, lane, epochs) if helps and row.startup_compile_s else ""
     reason = "" if speedup.obstacle(plain, plain) else found.reason  # what hinders every lane is said once
     text = _figures(_beginning(lane.title), found.value, found.low, found.high, reason)
@@ -281,7 +263,7 @@ def _apart(plain: Trial, row: Trial, what: str) -> Remedy | None:
     ours, theirs = ([step_s * of.steps_per_epoch for step_s in of.step_s] for of in (plain, row))
     value = statistics.median(ours) / statistics.median(theirs)
     low, high = ratio_interval(ours, theirs)
-    reason = _closeness(value, low, high)
+    reason = closeness(*map(math.log, (value, low, high)))
     title = _change(plain, row, what)
     text = _figures(_beginning(title), value, low, high, reason)
     return Remedy(
@@ -315,12 +297,6 @@ def _of_another_batch(plain: Trial, row: Trial) -> str:
         f"It learns differently: {units.count(row.steps_per_epoch)} updates an epoch instead of "
         f"{units.count(plain.steps_per_epoch)}."
     )
-
-
-def _closeness(value: float, low: float, high: float) -> str:
-    if low <= 1 <= high:
-        return "either could be faster"
-    return f"the difference is within {units.share(TIE - 1)}, too small to matter" if 1 / TIE <= value <= TIE else ""
 
 
 def _sorted(found: Iterable[Remedy]) -> tuple[Remedy, ...]:

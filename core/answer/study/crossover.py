@@ -18,7 +18,8 @@ from dataclasses import replace
 import numpy as np
 
 from core import units
-from core.answer.run.speedup import TIE, Verdict
+from core.answer.run.speedup import Verdict
+from core.answer.statistics import TIE
 from core.answer.study import curve, wording
 from core.answer.study.curve import Readings, Vector
 from core.answer.study.result import Band, Basis, Crossing, Crossover, Evidence, Outcome, Size

@@ -14,29 +14,21 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from core.answer.comparable import CURVE, SETTINGS, TRAINING, varying
 from core.answer.run import lane_check
 from core.answer.study import wording
-from core.answer.study.study import varying
 from core.question.experiment import PROTOCOL_VERSION, Point
 from core.question.lanes import FIELDS
 from core.question.sweep import AXES, SIZE_AXES
-
-TRAINING = tuple(entry.name for entry in dataclasses.fields(Point))
-
-SETTINGS = ("protocol_version", "dataset_hash", "drained", *TRAINING)
-"""Columns in which a row of another machine must agree with one of this machine; lanes may differ, as devices may."""
-
-VERSIONS = ("torch_version", "device_driver", "contender")
-"""Columns in which the recordings of one curve agree, so that it does not change hands from size to size."""
 
 NEAREST = 3
 """Recordings of other settings that are named at most."""
 
 IDENTITY = ("trial_id", "run_id", "started_at", "outcome", "parameters", "machine_id", "cpu_name")
-COLUMNS = (*IDENTITY, "device", "device_kind", "device_name", *FIELDS, *SETTINGS, *VERSIONS)
+COLUMNS = (*IDENTITY, "device", "device_kind", *FIELDS, *SETTINGS, *CURVE)
 """Columns that a light line of a row needs here."""
 
-_SETTINGS, _VERSIONS, _LANE = attrgetter(*SETTINGS), attrgetter(*VERSIONS), attrgetter(*FIELDS)
+_SETTINGS, _CURVE, _LANE = attrgetter(*SETTINGS), attrgetter(*CURVE), attrgetter(*FIELDS)
 _PLACE = {name: place for place, name in enumerate(SETTINGS)}
 _NEARBY = frozenset({*TRAINING, "dataset_hash"})
 _QUICK = (*sorted(TRAINING, key=lambda name: name not in SIZE_AXES), *SETTINGS[: -len(TRAINING)])
@@ -52,8 +44,8 @@ class RecordedTraining:
         started_at: when that began.
         completed: whether it was trained to its end, so that there is also something learned to look at.
         parameters: trainable numbers.
-        settings: values of `SETTINGS`, in their order.
-        versions: values of `VERSIONS`, in their order.
+        settings: values of `comparable.SETTINGS`, in their order.
+        versions: values of `comparable.CURVE`, in their order.
     """
 
     trial_id: str
@@ -65,7 +57,7 @@ class RecordedTraining:
     versions: tuple[str, ...]
 
     def value(self, column: str) -> Any:
-        """The value of a column of `SETTINGS`, or its `parameters`."""
+        """The value of a column of `comparable.SETTINGS`, or its `parameters`."""
         return self.parameters if column == "parameters" else self.settings[_PLACE[column]]
 
 
@@ -130,7 +122,7 @@ def asked(point: Point, **others: object) -> dict[str, object]:
 
     Args:
         point: the training.
-        others: columns of `SETTINGS` that are not of the training; those of this protocol unless given.
+        others: columns of `comparable.SETTINGS` that are not of the training; those of this protocol unless given.
     """
     usual = {"protocol_version": PROTOCOL_VERSION, "drained": True}
     return {**usual, **dataclasses.asdict(point), **others}
@@ -198,7 +190,7 @@ def refused(of: Accelerator, wanted: Mapping[str, object]) -> str:
 
 def _accelerator(group: list[Any], *, taken: Collection[str]) -> Accelerator:
     first = group[0]
-    index = "" if first.device in ("mps", "cuda:0", "xpu:0") else f", {first.device}"
+    index = "" if first.device.partition(":")[2] in ("", "0") else f", {first.device}"
     lane = f", {title}" if (title := lane_check.title(first)) else ""
     called = f"{first.device_name}{index}{lane}"
     name = f"{called} ({first.machine_id[:6]})"
@@ -220,7 +212,7 @@ def _recording(line: Any) -> RecordedTraining:
         completed=line.outcome == "completed",
         parameters=int(line.parameters),
         settings=_SETTINGS(line),
-        versions=_VERSIONS(line),
+        versions=_CURVE(line),
     )
 
 

@@ -5,41 +5,18 @@ form studies of their own: nothing is mixed, and whoever puts such rows together
 timed becomes evidence for `core.answer.study.crossover`; nothing here estimates, reads a file or draws.
 """
 
-import dataclasses
-import hashlib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from core.answer.run import speedup
+from core.answer import comparable
+from core.answer.run import speedup, training_time
 from core.answer.study.crossover import locate
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import NotComparable
-from core.question import models
-from core.question.experiment import MAX_CONTENDERS, Point
+from core.question.experiment import MAX_CONTENDERS
 from core.question.sweep import SIZE_AXES, size_of
 from core.results.schema import Trial
-
-SETTINGS = (
-    "machine_id",
-    "torch_version",
-    "protocol_version",
-    "precision",
-    "execution",
-    "drained",
-    "dataset_hash",
-    *(entry.name for entry in dataclasses.fields(Point)),
-)
-"""Columns in which the runs of a study agree, but for its axis and what follows from it."""
-
-FOLLOWS: dict[str, frozenset[str]] = {
-    "parameters": frozenset(models.AXES),
-    "samples": frozenset({"dataset_hash"}),
-}
-"""Columns that differ along an axis because they follow from it."""
-
-DEVICE = ("contender", "device_name", "device_driver")
-"""Columns of each of the two devices in which the runs of a study agree."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,21 +108,11 @@ def between(
     return list(known.values())
 
 
-def settings(axis: str) -> tuple[str, ...]:
-    """Columns in which the runs of a study along an axis agree, on both devices."""
-    return tuple(name for name in SETTINGS if name not in varying(axis))
-
-
-def varying(axis: str) -> frozenset[str]:
-    """Columns that differ along an axis: the axis itself, and what follows from it."""
-    return FOLLOWS.get(axis, frozenset()) | {axis}
-
-
 def identity(pair: tuple[Trial, Trial], axis: str) -> str:
     """Name of the study along an axis that two rows of a run belong to; lists of a row do not matter."""
-    shared = [getattr(pair[0], name) for name in settings(axis)]
-    known = (*shared, *(getattr(trial, name) for trial in pair for name in DEVICE))
-    return hashlib.sha256(repr((axis, known)).encode()).hexdigest()[:12]
+    devices = (comparable.values(row, comparable.DEVICE) for row in pair)
+    shared = comparable.values(pair[0], comparable.along(comparable.STUDY, axis))
+    return comparable.name(axis, (*shared, *itertools.chain.from_iterable(devices)))
 
 
 def name(trial: Trial, threads: Set[int]) -> str:
@@ -200,11 +167,11 @@ def _along(pairs: Iterable[tuple[Trial, Trial]], axis: str) -> Iterable[Study]:
 def _require_one_study(study: Study) -> None:
     first, *others = study.runs
     for pair in others:
-        speedup.require_equal(first[0], pair[0], settings(study.axis))
+        comparable.require_equal(first[0], pair[0], comparable.along(comparable.STUDY, study.axis))
         for before, after in zip(first, pair, strict=True):
-            speedup.require_equal(before, after, DEVICE)
+            comparable.require_equal(before, after, comparable.DEVICE)
     for baseline, challenger in study.runs:
-        speedup.require_equal(baseline, challenger, speedup.COMPARABLE)
+        comparable.require_equal(baseline, challenger, comparable.RUN)
     if len(set(study.sizes)) < len(study.runs):
         raise NotComparable(
             f"Two runs of the study have the same {SIZE_AXES[study.axis]}; one run of each size counts."
@@ -235,7 +202,7 @@ def once_s(trial: Trial, basis: Basis) -> float | None:
         return 0.0
     if basis == "with_transfer":
         return trial.startup_transfer_s if trial.data_path == "resident" else 0.0
-    return speedup.startup_s(trial)
+    return training_time.startup_s(trial)
 
 
 def _name(study: Study, trial: Trial) -> str:

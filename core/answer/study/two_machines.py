@@ -5,24 +5,23 @@ and every sentence says that there are two machines. Rows of other trainings or 
 differ, and one that computes something else than plain steps is mentioned.
 Which recorded rows are of the same training is found by `core.answer.study.recorded`.
 
-The interval is that of `core.answer.study.ratio`; how much a machine differs from one visit to the next is not in it:
-nobody can tell that from one visit.
+The interval is that of `core.answer.statistics.ratio_interval`; how much a machine differs from one visit to the next
+is not in it: nobody can tell that from one visit.
 """
 
-import hashlib
 import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from core import units
+from core.answer import comparable
 from core.answer.run import causes, lane_check
 from core.answer.run import speedup as summary
-from core.answer.run.speedup import MIN_PAIRS, TIE, Verdict
+from core.answer.run.speedup import Verdict
+from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
 from core.answer.study import study
 from core.answer.study.crossover import locate
-from core.answer.study.ratio import ratio_interval
-from core.answer.study.recorded import SETTINGS
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import NotComparable
 from core.question.sweep import size_of
@@ -89,7 +88,7 @@ class Meeting:
     def id(self) -> str:
         """Name, 12 hexadecimal digits: the rows that take part."""
         rows = [row.trial_id for row in (*self.measured, *self.recorded)]
-        return hashlib.sha256(repr((self.axis, rows)).encode()).hexdigest()[:12]
+        return comparable.name(self.axis, rows)
 
     @property
     def shared(self) -> tuple[tuple[Trial, Trial], ...]:
@@ -111,7 +110,7 @@ def speedup(measured: Trial, recorded: Trial) -> Across:
         return _across(measured, recorded, "missing", reason, None)
     ends = ratio_interval(measured.step_s, recorded.step_s)
     middle = math.log(statistics.median(measured.step_s) / statistics.median(recorded.step_s))
-    reason = _closeness(middle, *map(math.log, ends))
+    reason = closeness(middle, *map(math.log, ends), ratio="ratio")
     verdict: Verdict = "too_close" if reason else "gpu_faster" if middle > 0 else "cpu_faster"
     return _across(measured, recorded, verdict, reason, (math.exp(middle), *ends))
 
@@ -122,7 +121,7 @@ def require_two_machines(measured: Trial, recorded: Trial) -> None:
     Raises:
         NotComparable: says which column differs, or that the machine is the same.
     """
-    summary.require_equal(measured, recorded, SETTINGS)
+    comparable.require_equal(measured, recorded, comparable.SETTINGS)
     if measured.machine_id == recorded.machine_id:
         raise NotComparable(
             f"{recorded.contender} was measured on the same machine as {measured.contender}; there the two are "
@@ -177,7 +176,7 @@ def crossover(of: Meeting, basis: Basis = "steady") -> Crossover:
         NotComparable: rows of it are not of the same training, or not of two machines.
     """
     for pair in of.shared:
-        summary.require_equal(*pair, SETTINGS)
+        comparable.require_equal(*pair, comparable.SETTINGS)
     ours, theirs = of.measured[-1], of.recorded[-1]
     found = locate(
         evidence(of, basis),
@@ -268,14 +267,6 @@ def _blocks(measured: Trial, recorded: Trial) -> tuple[int, int]:
     return len(measured.step_s), len(recorded.step_s)
 
 
-def _closeness(middle: float, low: float, high: float) -> str:
-    if low <= 0 <= high:
-        return "either could be faster, the interval of the ratio contains 1"
-    if abs(middle) <= math.log(TIE):
-        return f"the difference is within {units.share(TIE - 1)}, too small to matter"
-    return ""
-
-
 def _obstacle(measured: Trial, recorded: Trial) -> str:
     """Why no verdict can be given; what hinders the recording is not this machine's."""
     if hindrance := summary.obstacle(measured, measured):
@@ -304,11 +295,10 @@ Curve = tuple[str, tuple[object, ...], tuple[object, ...]]
 
 
 def _curves(rows: Iterable[Trial], axis: str) -> dict[Curve, tuple[Trial, ...]]:
-    varied = study.varying(axis)
+    columns = comparable.along(comparable.SETTINGS, axis)
     curves: dict[Curve, dict[float, Trial]] = {}
     for row in sorted(rows, key=lambda row: row.started_at):
-        settings = tuple(getattr(row, name) for name in SETTINGS if name not in varied)
-        device = tuple(getattr(row, name) for name in (*study.DEVICE, "torch_version"))
+        settings, device = comparable.values(row, columns), comparable.values(row, comparable.CURVE)
         curves.setdefault((row.machine_id, settings, device), {})[size_of(row, axis)] = row
     return {key: tuple(curve[size] for size in sorted(curve)) for key, curve in curves.items()}
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from core import units
-from core.answer.run.speedup import TIE
+from core.answer.statistics import TIE
 from core.answer.study.result import Basis, Crossing, Crossover
 
 PLACES: dict[str, str] = {

@@ -12,6 +12,7 @@ from typing import Any
 import streamlit as st
 
 from core import units
+from core.answer import comparable
 from core.answer.export import sweep_report
 from core.answer.run import speedup
 from core.answer.study import recorded, two_machines, wording
@@ -236,7 +237,7 @@ def _say_what_it_has(of: Accelerator, wanted: Wanted, axis: str) -> None:
                 plain(f"Use {near.differs.replace(' instead of ', ', not ')}"),
                 key=f"near-{place}",
                 on_click=state.adopt,
-                args=({name: near.recording.value(name) for name in recorded.TRAINING if name != axis},),
+                args=({name: near.recording.value(name) for name in comparable.TRAINING if name != axis},),
             )
     if other := recorded.refused(of, wanted):
         st.caption(plain(other))

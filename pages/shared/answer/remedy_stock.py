@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import streamlit as st
 from pandas import DataFrame
 
+from core.answer import comparable
 from core.answer.run import remedies
-from core.answer.run.remedies import DATA, SAME, Remedy
+from core.answer.run.remedies import Remedy
 from core.answer.study import best_lanes as best
 from core.answer.study.best_lanes import Pick
 from core.answer.study.result import Basis
@@ -50,7 +51,7 @@ def _apart(
 
 def _alike(table: DataFrame, row: Trial) -> list[str]:
     """Names of the rows that differ from one in how data reach the device, or in the batch size."""
-    fixed = [name for name in SAME if name not in (*DATA, "batch_size")]
+    fixed = [name for name in comparable.REMEDY if name not in (*comparable.DATA, "batch_size")]
     masks = (table[name] == getattr(row, name) for name in (*fixed, "origin") if name in table)
     found = table.loc[functools.reduce(lambda one, other: one & other, masks) & (table["pairs"] > 0)]
     lines = [line for line in found.itertuples(index=False) if remedies.differs(row, line)]

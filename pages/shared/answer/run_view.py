@@ -11,7 +11,7 @@ import streamlit as st
 
 from core import units
 from core.answer.charts import runs
-from core.answer.run import causes, speedup
+from core.answer.run import causes, speedup, training_time
 from core.answer.run import learned as parity
 from core.answer.study import two_machines
 from core.errors import CrossoverError, InvalidValue
@@ -123,8 +123,8 @@ def _contenders(trials: Sequence[Trial]) -> None:
 
 
 def _line(trial: Trial) -> dict[str, str]:
-    step, epochs = speedup.step_time(trial), speedup.epoch_times(trial) if trial.block_steps else ()
-    startup = speedup.startup_s(trial)
+    step, epochs = speedup.step_time(trial), training_time.epoch_times(trial) if trial.block_steps else ()
+    startup = training_time.startup_s(trial)
     return {
         "Device": trial.contender,
         "Name": trial.device_name,
@@ -152,7 +152,7 @@ def _training(trials: Sequence[Trial], note: str) -> None:
     st.header("Training")
     left, right = st.columns(2, gap="medium")
     _chart(left, runs.loss_over_time, trials, "Loss over time", "Training loss against time of training")
-    if any(speedup.epoch_times(trial) for trial in trials if trial.block_steps):
+    if any(training_time.epoch_times(trial) for trial in trials if trial.block_steps):
         _chart(right, runs.epoch_times, trials, "Time of each epoch", "Time of each epoch by device")
     else:
         right.caption("No epoch was trained to its end.")
@@ -177,7 +177,7 @@ def _where_the_time_goes(trials: Sequence[Trial], everything: Sequence[Trial]) -
     if any(trial.startup_build_s is not None for trial in everything):
         _chart(right, runs.startup, everything, "Start-up, once", "Start-up by part")
     for challenger in (row for row in _challengers(trials) if not remedies.beside(row, trials)):
-        _say(lambda a, b: speedup.break_even(a, b).sentence, trials[0], challenger)
+        _say(lambda a, b: training_time.break_even(a, b).sentence, trials[0], challenger)
 
 
 def learned(trials: Sequence[Trial]) -> None:
@@ -237,7 +237,7 @@ def _raw(trials: Sequence[Trial]) -> None:
 def _how_it_was_measured(trials: Sequence[Trial]) -> None:
     _chart(None, runs.blocks, trials, "Every timed block", "Time per step of every timed block")
     for trial in trials:
-        st.caption(plain(speedup.epoch_check(trial)))
+        st.caption(plain(training_time.epoch_check(trial)))
         parts = causes.parts(trial)
         if parts:
             st.caption(plain(causes.excess_sentence(parts)))

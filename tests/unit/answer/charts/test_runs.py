@@ -8,7 +8,7 @@ import altair as alt
 import pytest
 
 from core.answer.charts import look, runs
-from core.answer.run import speedup
+from core.answer.run import speedup, training_time
 from core.progress import ContenderProgress, Progress
 from core.question.experiment import Experiment, Point
 from core.results.schema import Trial
@@ -139,7 +139,7 @@ def test_losses_stand_at_their_epochs_and_seconds():
     over_time = values(EVERY_CHART["loss over time"], "cuda:0")
     assert [point["x"] for point in over_epochs] == [10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
     assert [point["y"] for point in over_epochs] == list(row.loss)
-    assert [point["x"] for point in over_time] == list(speedup.seconds_at(row, row.loss_step))
+    assert [point["x"] for point in over_time] == list(training_time.seconds_at(row, row.loss_step))
 
 
 def test_values_that_a_log_scale_cannot_show_are_left_out_and_counted():
@@ -183,7 +183,7 @@ def test_a_long_curve_is_a_line_alone_and_a_short_one_has_points():
 def test_epoch_times_have_a_unit_that_reads_well():
     spec = EVERY_CHART["epoch times"]
     assert mark(spec, "line")["y"]["title"] == "time per epoch (ms, log scale)"
-    expected = [seconds * 1e3 for seconds in speedup.epoch_times(RUN[0])]
+    expected = [seconds * 1e3 for seconds in training_time.epoch_times(RUN[0])]
     assert [row["y"] for row in values(spec, "cpu")] == pytest.approx(expected)
     assert [row["x"] for row in values(spec, "cpu")] == list(range(1, len(expected) + 1))
 

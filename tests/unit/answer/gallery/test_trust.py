@@ -7,6 +7,7 @@ import pytest
 
 from core.answer.gallery import trust
 from core.answer.run import speedup
+from core.answer.statistics import MIN_PAIRS
 from tests import rows
 
 GOOD = rows.trial()
@@ -55,7 +56,7 @@ def test_a_mark_is_partly_up_to_two_missing_checks_and_weak_beyond():
 
 
 def test_pairs_count_from_the_number_that_gives_an_interval():
-    enough, few = rows.trial(pairs=speedup.MIN_PAIRS), rows.trial(pairs=speedup.MIN_PAIRS - 1)
+    enough, few = rows.trial(pairs=MIN_PAIRS), rows.trial(pairs=MIN_PAIRS - 1)
     assert trust.of([enough]).level == "full"
     assert trust.of([few]).missing == ("5 blocks were timed; from 6 on, a row has a 95 % interval of its own.",)
 

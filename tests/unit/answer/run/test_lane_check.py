@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from core.answer.run import lane_check, speedup
+from core.answer.run import lane_check, speedup, training_time
 from tests.rows import run
 
 PLAIN_LOSSES = (2.3, 2.2, 2.1)
@@ -76,5 +76,5 @@ def test_a_lane_of_a_later_version_has_no_title_and_no_agreement():
 
 def test_compiling_belongs_to_start_up_and_delays_the_break_even():
     base, row = lane_run("cpu@1+compiled", PLAIN_LOSSES, execution="compiled", startup_compile_s=30.0)
-    assert speedup.startup_s(row) == pytest.approx(speedup.startup_s(base) + 30.0)
-    assert speedup.break_even(base, row).epochs == pytest.approx(30.0 / (19 * 5e-4), rel=0.1)
+    assert training_time.startup_s(row) == pytest.approx(training_time.startup_s(base) + 30.0)
+    assert training_time.break_even(base, row).epochs == pytest.approx(30.0 / (19 * 5e-4), rel=0.1)

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.answer.run import speedup
-from core.answer.run.speedup import COMPARABLE, MIN_PAIRS
+from core.answer import comparable
+from core.answer.run import speedup, training_time
+from core.answer.statistics import MIN_PAIRS, median_interval
 from core.errors import NotComparable
 from core.results.schema import Trial
 from tests.rows import run, trial
@@ -76,7 +77,7 @@ def test_outliers_are_counted_by_their_distance_in_deviations_and_stay_in():
 
 @pytest.mark.parametrize("count", [*range(6, 40), 100, 1_001])
 def test_the_interval_leaves_out_as_much_of_each_tail_as_95_percent_allow(count):
-    low, high = speedup.median_interval(range(count))
+    low, high = median_interval(range(count))
     assert low + high == count - 1
     tail = sum(math.comb(count, k) for k in range(low + 1)) / 2**count
     assert tail <= 0.025
@@ -84,8 +85,8 @@ def test_the_interval_leaves_out_as_much_of_each_tail_as_95_percent_allow(count)
 
 
 def test_a_coarse_clock_does_not_give_a_certainty_that_its_pairs_do_not_share():
-    assert speedup.median_interval([1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 3.0]) == (1.0, 3.0)
-    assert speedup.median_interval([2.0] * 9) == (2.0, 2.0)
+    assert median_interval([1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 3.0]) == (1.0, 3.0)
+    assert median_interval([2.0] * 9) == (2.0, 2.0)
 
 
 @pytest.mark.parametrize("pairs", [6, 9, 12, 20])
@@ -196,7 +197,7 @@ def test_a_block_without_duration_gives_no_verdict_instead_of_an_error():
     assert "cpu hold a block that took no time" in found.reason
 
 
-@pytest.mark.parametrize("column", COMPARABLE)
+@pytest.mark.parametrize("column", comparable.RUN)
 def test_rows_that_differ_in_a_column_that_matters_are_refused_by_its_name(column):
     base, other = run()
     value = getattr(other, column)
@@ -274,35 +275,37 @@ def positioned(**changes) -> Trial:
 
 def test_epoch_times_are_put_together_from_blocks_lead_ins_and_the_median():
     # Steps 0-2 cost the median of 1 s and 3 s, steps 3-12 are of the first block, 13-22 of the second.
-    assert speedup.epoch_times(positioned()) == pytest.approx((3 * 2.0 + 7 * 1.0, 3 * 1.0 + 7 * 3.0))
+    assert training_time.epoch_times(positioned()) == pytest.approx((3 * 2.0 + 7 * 1.0, 3 * 1.0 + 7 * 3.0))
 
 
 def test_epochs_that_were_not_asked_for_or_not_finished_have_no_time():
-    assert len(speedup.epoch_times(positioned(epochs=1))) == 1
-    assert len(speedup.epoch_times(positioned(epochs=50))) == 2
-    assert speedup.epoch_times(positioned(steps_per_epoch=24)) == ()
+    assert len(training_time.epoch_times(positioned(epochs=1))) == 1
+    assert len(training_time.epoch_times(positioned(epochs=50))) == 2
+    assert training_time.epoch_times(positioned(steps_per_epoch=24)) == ()
 
 
 def test_steps_between_blocks_that_were_no_lead_in_cost_the_median():
     moved = positioned(block_first_step=(5, 18), epochs=2)
-    assert speedup.seconds_at(moved, [13, 16]) == pytest.approx((16.0, 16.0 + 3 * 2.0))
+    assert training_time.seconds_at(moved, [13, 16]) == pytest.approx((16.0, 16.0 + 3 * 2.0))
 
 
 def test_seconds_go_on_at_the_median_after_the_last_block():
-    assert speedup.seconds_at(positioned(), [0, 23, 25]) == pytest.approx((0.0, 46.0, 50.0))
+    assert training_time.seconds_at(positioned(), [0, 23, 25]) == pytest.approx((0.0, 46.0, 50.0))
 
 
 def test_without_blocks_or_their_places_there_are_no_seconds_and_no_epochs():
     empty = trial(pairs=0, block_first_step=())
-    assert speedup.seconds_at(empty, [1, 2]) == ()
-    assert speedup.epoch_times(empty) == ()
+    assert training_time.seconds_at(empty, [1, 2]) == ()
+    assert training_time.epoch_times(empty) == ()
 
 
 @given(steps=st.lists(st.integers(0, 40), min_size=2).map(sorted))
 def test_seconds_never_run_backwards_and_add_up_over_epochs(steps):
-    seconds = speedup.seconds_at(positioned(), steps)
+    seconds = training_time.seconds_at(positioned(), steps)
     assert list(seconds) == sorted(seconds)
-    assert sum(speedup.epoch_times(positioned())) == pytest.approx(speedup.seconds_at(positioned(), [20])[0])
+    assert sum(training_time.epoch_times(positioned())) == pytest.approx(
+        training_time.seconds_at(positioned(), [20])[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -311,19 +314,19 @@ def test_seconds_never_run_backwards_and_add_up_over_epochs(steps):
 )
 def test_the_epoch_check_says_how_far_a_whole_epoch_is_from_its_steps(factor, words):
     row = timed([1e-3] * 6, steps_per_epoch=20, epoch_check_s=20e-3 * factor)
-    assert words in speedup.epoch_check(row)
+    assert words in training_time.epoch_check(row)
 
 
 def test_the_epoch_check_says_when_there_is_none():
-    assert "No whole epoch was timed" in speedup.epoch_check(trial(epoch_check_s=None))
-    assert "No whole epoch was timed" in speedup.epoch_check(timed([]))
+    assert "No whole epoch was timed" in training_time.epoch_check(trial(epoch_check_s=None))
+    assert "No whole epoch was timed" in training_time.epoch_check(timed([]))
 
 
 def test_start_up_is_the_sum_of_its_parts_and_unknown_if_one_is():
     row = trial(startup_device_s=1.0, startup_build_s=0.5, startup_transfer_s=0.25, startup_first_step_s=0.125)
-    assert speedup.startup_s(row) == 1.875
-    assert speedup.startup_s(dataclasses.replace(row, startup_transfer_s=None)) == 1.625
-    assert speedup.startup_s(dataclasses.replace(row, startup_first_step_s=None)) is None
+    assert training_time.startup_s(row) == 1.875
+    assert training_time.startup_s(dataclasses.replace(row, startup_transfer_s=None)) == 1.625
+    assert training_time.startup_s(dataclasses.replace(row, startup_first_step_s=None)) is None
 
 
 def starting(times: tuple[float, float], start_s: tuple[float, float], **changes) -> list[Trial]:
@@ -336,7 +339,7 @@ def starting(times: tuple[float, float], start_s: tuple[float, float], **changes
 
 
 def test_a_longer_start_up_is_paid_back_by_faster_steps():
-    found = speedup.break_even(*starting((1.0, 0.5), (2.0, 27.0)))
+    found = training_time.break_even(*starting((1.0, 0.5), (2.0, 27.0)))
     assert found.epochs == pytest.approx(25 / 5, rel=1e-6)
     assert "after 5.00 epochs" in found.sentence
     assert "start-up 27.0 s against 2.00 s" in found.sentence
@@ -344,27 +347,29 @@ def test_a_longer_start_up_is_paid_back_by_faster_steps():
 
 
 def test_a_break_even_beyond_the_training_says_so():
-    assert "this training has 3 epochs" in speedup.break_even(*starting((1.0, 0.5), (2.0, 27.0), epochs=3)).sentence
+    assert (
+        "this training has 3 epochs" in training_time.break_even(*starting((1.0, 0.5), (2.0, 27.0), epochs=3)).sentence
+    )
 
 
 def test_a_break_even_within_the_first_epoch_says_so():
-    assert "after less than one epoch" in speedup.break_even(*starting((1.0, 0.5), (2.0, 3.0))).sentence
+    assert "after less than one epoch" in training_time.break_even(*starting((1.0, 0.5), (2.0, 3.0))).sentence
 
 
 def test_faster_steps_and_no_longer_start_up_pay_off_at_once():
-    found = speedup.break_even(*starting((1.0, 0.5), (2.0, 2.0)))
+    found = training_time.break_even(*starting((1.0, 0.5), (2.0, 2.0)))
     assert found.epochs == 0
     assert "pays off at once" in found.sentence
 
 
 def test_slower_steps_and_a_longer_start_up_never_pay_off():
-    found = speedup.break_even(*starting((0.5, 1.0), (2.0, 3.0)))
+    found = training_time.break_even(*starting((0.5, 1.0), (2.0, 3.0)))
     assert found.epochs is None
     assert "never pays off" in found.sentence
 
 
 def test_slower_steps_and_a_shorter_start_up_are_ahead_for_a_while():
-    found = speedup.break_even(*starting((0.5, 1.0), (12.0, 2.0)))
+    found = training_time.break_even(*starting((0.5, 1.0), (12.0, 2.0)))
     assert found.epochs is None
     assert "it is ahead for 2.00 epochs and never again" in found.sentence
 
@@ -372,12 +377,13 @@ def test_slower_steps_and_a_shorter_start_up_are_ahead_for_a_while():
 def test_the_break_even_is_not_known_without_start_up_pairs_or_a_direction():
     cpu, gpu = starting((1.0, 0.5), (2.0, 3.0))
     assert (
-        "start-up was not measured" in speedup.break_even(dataclasses.replace(cpu, startup_build_s=None), gpu).sentence
+        "start-up was not measured"
+        in training_time.break_even(dataclasses.replace(cpu, startup_build_s=None), gpu).sentence
     )
-    few = speedup.break_even(timed([1.0] * 3), timed([0.5] * 3, "cuda:0"))
+    few = training_time.break_even(timed([1.0] * 3), timed([0.5] * 3, "cuda:0"))
     assert (few.epochs, "3 pairs" in few.sentence) == (None, True)
     mixed = timed([1.3, 0.9, 1.3, 1.3, 0.9, 1.3])
-    undecided = speedup.break_even(mixed, timed([1.0] * 6, "cuda:0"))
+    undecided = training_time.break_even(mixed, timed([1.0] * 6, "cuda:0"))
     assert (undecided.epochs, "contains 1" in undecided.sentence) == (None, True)
 
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from core.answer.run import speedup
+from core.answer.run import training_time
 from core.answer.study import study
 from core.errors import NotComparable
 from core.question.experiment import Point
@@ -139,7 +139,7 @@ def test_each_basis_adds_its_share_of_what_is_paid_once():
     steady = step_s(found, "steady")
     assert steady == (cpu.step_s[0], gpu.step_s[0])
     assert step_s(found, "with_transfer") == pytest.approx([s + 0.001 / steps for s in steady])
-    paid_once = [speedup.startup_s(row) / steps for row in (cpu, gpu)]
+    paid_once = [training_time.startup_s(row) / steps for row in (cpu, gpu)]
     assert step_s(found, "cold_start") == pytest.approx([s + once for s, once in zip(steady, paid_once, strict=True)])
 
 

@@ -1,0 +1,101 @@
+"""Which columns of two rows must agree before one is compared with the other: for every comparison, in this one place.
+
+Compares nothing itself; it says what differs, and refuses.
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable
+
+from core.errors import NotComparable
+from core.question import lanes, models
+from core.question.experiment import Point
+from core.results.schema import Trial
+
+TRAINING = tuple(entry.name for entry in dataclasses.fields(Point))
+"""What was trained."""
+
+SETTINGS = ("protocol_version", "dataset_hash", "drained", *TRAINING)
+"""Rows of one training that was measured in one way, on any machine; lanes may differ, as devices may."""
+
+RUN = ("run_id", *SETTINGS)
+"""Rows of which one is divided by the other, pair by pair."""
+
+DEVICE = ("contender", "device_name", "device_driver")
+"""Rows of one device of a study."""
+
+CURVE = ("torch_version", *DEVICE)
+"""Recordings of one curve, so that it does not change hands from size to size."""
+
+STUDY = (
+    *("machine_id", "torch_version", "protocol_version", "precision", "execution", "drained", "dataset_hash"),
+    *TRAINING,
+)
+"""Runs of a study, but for its axis and what follows from it; in the order in which they make its name."""
+
+TOGETHER = tuple(name for name in STUDY if name not in ("machine_id", "torch_version"))
+"""Studies that may share a chart, but for their axis: the training and how it was measured."""
+
+DATA = ("data_path", "loader_workers")
+"""How data reach the device."""
+
+SETUP = ("machine_id", "contender", "device_name", "torch_version", "protocol_version", "precision", "execution")
+"""Rows of one device and lane, whatever was trained."""
+
+DELIVERIES = (*SETUP, "dataset_hash", *(name for name in TRAINING if name not in DATA))
+"""Rows of one training whose data reached the device in several ways."""
+
+BATCHES = (*SETUP, "dataset", "model", "data_path", "seed", *models.AXES)
+"""Rows of one model at several batch sizes."""
+
+SEEDS = tuple(name for name in TRAINING if name != "seed")
+"""Rows of one training from several seeds; those of one seed agree in data and seed as well. Lanes may differ, as
+devices may: whether another precision learns the same is asked of them."""
+
+REMEDY = tuple(dict.fromkeys((*SETUP, "device_driver", "drained", "dataset_hash", *lanes.FIELDS, *TRAINING)))
+"""Rows of two runs, but for the remedy that one of them stands for."""
+
+FOLLOWS: dict[str, frozenset[str]] = {
+    "parameters": frozenset(models.AXES),
+    "samples": frozenset({"dataset_hash"}),
+}
+"""Columns that differ along an axis because they follow from it."""
+
+
+def varying(axis: str) -> frozenset[str]:
+    """Columns that differ along an axis: the axis itself, and what follows from it."""
+    return FOLLOWS.get(axis, frozenset()) | {axis}
+
+
+def along(columns: Iterable[str], axis: str) -> tuple[str, ...]:
+    """Those of the columns that agree along an axis."""
+    return tuple(name for name in columns if name not in varying(axis))
+
+
+def values(row: object, columns: Iterable[str]) -> tuple[object, ...]:
+    """The values of a row, or of a light line of one, in some columns."""
+    return tuple(getattr(row, name) for name in columns)
+
+
+def differing(first: object, second: object, columns: Iterable[str]) -> list[str]:
+    """Columns in which two rows, or light lines of rows, differ."""
+    return [name for name in columns if getattr(first, name) != getattr(second, name)]
+
+
+def require_equal(first: Trial, second: Trial, columns: Iterable[str]) -> None:
+    """Refuse two rows that differ in one of `columns`.
+
+    Raises:
+        NotComparable: names the first column that differs, and both values.
+    """
+    for column in differing(first, second, columns):
+        wanted, given = getattr(first, column), getattr(second, column)
+        raise NotComparable(
+            f"{second.contender} cannot be set against {first.contender}: its {column} is {given!r:.80}, "
+            f"not {wanted!r:.80}."
+        )
+
+
+def name(*agreed: object) -> str:
+    """A name made from what agrees, 12 hexadecimal digits."""
+    return hashlib.sha256(repr(agreed).encode()).hexdigest()[:12]

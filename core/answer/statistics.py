@@ -1,0 +1,180 @@
+"""Statistics that several answers share: intervals of medians and of ratios, noise, who wins. Numbers in, numbers out.
+
+Medians only: no value is ever deleted, outliers are counted instead.
+"""
+
+import functools
+import math
+import statistics
+import sys
+from collections.abc import Sequence
+from statistics import NormalDist
+
+from core import units
+
+MIN_PAIRS = 6
+"""Fewest values from which order statistics give a 95 % interval of the median: from 5 they reach 93.75 % at most."""
+
+TAIL = 1 / 40
+"""What an interval of 95 % leaves out at either end."""
+
+TIE = 1.10
+"""Ratios between 1/TIE and TIE are too close to matter; PyTorch's own benchmark calls 10 % a fluctuation."""
+
+OUTLIER = 14.83
+"""Distance from the median, in median absolute deviations, of an outlier: ten standard deviations (hyperfine)."""
+
+MANY = 1_000
+"""Values from which the binomial distribution of ranks is as good as normal."""
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """95 % interval of the median by order statistics, None below `MIN_PAIRS` values.
+
+    It covers at least 95 % whatever the distribution, since each value is below the true median with probability
+    1/2 (Hoefler & Belli, SC'15, doi 10.1145/2807591.2807644). An interval from the median absolute deviation is a
+    little narrower but covers 91–94 % up to 20 values of one point, simulated. A coarse clock can make the middle
+    values coincide; the interval is then the range of all, and is a point only if every value is alike.
+    """
+    if len(values) < MIN_PAIRS:
+        return None
+    ordered, rank = sorted(values), _outside(len(values))
+    low, high = ordered[rank], ordered[-1 - rank]
+    return (low, high) if low < high else (ordered[0], ordered[-1])
+
+
+def ratio_interval(measured_s: Sequence[float], recorded_s: Sequence[float]) -> tuple[float, float]:
+    """95 % interval of the ratio of two medians whose readings do not pair.
+
+    Each median has the distribution-free interval of order statistics, interpolated between two of them so that it
+    leaves out 5 % and not less (Hettmansperger & Sheather 1986). From these two the interval of the difference of
+    logarithms is put together as Welch's test puts two standard errors together (MOVER; Zou & Donner 2008, doi
+    10.1002/sim.3095). Simulated by tests/benchmarks/across_coverage.py.
+
+    Args:
+        measured_s: seconds, `MIN_PAIRS` values at least, above 0.
+        recorded_s: the same of the other machine; above 1, it is the faster one.
+    """
+    sides = [_reach([math.log(value) for value in values]) for values in (measured_s, recorded_s)]
+    (middle, below, above), (other, other_below, other_above) = sides
+    counts = (len(measured_s), len(recorded_s))
+    down, up = _combined(below, other_above, counts), _combined(above, other_below, counts)
+    return math.exp(middle - other - down), math.exp(middle - other + up)
+
+
+def closeness(middle: float, low: float, high: float, *, ratio: str = "") -> str:
+    """Why nobody wins, in words that go on after a colon; empty if somebody does.
+
+    Args:
+        middle: logarithm of a ratio of times.
+        low: lower end of its interval, a logarithm too.
+        high: upper end.
+        ratio: what the ratio is called where its interval is to be named.
+    """
+    if low <= 0 <= high:
+        return "either could be faster" + (f", the interval of the {ratio} contains 1" if ratio else "")
+    if abs(middle) <= math.log(TIE):
+        return f"the difference is within {units.share(TIE - 1)}, too small to matter"
+    return ""
+
+
+def noise(times: Sequence[float]) -> float | None:
+    """Interquartile range over the median; None below two values and where the median is 0."""
+    if len(times) < 2:
+        return None
+    low, median, high = statistics.quantiles(times, n=4, method="inclusive")
+    return (high - low) / median if median else None
+
+
+def outliers(times: Sequence[float]) -> int:
+    """How many values are further than `OUTLIER` median absolute deviations from the median."""
+    if not times:
+        return 0
+    median = statistics.median(times)
+    distances = [abs(time - median) for time in times]
+    deviation = statistics.median(distances)
+    return sum(distance > OUTLIER * deviation for distance in distances)
+
+
+def spread(times: Sequence[float]) -> float:
+    """90th percentile over the median; stolen processor time does not reveal a busy machine, this does."""
+    return statistics.quantiles(times, n=10, method="inclusive")[8] / statistics.median(times)
+
+
+def heads_at_most(heads: int, coins: int) -> float:
+    """Probability that of so many coins at most so many show heads, which are no more than half of them.
+
+    Summed from the largest term down, as far as a float can tell: whole numbers of a million digits take minutes,
+    floats do not. The relative error is below 1e-8 up to a million coins.
+    """
+    if heads < 0:
+        return 0.0
+    total = term = 1.0
+    for place in range(heads, 0, -1):
+        term *= place / (coins - place + 1)
+        total += term
+        if term < sys.float_info.epsilon * total:
+            break
+    ways = math.lgamma(coins + 1) - math.lgamma(heads + 1) - math.lgamma(coins - heads + 1)
+    return total * math.exp(ways - coins * math.log(2))
+
+
+def most_heads(share: float, coins: int) -> int:
+    """Most heads for which `heads_at_most` is no more than a share below one half; -1 if there are none."""
+    heads = math.floor((coins + NormalDist().inv_cdf(share) * math.sqrt(coins)) / 2)  # the normal distribution is near
+    while heads >= 0 and heads_at_most(heads, coins) > share:
+        heads -= 1
+    while heads_at_most(heads + 1, coins) <= share:
+        heads += 1
+    return heads
+
+
+@functools.cache
+def _outside(count: int) -> int:
+    """Values outside each end of the interval of the median of `count`: as many as leave 2.5 % in each tail."""
+    return most_heads(TAIL, count)
+
+
+def _reach(values: Sequence[float]) -> tuple[float, float, float]:
+    """Median, and how far the ends of its 95 % interval lie below and above it."""
+    ordered, middle = sorted(values), statistics.median(values)
+    rank, share = _ends(len(ordered))
+    low = (1 - share) * ordered[rank] + share * ordered[rank + 1]
+    high = (1 - share) * ordered[-1 - rank] + share * ordered[-2 - rank]
+    return middle, middle - low, high - middle
+
+
+@functools.cache
+def _ends(count: int) -> tuple[int, float]:
+    """Values outside each end of the interval of the median of `count`, and how far on to the next value it begins."""
+    if count > MANY:
+        place = count / 2 - NormalDist().inv_cdf(1 - TAIL) * math.sqrt(count) / 2
+        return math.floor(place), place % 1
+    chances = [0.5**count]
+    while sum(chances) <= TAIL:
+        chances.append(chances[-1] * (count - len(chances) + 1) / len(chances))
+    wide, narrow = 1 - 2 * sum(chances[:-1]), 1 - 2 * sum(chances)
+    outside, share = len(chances) - 1, (wide - (1 - 2 * TAIL)) / (wide - narrow)
+    return outside - 1, (count - outside) * share / (outside + (count - 2 * outside) * share)
+
+
+def _combined(first: float, second: float, counts: tuple[int, int]) -> float:
+    """Reach of the interval of a difference, from those of its two sides, with Welch's degrees of freedom."""
+    freedoms = [count - 1 for count in counts]
+    errors = [reach / _student(freedom) for reach, freedom in zip((first, second), freedoms, strict=True)]
+    variance = errors[0] ** 2 + errors[1] ** 2
+    if variance == 0:
+        return 0.0
+    shares = [(error**2 / variance) ** 2 / freedom for error, freedom in zip(errors, freedoms, strict=True)]
+    return _student(1 / sum(shares)) * math.sqrt(variance)
+
+
+def _student(freedom: float) -> float:
+    """97.5 % quantile of Student's t, to 0.2 % from 5 degrees of freedom on (Abramowitz & Stegun 26.7.5)."""
+    z = NormalDist().inv_cdf(1 - TAIL)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
