@@ -9,13 +9,12 @@ import logging
 import math
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import streamlit as st
 
 from core.answer.charts import classroom as charts
 from core.classroom import codes, handed_in, limits, measured, pooled
@@ -27,6 +26,7 @@ from core.classroom.roster import Roster
 from core.errors import CrossoverError, NotAllowed
 from core.question import policy
 from core.results.intake.exchange import Format
+from pages.shared.data.kept import kept
 from pages.shared.frame import permits
 from pages.shared.link import state
 
@@ -261,12 +261,12 @@ def everything(of: Class, pool: Pool, kind: Format) -> bytes:
 
 def chart(of: Class, results: Sequence[Result], tally: Tally) -> dict[str, Any]:
     """Everybody's results and expectations, finished."""
-    places = tuple((place, count) for place, count in tally.places.items() if not isinstance(place, str))
+    places = {place: count for place, count in tally.places.items() if not isinstance(place, str)}
     axis = of.question.axis
-    return _chart(tuple(results), places, axis.title if axis else "")
+    return _chart(results, places, axis.title if axis else "")
 
 
-@st.cache_data(ttl=PRUNED_S, show_spinner=False)
+@kept(16, seconds=PRUNED_S)
 def prune(folder: Path) -> None:
     """Drop classes whose time is over, now and then; what cannot be dropped waits for the next time."""
     try:
@@ -349,8 +349,8 @@ def _tables(of: Class, pool: Pool) -> Iterator[tuple[str, pa.Table]]:
             continue
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _chart(results: tuple[Result, ...], places: tuple[tuple[float, int], ...], axis: str) -> dict[str, Any]:
+@kept(64)
+def _chart(results: Sequence[Result], places: Mapping[float, int], axis: str) -> dict[str, Any]:
     marks = [
         charts.StudentResult(
             who=entry.nickname,
@@ -364,4 +364,4 @@ def _chart(results: tuple[Result, ...], places: tuple[tuple[float, int], ...], a
         )
         for entry in results
     ]
-    return charts.crossovers(marks, dict(places), axis) if axis else charts.speedups(marks)
+    return charts.crossovers(marks, places, axis) if axis else charts.speedups(marks)

@@ -9,6 +9,7 @@ from core.answer.study.study import Study
 from core.errors import CrossoverError
 from pages.shared.answer import study_view
 from pages.shared.data import prepared, reads
+from pages.shared.data.kept import kept
 from pages.shared.draw import tables
 from pages.shared.draw.text import plain
 from pages.shared.frame import permits
@@ -43,7 +44,7 @@ def table() -> None:
         return
     st.markdown("**Recorded here or shipped with the app.** Select one to see it.")
     tables.table(
-        _lines(hash(tuple(row.trial_id for study in found for run in study.runs for row in run)), found),
+        _lines(found),
         key="studies",
         on_select=lambda: _select(found),
         selection_mode="single-row",
@@ -84,10 +85,10 @@ def _timings(data: bytes, name: str) -> None:
     study_view.speedups(located, "own_speedup")
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _lines(key: int, _found: list[Study]) -> pa.Table:
+@kept(4)
+def _lines(studies: list[Study]) -> pa.Table:
     """The table as the browser gets it, made once for all visitors."""
-    return pa.Table.from_pylist([_line(study) for study in _found])
+    return pa.Table.from_pylist([_line(study) for study in studies])
 
 
 def _line(of: Study) -> dict[str, str]:

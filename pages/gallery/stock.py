@@ -1,7 +1,6 @@
 """What the Gallery has on its shelf, worked out once for all visitors, and the filters that are in the link.
 
-A study is read and answered only when it is on the screen. Caches are keyed by the object that their content follows
-from and hold on to it, so that no other object can take its place.
+A study is read and answered only when it is on the screen.
 """
 
 import functools
@@ -20,6 +19,7 @@ from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.text import as_line
 from pages.shared.data import reads
+from pages.shared.data.kept import kept
 from pages.shared.draw import tables
 from pages.shared.draw.text import plain
 from pages.shared.link import state
@@ -65,9 +65,10 @@ class Card:
     chart: dict[str, Any] | None
 
 
+@kept(2)
 def held(overview: Overview) -> Held:
     """Everything that is here."""
-    return _held(overview)[1]
+    return holdings.held(overview.frame, reads.study_lines())
 
 
 def unread(overview: Overview) -> None:
@@ -112,50 +113,32 @@ def filtered_by(chosen: Choices) -> str:
     return f", filtered by {' and '.join(names)}" if names else ""
 
 
+@kept(64)
 def found(of: Held, chosen: Choices) -> Found:
     """What the filters let through."""
-    return _found(of, _key(chosen))[1]
+    return holdings.found(of, chosen)
 
 
+@kept(64)
 def step_times(of: Held, chosen: Choices) -> dict[str, Any]:
     """The finished chart of all trials that the filters let through."""
-    return _step_times(of, _key(chosen))[1]
+    return gallery.step_times(holdings.lines(of, found(of, chosen).trials, gallery.COLUMNS))
 
 
+@kept(64)
 def machines(of: Held, chosen: Choices) -> list[dict[str, Any]]:
     """The machines of the trials that the filters let through."""
-    return _machines(of, _key(chosen))[1]
+    return holdings.machines(of, found(of, chosen).trials)
 
 
 def cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
     """What makes the card of each of these studies when it is first on a screen; their rows are read in one go."""
     read = functools.cache(lambda: reads.whole(lines))
-    return lambda line: _card(line.id, hash(tuple(line.trial_ids)), read)
+    return lambda line: _card(line.id, line.trial_ids, read)
 
 
-@st.cache_resource(max_entries=2, show_spinner=False, hash_funcs={Overview: id})
-def _held(overview: Overview) -> tuple[Overview, Held]:
-    return overview, holdings.held(overview.frame, reads.study_lines())
-
-
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs={Held: id})
-def _found(of: Held, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[Held, Found]:
-    return of, holdings.found(of, dict(chosen))
-
-
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs={Held: id})
-def _step_times(of: Held, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[Held, dict[str, Any]]:
-    places = _found(of, chosen)[1].trials
-    return of, gallery.step_times(holdings.lines(of, places, gallery.COLUMNS))
-
-
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs={Held: id})
-def _machines(of: Held, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[Held, list[dict[str, Any]]]:
-    return of, holdings.machines(of, _found(of, chosen)[1].trials)
-
-
-@st.cache_resource(max_entries=512, show_spinner=False)
-def _card(study_id: str, rows: int, _read: Callable[[], Mapping[str, Study]]) -> Card:
+@kept(512)
+def _card(study_id: str, trial_ids: Sequence[str], _read: Callable[[], Mapping[str, Study]]) -> Card:
     of = _read().get(study_id)
     if of is None:
         return Card(said=NOT_READ, chart=None)
@@ -165,7 +148,3 @@ def _card(study_id: str, rows: int, _read: Callable[[], Mapping[str, Study]]) ->
         return Card(said=str(error), chart=None)
     baseline, challenger = of.runs[0]
     return Card(said=found.sentence, chart=gallery.small(found, (baseline.device_kind, challenger.device_kind)))
-
-
-def _key(chosen: Choices) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return tuple((name, tuple(values)) for name, values in chosen.items() if values)

@@ -23,8 +23,8 @@ from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.results.schema import Trial
 from core.text import as_line
-from pages.shared.answer import accelerator_stock, study_view
-from pages.shared.data import reads
+from pages.shared.answer import study_view
+from pages.shared.data import prepared, reads
 from pages.shared.data.prepared import Located
 from pages.shared.draw import tables
 from pages.shared.draw.text import date, plain
@@ -51,7 +51,7 @@ def stock(machine: Machine | None) -> tuple[Accelerator, ...]:
     None where the store cannot be read, which is said by whoever needs its rows.
     """
     try:
-        return accelerator_stock.known(machine.environment.machine_id if machine else "")
+        return prepared.accelerators(machine.environment.machine_id if machine else "")
     except CrossoverError:
         return ()
 
@@ -172,7 +172,7 @@ def draw_meetings(found: Sequence[Meeting], basis: Basis | None = None) -> None:
     answered = st.container()
     basis = basis or study_view.basis()
     try:
-        located = accelerator_stock.meeting(first, basis)
+        located = prepared.meeting(first, basis)
     except CrossoverError as error:
         st.warning(plain(str(error)))
         return
@@ -195,7 +195,7 @@ def draw_so_far(of: Meeting) -> None:
     Raises:
         CrossoverError: their rows cannot be compared.
     """
-    located = accelerator_stock.meeting(of, "steady")
+    located = prepared.meeting(of, "steady")
     if len(of.shared) > 1:
         st.markdown(f"**So far:** {plain(located.answer.sentence)}")
     chart(of, located)
@@ -319,9 +319,7 @@ def _cause(of: Meeting, located: Located) -> str:
 
 def _bases(found: Sequence[Meeting]) -> None:
     columns = {
-        f"{one.recorded[-1].contender} recorded, against {one.measured[-1].contender}": partial(
-            accelerator_stock.meeting, one
-        )
+        f"{one.recorded[-1].contender} recorded, against {one.measured[-1].contender}": partial(prepared.meeting, one)
         for one in found
     }
     study_view.bases(columns, found[0].axis, alt="The crossover of two machines on each cost basis")

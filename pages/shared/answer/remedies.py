@@ -22,7 +22,7 @@ from core.question import lanes
 from core.question.experiment import MAX_CONTENDERS, Contender, Experiment, Point
 from core.question.lanes import PLAIN
 from core.results.schema import Trial
-from pages.shared.answer import remedy_stock, study_view
+from pages.shared.answer import study_view
 from pages.shared.data import prepared, reads
 from pages.shared.draw import tables
 from pages.shared.draw.text import date, plain
@@ -112,7 +112,7 @@ def best_lanes(of: Study, rows: Sequence[Trial], others: Sequence[Study], basis:
     st.divider()
     st.header("Best against best")
     try:
-        located = remedy_stock.best_lanes(of, chosen, basis)
+        located = prepared.best_lanes_located(of, chosen, basis)
     except CrossoverError as error:
         st.warning(plain(str(error)))
         return
@@ -217,7 +217,7 @@ def _button(asked: Experiment, row: Trial, *, fresh: bool) -> None:
 
 def _apart(row: Trial) -> None:
     """Other data paths and batch sizes that this machine has rows of."""
-    found = remedy_stock.apart(row)
+    found = prepared.remedies_apart(row)
     if not found:
         return
     st.markdown(

@@ -3,7 +3,6 @@
 Draws what `core.answer` says and decides nothing. Whatever a row's file wrote (names, messages) is shown as plain text.
 """
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,8 +10,8 @@ import streamlit as st
 
 from core import units
 from core.answer.charts import runs
-from core.answer.run import causes, speedup, training_time
-from core.answer.run import learned as parity
+from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
+from core.answer.run.speedup import is_host
 from core.answer.study import two_machines
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
@@ -37,16 +36,18 @@ def draw(trials: Sequence[Trial], recorded: Sequence[Trial] = (), machine: Machi
         recorded: rows of accelerators of other machines that did the same training, to stand beside it.
         machine: this machine, where what would help may be measured too.
     """
+    run = RunAnswer(trials)
     everything = [*trials, *map(two_machines.shown, recorded)]
+    rows = [*run.rows, *map(RowAnswer, everything[len(trials) :])]
     sections: tuple[Callable[[], None], ...] = (
         lambda: accelerators.verdicts(trials, recorded),
-        lambda: _verdicts(trials),
+        lambda: _verdicts(run),
         lambda: remedies.section(trials, machine),
-        lambda: _contenders(everything),
-        lambda: _training(everything, note=accelerators.caption(trials, recorded)),
-        lambda: _where_the_time_goes(trials, everything),
+        lambda: _contenders(rows),
+        lambda: _training(rows, note=accelerators.caption(trials, recorded)),
+        lambda: _where_the_time_goes(run, rows),
         lambda: learned(everything),
-        lambda: _raw(trials),
+        lambda: _raw(run),
         lambda: _take_along(trials),
     )
     for section in sections:
@@ -80,19 +81,23 @@ def heading(trials: Sequence[Trial]) -> None:
     )
 
 
-def _challengers(trials: Sequence[Trial]) -> list[Trial]:
+def _pairs(run: RunAnswer) -> list[PairAnswer]:
     """Accelerators first: they are what one came for."""
-    return sorted(trials[1:], key=speedup.is_host)
+    return sorted(run.pairs, key=lambda pair: is_host(pair.challenger))
 
 
-def _verdicts(trials: Sequence[Trial]) -> None:
-    for challenger in _challengers(trials):
-        if not remedies.beside(challenger, trials):
-            _verdict(trials[0], challenger)
+def _without_lanes(run: RunAnswer) -> list[PairAnswer]:
+    """The same without those that are told of beside the plain steps of their device."""
+    return [pair for pair in _pairs(run) if not remedies.beside(pair.challenger, run.trials)]
 
 
-def _verdict(baseline: Trial, challenger: Trial) -> None:
-    found, why = speedup.speedup(baseline, challenger), causes.cause(baseline, challenger)
+def _verdicts(run: RunAnswer) -> None:
+    for pair in _without_lanes(run):
+        _verdict(pair)
+
+
+def _verdict(pair: PairAnswer) -> None:
+    found, challenger = pair.speedup, pair.challenger
     with st.container(border=True, key=f"verdict-{challenger.trial_id}"):
         figure, words = st.columns([1, 3], gap="medium", vertical_alignment="center")
         with figure:
@@ -109,22 +114,21 @@ def _verdict(baseline: Trial, challenger: Trial) -> None:
                 help=SPEEDUP_HELP,
             )
         with words:
-            st.markdown(f"## {plain(speedup.verdict_sentence(found))}")
+            st.markdown(f"## {plain(pair.verdict)}")
             if found.verdict != "missing":
-                st.markdown(plain(why))
+                st.markdown(plain(pair.cause))
 
 
-def _contenders(trials: Sequence[Trial]) -> None:
+def _contenders(rows: Sequence[RowAnswer]) -> None:
     """One line a contender: the figures side by side."""
-    tables.table([_line(trial) for trial in trials], alt="The devices side by side")
-    for trial in trials:
+    tables.table([_line(row) for row in rows], alt="The devices side by side")
+    for trial in (row.row for row in rows):
         if trial.outcome != "completed":
             st.caption(plain(f"{trial.contender}: {trial.message or OUTCOMES[trial.outcome]}"))
 
 
-def _line(trial: Trial) -> dict[str, str]:
-    step, epochs = speedup.step_time(trial), training_time.epoch_times(trial) if trial.block_steps else ()
-    startup = training_time.startup_s(trial)
+def _line(answer: RowAnswer) -> dict[str, str]:
+    trial, step, epochs = answer.row, answer.step, answer.epoch_s
     return {
         "Device": trial.contender,
         "Name": trial.device_name,
@@ -133,26 +137,19 @@ def _line(trial: Trial) -> dict[str, str]:
         "95 % interval": f"{_time(step.low_s)} to {_time(step.high_s)}" if step.low_s is not None else "",
         "Noise": units.share(step.noise) if step.noise is not None else "",
         "Epoch": _time(sorted(epochs)[len(epochs) // 2] if epochs else None),
-        "Start-up": _time(startup),
-        "Test accuracy": _accuracy(trial),
+        "Start-up": _time(answer.startup_s),
+        "Test accuracy": answer.accuracy_shown,
     }
 
 
-def _accuracy(trial: Trial) -> str:
-    """Empty where the trial was not tested, or its counts are not those of the data set."""
-    with contextlib.suppress(InvalidValue):
-        accuracy = parity.accuracy(trial)
-        return f"{100 * accuracy:.1f} %" if accuracy is not None else ""
-    return ""
-
-
-def _training(trials: Sequence[Trial], note: str) -> None:
+def _training(rows: Sequence[RowAnswer], note: str) -> None:
+    trials = [row.row for row in rows]
     if not any(trial.loss for trial in trials):
         return
     st.header("Training")
     left, right = st.columns(2, gap="medium")
     _chart(left, runs.loss_over_time, trials, "Loss over time", "Training loss against time of training")
-    if any(training_time.epoch_times(trial) for trial in trials if trial.block_steps):
+    if any(row.epoch_s for row in rows):
         _chart(right, runs.epoch_times, trials, "Time of each epoch", "Time of each epoch by device")
     else:
         right.caption("No epoch was trained to its end.")
@@ -164,49 +161,46 @@ def _training(trials: Sequence[Trial], note: str) -> None:
             _chart(None, runs.loss_over_epochs, trials, "", "Training loss against epochs")
 
 
-def _where_the_time_goes(trials: Sequence[Trial], everything: Sequence[Trial]) -> None:
+def _where_the_time_goes(run: RunAnswer, rows: Sequence[RowAnswer]) -> None:
     """The parts of a step and of the start-up of all rows, and the break-even of those that were measured together."""
     st.header("Where the time goes")
     left, right = st.columns(2, gap="medium")
-    if any(causes.parts(trial) for trial in everything):
+    everything = [row.row for row in rows]
+    if any(row.parts for row in rows):
         _chart(left, runs.breakdown, everything, "One step", "Time per step by part")
     else:
         left.caption("No breakdown was measured.")
-    for whole in filter(None, map(causes.whole, everything)):
-        left.caption(plain(whole))
+    for row in rows:
+        if row.whole:
+            left.caption(plain(row.whole))
     if any(trial.startup_build_s is not None for trial in everything):
         _chart(right, runs.startup, everything, "Start-up, once", "Start-up by part")
-    for challenger in (row for row in _challengers(trials) if not remedies.beside(row, trials)):
-        _say(lambda a, b: training_time.break_even(a, b).sentence, trials[0], challenger)
+    for pair in _without_lanes(run):
+        _say(lambda pair: pair.break_even.sentence, pair)
 
 
 def learned(trials: Sequence[Trial]) -> None:
     """What the devices learned, and whether it is the same."""
-    tested = [trial for trial in trials if trial.confusion]
-    if not tested:
+    tested = RunAnswer([trial for trial in trials if trial.confusion])
+    if not tested.rows:
         return
     st.header("What was learned")
-    for challenger in _challengers(tested):
-        _say(_agreement, tested[0], challenger)
-    for begin in range(0, len(tested), MOST_BESIDE):
-        group = tested[begin : begin + MOST_BESIDE]
-        for column, trial in zip(st.columns(len(group), gap="medium"), group, strict=True):
+    for pair in _pairs(tested):
+        _say(lambda pair: pair.agreement.sentence if pair.agreement else "", pair)
+    for begin in range(0, len(tested.rows), MOST_BESIDE):
+        group = tested.rows[begin : begin + MOST_BESIDE]
+        for column, answer in zip(st.columns(len(group), gap="medium"), group, strict=True):
             with column:
-                st.markdown(f"**{plain(speedup.label(trial))}**")
-                _report(trial)
+                st.markdown(f"**{plain(answer.label)}**")
+                _report(answer.row)
     with st.expander("Reports as text", **state.bound_view("reports")) as part:
-        for trial in tested if part.open else ():
-            st.markdown(f"**{plain(speedup.label(trial))}**")
-            st.code(parity.classification_text(trial), language=None)
-
-
-def _agreement(baseline: Trial, challenger: Trial) -> str:
-    found = parity.agreement(baseline, challenger)
-    return found.sentence if found else ""
+        for answer in tested.rows if part.open else ():
+            st.markdown(f"**{plain(answer.label)}**")
+            st.code(answer.classification_text, language=None)
 
 
 def _report(trial: Trial) -> None:
-    report, matrix = prepared.report(trial), prepared.confusion(trial)
+    report, matrix = prepared.report(trial), prepared.chart(runs.confusion, trial)
     tables.table(
         _report_rows(report or {}),
         height="content",
@@ -225,24 +219,23 @@ def _report_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _raw(trials: Sequence[Trial]) -> None:
+def _raw(run: RunAnswer) -> None:
     """The values behind the verdict, and the checks on them."""
-    if not any(trial.block_steps for trial in trials):
+    if not any(trial.block_steps for trial in run.trials):
         return
     with st.expander("How it was measured", **state.bound_view("blocks")) as part:
         if part.open:
-            _how_it_was_measured(trials)
+            _how_it_was_measured(run)
 
 
-def _how_it_was_measured(trials: Sequence[Trial]) -> None:
-    _chart(None, runs.blocks, trials, "Every timed block", "Time per step of every timed block")
-    for trial in trials:
-        st.caption(plain(training_time.epoch_check(trial)))
-        parts = causes.parts(trial)
-        if parts:
-            st.caption(plain(causes.excess_sentence(parts)))
-        if trial.threads_tried:
-            st.caption(plain(_threads_tried(trial)))
+def _how_it_was_measured(run: RunAnswer) -> None:
+    _chart(None, runs.blocks, run.trials, "Every timed block", "Time per step of every timed block")
+    for answer in run.rows:
+        st.caption(plain(answer.epoch_check))
+        if answer.parts:
+            st.caption(plain(answer.parts.excess_sentence))
+        if answer.row.threads_tried:
+            st.caption(plain(_threads_tried(answer.row)))
 
 
 def _threads_tried(trial: Trial) -> str:
@@ -296,10 +289,10 @@ def _chart(
     charts.chart(prepared.chart(make, trials), place=target, height=height, alt=alt)
 
 
-def _say(sentence: Callable[[Trial, Trial], str], baseline: Trial, challenger: Trial) -> None:
+def _say(sentence: Callable[[PairAnswer], str], pair: PairAnswer) -> None:
     """Draw a sentence on two rows, or the one why it cannot be said."""
     try:
-        text = sentence(baseline, challenger)
+        text = sentence(pair)
     except CrossoverError as error:
         text = str(error)
     st.markdown(plain(text))

@@ -1,30 +1,35 @@
-"""What is worked out of rows once for all visitors: crossovers, reports, finished charts.
-
-Keys are contents, as in `pages.shared.data.reads`: nothing has to be invalidated by hand, and nothing is lost when a
-visitor clears the caches.
-"""
+"""What is worked out of rows once for all visitors: crossovers, reports, remedies, finished charts."""
 
 import functools
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-import streamlit as st
-
+from core.answer import comparable
 from core.answer.charts import grids, runs
 from core.answer.charts import studies as study_charts
 from core.answer.charts.grids import Cell
-from core.answer.run import learned
-from core.answer.study import crossover, timings
+from core.answer.gallery.table import Overview
+from core.answer.run import learned, remedies
+from core.answer.run.remedies import Remedy
+from core.answer.study import best_lanes, crossover, recorded, timings, two_machines
 from core.answer.study import study as grouping
+from core.answer.study.best_lanes import Pick
+from core.answer.study.recorded import Accelerator
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.answer.study.study import Study
 from core.answer.study.timings import Timings
+from core.answer.study.two_machines import Meeting
 from core.jobs import client
 from core.progress import Progress
 from core.results.schema import Trial
 from pages.shared.data import reads
+from pages.shared.data.kept import kept, rows_content
+
+MOST_REMEDIES = 50
+"""Rows of other settings that are read at most, the newest first."""
+
+Rows = TypeVar("Rows")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,17 +59,13 @@ class Located:
         return study_charts.speedup(self.answer, kinds=self.kinds)
 
 
-def chart(draw: Callable[[Sequence[Trial]], dict[str, Any]], trials: Sequence[Trial]) -> dict[str, Any]:
-    """The finished chart that `draw`, a function of `core.answer.charts`, makes of rows."""
-    return _chart(_name(draw), hash(tuple(trials)), draw, trials)
+@kept(256)
+def chart(draw: Callable[[Rows], dict[str, Any]], rows: Rows) -> dict[str, Any]:
+    """The finished chart that `draw`, a function of `core.answer.charts`, makes of rows or of one."""
+    return draw(rows)
 
 
-def confusion(trial: Trial) -> dict[str, Any]:
-    """The finished confusion matrix of a trial that was tested."""
-    return _chart(_name(runs.confusion), hash(trial), runs.confusion, trial)
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
+@kept(64)
 def live_chart(job_id: str, elapsed_s: float, _progress: Progress) -> dict[str, Any]:
     """The loss curve of a running measurement; one for all who watch it."""
     return runs.live_loss(_progress, by="seconds", kinds=_kinds())
@@ -72,86 +73,116 @@ def live_chart(job_id: str, elapsed_s: float, _progress: Progress) -> dict[str, 
 
 def studies(trials: Sequence[Trial], axis: str) -> list[Study]:
     """The studies along an axis that rows hold, down to a single size."""
-    return _studies(_content(trials), axis, trials)
+    return _studies(rows_content(trials), axis, trials)
 
 
-def located(of: Study, basis: Basis) -> Located:
+@kept(512)
+def located(study: Study, basis: Basis) -> Located:
     """The answer of a study on a cost basis, with what it rests on and its charts.
 
     Raises:
         CrossoverError: its rows cannot be compared.
     """
-    return _located(of.id, of.axis, _content([row for run in of.runs for row in run]), basis, of)
+    answer, evidence = grouping.crossover(study, basis), grouping.evidence(study, basis)
+    return Located(answer=answer, evidence=tuple(evidence), kinds=_kinds_of(study))
 
 
+@kept(256)
+def meeting(met: Meeting, basis: Basis) -> Located:
+    """The answer of two machines on a cost basis; raises as `located` does."""
+    answer, evidence = two_machines.crossover(met, basis), two_machines.evidence(met, basis)
+    kinds = (met.measured[-1].device_kind, met.recorded[-1].device_kind)
+    return Located(answer=answer, evidence=tuple(evidence), kinds=kinds, recorded=True)
+
+
+@kept(64)
+def best_lanes_located(study: Study, picks: Sequence[Pick], basis: Basis) -> Located:
+    """The crossover of the lanes that were picked at each size of a study; raises as `located` does."""
+    answer, evidence = best_lanes.crossover(study, picks, basis)
+    return Located(answer=answer, evidence=tuple(evidence), kinds=_kinds_of(study))
+
+
+@kept(16)
 def located_timings(data: bytes, name: str) -> tuple[Timings, Located]:
     """Somebody's own timings, the answer that they give, and its charts.
 
     Raises:
         CrossoverError: the file is not of the kind that is read, or a value in it is none that can be.
     """
-    return _located_timings(hashlib.sha256(data).hexdigest(), name, data)
+    read = timings.read(data, name)
+    answer = crossover.locate(
+        read.evidence, axis="size", basis="as_given", baseline=read.baseline, challenger=read.challenger
+    )
+    return read, Located(answer=answer, evidence=read.evidence)
 
 
-def winners(cells: Sequence[Cell], axes: tuple[str, str], of: Study) -> dict[str, Any]:
+@kept(64)
+def winners(cells: Sequence[Cell], axes: tuple[str, str], study: Study) -> dict[str, Any]:
     """The finished map of a grid."""
-    kinds = (of.runs[0][0].device_kind, of.runs[0][1].device_kind)
-    return _winners(hash((tuple(cells), axes)), (of.baseline, of.challenger), kinds, cells, axes)
+    return grids.winners(cells, axes=axes, devices=(study.baseline, study.challenger), kinds=_kinds_of(study))
 
 
+@kept(256)
 def report(trial: Trial) -> dict[str, Any] | None:
     """The classification report of a trial by class name; None if it was not tested."""
-    return _report(hash(trial), trial)
+    return learned.classification(trial)
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
-def _chart(name: str, key: int, _draw: Callable[[Any], dict[str, Any]], _rows: Any) -> dict[str, Any]:
-    return _draw(_rows)
+def accelerators(but: str) -> tuple[Accelerator, ...]:
+    """Every recorded accelerator that something was timed on.
+
+    Args:
+        but: id of a machine whose accelerators are left out.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    return _accelerators(reads.overview(), but)
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _studies(key: int, axis: str, _trials: Sequence[Trial]) -> list[Study]:
+def remedies_apart(row: Trial) -> tuple[Remedy, ...]:
+    """What another data path or batch size did on the machine of a row.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    return _remedies_apart(reads.overview(), row.trial_id, len(row.block_pair), row)
+
+
+@kept(128)
+def _studies(key: Hashable, axis: str, _trials: Sequence[Trial]) -> list[Study]:
     return grouping.studies(_trials, axis=axis, least=1)
 
 
-@st.cache_resource(max_entries=512, show_spinner=False)
-def _located(study_id: str, axis: str, key: int, basis: Basis, _of: Study) -> Located:
-    kinds = (_of.runs[0][0].device_kind, _of.runs[0][1].device_kind)
-    return Located(answer=grouping.crossover(_of, basis), evidence=tuple(grouping.evidence(_of, basis)), kinds=kinds)
+@kept(8)
+def _accelerators(overview: Overview, but: str) -> tuple[Accelerator, ...]:
+    frame = overview.frame
+    timed = frame.loc[(frame["device_kind"] != "cpu") & (frame["pairs"] > 0), list(recorded.COLUMNS)]
+    return recorded.accelerators(timed.itertuples(index=False), but=but)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _located_timings(key: str, name: str, _data: bytes) -> tuple[Timings, Located]:
-    read = timings.read(_data, name)
-    found = crossover.locate(
-        read.evidence, axis="size", basis="as_given", baseline=read.baseline, challenger=read.challenger
-    )
-    return read, Located(answer=found, evidence=read.evidence)
+@kept(64)
+def _remedies_apart(overview: Overview, trial_id: str, blocks: int, _row: Trial) -> tuple[Remedy, ...]:
+    alike = _alike(overview, _row)
+    return remedies.apart(_row, reads.rows(trial_ids=alike)) if alike else ()
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _winners(
-    key: int, devices: tuple[str, str], kinds: tuple[str, str], _cells: Sequence[Cell], _axes: tuple[str, str]
-) -> dict[str, Any]:
-    return grids.winners(_cells, axes=_axes, devices=devices, kinds=kinds)
+def _alike(overview: Overview, row: Trial) -> list[str]:
+    """Names of the rows that differ from one in how data reach the device, or in the batch size."""
+    table = overview.frame
+    fixed = [name for name in comparable.REMEDY if name not in (*comparable.DATA, "batch_size")]
+    masks = (table[name] == getattr(row, name) for name in (*fixed, "origin") if name in table)
+    same = table.loc[functools.reduce(lambda one, other: one & other, masks) & (table["pairs"] > 0)]
+    lines = [line for line in same.itertuples(index=False) if remedies.differs(row, line)]
+    return [str(line.trial_id) for line in lines[:MOST_REMEDIES]]
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
-def _report(key: int, _trial: Trial) -> dict[str, Any] | None:
-    return learned.classification(_trial)
-
-
-def _content(trials: Sequence[Trial]) -> int:
-    """Changes whenever the rows do; a row of one name changes only while it is measured."""
-    return hash(tuple((trial.trial_id, trial.outcome, len(trial.block_steps)) for trial in trials))
+def _kinds_of(study: Study) -> tuple[str, str]:
+    """The sorts of a study's two devices."""
+    return study.runs[0][0].device_kind, study.runs[0][1].device_kind
 
 
 def _kinds() -> dict[str, str]:
     """Device → its kind, as far as the measuring process has said."""
     known = client.machine(reads.queue())
     return {info.device: info.kind for info in known.devices} if known else {}
-
-
-def _name(draw: Callable[..., Any]) -> str:
-    """Name of a chart among all."""
-    return f"{draw.__module__}.{draw.__qualname__}"

@@ -1,20 +1,15 @@
 """What pages read: the machine, jobs and stored rows, kept where reading again would cost time.
 
-What is worked out of rows is in `pages.shared.data.prepared`. Keys are contents (a run's rows never change, a folder's
-files are named and dated), so nothing has to be invalidated by hand, and nothing is lost when a visitor clears the
-caches. Nothing here measures.
+What is worked out of rows is in `pages.shared.data.prepared`. Nothing here measures.
 """
 
 import contextlib
 import functools
-import hashlib
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import streamlit as st
 
 from core.answer.gallery import table as overviews
 from core.answer.gallery.table import Overview, StudyLine
@@ -36,6 +31,7 @@ from core.results.reuse import newest_answers
 from core.results.schema import Trial
 from core.results.store import GALLERY, RESULTS, Store
 from pages.shared.data import folders, shelf
+from pages.shared.data.kept import kept
 from pages.shared.data.shelf import Named
 
 MOST_IMPORTED = 5_000
@@ -102,12 +98,12 @@ def only_looking() -> str:
 
 def overview() -> Overview:
     """One light line for every trial of this machine's store and of the gallery that ships with the app."""
-    return _overview(_stores(), *_now())
+    return _overview(_stores())
 
 
 def refused() -> tuple[Skipped, ...]:
     """Files whose rows are listed, and turned out not to be readable when they were asked for."""
-    return tuple(entry for folder, _ in _stores() for entry in Store(Path(folder)).refused())
+    return tuple(entry for store, _ in _stores() for entry in store.refused())
 
 
 def rows(*, trial_ids: Collection[str] = (), run_ids: Collection[str] = ()) -> list[Trial]:
@@ -134,7 +130,7 @@ def known(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list
 
 def study_lines() -> list[StudyLine]:
     """Every study that is stored here or came with the app, those with the most sizes first."""
-    return _study_lines(_stores(), *_now())
+    return _study_lines(_stores())
 
 
 def study(study_id: str) -> Study | None:
@@ -157,6 +153,7 @@ def whole(lines: Sequence[StudyLine]) -> dict[str, Study]:
     return found
 
 
+@kept(256)
 def sweep(
     fields: Mapping[str, Any],
     axes: tuple[Axis, ...],
@@ -169,28 +166,38 @@ def sweep(
     Raises:
         InvalidValue: a point of it cannot be tried.
     """
-    return _sweep(tuple(fields.items()), axes, contenders, adaptive, tuple(limits.items()), hash(axes))
+    first = {axes[0].name: axes[0].values[0]} if axes[0].name != "parameters" else {}
+    return Sweep(
+        point=Point(**{**fields, **first}),
+        axes=axes,
+        contenders=tuple(Contender.parse(text) for text in contenders) or (Contender(),),
+        adaptive=adaptive,
+        pairs=int(limits["pairs"]),
+        budget_s=limits["budget_s"],
+        point_budget_s=limits["point_budget_s"],
+    )
 
 
+@kept(256)
 def sweep_cost(asked: Sweep) -> SweepCost:
     """How large a sweep is."""
-    return _sweep_cost(hash(asked), asked)
+    counts = [point.network.parameters for point in asked.points]
+    return SweepCost(points=len(counts), parameters=(min(counts), max(counts)))
 
 
 def answers(asked: Sweep, known: Machine) -> Answers:
     """What this machine measured of a sweep itself, with the devices and the torch that it has now."""
-    devices = tuple(sorted(known.device_names.items()))
-    this = (known.environment.machine_id, known.environment.torch_version, devices)
-    return _answers(hash(asked), folders.signature(results().folder), this, asked, known)
+    return _answers(asked, results(), known)
 
 
+@kept(64)
 def job_rows(job: Job) -> list[Trial]:
     """The rows that a job has by now.
 
     Raises:
         StoreError: the store cannot be read.
     """
-    return _job_rows(job.id, job.trial_ids, job.unsaved, job)
+    return client.rows(queue(), job)
 
 
 def exhibits() -> list[Exhibit]:
@@ -209,8 +216,7 @@ def proposal(data: bytes, name: str) -> Proposal:
     Raises:
         StoreError: the store cannot be read, or no process can be started.
     """
-    folder = results().folder
-    return _proposal(hashlib.sha256(data).hexdigest(), name, str(folder), folders.signature(folder), data)
+    return _proposal(data, name, results())
 
 
 @functools.cache
@@ -218,36 +224,27 @@ def _queue(folder: str) -> Queue:
     return Queue(Path(folder) if folder else None)
 
 
-def _stores() -> tuple[tuple[str, str], ...]:
-    """Folders of rows, with where their rows are from, for people. As text: caches find a text sooner than a path."""
-    return ((str(results().folder), "measured here"), (str(GALLERY), "gallery"))
+def _stores() -> tuple[tuple[Store, str], ...]:
+    """Where there are rows, and where these are from, for people."""
+    return (results(), "measured here"), (Store(GALLERY), "gallery")
 
 
-def _now() -> tuple[int, ...]:
-    """Changes whenever a file of one of them does."""
-    return tuple(folders.signature(Path(folder)) for folder, _ in _stores())
+@kept(2)
+def _overview(stores: tuple[tuple[Store, str], ...]) -> Overview:
+    return overviews.whole(stores)
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
-def _overview(stores: tuple[tuple[str, str], ...], *signatures: int) -> Overview:
-    return overviews.whole([(Store(Path(folder)), source) for folder, source in stores])
-
-
-@st.cache_resource(max_entries=2, show_spinner=False)
-def _study_lines(stores: tuple[tuple[str, str], ...], *signatures: int) -> list[StudyLine]:
-    return overviews.studies(_overview(stores, *signatures).frame)
+@kept(2)
+def _study_lines(stores: tuple[tuple[Store, str], ...]) -> list[StudyLine]:
+    return overviews.studies(_overview(stores).frame)
 
 
 def _rows(named: Named) -> tuple[Trial, ...]:
-    return shelf.rows(_folders(), _now(), named)
+    return shelf.rows([store for store, _ in _stores()], named)
 
 
 def _whole(lines: Sequence[StudyLine]) -> dict[str, Study]:
-    return shelf.studies(_folders(), _now(), lines)
-
-
-def _folders() -> tuple[str, ...]:
-    return tuple(folder for folder, _ in _stores())
+    return shelf.studies([store for store, _ in _stores()], lines)
 
 
 def _exhibit_folders() -> tuple[tuple[Path, ...], tuple[int, ...]]:
@@ -255,7 +252,7 @@ def _exhibit_folders() -> tuple[tuple[Path, ...], tuple[int, ...]]:
     return stores, tuple(folders.signature(store / exhibit_files.FOLDER) for store in stores)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@kept(4)
 def _exhibits(stores: tuple[Path, ...], signatures: tuple[int, ...]) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
     """What can be read of each, and what cannot; a folder that cannot be read hides no other."""
     found: list[Exhibit] = []
@@ -269,46 +266,14 @@ def _exhibits(stores: tuple[Path, ...], signatures: tuple[int, ...]) -> tuple[li
     return found, tuple(skipped)
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
-def _sweep(
-    fields: tuple[tuple[str, Any], ...],
-    _axes: tuple[Axis, ...],
-    contenders: tuple[str, ...],
-    adaptive: bool,
-    limits: tuple[tuple[str, float], ...],
-    axes_key: int,
-) -> Sweep:
-    first = {_axes[0].name: _axes[0].values[0]} if _axes[0].name != "parameters" else {}
-    return Sweep(
-        point=Point(**{**dict(fields), **first}),
-        axes=_axes,
-        contenders=tuple(Contender.parse(text) for text in contenders) or (Contender(),),
-        adaptive=adaptive,
-        pairs=int(dict(limits)["pairs"]),
-        budget_s=dict(limits)["budget_s"],
-        point_budget_s=dict(limits)["point_budget_s"],
-    )
+@kept(64)
+def _answers(asked: Sweep, store: Store, machine: Machine) -> Answers:
+    experiments = [asked.experiment(point) for point in asked.points]
+    newest = known(experiments, machine)
+    rows = tuple(row for experiment in experiments for row in newest.get(experiment.id, ()))
+    return Answers(rows=rows, complete=all(experiment.id in newest for experiment in experiments))
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
-def _sweep_cost(key: int, _asked: Sweep) -> SweepCost:
-    counts = [point.network.parameters for point in _asked.points]
-    return SweepCost(points=len(counts), parameters=(min(counts), max(counts)))
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _answers(key: int, signature: int, this: tuple[Any, ...], _asked: Sweep, _known: Machine) -> Answers:
-    asked = [_asked.experiment(point) for point in _asked.points]
-    found = known(asked, _known)
-    mine = tuple(row for experiment in asked for row in found.get(experiment.id, ()))
-    return Answers(rows=mine, complete=all(experiment.id in found for experiment in asked))
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _job_rows(job_id: str, trial_ids: tuple[str, ...], unsaved: bool, _job: Job) -> list[Trial]:
-    return client.rows(queue(), _job)
-
-
-@st.cache_resource(max_entries=2, ttl=600, show_spinner="Checking the file …")
-def _proposal(key: str, name: str, folder: str, signature: int, _data: bytes) -> Proposal:
-    return exchange.check(_data, name, results(), most_rows=MOST_IMPORTED)
+@kept(2, seconds=600, spinner="Checking the file …")
+def _proposal(data: bytes, name: str, store: Store) -> Proposal:
+    return exchange.check(data, name, store, most_rows=MOST_IMPORTED)

@@ -1,13 +1,12 @@
 """Whole rows of stores, read once for all visitors and kept as far as memory goes.
 
 What a file holds is not known before it is read: a study may have any number of sizes, a row any number of blocks. So
-what is read at once is bounded, and so is what is kept, in bytes and not in entries. Which stores there are, and when
-they have changed, is the business of `pages.shared.data.reads`.
+what is read at once is bounded, and so is what is kept, in bytes and not in entries. Which stores there are is the
+business of `pages.shared.data.reads`.
 """
 
 from collections.abc import Sequence
 from operator import itemgetter
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from core.answer.gallery.table import StudyLine
@@ -17,6 +16,7 @@ from core.errors import StoreError
 from core.kept import Kept
 from core.results.schema import Trial, from_table, object_bytes
 from core.results.store import Store
+from pages.shared.data.kept import content
 
 MOST_BYTES = 128 * 2**20
 """What rows that are read at once may take as objects: a study of 400 sizes takes a tenth of that. A file that came in
@@ -31,31 +31,30 @@ Named: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 _kept: Kept[tuple[Any, ...], tuple[Any, int]] = Kept(KEPT_BYTES, itemgetter(1))
 
 
-def rows(folders: tuple[str, ...], signatures: tuple[int, ...], named: Named) -> tuple[Trial, ...]:
+def rows(stores: Sequence[Store], named: Named) -> tuple[Trial, ...]:
     """Rows by the names of some columns, in the order of runs and their contenders; no trial twice.
 
     Args:
-        folders: of the stores; of a trial that is in several the first counts.
-        signatures: change whenever one of them does.
+        stores: of a trial that is in several the first counts.
         named: what is wanted.
 
     Raises:
         StoreError: a store cannot be read, or the rows take more than `MOST_BYTES`.
     """
-    found: tuple[Trial, ...] = _kept.get(("rows", folders, signatures, named), lambda: _read(folders, named))[0]
+    found: tuple[Trial, ...] = _kept.get(("rows", content(stores), named), lambda: _read(stores, named))[0]
     return found
 
 
-def studies(folders: tuple[str, ...], signatures: tuple[int, ...], lines: Sequence[StudyLine]) -> dict[str, Study]:
+def studies(stores: Sequence[Store], lines: Sequence[StudyLine]) -> dict[str, Study]:
     """Studies with their rows, by name; one whose rows are gone is missing. Raises as `rows` does."""
-    key = ("studies", folders, signatures, tuple((line.id, line.trial_ids) for line in lines))
-    found: dict[str, Study] = _kept.get(key, lambda: _put_together(folders, lines))[0]
+    key = ("studies", content(stores), tuple((line.id, line.trial_ids) for line in lines))
+    found: dict[str, Study] = _kept.get(key, lambda: _put_together(stores, lines))[0]
     return found
 
 
-def _put_together(folders: tuple[str, ...], lines: Sequence[StudyLine]) -> tuple[dict[str, Study], int]:
+def _put_together(stores: Sequence[Store], lines: Sequence[StudyLine]) -> tuple[dict[str, Study], int]:
     """The studies, and what their rows take in memory."""
-    rows, size = _read(folders, (("trial_id", tuple(name for line in lines for name in line.trial_ids)),))
+    rows, size = _read(stores, (("trial_id", tuple(name for line in lines for name in line.trial_ids)),))
     known = {row.trial_id: row for row in rows}
     found: dict[str, Study] = {}
     for line in lines:
@@ -64,9 +63,9 @@ def _put_together(folders: tuple[str, ...], lines: Sequence[StudyLine]) -> tuple
     return found, size
 
 
-def _read(folders: tuple[str, ...], named: Named) -> tuple[tuple[Trial, ...], int]:
+def _read(stores: Sequence[Store], named: Named) -> tuple[tuple[Trial, ...], int]:
     """The rows, and what they take in memory."""
-    tables = [Store(Path(folder)).rows(**dict(named), most_bytes=MOST_BYTES) for folder in folders]
+    tables = [store.rows(**dict(named), most_bytes=MOST_BYTES) for store in stores]
     size = sum(map(object_bytes, tables))
     if size > MOST_BYTES:
         raise StoreError(f"These rows take more than {MOST_BYTES // 2**20:,} MiB of memory and are not read at once.")

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
+from core.answer.export import lesson_report
 from core.answer.lesson import handout
 from core.answer.lesson.handout import Handout, Reply, Section, Table
 from core.jobs.machine import Machine
@@ -18,6 +19,7 @@ from core.results.schema import Trial
 from core.text import as_lines
 from pages.compare import settings
 from pages.shared.data import reads
+from pages.shared.data.kept import kept
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import date, plain
 from pages.shared.form import controls
@@ -83,7 +85,7 @@ def devices(machine: Machine | None) -> list[str]:
     return chosen
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
+@kept(128)
 def built(key: tuple[str, ...], _build: Callable[[], Sequence[Section]]) -> tuple[Section, ...]:
     """What `_build` makes, kept under a key that changes with everything it depends on."""
     return tuple(_build())
@@ -167,7 +169,8 @@ def _hand_in(
             answers=(Reply(question=question.after, text=answer or ""),),
             machine=machine,
         )
-        state.keep_report(question.name, tuple(sections), {"html": handout.html(paper), "md": handout.markdown(paper)})
+        files = {"html": lesson_report.html(paper), "md": lesson_report.markdown(paper)}
+        state.keep_report(question.name, tuple(sections), files)
     _take(question.name, state.kept_report(question.name, tuple(sections)))
 
 
