@@ -1,0 +1,47 @@
+"""Links of version 0.1.0, of every page, open as they did: every control, every chart, and no fault that was none."""
+
+import datetime
+import json
+
+import pytest
+
+from core.classroom import records
+from core.jobs import process
+from core.jobs.worker_file import Serving
+from tests.earlier_files import LINKS, lay_out
+from tests.ui.conftest import CPU, GPU
+
+KINDS = ("selectbox", "select_slider", "slider", "multiselect", "radio", "toggle", "checkbox", "number_input")
+KINDS += ("text_input",)
+FOLDERS = {"class": "classroom"}
+THEN = datetime.datetime(2026, 11, 23, tzinfo=datetime.UTC)
+
+
+@pytest.fixture
+def earlier(world, tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "now", lambda: THEN)
+    monkeypatch.setenv("CROSSOVER_CLASSES", str(tmp_path / "classes"))
+    lay_out(tmp_path)
+    world.queue.worker_file.take(Serving(process=process.this(), ready=True))  # else a page starts one
+    world.has(CPU, GPU)
+
+
+def seen(app, controls):
+    """What was written down of a page, as JSON has it."""
+    widgets = (widget for kind in KINDS for widget in getattr(app, kind) if widget.key in controls)
+    link = {name: value if isinstance(value, list) else [value] for name, value in dict(app.query_params).items()}
+    shown = {
+        "controls": {widget.key: widget.value for widget in widgets},
+        "becomes": link,
+        "charts": len(app.get("vega_lite_chart")),
+        "faults": [fault.value for fault in (*app.error, *app.warning)],
+    }
+    return json.loads(json.dumps(shown, default=str))
+
+
+@pytest.mark.parametrize("page", list(dict.fromkeys(entry["page"] for entry in LINKS)))
+def test_every_link_opens_as_it_did(earlier, open_page, page):
+    for entry in LINKS:
+        if entry["page"] == page:
+            app = open_page(f"pages/{FOLDERS.get(page, page)}/{page}.py", **entry["link"])
+            assert seen(app, entry["controls"]) == {name: entry[name] for name in seen(app, ())}, entry["link"]
