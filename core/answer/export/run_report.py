@@ -8,11 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from core import units
-from core.answer.run import causes, remedies, training_time
-from core.answer.run import learned as parity
-from core.answer.run import speedup as summary
-from core.answer.run.speedup import Speedup
-from core.answer.study import best_lanes
+from core.answer.run import remedies
+from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
 from core.errors import CrossoverError
 from core.results.schema import Trial
 
@@ -29,7 +26,7 @@ def document(trials: Sequence[Trial], *, from_store: bool) -> dict[str, Any]:
         other contender against the first), and where there are lanes `remedies` (one object a device) and
         `best_against_best`.
     """
-    first = trials[0]
+    first, run = trials[0], RunAnswer(trials)
     return {
         "run_id": first.run_id,
         "experiment_id": first.experiment_id,
@@ -37,20 +34,21 @@ def document(trials: Sequence[Trial], *, from_store: bool) -> dict[str, Any]:
         "from_store": from_store,
         "parameters": first.parameters,
         "flops_per_step": first.flops_per_step,
-        "trials": [_trial(trial) for trial in trials],
-        "comparisons": [_comparison(first, other) for other in trials[1:]],
-        **_lanes(trials),
+        "trials": [_trial(row) for row in run.rows],
+        "comparisons": [_comparison(pair) for pair in run.pairs],
+        **_lanes(run),
     }
 
 
 def text(trials: Sequence[Trial]) -> str:
     """The run for a terminal: a line for each contender, then what follows from them."""
-    lines = [f"{_training(trials[0])}", ""]
-    lines += [_contender_line(trial) for trial in trials]
-    for other in trials[1:]:
-        lines += ["", *_comparison_lines(trials[0], other)]
-    lines += [line for told in _lane_lines(trials) for line in ("", *told)]
-    reports = [f"{trial.contender}, test items:\n{report}" for trial in trials if (report := _report(trial))]
+    run = RunAnswer(trials)
+    lines = [_training(trials[0]), "", *map(_contender_line, run.rows)]
+    for pair in run.pairs:
+        lines += ["", *_comparison_lines(pair)]
+    lines += [line for told in _lane_lines(run) for line in ("", *told)]
+    tested = [row for row in run.rows if row.classification_text]
+    reports = [f"{row.row.contender}, test items:\n{row.classification_text}" for row in tested]
     return "\n".join([*lines, "", *reports]).rstrip() + "\n"
 
 
@@ -61,85 +59,73 @@ def _training(trial: Trial) -> str:
     )
 
 
-def _contender_line(trial: Trial) -> str:
-    step, accuracy = summary.step_time(trial), parity.accuracy(trial)
+def _contender_line(answer: RowAnswer) -> str:
+    trial, step = answer.row, answer.step
     if step.median_s is None:
-        return f"{summary.label(trial)}: {trial.message or trial.outcome}"
+        return f"{answer.label}: {trial.message or trial.outcome}"
     interval = ""
     if step.low_s is not None and step.high_s is not None:
         interval = f" (95 %: {units.duration(step.low_s)} to {units.duration(step.high_s)})"
-    learned = f", test accuracy {units.share(accuracy)}" if accuracy is not None else ""
+    learned = f", test accuracy {units.share(answer.accuracy)}" if answer.accuracy is not None else ""
     note = f"; {trial.message}" if trial.message else ""
-    return f"{summary.label(trial)}: {units.duration(step.median_s)} a step{interval}{learned}{note}"
+    return f"{answer.label}: {units.duration(step.median_s)} a step{interval}{learned}{note}"
 
 
-def _comparison_lines(baseline: Trial, challenger: Trial) -> list[str]:
+def _comparison_lines(pair: PairAnswer) -> list[str]:
     try:
-        lines = [
-            summary.verdict_sentence(summary.speedup(baseline, challenger)),
-            causes.cause(baseline, challenger),
-            training_time.break_even(baseline, challenger).sentence,
-        ]
-        agreement = parity.agreement(baseline, challenger)
+        lines = [pair.verdict, pair.cause, pair.break_even.sentence]
+        return [*lines, pair.agreement.sentence] if pair.agreement else lines
     except CrossoverError as error:
         return [str(error)]
-    return [*lines, agreement.sentence] if agreement else lines
 
 
-def _lane_lines(trials: Sequence[Trial]) -> list[list[str]]:
+def _lane_lines(run: RunAnswer) -> list[list[str]]:
     """What lanes did, a sentence each, device by device."""
     try:
-        duel = best_lanes.duel(trials)
-        told = [remedies.sentences(found) for found in remedies.remedies(trials)]
+        told, duel = [remedies.sentences(device) for device in run.remedies], run.duel
     except CrossoverError as error:
         return [[str(error)]]
     return [*told, [duel.sentence]] if duel else told
 
 
-def _lanes(trials: Sequence[Trial]) -> dict[str, Any]:
+def _lanes(run: RunAnswer) -> dict[str, Any]:
     try:
-        found, duel = remedies.remedies(trials), best_lanes.duel(trials)
+        devices, duel = run.remedies, run.duel
     except CrossoverError as error:
         return {"remedies": [], "refused": str(error)}
-    if not found:
+    if not devices:
         return {}
     return {
-        "remedies": [dataclasses.asdict(one) for one in found],
+        "remedies": [dataclasses.asdict(device) for device in devices],
         "best_against_best": dataclasses.asdict(duel) if duel else None,
     }
 
 
-def _report(trial: Trial) -> str:
-    return parity.classification_text(trial) if trial.confusion else ""
-
-
-def _trial(trial: Trial) -> dict[str, Any]:
-    parts = causes.parts(trial)
+def _trial(answer: RowAnswer) -> dict[str, Any]:
+    trial = answer.row
     return {
         "contender": trial.contender,
         "device_name": trial.device_name,
         "outcome": trial.outcome,
         "message": trial.message,
         "threads": trial.threads,
-        "step": dataclasses.asdict(summary.step_time(trial)),
-        "epoch_s": list(training_time.epoch_times(trial)),
-        "startup_s": training_time.startup_s(trial),
-        "breakdown": dataclasses.asdict(parts) if parts else None,
-        "test_accuracy": parity.accuracy(trial),
-        "classification": parity.classification(trial),
+        "step": dataclasses.asdict(answer.step),
+        "epoch_s": list(answer.epoch_s),
+        "startup_s": answer.startup_s,
+        "breakdown": dataclasses.asdict(answer.parts) if answer.parts else None,
+        "test_accuracy": answer.accuracy,
+        "classification": answer.classification,
     }
 
 
-def _comparison(baseline: Trial, challenger: Trial) -> dict[str, Any]:
+def _comparison(pair: PairAnswer) -> dict[str, Any]:
     try:
-        speedup: Speedup = summary.speedup(baseline, challenger)
-        agreement = parity.agreement(baseline, challenger)
         return {
-            **dataclasses.asdict(speedup),
-            "sentence": summary.verdict_sentence(speedup),
-            "cause": causes.cause(baseline, challenger),
-            "break_even": dataclasses.asdict(training_time.break_even(baseline, challenger)),
-            "agreement": dataclasses.asdict(agreement) if agreement else None,
+            **dataclasses.asdict(pair.speedup),
+            "sentence": pair.verdict,
+            "cause": pair.cause,
+            "break_even": dataclasses.asdict(pair.break_even),
+            "agreement": dataclasses.asdict(pair.agreement) if pair.agreement else None,
         }
     except CrossoverError as error:
-        return {"baseline": baseline.contender, "challenger": challenger.contender, "refused": str(error)}
+        return {"baseline": pair.baseline.contender, "challenger": pair.challenger.contender, "refused": str(error)}

@@ -11,7 +11,7 @@ from core import units
 from core.answer import comparable
 from core.answer.export import sweep_report
 from core.answer.gallery import trust
-from core.answer.run import learned, speedup, training_time
+from core.answer.run.run_answer import PairAnswer, RunAnswer
 from core.answer.study import wording
 from core.answer.study.result import Crossover
 from core.answer.study.study import Study
@@ -151,30 +151,23 @@ def _run(rows: Sequence[Trial]) -> Facts:
 
 def _run_answer(rows: Sequence[Trial]) -> dict[tuple[str, str], str]:
     said: dict[tuple[str, str], str] = {}
-    for row in rows:
-        step_s, start_s = speedup.step_time(row).median_s, training_time.startup_s(row)
+    run = RunAnswer(rows)
+    for answer in run.rows:
+        row, step_s, start_s = answer.row, answer.step.median_s, answer.startup_s
         said[("Answer", f"step, {row.contender}")] = units.duration(step_s) if step_s else "not timed"
         said[("Answer", f"start-up, {row.contender}")] = units.duration(start_s) if start_s else ""
-        said[("Answer", f"test accuracy, {row.contender}")] = _accuracy(row)
+        said[("Answer", f"test accuracy, {row.contender}")] = answer.accuracy_shown
         said[("Answer", f"outcome, {row.contender}")] = row.outcome
-    for row in rows[1:]:
-        said[("Answer", f"{row.contender} against {rows[0].contender}")] = _verdict(rows[0], row)
+    for pair in run.pairs:
+        said[("Answer", f"{pair.challenger.contender} against {pair.baseline.contender}")] = _verdict(pair)
     return said
 
 
-def _verdict(baseline: Trial, challenger: Trial) -> str:
+def _verdict(pair: PairAnswer) -> str:
     try:
-        return speedup.verdict_sentence(speedup.speedup(baseline, challenger))
+        return pair.verdict
     except CrossoverError as error:
         return str(error)
-
-
-def _accuracy(row: Trial) -> str:
-    try:
-        known = learned.accuracy(row)
-    except CrossoverError:
-        return ""
-    return "" if known is None else f"{100 * known:.1f} %"
 
 
 def _columns(group: str, rows: Sequence[Trial], names: Iterable[str]) -> dict[tuple[str, str], str]:

@@ -61,6 +61,12 @@ class Parts:
         """The part that takes the longest."""
         return max(PARTS, key=self.share)
 
+    @property
+    def excess_sentence(self) -> str:
+        """How far the parts, timed apart, are from the undisturbed step."""
+        sums, step = units.duration(self.sum_s), units.duration(self.step_s)
+        return f"On {self.contender} the parts timed apart add up to {sums}, the undisturbed step takes {step}."
+
 
 def parts(trial: Trial) -> Parts | None:
     """Summarise the breakdown of one trial; None if there is none. A part without entries did not happen: 0 s."""
@@ -77,12 +83,6 @@ def parts(trial: Trial) -> Parts | None:
         excess=sum_s / step_s - 1,
         launch_share=_idle_share(trial.busy_step_s, step_s),
     )
-
-
-def excess_sentence(of: Parts) -> str:
-    """How far the parts, timed apart, are from the undisturbed step."""
-    sums, step = units.duration(of.sum_s), units.duration(of.step_s)
-    return f"On {of.contender} the parts timed apart add up to {sums}, the undisturbed step takes {step}."
 
 
 def cause(baseline: Trial, challenger: Trial) -> str:
@@ -135,43 +135,42 @@ def _loader_bound(baseline: Trial, base: Parts, other: Parts) -> str:
 def _threads(baseline: Trial, challenger: Trial) -> str:
     """Two settings of one CPU: whether the step is large enough to be shared by threads."""
     if baseline.threads == challenger.threads:
-        return f"Both trained with {_threads_of(baseline)}, so they did the same work in the same way."
+        return (
+            f"Both trained with {units.counted(baseline.threads, 'thread')}, so they did the same work in the same way."
+        )
     few, many = sorted((baseline, challenger), key=lambda trial: trial.threads)
+    threads = units.counted(many.threads, "thread")
     found = speedup(few, many)
     if found.value is None or found.low is None or found.high is None or found.low <= 1 < TIE < found.high:
-        return f"These blocks do not decide whether {_threads_of(many)} share the step with profit."
-    rate = f"{_threads_of(many)} do the step {units.ratio(found.value)} as fast as {_threads_of(few)}"
+        return f"These blocks do not decide whether {threads} share the step with profit."
+    rate = f"{threads} do the step {units.ratio(found.value)} as fast as {units.counted(few.threads, 'thread')}"
     if found.value > TIE:
         return f"{rate}: it is large enough to be shared."
     return f"{rate}: it is too small to be worth sharing."
 
 
-def accelerator(of: Parts) -> str:
+def accelerator(parts: Parts) -> str:
     """What an accelerator's step consists of."""
-    name, largest = of.contender, of.largest
-    if largest in ("loader", "transfer") and of.share(largest) > MAJORITY:
+    name, largest = parts.contender, parts.largest
+    if largest in ("loader", "transfer") and parts.share(largest) > MAJORITY:
         work = {"loader": "making the batch", "transfer": "copying the batch to the device"}[largest]
-        return f"On {name} {work} takes {units.share(of.share(largest))} of the step, more than the training itself."
-    if of.launch_share is None:
-        return f"The largest part of the {name} step is {largest} with {units.share(of.share(largest))}."
-    busy = units.share(1 - of.launch_share)
-    if of.launch_share > MAJORITY:
-        return _launches(of)
-    if of.launch_share <= 1 - BUSY:
+        return f"On {name} {work} takes {units.share(parts.share(largest))} of the step, more than the training itself."
+    if parts.launch_share is None:
+        return f"The largest part of the {name} step is {largest} with {units.share(parts.share(largest))}."
+    busy = units.share(1 - parts.launch_share)
+    if parts.launch_share > MAJORITY:
+        return _launches(parts)
+    if parts.launch_share <= 1 - BUSY:
         return f"{name} is busy for {busy} of its step: its own speed decides, not that of the host."
     return f"{name} is busy for {busy} of its step and waits for the host for the rest."
 
 
-def _launches(of: Parts) -> str:
-    idle = units.share(of.launch_share or 0.0)
-    data = of.share("loader") + of.share("transfer")
+def _launches(parts: Parts) -> str:
+    idle = units.share(parts.launch_share or 0.0)
+    data = parts.share("loader") + parts.share("transfer")
     if data > 1 - BUSY:
         return (
-            f"{of.contender} is idle for {idle} of its step: it waits for its data ({units.share(data)} of the parts "
-            "timed apart) and for the host to launch its kernels."
+            f"{parts.contender} is idle for {idle} of its step: it waits for its data ({units.share(data)} of the "
+            "parts timed apart) and for the host to launch its kernels."
         )
-    return f"{idle} of the {of.contender} step is launch overhead: it waits for the host to launch its kernels."
-
-
-def _threads_of(trial: Trial) -> str:
-    return f"{trial.threads} thread" if trial.threads == 1 else f"{trial.threads} threads"
+    return f"{idle} of the {parts.contender} step is launch overhead: it waits for the host to launch its kernels."

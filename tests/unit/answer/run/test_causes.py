@@ -54,7 +54,7 @@ def test_a_missing_breakdown_is_said_plainly_and_by_name():
 
 
 def test_the_excess_is_told_with_both_times():
-    sentence = causes.excess_sentence(causes.parts(taken_apart(forward=1.5)))
+    sentence = causes.parts(taken_apart(forward=1.5)).excess_sentence
     assert sentence == "On cpu the parts timed apart add up to 1.50 ms, the undisturbed step takes 1.00 ms."
 
 

@@ -1,0 +1,162 @@
+"""What a run says, each part of it worked out when it is first asked for, and kept.
+
+Pages, the command line, side by side and exports read it; none of them calls a statistic. What rows do not allow is
+raised where it is asked for, and the rest can still be read.
+"""
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from core.answer.run import causes, learned, remedies, speedup, training_time
+from core.answer.run.causes import Parts
+from core.answer.run.remedies import Remedies
+from core.answer.run.speedup import Speedup, StepTime
+from core.answer.run.training_time import BreakEven
+from core.answer.study import best_lanes
+from core.answer.study.best_lanes import Duel
+from core.errors import InvalidValue
+from core.results.schema import Trial
+
+
+@dataclass(frozen=True, eq=False)
+class RowAnswer:
+    """What one row says.
+
+    Attributes:
+        row: of the store.
+    """
+
+    row: Trial
+
+    @cached_property
+    def label(self) -> str:
+        """The contender with its device and lane, for people."""
+        return speedup.label(self.row)
+
+    @cached_property
+    def step(self) -> StepTime:
+        """Seconds of a step."""
+        return speedup.step_time(self.row)
+
+    @cached_property
+    def epoch_s(self) -> tuple[float, ...]:
+        """Seconds of each epoch that was trained to its end."""
+        return training_time.epoch_times(self.row)
+
+    @cached_property
+    def epoch_check(self) -> str:
+        """How one epoch in one piece compares with its steps, in a sentence."""
+        return training_time.epoch_check(self.row)
+
+    @cached_property
+    def startup_s(self) -> float | None:
+        """Seconds of start-up in a fresh process; None if not measured."""
+        return training_time.startup_s(self.row)
+
+    @cached_property
+    def parts(self) -> Parts | None:
+        """Where the time of a step goes; None if it was not taken apart."""
+        return causes.parts(self.row)
+
+    @cached_property
+    def whole(self) -> str:
+        """Why a step has no parts, in a sentence; empty if it has, or nothing was timed."""
+        return causes.whole(self.row)
+
+    @cached_property
+    def accuracy(self) -> float | None:
+        """Share of right answers on the test items; None if it was not tested.
+
+        Raises:
+            InvalidValue: the counts are not those of the data set's classes.
+        """
+        return learned.accuracy(self.row)
+
+    @property
+    def accuracy_shown(self) -> str:
+        """The same for people; empty where it was not tested, or its counts are not those of the data set."""
+        with contextlib.suppress(InvalidValue):
+            return "" if self.accuracy is None else f"{100 * self.accuracy:.1f} %"
+        return ""
+
+    @cached_property
+    def classification(self) -> dict[str, Any] | None:
+        """The classification report by class name; None if it was not tested."""
+        return learned.classification(self.row)
+
+    @cached_property
+    def classification_text(self) -> str:
+        """The same as text; empty if it was not tested."""
+        return learned.classification_text(self.row) if self.row.confusion else ""
+
+
+@dataclass(frozen=True, eq=False)
+class PairAnswer:
+    """What one row says against another of its run. Each part raises `NotComparable` where the rows are not.
+
+    Attributes:
+        baseline: row of the one contender.
+        challenger: row of the other.
+    """
+
+    baseline: Trial
+    challenger: Trial
+
+    @cached_property
+    def speedup(self) -> Speedup:
+        """The ratio of their times, with its verdict."""
+        return speedup.speedup(self.baseline, self.challenger)
+
+    @cached_property
+    def verdict(self) -> str:
+        """The verdict in a sentence."""
+        return speedup.verdict_sentence(self.speedup)
+
+    @cached_property
+    def cause(self) -> str:
+        """Why the two differ as they do, in words."""
+        return causes.cause(self.baseline, self.challenger)
+
+    @cached_property
+    def break_even(self) -> BreakEven:
+        """When the challenger has paid back its start-up."""
+        return training_time.break_even(self.baseline, self.challenger)
+
+    @cached_property
+    def agreement(self) -> learned.Agreement | None:
+        """How far their predictions agree; None if one of them was not tested."""
+        return learned.agreement(self.baseline, self.challenger)
+
+
+@dataclass(frozen=True, eq=False)
+class RunAnswer:
+    """What a run says.
+
+    Attributes:
+        trials: its rows, the baseline first.
+    """
+
+    trials: Sequence[Trial]
+
+    @cached_property
+    def rows(self) -> tuple[RowAnswer, ...]:
+        """What each row says."""
+        return tuple(map(RowAnswer, self.trials))
+
+    @cached_property
+    def pairs(self) -> tuple[PairAnswer, ...]:
+        """What each other row says against the first."""
+        return tuple(PairAnswer(self.trials[0], other) for other in self.trials[1:])
+
+    @cached_property
+    def remedies(self) -> tuple[Remedies, ...]:
+        """What the lanes of each device did; raises `NotComparable` if the rows are not of one run."""
+        return remedies.remedies(self.trials)
+
+    @cached_property
+    def duel(self) -> Duel | None:
+        """Best lane against best lane; raises `NotComparable` as `remedies` does."""
+        return best_lanes.duel(self.trials)
