@@ -184,6 +184,11 @@ def settled(page: Page) -> Page:
     return page
 
 
+def stop_button(page):
+    """Ours; Streamlit shows one of that name too while a script runs."""
+    return page.locator(".st-key-stop").get_by_role("button")
+
+
 def until(condition: Callable[[], bool]) -> None:
     """Wait for a condition."""
     deadline = time.monotonic() + DEADLINE_S

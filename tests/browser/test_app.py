@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from core.jobs import client
 from tests import rows
-from tests.browser.conftest import settled, until
+from tests.browser.conftest import settled, stop_button, until
 
 pytestmark = pytest.mark.browser
 
@@ -24,11 +24,6 @@ LINK = (
 
 def link(page):
     return {name: values[-1] for name, values in parse_qs(urlsplit(page.url).query).items()}
-
-
-def stop_button(page):
-    """Ours; Streamlit shows one of that name too while a script runs."""
-    return page.locator(".st-key-stop").get_by_role("button")
 
 
 def press(page, name):

@@ -8,10 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from core.answer.study import study, wording
-from core.question.experiment import Point
-from tests import rows
-from tests.browser.conftest import settled
-from tests.browser.test_app import stop_button
+from tests.browser.conftest import settled, stop_button
+from tests.studies import stored
 
 pytestmark = pytest.mark.browser
 
@@ -33,18 +31,6 @@ def find(page):
     expect(button).to_be_enabled()
     button.click()
     return page
-
-
-def stored(server):
-    """A study in the store; its id."""
-    for place, (size, cpu, gpu) in enumerate(
-        ((16, 1e-4, 4e-4), (64, 1.2e-4, 4e-4), (256, 3e-4, 4.2e-4), (1024, 1e-3, 5e-4), (4096, 8e-3, 1e-3))
-    ):
-        steps = {"cpu": cpu, "cpu@1": 1.5 * cpu, "cuda:0": gpu}
-        for trial in rows.run(steps, run_id=f"{place:012x}", point=Point(hidden_size=size), pairs=6):
-            server.store.add(trial)
-    found = study.studies(server.store.trials())
-    return next(entry.id for entry in found if (entry.baseline, entry.challenger) == ("cpu", "cuda:0"))
 
 
 def test_the_button_leads_to_the_answer_and_the_second_time_at_once(visit, server):

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from core.results import exhibit_files
 from tests import exhibited
 from tests.browser.conftest import settled
-from tests.unit.answer.lesson.test_tutorial import measured
+from tests.studies import measured
 
 pytestmark = pytest.mark.browser
 

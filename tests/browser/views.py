@@ -14,9 +14,8 @@ from core.results import environment, exhibit_files
 from pages.shared.link import links
 from tests import exhibited, rows
 from tests.browser.conftest import settled
-from tests.browser.test_crossover import stored
-from tests.ui.test_class import QUESTION, hand_in
-from tests.unit.answer.lesson.test_tutorial import measured
+from tests.students import QUESTION, hand_in
+from tests.studies import measured, stored
 
 CONTROLS = """
 () => {

@@ -20,8 +20,8 @@ from core.question import policy
 from core.question.experiment import Contender
 from core.results.store import Store
 from tests.integration import scripted_worker
+from tests.integration.following import until
 from tests.integration.scripted_worker import COMMAND, QUICK, UNTIL_RELEASED, sweep, timed
-from tests.integration.test_jobs_processes import until
 
 STUDENTS = 30
 SIZES = (25, 50, 100, 200, 400)

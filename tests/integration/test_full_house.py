@@ -115,5 +115,6 @@ def test_connections_that_take_every_descriptor_do_not_end_the_server(served):
             await inside.pop(0).close()
             await until(lambda: let_in(port))
             await inside[0].rerun()
+            assert (inside[0].lost, inside[0].faults) == (None, [])
 
     asyncio.run(visit())

@@ -17,8 +17,8 @@ from core.results import exhibit_files
 from core.results.exhibit import Clock, Moving
 from core.results.store import Store
 from tests.exhibited import DIGITS
+from tests.integration.following import until
 from tests.integration.scripted_worker import COMMAND, DEAF, UNTIL_RELEASED, demonstration
-from tests.integration.test_jobs_processes import until
 
 ONE = (Contender(threads=1),)
 

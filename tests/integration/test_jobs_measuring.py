@@ -38,7 +38,8 @@ def test_the_worker_trains_reports_and_stores_and_names_itself(queue, tmp_path):
     assert trial.omp_wait_policy == "PASSIVE, GOMP_SPINCOUNT=3000"
 
     score = Path(f"/proc/{done.worker.pid}/oom_score_adj")
-    assert not score.exists() or score.read_text().strip() == "1000"
+    if sys.platform == "linux":
+        assert score.read_text().strip() == "1000"
 
     found = client.machine(queue)
     assert found.devices[0].device == "cpu"
@@ -56,7 +57,7 @@ def test_nothing_unwanted_gets_into_the_measuring_process_by_a_side_door(tmp_pat
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from core.jobs import worker\n"
+        "from core.jobs.worker import __main__ as worker\n"
         "from core.results.store import Store\n"
         "from tests.rows import trial\n"
         "sys.meta_path.insert(0, worker._Doorkeeper())\n"

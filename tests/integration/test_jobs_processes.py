@@ -5,10 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import psutil
 import pytest
@@ -22,11 +20,9 @@ from core.jobs.queue import Queue
 from core.jobs.worker.worker import WAITING
 from core.results.store import Store
 from tests.integration import scripted_worker
+from tests.integration.following import PATIENCE_S, ended, kill, measuring, submit, until, watched
 from tests.integration.scripted_worker import BROKEN, COMMAND, DEAF, QUICK, RELEASE, UNTIL_RELEASED, experiment
 
-T = TypeVar("T")
-
-PATIENCE_S = 60.0
 MakeQueue = Callable[[str], Queue]
 
 
@@ -53,39 +49,6 @@ def queue(make_queue: MakeQueue) -> Queue:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "results")
-
-
-def submit(queue: Queue, store: Store, script: int, **choices: int) -> Job:
-    job = queue.submit(experiment(script, **choices), store)
-    client.ensure_worker(queue)
-    return job
-
-
-def until(look: Callable[[], T], done: Callable[[T], bool]) -> T:
-    """Look until it is done; fails after a while, so that a test never hangs."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not done(seen := look()):
-        assert time.monotonic() < deadline, f"waited in vain, last seen: {seen}"
-        time.sleep(0.02)
-    return seen
-
-
-def watched(queue: Queue, job: Job, done: Callable[[Job], bool]) -> Job:
-    return until(lambda: client.watch(queue, job.id), done)
-
-
-def ended(job: Job) -> bool:
-    return not job.active
-
-
-def measuring(job: Job) -> bool:
-    """Some pairs were measured, and the rows so far were kept."""
-    assert job.active, f"it ended early: {job.state}, {job.message}"
-    return job.progress is not None and job.progress.pairs >= 10
-
-
-def kill(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
 
 
 def test_jobs_are_measured_in_the_order_of_submission_by_one_warm_process(queue, store):
@@ -156,11 +119,13 @@ def test_a_run_goes_on_when_the_process_that_asked_for_it_is_killed(queue, store
     asker = f"""
 import time
 from pathlib import Path
-from typing import TypeVar
-from core.jobs import runner
-from tests.integration import test_jobs_processes as tests
-runner.COMMAND = tests.COMMAND
-tests.submit(tests.Queue(Path({str(queue.folder)!r})), tests.Store(Path({str(store.folder)!r})), tests.UNTIL_RELEASED)
+from core.jobs import client
+from core.jobs.queue import Queue
+from core.results.store import Store
+from tests.integration import following, scripted_worker
+client.COMMAND = scripted_worker.COMMAND
+queue, store = Queue(Path({str(queue.folder)!r})), Store(Path({str(store.folder)!r}))
+following.submit(queue, store, scripted_worker.UNTIL_RELEASED)
 time.sleep({PATIENCE_S})
 """
     server = subprocess.Popen([sys.executable, "-c", asker], cwd=PROJECT, start_new_session=True)

@@ -15,8 +15,8 @@ from core.question.sweep import Axis, Sweep
 from core.results import environment
 from core.results.store import Store
 from tests.integration import scripted_worker
+from tests.integration.following import ended, kill, measuring, until, watched
 from tests.integration.scripted_worker import COMMAND, RELEASE, UNTIL_RELEASED, sweep
-from tests.integration.test_jobs_processes import ended, kill, measuring, until, watched
 
 SIZES = (8, 16, 32, 64, 128, 256)
 

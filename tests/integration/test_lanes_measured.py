@@ -75,7 +75,8 @@ def test_eager_lanes_are_trained_taken_apart_and_checked(words):
     assert min(map(len, (row.breakdown_forward_s, row.breakdown_backward_s, row.breakdown_optimizer_s))) > 0
     found = lane_check.agreement(row)
     assert found.steps == 20
-    assert found.within or words == "bf16"
+    if words != "bf16":  # whose mathematics is another
+        assert found.within
 
 
 def test_lanes_share_batches_and_weights_with_the_plain_one():

@@ -15,7 +15,7 @@ from core.results.store import Store
 from pages.shared.data import reads
 from tests import idx
 from tests.ui.conftest import PROJECT, checked, words
-from tests.ui.test_compare import button
+from tests.ui.find import button
 
 PATIENCE_S = 300.0
 """Far beyond what a class takes; a busy machine is no failure."""

@@ -1,6 +1,7 @@
 """How many sessions there is room for, who gives way to whom, and what is given back when they have left."""
 
 import asyncio
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -206,5 +207,11 @@ def test_memory_goes_back_when_streamlit_itself_forgot_somebody(house, monkeypat
     assert tidied(monkeypatch, house, (0.0, nothing), gone, (60.0, nothing)) == [0]
 
 
-def test_the_c_library_can_be_asked_for_its_memory():
+@pytest.mark.skipif(sys.platform != "linux", reason="no other C library is asked")
+def test_the_c_library_is_asked_for_its_memory_where_it_can_be(monkeypatch):
+    asked = []
+    monkeypatch.setattr(capacity.ctypes, "CDLL", lambda name: SimpleNamespace(malloc_trim=asked.append))
     capacity.trim()
+    monkeypatch.setattr(capacity.ctypes, "CDLL", lambda name: SimpleNamespace())
+    capacity.trim()
+    assert asked == [0]

@@ -7,20 +7,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.classroom import codes, handed_in, limits, pooled
+from core.classroom import codes, limits, pooled
 from core.classroom.classes import Classes, Prediction
 from core.classroom.limits import Limits
-from core.classroom.question import CHALLENGER, NEVER, ClassQuestion
+from core.classroom.question import CHALLENGER, NEVER
 from core.classroom.roster import Roster
 from core.question.experiment import Contender
 from core.results.schema import to_table
 from pages.classroom import stock, students, view
 from pages.shared.frame import permits
 from tests import rows
+from tests.students import QUESTION, hand_in
 from tests.ui.conftest import CPU, GPU, checked, words
+from tests.ui.find import CLASS_PAGE as PAGE
+from tests.ui.find import button
 
-PAGE = "pages/classroom/class.py"
-QUESTION = ClassQuestion.of_preset("signal")
 DEVICES = {"cpu": 1e-3, "cuda:0": 5e-4}
 
 
@@ -89,30 +90,8 @@ def wrong_code():
     return codes.join_code()
 
 
-def button(app, label):
-    return next(found for found in app.button if found.label == label)
-
-
 def labels(app):
     return [found.label for found in app.button]
-
-
-def measured(crossing: float = 100.0, **changes):
-    """Rows of the class's question whose GPU is faster above a hidden size."""
-    found = []
-    for number, point in enumerate(QUESTION.points):
-        ratio = (point.hidden_size / crossing) ** 0.8
-        steps = {"cpu": 1e-3, "cuda:0": 1e-3 / ratio}
-        found += rows.run(steps, point=point, run_id=f"{number:012x}", outcome="timed", pairs=8, **changes)
-    return found
-
-
-def hand_in(classes, of, nickname, place=100, **changes):
-    student, _ = classes.join(of, nickname)
-    classes.predict(of, student, Prediction(winner=CHALLENGER, place=place))
-    data = handed_in.to_file(measured(**changes), code=of.code, nickname=nickname)
-    assert handed_in.take(classes, of, student, data, "rows.parquet").added == 2 * len(QUESTION.points)
-    return student
 
 
 def test_without_a_code_one_can_join_or_make_a_class(world, classes, open_page):

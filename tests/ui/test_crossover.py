@@ -3,7 +3,6 @@
 import dataclasses
 import shlex
 
-import pyarrow as pa
 import pytest
 
 from core import __main__ as command_line
@@ -16,11 +15,9 @@ from pages.shared.answer import sweep_view
 from pages.shared.data import prepared, reads
 from tests import rows
 from tests.ui.conftest import CPU, GPU, HINT, checked, words
-from tests.ui.test_compare import button, control, drawn
+from tests.ui.find import TIMES, alts, button, chart_data, control, drawn, table
 
 PAGE = "pages/crossover/crossover.py"
-TIMES = {16: (1e-4, 4e-4), 64: (1.2e-4, 4e-4), 256: (3e-4, 4.2e-4), 1024: (1e-3, 5e-4), 2048: (4e-3, 8e-4)}
-"""Hidden size → seconds a step of the CPU and of the GPU; they meet between 256 and 1,024."""
 
 PAIR = (Contender(), Contender(device="cuda:0"))
 GRID = Sweep(
@@ -62,25 +59,6 @@ def job_of(world, asked, progress=PROGRESS, kept=()):
     running = dataclasses.replace(running, run_ids=runs, trial_ids=tuple(row.trial_id for row in kept))
     world.queue.report(running)
     return running
-
-
-def alts(app):
-    return [chart.proto.alt for chart in app.get("vega_lite_chart")]
-
-
-def chart_data(app, alt):
-    """The rows of a chart, by column."""
-    (chart,) = (chart.proto for chart in app.get("vega_lite_chart") if chart.proto.alt == alt)
-    with pa.ipc.open_stream(chart.data.data or chart.datasets[0].data.data) as stream:
-        return stream.read_all().to_pydict()
-
-
-def tables(app):
-    return [table.value for table in app.dataframe]
-
-
-def table(app, column):
-    return next(found for found in tables(app) if column in found)
 
 
 def test_an_empty_store_leaves_the_settings_and_says_what_will_appear(world, open_page):

@@ -17,8 +17,9 @@ from pages.gallery import lists
 from pages.shared.data import shelf
 from pages.shared.frame import navigation
 from tests import rows
+from tests.studies import OTHER_MACHINE, sweep
 from tests.ui.conftest import CPU, checked, words
-from tests.unit.answer.gallery.test_side_by_side import OTHER_MACHINE, sweep
+from tests.ui.find import alts
 
 PAGE = navigation.GALLERY
 CHARTS = "Time per step by parameters"
@@ -58,10 +59,6 @@ def table(app, column):
     return next(table.value for table in app.dataframe if column in table.value.columns)
 
 
-def charts(app):
-    return [chart.proto.alt for chart in app.get("vega_lite_chart")]
-
-
 def marks(chart):
     return pa.ipc.open_stream(chart.proto.data.data).read_all().num_rows
 
@@ -94,7 +91,7 @@ def test_it_lists_every_trial_newest_first_and_draws_them(stocked, open_page):
     assert list(listed(app)["Source"]).count("imported") == 1
     assert list(listed(app)["Source"]).count("gallery") == 2
     assert listed(app)["Measured (UTC)"].is_monotonic_decreasing
-    assert charts(app) == [CHARTS]
+    assert alts(app) == [CHARTS]
 
 
 def test_the_rows_of_a_page_can_be_downloaded(stocked, open_page):
@@ -204,7 +201,7 @@ def test_of_a_data_set_that_is_not_known_here_all_but_its_classes_is_shown(world
 
 def test_each_study_is_a_card_with_its_chart_its_answer_and_its_mark(studied, open_page):
     app = open_page(PAGE)
-    assert len(charts(app)) == len(studied)
+    assert len(alts(app)) == len(studied)
     said = words(app)
     for of in studied.values():
         assert study.crossover(of).sentence in said
@@ -226,7 +223,7 @@ def test_each_study_is_a_card_with_its_chart_its_answer_and_its_mark(studied, op
 def test_filters_choose_studies_by_their_rows_and_their_own_mark(studied, open_page, link, count):
     app = open_page(PAGE, **link)
     assert f"{count} of 3 studies" in words(app)
-    assert len(charts(app)) == count
+    assert len(alts(app)) == count
 
 
 def test_filters_that_leave_no_study_show_the_trials(world, studied, open_page):
@@ -243,9 +240,9 @@ def test_only_the_studies_on_the_screen_are_worked_out(world, open_page, monkeyp
     for number in range(lists.CARDS + 1):
         for run in sweep(f"{number:x}", sizes=(16, 64), pairs=6, machine_id=f"{number:012x}").runs:
             world.keep(list(run))
-    assert len(charts(open_page(PAGE))) == lists.CARDS
+    assert len(alts(open_page(PAGE))) == lists.CARDS
     assert len(asked) == lists.CARDS
-    assert len(charts(open_page(PAGE, studies_page="2"))) == 1
+    assert len(alts(open_page(PAGE, studies_page="2"))) == 1
 
 
 def test_a_study_opens_from_its_card_and_closes_again(studied, open_page):
@@ -265,7 +262,7 @@ def test_an_open_study_shows_all_that_it_rests_on(studied, open_page):
     assert study.crossover(of).sentence in said
     assert trust.of([row for run in of.runs for row in run]).missing[0] in said
     assert "python -m core sweep" in said
-    shown = charts(app)
+    shown = alts(app)
     assert "Parts of a step by hidden size on cpu" in shown
     assert "Parts of a step by hidden size on cuda:0" in shown
     fingerprint = table(app, "As measured")
@@ -285,7 +282,7 @@ def test_the_classification_reports_of_any_size_can_be_looked_at(world, open_pag
 
 def test_the_same_training_on_two_machines_shares_a_chart_and_only_differences_are_listed(studied, open_page):
     app = open_page(PAGE, study=studied["here"].id, beside=studied["there"].id)
-    assert {"Time per step of 2 studies", "Speedup of 2 studies"} <= set(charts(app))
+    assert {"Time per step of 2 studies", "Speedup of 2 studies"} <= set(alts(app))
     assert "2 machines, each with a fingerprint of its own" in words(app)
     differences = table(app, "What")
     assert "processor" in list(differences["What"])
@@ -295,14 +292,14 @@ def test_the_same_training_on_two_machines_shares_a_chart_and_only_differences_a
 def test_rows_of_another_protocol_are_refused_a_place_on_the_chart(studied, open_page):
     app = open_page(PAGE, study=studied["here"].id, beside=studied["older"].id)
     assert "rows of different protocols never share a chart" in words(app)
-    assert not [name for name in charts(app) if name.endswith("studies")]
+    assert not [name for name in alts(app) if name.endswith("studies")]
 
 
 def test_a_refused_study_leaves_the_others_on_the_chart(studied, open_page):
     beside = f"{studied['older'].id},{studied['there'].id}"
     app = open_page(PAGE, study=studied["here"].id, beside=beside)
     assert "is not drawn" in words(app)
-    assert "Time per step of 2 studies" in charts(app)
+    assert "Time per step of 2 studies" in alts(app)
 
 
 def test_choosing_what_stands_beside_a_study_puts_it_into_the_link(studied, open_page):
@@ -310,7 +307,7 @@ def test_choosing_what_stands_beside_a_study_puts_it_into_the_link(studied, open
     next(found for found in app.multiselect if found.key == "beside").set_value([studied["there"].id])
     checked(app.run())
     assert linked(app, "beside") == studied["there"].id
-    assert "Time per step of 2 studies" in charts(app)
+    assert "Time per step of 2 studies" in alts(app)
 
 
 def test_an_unknown_study_is_said_to_be_unknown(studied, open_page):
@@ -380,7 +377,7 @@ def test_a_study_whose_rows_take_too_much_is_named_and_the_others_are_shown(worl
     monkeypatch.setattr(shelf, "MOST_BYTES", size // 2)
     app = open_page(PAGE)
     assert "more than a page reads at once" in words(app)
-    assert len(charts(app)) == 1
+    assert len(alts(app)) == 1
     assert "take more than" in words(open_page(PAGE, study=large.id))
     assert "are not read at once" in words(open_page(PAGE, study=usual.id, beside=large.id))
     assert "take more than" in words(open_page(navigation.CROSSOVER, study=large.id))
@@ -423,7 +420,7 @@ def test_a_study_of_two_rows_of_one_device_is_drawn_with_all_its_charts(world, o
         )
     (line,) = overview.studies(overview.whole([(world.store, "here")]).frame)
     app = open_page(PAGE, study=line.id)
-    assert len([chart for chart in charts(app) if chart.startswith("Parts of a step")]) == 2
+    assert len([chart for chart in alts(app) if chart.startswith("Parts of a step")]) == 2
     assert not app.error
 
 

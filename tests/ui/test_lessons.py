@@ -14,34 +14,14 @@ from pages.shared.learning import frame
 from pages.shared.learning.frame import Expectation
 from tests import exhibited, rows
 from tests.ui.conftest import CPU, GPU, checked, words
-from tests.ui.test_compare import button
-
-PAGE = "pages/lessons/lessons.py"
-
-
-def expected(app, name):
-    """The page after the first thing was expected."""
-    radio = app.radio(key=f"predict_{name}")
-    return checked(radio.set_value(radio.options[0]).run())
-
-
-def alts(app):
-    return [chart.proto.alt for chart in app.get("vega_lite_chart")]
+from tests.ui.find import LESSONS_PAGE as PAGE
+from tests.ui.find import alts, button, expected, run_lesson
 
 
 def as_asked(world, shown):
     """The exhibit of what the newest job asks for."""
     asked = next(job.demonstration for job in world.queue.jobs() if job.demonstration)
     return dataclasses.replace(shown, demonstration=asked)
-
-
-def run(world, open_page, name, **link):
-    """The page after Run was pressed, and the jobs that came of it, ended."""
-    app = checked(button(open_page(PAGE, lesson=name, **link), "Run").click().run())
-    jobs = world.queue.jobs()
-    for job in jobs:
-        world.end(job, state="finished")
-    return app, jobs
 
 
 def kept(world, jobs, steps_s, **changes):
@@ -71,7 +51,7 @@ def test_before_the_machine_is_known_nothing_can_be_run(world, open_page, name):
 @pytest.mark.parametrize("name", LESSONS)
 def test_running_a_lesson_asks_for_what_it_says(world, open_page, name):
     world.has(CPU, GPU)
-    _, jobs = run(world, open_page, name)
+    _, jobs = run_lesson(world, open_page, name)
     kinds = [job.demonstration.kind if job.demonstration else "training" for job in jobs]
     assert (
         kinds
@@ -88,7 +68,7 @@ def test_running_a_lesson_asks_for_what_it_says(world, open_page, name):
 
 def test_the_clock_shows_the_wrong_number_beside_the_right_one(world, open_page):
     world.has(CPU, GPU)
-    app, _ = run(world, open_page, "clock")
+    app, _ = run_lesson(world, open_page, "clock")
     shown = exhibited.clock({"ours": 1.0, "no_drain": 0.2})
     exhibit_files.add(world.store.folder, as_asked(world, shown))
     app = expected(checked(app.run()), "clock")
@@ -140,7 +120,7 @@ def test_a_torn_exhibit_is_passed_over(world, open_page):
 
 def test_moving_shows_code_and_error_word_for_word(world, open_page):
     world.has(CPU, GPU)
-    app, _ = run(world, open_page, "moving")
+    app, _ = run_lesson(world, open_page, "moving")
     exhibit_files.add(world.store.folder, as_asked(world, exhibited.moving(contenders=("cuda:0",))))
     app = expected(checked(app.run()), "moving")
     assert [code.value for code in app.code] == ["print(here + there)", "RuntimeError: no"]
@@ -148,7 +128,7 @@ def test_moving_shows_code_and_error_word_for_word(world, open_page):
 
 def test_the_loader_is_split_into_its_parts_on_every_way(world, open_page):
     world.has(CPU, GPU)
-    app, jobs = run(world, open_page, "loader")
+    app, jobs = run_lesson(world, open_page, "loader")
     assert {job.experiment.point.dataset for job in jobs} == {"digits"}
     kept(world, jobs, (2e-3, 1e-3))
     app = expected(checked(app.run()), "loader")
@@ -158,25 +138,25 @@ def test_the_loader_is_split_into_its_parts_on_every_way(world, open_page):
 
 def test_the_loader_takes_the_data_set_of_the_link(world, open_page):
     world.has(CPU, GPU)
-    _, jobs = run(world, open_page, "loader", data="mnist")
+    _, jobs = run_lesson(world, open_page, "loader", data="mnist")
     assert {job.experiment.point.dataset for job in jobs} == {"mnist"}
 
 
 def test_learning_asks_for_as_many_seeds_as_the_link_says(world, open_page):
     world.has(CPU, GPU)
-    _, jobs = run(world, open_page, "learning", seeds="2")
+    _, jobs = run_lesson(world, open_page, "learning", seeds="2")
     assert [job.experiment.point.seed for job in jobs if job.experiment] == [0, 1]
 
 
 def test_without_an_accelerator_two_numbers_of_threads_stand_for_two_devices(world, open_page):
     world.has(CPU)
-    _, jobs = run(world, open_page, "learning")
+    _, jobs = run_lesson(world, open_page, "learning")
     assert {str(contender) for job in jobs for contender in job.asked.contenders} == {"cpu@1", "cpu@4"}
 
 
 def test_learning_climbs_the_ladder_to_a_verdict_and_locks_the_margin(world, open_page):
     world.has(CPU, GPU)
-    app, jobs = run(world, open_page, "learning")
+    app, jobs = run_lesson(world, open_page, "learning")
     margin = next(found for found in app.get("button_group") if found.key == "margin")
     assert not margin.disabled
     kept(world, jobs, (1e-3, 5e-4))
@@ -192,7 +172,7 @@ def test_learning_climbs_the_ladder_to_a_verdict_and_locks_the_margin(world, ope
 
 def test_small_models_are_shown_at_both_batches(world, open_page):
     world.has(CPU, GPU)
-    app, jobs = run(world, open_page, "small")
+    app, jobs = run_lesson(world, open_page, "small")
     assert [job.experiment.point.batch_size for job in jobs] == list(content.BATCHES)
     kept(world, jobs, (1e-3, 5e-4), jitter=0.0)
     app = expected(checked(app.run()), "small")

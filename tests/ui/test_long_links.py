@@ -4,8 +4,8 @@ import pytest
 
 from pages.shared.frame import navigation
 from pages.shared.link import links
+from tests.studies import sweep
 from tests.ui.conftest import CPU, words
-from tests.unit.answer.gallery.test_side_by_side import sweep
 
 PAGES = (navigation.COMPARE, navigation.CROSSOVER, navigation.GALLERY, navigation.TUTORIALS, navigation.LESSONS)
 PAGES += (navigation.DEVICES, navigation.CLASS)

@@ -17,8 +17,8 @@ from pages.shared.frame import permits
 from pages.shared.link import links
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
-from tests.ui.test_class import PAGE as CLASS
-from tests.ui.test_compare import button
+from tests.ui.find import CLASS_PAGE as CLASS
+from tests.ui.find import button
 
 COMPARE, CROSSOVER = "pages/compare/compare.py", "pages/crossover/crossover.py"
 TUTORIALS, LESSONS_PAGE = "pages/tutorials/tutorials.py", "pages/lessons/lessons.py"

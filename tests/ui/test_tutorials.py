@@ -11,9 +11,9 @@ from core.question.presets import PRESETS
 from core.results import exhibit_files
 from pages.tutorials import content
 from tests import exhibited
+from tests.studies import measured
 from tests.ui.conftest import CPU, GPU, checked, words
-from tests.ui.test_compare import button
-from tests.unit.answer.lesson.test_tutorial import measured
+from tests.ui.find import alts, button
 
 PAGE = "pages/tutorials/tutorials.py"
 PAIR = ("cpu", "cuda:0")
@@ -35,10 +35,6 @@ def expected(app, name="signal"):
     """The page after the second thing was expected."""
     radio = app.radio(key=f"predict_{name}")
     return checked(radio.set_value(radio.options[1]).run())
-
-
-def alts(app):
-    return [chart.proto.alt for chart in app.get("vega_lite_chart")]
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -121,6 +121,8 @@ def test_a_class_of_thirty_joins_at_once_from_one_address(clock):
     joined = Limits("Too many students joined this class", JOINS, now=clock)
     for number in range(30):
         joined.take(limits.source(f"student {number}", SCHOOL), "a class")
+    with pytest.raises(TooOften):
+        any(joined.take(limits.source(f"another {number}", SCHOOL), "a class") for number in range(1_000))
 
 
 @pytest.mark.parametrize("cookie", ["", "forged {}"])

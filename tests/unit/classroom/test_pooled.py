@@ -16,20 +16,9 @@ from core.question.experiment import Contender, Experiment
 from core.question.sweep import Sweep
 from core.results.schema import to_table
 from core.results.store import Store
-from tests import rows
+from tests.students import QUESTION, measured
 
-QUESTION = ClassQuestion.of_preset("signal")
 ADA = Student(id="a" * 16, nickname="ada", joined_at="2026-11-21T09:00:00+00:00")
-
-
-def measured(crossing=200.0, *, question=QUESTION, slope=0.6, **changes):
-    """Rows of the question with a GPU that is faster above a hidden size."""
-    found = []
-    for number, point in enumerate(question.points):
-        ratio = (point.hidden_size / crossing) ** slope if point.hidden_size else 2.0
-        steps = {"cpu": 1e-3, "cuda:0": 1e-3 / ratio}
-        found += rows.run(steps, point=point, run_id=f"{number:012x}", outcome="timed", pairs=8, **changes)
-    return found
 
 
 def test_a_students_rows_become_one_crossover_with_its_interval():

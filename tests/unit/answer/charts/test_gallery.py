@@ -11,7 +11,7 @@ from core.answer.run import causes
 from core.answer.study import study
 from core.answer.study.result import Crossing, Crossover, Size
 from tests import rows
-from tests.unit.answer.gallery.test_side_by_side import HERE, OTHER_MACHINE, sweep
+from tests.studies import OTHER_MACHINE, sweep
 
 
 def frame(trials: int, *, kinds=("cpu", "cuda", "mps")) -> pd.DataFrame:
@@ -32,6 +32,7 @@ def curve(of, name: str) -> Curve:
     return Curve(name=name, devices=devices, answer=study.crossover(of), kinds=(base.device_kind, other.device_kind))
 
 
+HERE = sweep("a")
 HERE_AND_THERE = [curve(HERE, "here"), curve(sweep("b", **OTHER_MACHINE), "there")]
 PARTS = {64.0: causes.parts(rows.trial()), 16.0: causes.parts(rows.trial(step_s=1e-4))}
 
@@ -96,7 +97,8 @@ def test_a_small_chart_shades_the_interval_of_each_crossing():
 
 def test_a_small_chart_of_nothing_timed_is_still_a_chart():
     nothing = Crossover(axis="hidden_size", basis="steady", baseline="cpu", challenger="cuda:0")
-    alt.Chart.from_dict(gallery.small(nothing, ("cpu", "cuda")), validate=True)
+    chart = alt.Chart.from_dict(gallery.small(nothing, ("cpu", "cuda")), validate=True)
+    assert chart.to_dict()["layer"]
 
 
 def test_studies_on_one_chart_have_a_curve_for_each_device_of_each_machine():

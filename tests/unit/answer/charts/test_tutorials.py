@@ -11,8 +11,7 @@ from core.answer.charts import look, tutorials
 from core.answer.export import pictures
 from core.answer.lesson import bottleneck, launches, seed_band
 from tests import exhibited
-from tests.unit.answer.export.test_sections import batches, seeds, ways
-from tests.unit.answer.lesson.test_tutorial import compared, measured
+from tests.studies import batches, compared, measured, seeds, ways
 
 SIGNAL, GRID = compared("signal", measured("signal")), compared("fashion-cnn", measured("fashion-cnn"))
 CLOCK = exhibited.clock({"ours": 1.0, "no_drain": 0.2, "fashion-cnn": 30.0})

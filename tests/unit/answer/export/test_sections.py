@@ -5,10 +5,9 @@ import dataclasses
 import pytest
 
 from core.answer.export import sections
-from core.question.experiment import Contender, Experiment, Point
 from core.question.presets import PRESETS
-from tests import exhibited, rows
-from tests.unit.answer.lesson.test_tutorial import measured
+from tests import exhibited
+from tests.studies import batches, measured, seeds, ways
 
 PAIR = ("cpu", "cuda:0")
 MARK = "Recorded on a Test GPU."
@@ -83,21 +82,6 @@ def test_an_exhibit_of_another_lesson_is_refused_in_a_sentence(make):
     assert "shows no" in said([make(other)])
 
 
-def ways(shares=(0.9, 0.2), contenders=("cpu",)):
-    """Rows of one training with samples one by one and with data on the device; the loader's share of each step."""
-    found = []
-    for number, (path, step_s, share) in enumerate((("tutorial", 1e-2, shares[0]), ("resident", 2e-4, shares[1]))):
-        point = Point(dataset="digits", model="linear", batch_size=128, epochs=5, data_path=path)
-        asked = Experiment(point=point, contenders=tuple(map(Contender.parse, contenders)))
-        parts = {"loader": share, "forward": 1 - share, "transfer": 0.0, "backward": 0.0, "optimizer": 0.0}
-        columns = {f"breakdown_{part}_s": (of * step_s,) * 5 for part, of in parts.items()}
-        found += [
-            rows.trial(run_id=f"{number:012x}", contender=name, experiment=asked, step_s=step_s, jitter=0.0, **columns)
-            for name in contenders
-        ]
-    return found
-
-
 def test_the_loaders_share_and_what_a_device_can_gain_follow_the_rows():
     most, half = (said(sections.loader(ways((share, 0.2)))) for share in (0.9, 0.5))
     assert "the loader is 90 % of it" in most
@@ -112,26 +96,6 @@ def test_of_several_ways_to_use_the_cpu_one_is_looked_into_and_of_a_gpu_both_dev
     assert alone == ["Where an epoch goes on cpu", "What the device itself brings"]
     both = [section.title for section in sections.loader(ways(contenders=PAIR))]
     assert both[:2] == ["Where an epoch goes on cpu", "Where an epoch goes on cuda:0"]
-
-
-def seeds(count, *, worse=0, **changes):
-    """Rows of a training with several seeds; `worse` test items more are wrong on the GPU."""
-    found = []
-    for seed in range(count):
-        run = rows.run({"cpu": 1e-3, "cuda:0": 5e-4}, point=Point(seed=seed), run_id=f"{seed:012x}", **changes)
-        found += [run[0], _wrong(run[1], worse)]
-    return found
-
-
-def _wrong(row, items):
-    """The row with so many right answers of each class turned into the next class."""
-    counts, answers = list(row.confusion), bytearray(row.predictions)
-    for place in range(items):
-        label = next(at for at in range(10) if counts[at * 10 + at] > 1 and at >= place % 10)
-        counts[label * 11] -= 1
-        counts[label * 10 + (label + 1) % 10] += 1
-        answers[place] = (answers[place] + 1) % 10
-    return dataclasses.replace(row, confusion=tuple(counts), predictions=bytes(answers))
 
 
 def test_the_verdict_on_learning_follows_the_rows_and_the_margin():
@@ -156,15 +120,6 @@ def test_classification_reports_of_both_devices_are_side_by_side():
     table = found[-1].tables[0]
     assert table.header[1:3] == ("Precision, cpu", "Precision, cuda:0")
     assert any(row[1] != row[2] for row in table.rows)
-
-
-def batches(fixed_s, per_sample_s, contenders=PAIR):
-    found = []
-    for batch in (32, 8_192):
-        point = Point(dataset="signal", samples=16_384, batch_size=batch, epochs=2)
-        steps = dict.fromkeys(contenders, fixed_s + per_sample_s * batch)
-        found += rows.run(steps, point=point, run_id=f"{batch:012x}", jitter=0.0)
-    return found
 
 
 def test_what_a_step_costs_whatever_its_batch_follows_the_rows():

@@ -9,7 +9,7 @@ from core.answer.gallery import filters, table, trust
 from core.question.experiment import Point
 from core.results.store import Store
 from tests import rows
-from tests.unit.answer.gallery.test_side_by_side import OTHER_MACHINE, sweep
+from tests.studies import OTHER_MACHINE, sweep
 
 SINGLE = rows.run(run_id="c" * 12, point=Point(dataset="mnist", hidden_size=32), app_commit="")
 TRIALS = [row for of in (sweep("a"), sweep("b", pairs=3, **OTHER_MACHINE)) for run in of.runs for row in run] + SINGLE

@@ -6,23 +6,8 @@ import pytest
 
 from core.answer.gallery import side_by_side
 from core.answer.study import study
-from core.question.experiment import Point
 from tests import rows
-
-TRAINING = Point(dataset="signal", depth=2, batch_size=64, epochs=10)
-OTHER_MACHINE = {"machine_id": "beefbeefbeef", "cpu_name": "Other CPU", "cores": 64}
-
-
-def sweep(letter: str, *, axis: str = "hidden_size", sizes=(16, 64, 256), training: Point = TRAINING, **changes):
-    """The one study of runs that differ in one size; `letter` and the size make up the names of its runs."""
-    found = []
-    for size in sizes:
-        point = dataclasses.replace(training, **{axis: size})
-        steps = {"cpu": 1e-4 * size / 64, "cuda:0": 1e-4}
-        found += rows.run(steps, point=point, run_id=f"{letter}{size:011d}", jitter=0.01, **changes)
-    (only,) = study.studies(found, axis=axis)
-    return only
-
+from tests.studies import OTHER_MACHINE, TRAINING, sweep
 
 HERE = sweep("a")
 

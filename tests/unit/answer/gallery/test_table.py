@@ -77,7 +77,8 @@ def test_scalars_are_as_stored_and_lists_are_not_there(store):
     row = trial()
     line = line_of(store, row)
     for name in table.SCALARS:
-        assert line[name] == getattr(row, name) or line[name] is None or np.isnan(line[name]), name
+        wanted = getattr(row, name)
+        assert np.isnan(float(line[name] or math.nan)) if wanted in (None, math.nan) else line[name] == wanted, name
     assert not {"predictions", "loss", "block_steps", "confusion"} & set(line.index)
     assert (line["warmed"], line["threads_tried_count"]) == (True, 3)
     assert line["machine"] == "Test CPU (feedfa)"

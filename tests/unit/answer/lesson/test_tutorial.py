@@ -5,29 +5,11 @@ import dataclasses
 import pytest
 
 from core.answer.lesson import tutorial
-from core.question.experiment import Contender
 from core.question.presets import PRESETS
 from core.question.published import published
 from core.question.sweep import Sweep
 from tests import rows
-
-PAIR = ("cpu", "cuda:0")
-
-
-def measured(name: str, scale="class", devices=PAIR, *, cpu_s=5e-5, gpu_s=4e-4, **changes):
-    """Rows of a tutorial's sweep: the CPU's step grows with the parameters, the GPU's hardly."""
-    of = PRESETS[name]
-    contenders = tuple(map(Contender.parse, devices))
-    found = []
-    for number, point in enumerate(Sweep(point=of.at(scale), axes=of.axes_at(scale), contenders=contenders).points):
-        size = point.network.parameters * point.batch_size
-        steps = dict(zip(devices, (cpu_s + size * 1e-10, gpu_s + size * 1e-12), strict=True))
-        found += rows.run(steps, run_id=f"{number:012x}", point=point, pairs=6, **changes)
-    return found
-
-
-def compared(name: str, found, scale="class", devices=PAIR, **changes):
-    return tutorial.compare(PRESETS[name], scale, found, baseline=devices[0], challenger=devices[1], **changes)
+from tests.studies import compared, measured
 
 
 @pytest.mark.parametrize("name", ["disc", "signal", "fashion-cnn"])

@@ -6,27 +6,10 @@ import pytest
 
 from core.answer.export import run_report
 from core.answer.run import remedies
-from core.answer.run.causes import PARTS
 from core.errors import NotComparable
 from core.question.experiment import Point
 from tests import rows
-
-LOSSES = (2.3, 2.2, 2.1)
-COMPILE_S = 30.0
-
-
-def laned(steps_s, *, losses=None, **changes):
-    """The rows of one run whose lanes computed what plain steps compute, unless `losses` says what they computed."""
-    found = []
-    for row in rows.run(steps_s, **changes):
-        if "+" in row.contender:
-            mine = (losses or {}).get(row.contender, LOSSES)
-            row = dataclasses.replace(row, lane_loss=mine, reference_loss=LOSSES, startup_compile_s=0.0)
-        if row.execution != "eager":
-            whole = dict.fromkeys((f"breakdown_{part}_s" for part in PARTS), ())
-            row = dataclasses.replace(row, startup_compile_s=COMPILE_S, **whole)
-        found.append(row)
-    return found
+from tests.lanes import COMPILE_S, laned
 
 
 def only(steps_s, **changes):

@@ -238,4 +238,4 @@ def test_of_200_000_rows_none_is_lost():
 def test_no_bytes_raise_anything_but_a_sentence(data):
     for prefix in (b"", b"size,device,seconds\n", b"size;device;seconds\n8;cpu;"):
         with contextlib.suppress(ForeignFile, InvalidValue):
-            timings.read(prefix + data, "x")
+            assert timings.read(prefix + data, "x").evidence
