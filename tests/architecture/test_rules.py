@@ -123,7 +123,7 @@ def test_tables_and_charts_are_drawn_where_their_texts_are_cleaned():
             if not isinstance(node, ast.Attribute):
                 continue
             owner = ast.unparse(node.value)
-            assert node.attr not in DRAWN_BY or path.name == DRAWN_BY[node.attr] or owner == "handout", (
+            assert node.attr not in DRAWN_BY or path.name == DRAWN_BY[node.attr] or owner == "lesson_report", (
                 f"{path}: {node.attr}"
             )
             assert not (owner == "st" and node.attr in NEVER_DRAWN), f"{path}: st.{node.attr}"

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from core.answer.export.template import filled
 from core.errors import CrossoverError
 from core.files.project import PROJECT
 from core.text import as_label, as_lines, in_html
@@ -37,34 +38,6 @@ _places = threading.BoundedSemaphore(AT_ONCE)
 
 NO_NETWORK: list[str] = []
 """Addresses that drawing may read from: none."""
-
-CONTENT_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
-)
-"""The page may run what is in it, and reach nothing else, whatever text a row has put into the chart."""
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>body {{ font-family: sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem }}
-#chart {{ width: 100% }}</style>
-<script>{library}</script>
-</head>
-<body>
-<h1 style="font-size: 1.25rem">{title}</h1>
-<div id="chart"></div>
-<script id="spec" type="application/json">{spec}</script>
-<script>
-const spec = JSON.parse(document.getElementById("spec").textContent);
-vegaEmbed("#chart", spec, {{ mode: "vega-lite", actions: {{ editor: false }} }});
-</script>
-</body>
-</html>
-"""
 
 
 def picture(spec: Spec, kind: Picture) -> bytes:
@@ -100,8 +73,7 @@ def page(spec: Spec, title: str) -> bytes:
     """
     embedded = json.dumps(drawable({**spec, "background": "white"}))
     embedded = embedded.replace("<", "\\u003c")  # no text of a row ends the script
-    shown = in_html(as_label(title))
-    return _PAGE.format(policy=CONTENT_POLICY, title=shown, library=_library(), spec=embedded).encode()
+    return filled("chart.html.j2", in_html, title=as_label(title), library=_library(), spec=embedded).encode()
 
 
 def _on_white(spec: Spec, usual: int) -> Spec:

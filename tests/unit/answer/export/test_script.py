@@ -23,7 +23,7 @@ from core.question.models import FAMILIES
 from core.results.schema import Trial
 from tests.rows import run, trial
 
-HOSTILE = '"""\nimport os; os.system("echo owned")\n#\\" \'\'\' @DATA@ @SETTINGS@ \u2028 \\N{DASH} \\'
+HOSTILE = '"""\nimport os; os.system("echo owned")\n#\\" \'\'\' {{ 7 }} {% raw %} {# \u2028 \\N{DASH} \\'
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
@@ -31,7 +31,7 @@ HOSTILE = '"""\nimport os; os.system("echo owned")\n#\\" \'\'\' @DATA@ @SETTINGS
 def test_every_training_gets_a_script_that_compiles(dataset, model):
     text = script.script(run(point=Point(dataset=dataset, model=model)))
     compile(text, "script.py", "exec")
-    assert not re.search(r"@[A-Z_]+@", text)
+    assert not re.search(r"{{|{%|{#", text)
     assert "crossover" not in {name.split(".")[0] for name in _imported(text)}
     assert "core" not in _imported(text)
 

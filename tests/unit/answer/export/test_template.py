@@ -1,0 +1,53 @@
+"""Templates: what a value says is never markup, unless the template calls it safe, and what is not given is refused."""
+
+import subprocess
+import sys
+
+import pytest
+from jinja2 import UndefinedError
+
+from core.answer.export import template
+from core.files.project import PROJECT
+from core.text import in_html, in_python
+
+HOSTILE = "<b>'{{ 7 }}'"
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setattr(template, "FOLDER", tmp_path)
+    template._environment.cache_clear()
+    yield tmp_path
+    template._environment.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("{{ value }}", in_html(HOSTILE)),
+        ("{{ value | safe }}", HOSTILE),
+        ("{{ value ~ value }}", in_html(HOSTILE + HOSTILE)),
+        ("{% macro cell(text) %}<i>{{ text }}</i>{% endmacro %}{{ cell(value) }}", f"<i>{in_html(HOSTILE)}</i>"),
+        ("{% for each in [value] %}\n{{ each }}\n{% endfor %}\n", f"{in_html(HOSTILE)}\n"),
+    ],
+)
+def test_a_value_is_made_fit_for_its_place_once(folder, text, shown):
+    (folder / "file").write_text(text)
+    assert template.filled("file", in_html, value=HOSTILE) == shown
+
+
+def test_each_place_has_its_own_way_to_be_fit_for(folder):
+    (folder / "file").write_text("{{ value }} {{ number }}")
+    assert template.filled("file", in_python, value=HOSTILE, number=3) == f"{HOSTILE!r} 3"
+
+
+def test_what_is_not_given_is_no_empty_text(folder):
+    (folder / "file").write_text("{{ value }}")
+    with pytest.raises(UndefinedError):
+        template.filled("file", in_html)
+
+
+def test_drawing_a_picture_and_opening_a_page_do_not_wait_for_jinja():
+    code = "import core.answer.export.pictures, core.answer.export.lesson_report, sys; print('jinja2' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
