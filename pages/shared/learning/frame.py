@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from core.answer.export import lesson_report
-from core.answer.export import lesson_report
 from core.answer.lesson import handout
 from core.answer.lesson.handout import Handout, Reply, Section, Table
 from core.jobs.machine import Machine
@@ -170,7 +169,6 @@ def _hand_in(
             answers=(Reply(question=question.after, text=answer or ""),),
             machine=machine,
         )
-        files = {"html": lesson_report.html(paper), "md": lesson_report.markdown(paper)}
         files = {"html": lesson_report.html(paper), "md": lesson_report.markdown(paper)}
         state.keep_report(question.name, tuple(sections), files)
     _take(question.name, state.kept_report(question.name, tuple(sections)))
