@@ -106,3 +106,8 @@ def test_a_clock_too_coarse_to_see_a_step_gives_the_smallest_block():
 
 def test_seconds_are_those_between_the_readings():
     assert Reading(begin_ns=5, end_ns=2_000_000_005).seconds == 2.0
+
+
+@pytest.mark.parametrize(("step_s", "steps"), [(1e-3, 111), (1e-2, 12), (0.02, 6), (0.03, 5), (1.0, 5)])
+def test_a_block_lasts_a_tenth_longer_than_a_tenth_of_a_second_and_is_five_steps_at_least(step_s, steps):
+    assert timer.block_steps(step_s) == steps

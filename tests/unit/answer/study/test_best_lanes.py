@@ -5,7 +5,6 @@ import dataclasses
 import pytest
 
 from core.answer.study import best_lanes, study
-from core.answer.study.result import Crossover
 from tests.lanes import laned, sweep
 
 
@@ -111,24 +110,3 @@ def test_a_study_without_lanes_has_no_picks_and_the_plain_one_is_found_among_oth
     assert best_lanes.plain_study(laned_study, studies) == of
     plain_rows = [row for row in trials if "+" not in row.contender]
     assert best_lanes.picks(of, plain_rows) == ()
-
-
-def crossing(estimate, low, high):
-    return Crossover(
-        axis="hidden_size", basis="steady", baseline="cpu", challenger="cuda:0", estimate=estimate, low=low, high=high
-    )
-
-
-def test_how_far_the_best_lanes_move_the_crossover_is_said_with_both_sizes_and_their_intervals():
-    plain, best = crossing(201.4, 180.2, 220.0), crossing(50.0, 45.0, 61.7)
-    assert best_lanes.moved(plain, best) == (
-        "Plain steps on both devices cross at about 201 (180 to 220), the best lanes at about 50 (45 to 61.7): "
-        "0.25 of that size."
-    )
-    assert best_lanes.moved(best, plain).endswith("(180 to 220): 4.0 of that size.")
-    assert best_lanes.moved(plain, plain).endswith(": the same size to two digits.")
-
-
-def test_without_a_crossover_nothing_is_said_to_have_moved():
-    some, none = crossing(200.0, 180.0, 220.0), crossing(None, None, None)
-    assert best_lanes.moved(some, none) == best_lanes.moved(none, some) == ""

@@ -3,11 +3,14 @@
 import math
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.answer.study import curve
 from core.answer.study.crossover import locate
+from core.answer.study.curve import Posterior
 from core.answer.study.result import Crossover, Evidence
 from core.errors import InvalidValue, NotComparable
 
@@ -256,3 +259,26 @@ def test_the_outcome_and_its_numbers_agree(case):
     for crossing in found.crossings:
         assert found.sizes[0].size <= crossing.low <= crossing.estimate <= crossing.high <= found.sizes[-1].size
     assert found.sentence.endswith(".")
+
+
+# What is drawn between the sizes
+
+
+def test_the_band_is_as_far_above_the_curve_as_below_it_and_is_one_of_95_percent(monkeypatch):
+    def flat(_, places):
+        zeros = np.zeros(len(places))
+        return Posterior(mean=zeros + 0.3, sd=zeros + 0.1, above=np.linspace(0, 1, len(places)))
+
+    monkeypatch.setattr(curve, "posterior", flat)
+    band = answer(evidence(RISING)).band
+    for column, height in ((band.speedup, 0.3), (band.low, 0.3 - 0.196), (band.high, 0.3 + 0.196)):
+        assert column == pytest.approx([math.exp(height)] * len(band.sizes))
+
+
+def test_the_band_reaches_from_the_smallest_size_to_the_largest_and_holds_what_was_measured():
+    found = answer(evidence(RISING))
+    assert (found.band.sizes[0], found.band.sizes[-1]) == (pytest.approx(SIZES[0]), pytest.approx(SIZES[-1]))
+    for size in found.sizes:
+        at = min(range(len(found.band.sizes)), key=lambda place: abs(math.log(found.band.sizes[place] / size.size)))
+        assert found.band.low[at] < found.band.speedup[at] < found.band.high[at]
+        assert found.band.speedup[at] == pytest.approx(size.speedup, rel=0.1)

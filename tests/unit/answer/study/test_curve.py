@@ -93,3 +93,40 @@ def test_neighbours_are_close_sizes_and_not_those_an_octave_away():
     assert list(curve.nearby(octave)) == [-1.0, 1.0, -1.0]
     close = readings([-0.5, 0.4, -0.5, -0.6], sizes=[5.0, 5.1, 5.2, 8.0])
     assert curve.nearby(close)[1] == -0.5
+
+
+def test_the_freedom_of_two_noises_is_that_of_welch():
+    quiet, loud = Noise(sd=0.01, freedom=10), Noise(sd=0.03, freedom=20)
+    pooled, shares = curve.noise_of_two(quiet, loud)
+    assert pooled.sd == pytest.approx(math.sqrt((0.01**2 + 0.03**2) / 2))
+    assert pooled.freedom == 24  # (1 + 9)² / (1²/10 + 9²/20)
+    assert shares == pytest.approx((0.2, 1.8))
+
+
+def test_two_noises_that_are_alike_know_as_much_as_both_together():
+    pooled, shares = curve.noise_of_two(Noise(sd=0.02, freedom=10), Noise(sd=0.02, freedom=10))
+    assert (pooled.freedom, pooled.sd, shares) == (20, pytest.approx(0.02), pytest.approx((1.0, 1.0)))
+
+
+def test_a_noise_that_is_not_known_is_taken_from_the_other_device():
+    known, unknown = Noise(sd=0.02, freedom=10), Noise(sd=None, freedom=0)
+    assert curve.noise_of_two(known, unknown) == curve.noise_of_two(unknown, known) == (known, (1.0, 1.0))
+    assert curve.noise_of_two(unknown, unknown) == (unknown, (1.0, 1.0))
+
+
+@pytest.mark.parametrize("beyond", [0.5, 1.0, 2.0])
+def test_the_curve_is_as_uncertain_below_the_smallest_size_as_above_the_largest(beyond):
+    values = [-1.2, -0.5, -0.1, 0.7, 1.0, 1.9]
+    above = curve.posterior(readings(values), np.array([8 + beyond]))
+    mirrored = readings([-value for value in values[::-1]])
+    below = curve.posterior(mirrored, np.array([3 - beyond]))
+    assert float(below.sd[0]) == pytest.approx(float(above.sd[0]), rel=0.05)
+    assert float(below.mean[0]) == pytest.approx(-float(above.mean[0]), rel=0.1)
+
+
+def test_what_is_said_of_a_place_does_not_depend_on_the_places_asked_about_beside_it():
+    known = readings([-1.2, -0.5, -0.1, 0.7, 1.0, 1.9])
+    alone = curve.posterior(known, np.array([5.5]))
+    beside = curve.posterior(known, np.array([1.0, 5.5]))
+    assert float(beside.mean[1]) == pytest.approx(float(alone.mean[0]), abs=0.01)
+    assert float(beside.sd[1]) == pytest.approx(float(alone.sd[0]), rel=0.02)

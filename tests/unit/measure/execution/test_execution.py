@@ -157,3 +157,85 @@ def test_a_graph_that_was_not_prepared_says_so(data):
     )
     with pytest.raises(RuntimeError, match="prepared with an example"):
         training.advance(2)
+
+
+@pytest.mark.parametrize("words", ["", "micro5", "graph", "graph4", "graph10"])
+@pytest.mark.parametrize("data_path", ["resident", "per_batch"])
+def test_work_that_is_rehearsed_trains_the_next_batches_of_the_order(data, words, data_path):
+    lane = Lane.parse(filter(None, words.split("+")))
+    point = Point(**{**vars(POINT), "data_path": data_path})
+    mine, plain = started(data, lane, point=point, recorder=FakeRecorder()), started(data)
+    mine.advance(lane.steps_per_call)
+    plain.advance(lane.steps_per_call)
+    mine.rehearsal()()
+    plain.advance(lane.steps_per_call)
+    for a, b in zip(mine.weights(), plain.weights(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """What is asked of torch.compile, and a function that does the same without being compiled: as far as here tells.
+
+    Each compilation is a list with its options and, for each call, the number of its steps.
+    """
+    asked: list[list[object]] = []
+
+    def compile_nothing(function, **options):
+        own: list[object] = [options]
+        asked.append(own)
+
+        def counted(weights, samples, labels):
+            own.append(len(labels))
+            return function(weights, samples, labels)
+
+        return counted
+
+    monkeypatch.setattr(torch, "compile", compile_nothing)
+    return asked
+
+
+@pytest.mark.parametrize("words", ["compiled", "compiled4", "compiled10+micro4"])
+def test_compiled_lanes_train_in_what_was_compiled_and_the_same_as_plain_steps(data, words, compilations):
+    lane = Lane.parse(words.split("+"))
+    mine, plain = started(data, lane), started(data)
+    for a, b in zip(mine.weights(), plain.weights(), strict=True):
+        assert torch.equal(a, b)  # compiling changes none
+    counts = sorted({lane.steps_per_call, 1}, reverse=True)
+    assert [calls for _, *calls in compilations] == [[count] for count in counts]
+    assert losses(mine, 33) == pytest.approx(losses(plain, 33), rel=1e-5)
+    whole, left = divmod(33, lane.steps_per_call)
+    trained = {count: calls[1:] for count, (_, *calls) in zip(counts, compilations, strict=True)}
+    assert trained == {1: [1] * left} | {lane.steps_per_call: [lane.steps_per_call] * whole}
+    for a, b in zip(mine.weights(), plain.weights(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_what_is_compiled_is_one_function_of_fixed_shapes_with_its_calls_compiled_too(data, compilations):
+    started(data, Lane.parse(["compiled"]))
+    ((options, *_),) = compilations
+    assert options == {"fullgraph": True, "dynamic": False, "options": {"cpp_wrapper": True}}
+
+
+def test_compiled_code_belongs_to_a_number_of_threads(data, compilations):
+    before = torch.get_num_threads()
+    training = started(data, Lane.parse(["compiled"]))
+    try:
+        torch.set_num_threads(before + 1)
+        training.advance(2)
+        assert [calls for _, *calls in compilations] == [[1], [1, 1]]
+        torch.set_num_threads(before)
+        training.advance(1)
+        assert [calls for _, *calls in compilations] == [[1, 1], [1, 1]]
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_compiled_steps_are_rehearsed_without_keeping_a_loss(data, compilations):
+    training, plain = started(data, Lane.parse(["compiled4"])), started(data)
+    training.rehearsal()()
+    plain.advance(4)
+    for a, b in zip(training.weights(), plain.weights(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+    assert training.read_losses() == []
+    assert training.steps == 0

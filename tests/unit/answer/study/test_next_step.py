@@ -1,0 +1,107 @@
+"""Which size a search takes next, one decision at a time, from readings of which it is known what they decide."""
+
+import math
+
+import pytest
+
+from core.answer.study import search
+from core.answer.study.crossover import locate
+from core.answer.study.result import Evidence
+from core.answer.study.search import NARROW, next_step
+from core.question.sweep import Axis
+
+LATTICE = Axis.between("hidden_size", 8, 4096, adaptive=True).values
+"""Nine doublings, so that a stride is one."""
+
+
+def ending(step, *, near):
+    """Whether a step is a size within a third of a doubling of another one."""
+    return step.size is not None and abs(math.log2(step.size / near)) < 1 / 3
+
+
+def told(speedups, *, noise=0.02):
+    """Evidence whose readings are as far above the true speedup as below it, so that it is known what is decided."""
+    spread = [math.exp(noise * offset) for offset in (-1, 0, 1)]
+    return [
+        Evidence(size=size, baseline_s=tuple(1e-3 * each for each in spread), challenger_s=(1e-3 / speedup,) * 3)
+        for size, speedup in speedups.items()
+    ]
+
+
+@pytest.mark.parametrize("inside", [0, 1, 2, 3])
+def test_the_middle_the_low_and_the_high_end_of_a_wide_interval_take_turns(inside):
+    """By how many sizes lie within the interval, so that a search that was cut off goes on in the same way."""
+    known = told({8: 0.2, 64: 0.5, 512: 2.0, 4096: 5.0} | dict.fromkeys((150, 181, 215)[:inside], 1.0), noise=0.05)
+    only = locate(known, axis="hidden_size", baseline="cpu", challenger="cuda:0").crossings[0]
+    assert only.high / only.low > NARROW
+    assert sum(only.low <= entry.size <= only.high for entry in known) == inside
+    wanted = (only.estimate, only.low, only.high)[inside % 3]
+    free = [size for size in LATTICE if size not in {entry.size for entry in known}]
+    step = next_step(LATTICE, known)
+    assert step.reason == "inside the interval"
+    assert step.size == min(free, key=lambda size: (abs(math.log2(size / wanted)), size))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "alone"),
+    [
+        ({8: 0.5, 32: 0.5, 128: 2.0, 512: 2.0, 4096: 0.5}, 4096),
+        ({8: 2.0, 32: 0.5, 128: 0.5, 512: 2.0, 4096: 2.0}, 8),
+        ({8: 0.5, 32: 0.5, 128: 2.0, 512: 0.5, 4096: 0.5}, 128),
+        ({8: 0.5, 32: 0.5, 128: 2.0, 512: 0.5, 1024: 2.0, 4096: 2.0}, 128),
+    ],
+)
+def test_a_size_that_stands_alone_is_looked_at_again_the_first_and_the_last_as_well(sizes, alone):
+    step = next_step(LATTICE, told(sizes))
+    assert step.reason == "a second look at a size that stands alone"
+    assert ending(step, near=alone)
+
+
+def test_beside_an_undecided_size_the_next_one_is_tried_further_out_but_not_beyond_the_range():
+    outwards = next_step(LATTICE, told({64: 0.98, 512: 2.0}, noise=0.2))
+    assert outwards.reason == "to be certain which device wins there"
+    assert math.log2(64 / outwards.size) == pytest.approx(search.ASIDE, abs=0.1)
+    at_the_end = next_step(LATTICE, told({11: 0.98, 512: 2.0}, noise=0.2))
+    assert abs(math.log2(at_the_end.size / 11)) < 0.2  # 0.6 below 11 the range is over
+    upwards = next_step(LATTICE, told({64: 0.3, 512: 1.02}, noise=0.2))
+    assert math.log2(upwards.size / 512) == pytest.approx(search.ASIDE, abs=0.1)
+    at_the_top = next_step(LATTICE, told({64: 0.3, 3158: 1.02}, noise=0.2))
+    assert abs(math.log2(at_the_top.size / 3158)) < 0.2
+
+
+def test_a_place_beside_an_undecided_size_that_was_seen_already_is_not_tried_again():
+    step = next_step(LATTICE, told({41: 0.9, 64: 0.98, 512: 2.0}, noise=0.2))
+    assert abs(math.log2(step.size / 64)) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("sizes", "end"), [({8: 1.02, 181: 2.0, 4096: 2.0}, 8), ({8: 0.5, 181: 0.5, 4096: 0.98}, 4096)]
+)
+def test_an_end_of_the_range_that_is_not_decided_is_measured_again_beside_it(sizes, end):
+    step = next_step(LATTICE, told(sizes, noise=0.2))
+    assert step.reason == "to decide the end of the range"
+    assert ending(step, near=end)
+
+
+def test_an_end_that_stays_undecided_is_given_up_after_some_sizes():
+    fine = [8 * 2 ** (place / 20) for place in range(181)]
+    far, near = {8: 0.5, 181.0: 0.5}, fine[-search.ENOUGH_NEAR :]
+    step = next_step(fine, told(far | dict.fromkeys(near[1:], 0.98), noise=0.2))
+    assert step.size == near[0]
+    step = next_step(fine, told(far | dict.fromkeys(near, 0.98), noise=0.2))
+    assert step.size is None
+    assert "up to the ends of the range" in step.reason
+
+
+def test_the_largest_size_itself_is_measured_before_the_search_says_that_one_device_always_wins():
+    step = next_step(LATTICE, told({8: 0.5, 181: 0.5, LATTICE[-2]: 0.5}))
+    assert step.size == LATTICE[-1]
+    assert step.reason == "towards where the other device should win"
+
+
+def test_no_more_sizes_are_measured_than_a_search_may_take():
+    step = next_step(LATTICE, told(dict.fromkeys(LATTICE[: search.MOST_SIZES], 0.5)))
+    assert step == search.Step(size=None, reason=f"{search.MOST_SIZES} sizes were measured without an end")
+    step = next_step(LATTICE, told(dict.fromkeys(LATTICE[: search.MOST_SIZES - 1], 0.5)))
+    assert "without an end" not in step.reason
+    assert next_step(LATTICE[:3], told(dict.fromkeys(LATTICE[:3], 0.5))).reason == "every size that fits was measured"
