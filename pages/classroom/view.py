@@ -280,15 +280,7 @@ def _job(of: Class, who: Student) -> Job | None:
 
 
 def _panel(job_id: str) -> None:
-    job = live.watched(job_id)
-    if job is None:
-        return
-    if not job.active:
-        st.rerun()
-    live.stop_button([job])
-    if job.state == "queued":
-        live.place(job)
-    else:
+    if job := live.running(job_id):
         share = job.progress.share if job.progress else 0.0
         st.progress(share, text=plain(job.progress.phase) if job.progress else "The measuring process starts.")
 

@@ -1,10 +1,13 @@
 """Compare: one training on several devices, side by side."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from core.errors import CrossoverError
 from core.jobs import client
 from core.jobs.machine import Machine
+from core.results.schema import Trial
 from pages.compare import settings, welcome
 from pages.shared.answer import accelerators, run_view
 from pages.shared.data import reads
@@ -19,7 +22,7 @@ def page() -> None:
     st.caption("Train one model on several devices, side by side, and read which is faster, by how much and why.")
     machine = asking.machine()
     with st.container(border=True):
-        settings.panel(machine, lambda question: asking.run_button(question, machine))
+        settings.panel(machine, lambda question: _run_button(question, machine))
     _view(machine)
 
 
@@ -66,8 +69,23 @@ def _run(run_id: str, machine: Machine | None) -> None:
     with words:
         run_view.heading(trials)
     with action:
-        asking.again(trials, machine)
+        _again(trials, machine)
     run_view.draw(trials, accelerators.beside(trials, machine), machine)
+
+
+def _run_button(question: settings.RunAsked, machine: Machine | None) -> None:
+    if question.point:
+        settings.facts(question.point)
+    asking.run_button("Run", question.experiment, question.fault, machine)
+
+
+def _again(trials: Sequence[Trial], machine: Machine | None) -> None:
+    """Draw the button that measures a run again, if it was measured on this machine."""
+    asked = run_view.experiment_of(trials)
+    if asked and machine and trials[0].machine_id != machine.environment.machine_id:
+        st.caption("Measured on another machine")
+    else:
+        asking.again(asked, machine)
 
 
 page()

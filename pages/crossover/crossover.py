@@ -5,9 +5,7 @@ import streamlit as st
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question.sweep import Sweep
-from pages.crossover import asking as sweep_asking
-from pages.crossover import live as sweep_live
-from pages.crossover import recorded, settings
+from pages.crossover import progress, recorded, settings
 from pages.shared.answer import sweep_view
 from pages.shared.data import reads
 from pages.shared.draw.text import plain
@@ -21,7 +19,7 @@ def page() -> None:
     st.caption("Vary one training, and find the size from which one device is faster than another, with an interval.")
     machine = asking.machine()
     with st.container(border=True):
-        asked = settings.panel(machine, lambda question: sweep_asking.run_button(question, machine))
+        asked = settings.panel(machine, lambda question: _run_button(question, machine))
     shown = _view(machine, asked.sweep)
     if shown:
         st.divider()
@@ -48,6 +46,12 @@ def _view(machine: Machine | None, asked: Sweep | None) -> bool:
     return True
 
 
+def _run_button(question: settings.SweepAsked, machine: Machine | None) -> None:
+    if question.sweep:
+        settings.facts(question.sweep)
+    asking.run_button("Find the crossover", question.sweep, question.fault, machine)
+
+
 def _job(job_id: str, machine: Machine | None) -> None:
     try:
         job = reads.queue().job(job_id)
@@ -56,15 +60,15 @@ def _job(job_id: str, machine: Machine | None) -> None:
             live.elsewhere(job)
             return
         if job.active:
-            sweep_live.draw(job)
+            progress.draw(job)
             return
         rows = reads.job_rows(job)
     except CrossoverError as error:
         st.warning(plain(str(error)))
         return
-    live.draw_end(job, again=lambda: sweep_asking.ask(asked, machine) if machine else None)
-    sweep_live.notes(job)
-    sweep_view.whole(rows, asked, lambda: sweep_asking.again(asked, machine), machine)
+    live.draw_end(job, again=lambda: asking.ask(asked, machine) if machine else None)
+    progress.notes(job)
+    sweep_view.whole(rows, asked, lambda: asking.again(asked, machine), machine)
 
 
 def _sweep(sweep_id: str, machine: Machine | None, asked: Sweep | None) -> None:
@@ -76,7 +80,7 @@ def _sweep(sweep_id: str, machine: Machine | None, asked: Sweep | None) -> None:
         st.warning("The settings of this link were changed on the way, so it does not say which sweep it shows.")
         return
     rows = reads.answers(known, machine).rows
-    sweep_view.whole(rows, known, lambda: sweep_asking.again(known, machine), machine)
+    sweep_view.whole(rows, known, lambda: asking.again(known, machine), machine)
 
 
 def _study(study_id: str, machine: Machine | None) -> None:

@@ -22,6 +22,9 @@ from pages.shared.data import folders
 P = ParamSpec("P")
 R = TypeVar("R")
 
+ALONE: object = object.__eq__
+"""How a value compares that is equal to itself alone."""
+
 
 def kept(
     most: int, *, seconds: float | None = None, spinner: str | bool = False
@@ -50,7 +53,7 @@ def kept(
         def answer(*args: P.args, **kwargs: P.kwargs) -> R:
             given = signature.bind(*args, **kwargs).arguments
             counted = [value for name, value in given.items() if not name.startswith("_")]
-            held = tuple(value for value in counted if type(value).__eq__ is object.__eq__)
+            held = tuple(value for value in counted if type(value).__eq__ is ALONE)
             return cached(hash(content(counted)), held, lambda: function(*args, **kwargs))[0]
 
         return answer

@@ -1,16 +1,11 @@
 """From the settings to something to look at: the store's answer if it has one, a queued measurement if not."""
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question.experiment import Experiment
-from core.question.policy import Asked
-from core.results.schema import Trial
-from pages.compare import settings
-from pages.shared.answer import run_view
+from core.question.sweep import Sweep
 from pages.shared.data import reads
 from pages.shared.draw.text import plain
 from pages.shared.frame import permits
@@ -42,19 +37,16 @@ def under_way(*, sweeps: bool) -> tuple[links.Kind, str] | None:
     return None
 
 
-def run_button(question: settings.RunAsked, machine: Machine | None) -> None:
-    """Draw what the question costs, why it cannot be asked if so, and the button that asks it."""
-    if question.point:
-        settings.facts(question.point)
-    ready = question.experiment is not None
-    if pressed("Run", question.fault, ready=ready, asked=question.experiment) and question.experiment and machine:
-        ask(question.experiment, machine)
-
-
-def pressed(label: str, fault: str, *, ready: bool, asked: Asked | None = None) -> bool:
-    """Draw why a question cannot be asked if so, and the button that asks it; whether it was pressed just now.
+def run_button(label: str, asked: Experiment | Sweep | None, fault: str, machine: Machine | None) -> None:
+    """Draw why a question cannot be asked if so, and the button that asks it.
 
     What the store has can be shown to who may not run it, so the button stays; what it leads to is decided later.
+
+    Args:
+        label: of the button.
+        asked: the question; None while the settings make none.
+        fault: why they make none, in a sentence; empty if nothing is wrong.
+        machine: this machine.
     """
     if fault:
         st.error(plain(fault))
@@ -62,43 +54,39 @@ def pressed(label: str, fault: str, *, ready: bool, asked: Asked | None = None) 
         st.button("Use the settings shown", on_click=state.touch)
     if asked and (reason := permits.refusal(asked)):
         st.caption(plain(f"{reason} What is stored is shown all the same."))
-    return st.button(label, type="primary", icon=":material/play_arrow:", width="stretch", disabled=not ready)
+    ready = asked is not None and machine is not None
+    icon = ":material/play_arrow:"
+    if st.button(label, type="primary", icon=icon, width="stretch", disabled=not ready) and asked and machine:
+        ask(asked, machine)
 
 
-def again(trials: Sequence[Trial], machine: Machine | None) -> None:
-    """Draw the button that measures a run again, if it was measured on this machine."""
-    asked = run_view.experiment_of(trials)
+def again(asked: Experiment | Sweep | None, machine: Machine | None) -> None:
+    """Draw the button that measures a question once more, every point of a sweep too."""
     if asked is None or machine is None:
         return
-    if trials[0].machine_id != machine.environment.machine_id:
-        st.caption("Measured on another machine")
-    elif again_pressed(asked):
-        ask(asked, machine, fresh=True)
-
-
-def again_pressed(asked: Asked) -> bool:
-    """Draw the button that measures once more; whether it was pressed just now."""
     reason = permits.refusal(asked)
     if reason:
         st.caption(plain(reason))
-    return st.button("Measure again", icon=":material/replay:", width="stretch", disabled=bool(reason))
+    if st.button("Measure again", icon=":material/replay:", width="stretch", disabled=bool(reason)):
+        ask(asked, machine, fresh=True)
 
 
-def ask(experiment: Experiment, machine: Machine, *, fresh: bool = False) -> None:
+def ask(asked: Experiment | Sweep, machine: Machine, *, fresh: bool = False) -> None:
     """Show the stored answer, or queue the measurement and show that.
 
     Args:
-        experiment: the question.
+        asked: the question; of a sweep, points that are in the store are not measured again either.
         machine: this machine; only what it measured itself answers.
-        fresh: measure even if the store has the answer.
+        fresh: measure even what the store has.
     """
-    store = reads.results()
+    if isinstance(asked, Sweep):
+        state.remember(asked)
     try:
-        stored = [] if fresh else _stored(experiment, machine)
+        stored = None if fresh else _stored(asked, machine)
         if stored:
-            state.show("run", stored[0].run_id, recalled=True)
+            state.show(*stored, recalled=True)
         else:
-            state.show("job", permits.submit(experiment, store, fresh=fresh).id)
+            state.show("job", permits.submit(asked, reads.results(), fresh=fresh).id)
             reads.machine()
     except CrossoverError as error:
         st.error(plain(str(error)))
@@ -106,6 +94,13 @@ def ask(experiment: Experiment, machine: Machine, *, fresh: bool = False) -> Non
     st.rerun()
 
 
-def _stored(experiment: Experiment, machine: Machine) -> list[Trial]:
-    """What this machine measured itself, with the devices and the torch that it has now."""
-    return reads.results().find(experiment, machine.here)
+def _stored(asked: Experiment | Sweep, machine: Machine) -> tuple[links.Kind, str] | None:
+    """What shows the whole answer that this machine measured before; which points an adaptive sweep needs is not known.
+
+    It counts with the devices and the torch that the machine has now.
+    """
+    if isinstance(asked, Sweep):
+        complete = not asked.adaptive and reads.answers(asked, machine).complete
+        return ("sweep", asked.id) if complete else None
+    rows = reads.results().find(asked, machine.here)
+    return ("run", rows[0].run_id) if rows else None

@@ -29,8 +29,9 @@ CHART_HEIGHT = 300
 
 
 def draw(job: Job) -> None:
-    """Draw a job that waits or runs, and keep it up to date until it ends."""
-    st.fragment(_panel, run_every=REFRESH_S)(job.id)
+    """Draw a comparison that waits or runs, and keep it up to date until it ends."""
+    contenders = ", ".join(map(str, job.asked.contenders))
+    st.fragment(_panel, run_every=REFRESH_S)(job.id, f"{settings.sentence(job.asked.point)} · {contenders}")
 
 
 def draw_end(job: Job, again: Callable[[], None]) -> None:
@@ -77,19 +78,33 @@ def watched(job_id: str) -> Job | None:
         return None
 
 
-def _panel(job_id: str) -> None:
+def running(job_id: str, title: str = "") -> Job | None:
+    """Draw the head of a job that waits or runs, and the page anew once it has ended.
+
+    Args:
+        job_id: of the job.
+        title: what is measured, below a heading; neither if empty.
+
+    Returns:
+        The job while it is measured; None while it waits, or where its state cannot be told.
+    """
     job = watched(job_id)
     if job is None:
-        return
-    if not job.active or job.experiment is None:
+        return None
+    if not job.active:
         st.rerun()
-    st.header("Waiting" if job.state == "queued" else "Measuring")
-    contenders = ", ".join(map(str, job.asked.contenders))
-    st.caption(plain(f"{settings.sentence(job.asked.point)} · {contenders}"))
+    if title:
+        st.header("Waiting" if job.state == "queued" else "Measuring")
+        st.caption(plain(title))
     stop_button([job])
     if job.state == "queued":
         place(job)
-    else:
+        return None
+    return job
+
+
+def _panel(job_id: str, title: str) -> None:
+    if job := running(job_id, title):
         _progress(job.id, job.progress or Progress(phase="starting"))
 
 

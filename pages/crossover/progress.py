@@ -22,7 +22,9 @@ SHOWN_NOTES = 5
 
 def draw(job: Job) -> None:
     """Draw a sweep that waits or runs, and keep it up to date until it ends."""
-    st.fragment(_panel, run_every=live.REFRESH_S)(job.id)
+    if job.sweep:
+        title = f"{settings.sentence(job.sweep)} · {', '.join(map(str, job.sweep.contenders))}"
+        st.fragment(_panel, run_every=live.REFRESH_S)(job.id, job.sweep, title)
 
 
 def notes(job: Job) -> None:
@@ -36,20 +38,10 @@ def notes(job: Job) -> None:
                 st.caption(plain(note))
 
 
-def _panel(job_id: str) -> None:
-    job = live.watched(job_id)
-    if job is None:
-        return
-    if not job.active or job.sweep is None:
-        st.rerun()
-    st.header("Waiting" if job.state == "queued" else "Measuring")
-    st.caption(plain(f"{settings.sentence(job.sweep)} · {', '.join(map(str, job.sweep.contenders))}"))
-    live.stop_button([job])
-    if job.state == "queued":
-        live.place(job)
-    else:
-        _progress(job.sweep, job.progress or Progress(phase="starting"))
-    _so_far(job, job.sweep)
+def _panel(job_id: str, asked: Sweep, title: str) -> None:
+    if job := live.running(job_id, title):
+        _progress(asked, job.progress or Progress(phase="starting"))
+        _so_far(job, asked)
 
 
 def _progress(asked: Sweep, progress: Progress) -> None:
