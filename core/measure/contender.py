@@ -1,16 +1,13 @@
 """One contender while it is measured: its network, its training, and every raw value read off it so far.
 
-An measured starts up, warms up, runs block after block when it is told to, and is taken apart at the end. It
+A contender starts up, warms up, runs block after block when it is told to, and is taken apart at the end. It
 decides nothing about the others, the budget or the end; `core.measure.trial` does.
 """
 
 import dataclasses
 import math
-import statistics
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,8 +19,10 @@ from core.measure.data import batches
 from core.measure.data.batches import Feed
 from core.measure.data.datasets import Data, Split
 from core.measure.device import devices, host_memory
-from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Reading, Timer, block_steps
-from core.measure.training import LossCurve, Training, classify
+from core.measure.examination import examine
+from core.measure.raw_values import RawValues
+from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps
+from core.measure.training import LossCurve, Training
 from core.progress import ContenderProgress
 from core.question.experiment import BEST_THREADS, Contender, Point
 from core.results import environment
@@ -44,60 +43,9 @@ LEAD_IN_S = 0.02
 LEAD_IN_STEPS = 2
 """Untimed training before each block: caches refill, and a device wakes up that idled through the others' blocks."""
 
-EPOCH_CHECK_LIMIT_S = 2.0
-EPOCH_CHECK_SHARE = 0.1
-"""A whole epoch is run in one piece if it takes at most so long, or that share of the budget."""
-
 CHECKED_STEPS = 20
 """First steps of a lane that are held against plain eager fp32: enough for a wrong update to show, few enough that
 rounding has not yet grown."""
-
-TRAIN_ACCURACY_SAMPLES = 10_000
-"""Training samples that are classified at the end; enough for 1 % and quick on a slow device."""
-
-
-@dataclass(kw_only=True)
-class RawValues:
-    """Raw values of one contender, named as the columns they become."""
-
-    threads: int = 0
-    threads_tried: list[int] = field(default_factory=list)
-    threads_tried_step_s: list[float] = field(default_factory=list)
-    lead_in_steps: int = 0
-    warmup_steps: list[int] = field(default_factory=list)
-    warmup_s: list[float] = field(default_factory=list)
-    block_pair: list[int] = field(default_factory=list)
-    block_first_step: list[int] = field(default_factory=list)
-    block_steps: list[int] = field(default_factory=list)
-    block_begin_ns: list[int] = field(default_factory=list)
-    block_end_ns: list[int] = field(default_factory=list)
-    block_load: list[float] = field(default_factory=list)
-    block_steal: list[float] = field(default_factory=list)
-    block_switches: list[int] = field(default_factory=list)
-    block_clock_mhz: list[float] = field(default_factory=list)
-    startup_device_s: float | None = None
-    startup_build_s: float | None = None
-    startup_transfer_s: float | None = None
-    startup_compile_s: float | None = None
-    startup_first_step_s: float | None = None
-    lane_loss: tuple[float, ...] = ()
-    reference_loss: tuple[float, ...] = ()
-    epoch_check_s: float | None = None
-    breakdown_loader_s: tuple[float, ...] = ()
-    breakdown_transfer_s: tuple[float, ...] = ()
-    breakdown_forward_s: tuple[float, ...] = ()
-    breakdown_backward_s: tuple[float, ...] = ()
-    breakdown_optimizer_s: tuple[float, ...] = ()
-    busy_step_s: tuple[float, ...] = ()
-    train_accuracy: float | None = None
-    validation_accuracy: float | None = None
-    confusion: tuple[int, ...] = ()
-    predictions: tuple[int, ...] = ()
-
-    def columns(self) -> dict[str, Any]:
-        """Values for a row: lists become tuples, predictions bytes."""
-        values = {name: tuple(v) if isinstance(v, list) else v for name, v in dataclasses.asdict(self).items()}
-        return {**values, "predictions": bytes(self.predictions)}
 
 
 class MeasuredContender:
@@ -106,7 +54,7 @@ class MeasuredContender:
     Attributes:
         contender: what was asked for.
         info: facts of its device.
-        record: raw values so far.
+        raw: raw values so far.
         curve: losses so far.
         outcome: how it ended; None while it goes on.
         message: the reason where it did not end well.
@@ -117,7 +65,7 @@ class MeasuredContender:
         """Take a contender whose device was found; nothing is put on the device yet."""
         self.contender = contender
         self.info = devices.find(contender.device)
-        self.record = RawValues(threads=contender.threads)
+        self.raw = RawValues(threads=contender.threads)
         self.curve = LossCurve(total_steps=point.total_steps)
         self.outcome: Outcome | None = None
         self.message = ""
@@ -125,9 +73,10 @@ class MeasuredContender:
         self._device = devices.open_device(contender.device)
         self._timer = Timer(device=self._device)
         self._meter = LoadMeter()
+        self._resident: Split | None = None
         self._training: Training | None = None
         self._final: list[Tensor] | None = None
-        self._closed_at = 0
+        self._prefetched, self._closed_at = 0, 0
         self.compiling_s = 0.0
         self._block_steps = MIN_BLOCK_STEPS
 
@@ -135,8 +84,7 @@ class MeasuredContender:
     def training(self) -> Training:
         """The training, once it was started."""
         if self._training is None:
-            message = "the measured has not been started"
-            raise RuntimeError(message)
+            raise RuntimeError("the contender has not been started")
         return self._training
 
     @property
@@ -148,15 +96,6 @@ class MeasuredContender:
     def trained(self) -> bool:
         """Whether every epoch was trained."""
         return self.steps >= self._point.total_steps
-
-    @property
-    def step_s(self) -> float | None:
-        """Median seconds a step over the blocks, or over the last warm-up block before there is one."""
-        record = self.record
-        if record.block_steps:
-            readings = zip(record.block_begin_ns, record.block_end_ns, record.block_steps, strict=True)
-            return statistics.median((end - begin) / 1e9 / steps for begin, end, steps in readings)
-        return record.warmup_s[-1] / record.warmup_steps[-1] if record.warmup_s else None
 
     def require_memory(self) -> None:
         """Refuse a training that cannot fit, before the system has to kill someone for it.
@@ -171,8 +110,7 @@ class MeasuredContender:
         free = self._device.free_bytes()
         if needed > free:
             have = f"{units.memory(free)} of {self.contender.device} are free"
-            message = f"The training needs about {units.memory(needed)}, but {have}."
-            raise OutOfMemory(message)
+            raise OutOfMemory(f"The training needs about {units.memory(needed)}, but {have}.")
 
     def require_pace(self, budget_s: float) -> None:
         """Refuse a training of which not even a block can be timed within its budget.
@@ -205,24 +143,20 @@ class MeasuredContender:
                 step_s = self._timer.time(partial(training.advance, steps)).seconds / steps
                 times[threads].append(step_s)
                 training.read_losses()
-        medians = {threads: statistics.median(values) for threads, values in times.items()}
-        self.record.threads = min(medians, key=medians.__getitem__)
-        self.record.threads_tried = list(medians)
-        self.record.threads_tried_step_s = list(medians.values())
-        self.record.startup_compile_s = compile_s[self.record.threads]
+        self.raw.choose_threads(times, compile_s)
         training.set_weights(weights)
         training.rewind(self._feed(steps_before), steps_before)
 
     def start(self) -> None:
         """Put data and network on the device and train the first step: the start-up, timed part by part."""
-        record = self.record
+        raw = self.raw
         self._use_settings()
-        record.startup_device_s = devices.initialise(self.contender.device)
+        raw.startup_device_s = devices.initialise(self.contender.device)
         if self._point.data_path == "resident":
-            record.startup_transfer_s = self._timer.time(self._move_data).seconds
-        record.startup_build_s = self._timer.time(self._build).seconds
-        record.startup_compile_s = self._prepare()
-        record.startup_first_step_s = self._timer.time(lambda: self.training.advance(self._whole(1))).seconds
+            raw.startup_transfer_s = self._timer.time(self._move_data).seconds
+        raw.startup_build_s = self._timer.time(self._build).seconds
+        raw.startup_compile_s = self._prepare()
+        raw.startup_first_step_s = self._timer.time(lambda: self.training.advance(self._whole(1))).seconds
         self._settle()
 
     def warm_up(self, allowance_s: float) -> Iterator[None]:
@@ -231,12 +165,12 @@ class MeasuredContender:
         Args:
             allowance_s: seconds after which a slow training counts as warm all the same.
         """
-        record, spent, steps = self.record, 0.0, 1
+        raw, spent, steps = self.raw, 0.0, 1
         while (steps <= WARM_UP_STEPS or spent < WARM_UP_S) and spent < allowance_s:  # 1 + 2 + 4 + … = steps - 1 so far
             spent += self._warm_up_block(self._whole(steps))
             steps *= 2
             yield
-        self._block_steps = self._sized(record.warmup_s[-1] / record.warmup_steps[-1])
+        self._block_steps = self._whole(block_steps(raw.warmup_s[-1] / raw.warmup_steps[-1]))
         fitting = tries = 0
         while fitting < DISCARDED_BLOCKS and spent < allowance_s:
             seconds = self._warm_up_block(self._block_steps)
@@ -246,20 +180,20 @@ class MeasuredContender:
                 fitting += 1
             else:
                 fitting, tries = 0, tries + 1
-                self._block_steps = max(self._whole(self._block_steps + 1), self._sized(seconds / self._block_steps))
-        step_s = record.warmup_s[-1] / record.warmup_steps[-1]
-        record.lead_in_steps = self._whole(max(LEAD_IN_STEPS, math.ceil(LEAD_IN_S / step_s)) + self._prefetched)
+                self._block_steps = self._whole(max(self._block_steps + 1, block_steps(seconds / self._block_steps)))
+        step_s = raw.warmup_s[-1] / raw.warmup_steps[-1]
+        raw.lead_in_steps = self._whole(max(LEAD_IN_STEPS, math.ceil(LEAD_IN_S / step_s)) + self._prefetched)
 
     def block(self, pair: int) -> None:
         """Lead in, then time one block of training, as block of round `pair`."""
-        record, training = self.record, self.training
-        self._make_room(record.lead_in_steps + self._block_steps)
+        raw, training = self.raw, self.training
+        self._make_room(raw.lead_in_steps + self._block_steps)
         self._use_settings()
         self._meter.read()
-        training.advance(record.lead_in_steps)
+        training.advance(raw.lead_in_steps)
         first_step = training.steps
         reading = self._timer.time(lambda: training.advance(self._block_steps))
-        self._keep(pair, first_step, reading)
+        raw.add_block(pair, first_step, self._block_steps, reading, self._meter.read(), self._device.clock_mhz())
         self._settle()
 
     def close(self, *, examined: bool = True) -> None:
@@ -279,14 +213,17 @@ class MeasuredContender:
             budget_s: of the training; an epoch that is long beside it is not run again.
             whole_epoch: whether to run one at all.
         """
-        step_s, record = self.step_s or 0.0, self.record
+        step_s, raw = self.raw.step_s or 0.0, self.raw
         self._use_settings()
         if whole_epoch:
-            self._time_epochs(step_s, max(EPOCH_CHECK_LIMIT_S, EPOCH_CHECK_SHARE * budget_s))
+            steps, lead_in = self._point.steps_per_epoch, raw.lead_in_steps
+            raw.epoch_check_s = phases.epoch_s(
+                self.training, self._timer, steps=steps, lead_in_steps=lead_in, step_s=step_s, budget_s=budget_s
+            )
         parts = phases.take_apart(self.training, self._timer, step_s=step_s)
         for name, values in (dataclasses.asdict(parts) if parts else {}).items():
-            setattr(record, f"breakdown_{name}", values)
-        record.busy_step_s = phases.busy_step_s(self.training, self._timer, self._device.torch, step_s=step_s)
+            setattr(raw, f"breakdown_{name}", values)
+        raw.busy_step_s = phases.busy_step_s(self.training, self._timer, self._device.torch, step_s=step_s)
         self.training.read_losses()
 
     def check_lane(self) -> None:
@@ -299,24 +236,18 @@ class MeasuredContender:
         self.training.rewind(self._feed(0), 0)
         self._use_settings()
         self.training.advance(self._whole(steps))
-        self.record.lane_loss = tuple(self.training.read_losses()[:steps])
+        self.raw.lane_loss = tuple(self.training.read_losses()[:steps])
         devices.use_strict_fp32()
         plain = Training(self._network(), self._feed(0), learning_rate=self._point.learning_rate)
         plain.advance(steps)
-        self.record.reference_loss = tuple(plain.read_losses())
+        self.raw.reference_loss = tuple(plain.read_losses())
 
     def examine(self) -> None:
         """Classify with the weights that `close` kept."""
         if self._final is not None:
             self.training.set_weights(self._final)
-        train = self._right(self._data.train, at_most=TRAIN_ACCURACY_SAMPLES)
-        self.record.train_accuracy = train
-        self.record.validation_accuracy = self._right(self._data.validation)
-        labels, classes = self._data.test.labels, self._point.network.classes
-        predicted = classify(self.training.network, self._data.test, self._device.torch)
-        counts = torch.bincount(labels * classes + predicted, minlength=classes * classes)
-        self.record.confusion = tuple(counts.tolist())
-        self.record.predictions = tuple(predicted.tolist())
+        classes = self._point.network.classes
+        examine(self.training.network, classes, self._data, self._device.torch, self.raw)
 
     def end(self, outcome: Outcome, message: str = "") -> None:
         """Settle the outcome."""
@@ -329,21 +260,17 @@ class MeasuredContender:
 
     def progress(self) -> ContenderProgress:
         """How far it is, for people."""
-        step_s = self.step_s
-        ends = self.curve.last_steps
+        step_s, ends = self.raw.step_s, self.curve.last_steps
         return ContenderProgress(
             contender=str(self.contender),
             steps=min(self.steps, self._point.total_steps),
             total_steps=self._point.total_steps,
             step_s=step_s,
-            threads=self.record.threads or None,
+            threads=self.raw.threads or None,
             loss_steps=ends,
             losses=self.curve.means,
             loss_seconds=tuple(step * step_s for step in ends) if step_s else (),
         )
-
-    _resident: Split | None = None
-    _prefetched = 0
 
     def _move_data(self) -> None:
         self._resident = self._data.train.to(self._device.torch)
@@ -369,19 +296,14 @@ class MeasuredContender:
         size, train = self._point.batch_size, self._data.train
         samples, labels = (part[:size].to(self._device.torch) for part in (train.samples, train.labels))
         single = bool(self._point.total_steps % self.contender.lane.steps_per_call)
-        seconds = 0.0
-
-        def prepare() -> None:
-            nonlocal seconds
-            seconds = self.training.prepare((samples, labels), remainder=single)
-
-        self._timer.time(prepare)
-        self.compiling_s += seconds
-        return seconds
+        spent_s: list[float] = []
+        self._timer.time(lambda: spent_s.append(self.training.prepare((samples, labels), remainder=single)))
+        self.compiling_s += spent_s[0]
+        return spent_s[0]
 
     def _prepare_for(self, candidates: tuple[int, ...]) -> Generator[None, None, dict[int, float]]:
         """Seconds that compiling for each thread count takes; what was compiled at the start is known."""
-        known = {environment.usable_cores(): self.record.startup_compile_s or 0.0}
+        known = {environment.usable_cores(): self.raw.startup_compile_s or 0.0}
         for threads in candidates:
             if threads not in known:
                 yield
@@ -394,24 +316,9 @@ class MeasuredContender:
         each = self.contender.lane.steps_per_call
         return math.ceil(steps / each) * each
 
-    def _sized(self, step_s: float) -> int:
-        return self._whole(block_steps(step_s))
-
-    def _time_epochs(self, step_s: float, limit_s: float) -> None:
-        """Time as many epochs in one piece as make whole calls of the lane, unless that would take too long."""
-        each = self.contender.lane.steps_per_call
-        in_step = each // math.gcd(each, self._point.steps_per_epoch)
-        epoch_s = self._point.steps_per_epoch * step_s
-        epochs = math.ceil(MIN_BLOCK_S / epoch_s / in_step) * in_step
-        if max(1, in_step) * epoch_s > limit_s:
-            return
-        self.training.advance(self.record.lead_in_steps)
-        piece = self._timer.time(lambda: self.training.advance(epochs * self._point.steps_per_epoch))
-        self.record.epoch_check_s = piece.seconds / epochs
-
     def _use_settings(self) -> None:
         """Train with this contender's threads, arithmetic and memory from here on; the others have theirs."""
-        threads = self.record.threads
+        threads = self.raw.threads
         if threads == BEST_THREADS and self.contender.lane.execution == "compiled":
             threads = environment.usable_cores()  # what is compiled at the start is one of those that are tried
         if threads != BEST_THREADS and torch.get_num_threads() != threads:
@@ -423,8 +330,8 @@ class MeasuredContender:
         self._make_room(steps)
         self._use_settings()
         seconds = self._timer.time(lambda: self.training.advance(steps)).seconds
-        self.record.warmup_steps.append(steps)
-        self.record.warmup_s.append(seconds)
+        self.raw.warmup_steps.append(steps)
+        self.raw.warmup_s.append(seconds)
         self._settle()
         return seconds
 
@@ -441,24 +348,3 @@ class MeasuredContender:
         self.curve.add(self.training.read_losses())
         if self.training.steps == self._point.total_steps:
             self._final = self.training.weights()
-
-    def _keep(self, pair: int, first_step: int, reading: Reading) -> None:
-        record, load = self.record, self._meter.read()
-        record.block_pair.append(pair)
-        record.block_first_step.append(first_step)
-        record.block_steps.append(self._block_steps)
-        record.block_begin_ns.append(reading.begin_ns)
-        record.block_end_ns.append(reading.end_ns)
-        record.block_load.append(load.load)
-        record.block_steal.append(load.steal)
-        record.block_switches.append(load.switches)
-        clock_mhz = self._device.clock_mhz()
-        if clock_mhz is not None:
-            record.block_clock_mhz.append(clock_mhz)
-
-    def _right(self, split: Split, *, at_most: int | None = None) -> float | None:
-        """Share of right answers, None where there is nothing to answer."""
-        predicted = classify(self.training.network, split, self._device.torch, at_most=at_most)
-        if not len(predicted):
-            return None
-        return float((predicted == split.labels[:at_most]).double().mean())

@@ -10,8 +10,12 @@ from dataclasses import dataclass
 
 import torch
 
-from core.measure.timer import Timer
+from core.measure.timer import MIN_BLOCK_S, Timer
 from core.measure.training import Training
+
+EPOCH_LIMIT_S = 2.0
+EPOCH_SHARE = 0.1
+"""A whole epoch is run in one piece if it takes at most so long, or that share of the budget."""
 
 PASS_S = 0.5
 """Seconds that the breakdown pass aims at."""
@@ -23,10 +27,8 @@ BUSY_REPEATS = 5
 """Measurements of filler alone and filler with steps; every difference is kept."""
 
 BUSY_WORK_S = 0.01
-"""Seconds of undisturbed training that the steps behind the filler stand for, and …"""
-
 BUSY_STEPS = (1, 50)
-"""… fewest and most of them."""
+"""Seconds of undisturbed training that the steps behind the filler stand for; fewest and most of them."""
 
 FILLER_SIZE = 2048
 """Edge of the square matrices whose product keeps an accelerator occupied."""
@@ -64,6 +66,29 @@ def take_apart(training: Training, timer: Timer, *, step_s: float) -> Phases | N
     rows = [_one_step(training, timer) for _ in range(steps + 1)][1:]  # the first warms up the drained way of going
     loader, transfer, forward, backward, optimizer = zip(*rows, strict=True)
     return Phases(loader_s=loader, transfer_s=transfer, forward_s=forward, backward_s=backward, optimizer_s=optimizer)
+
+
+def epoch_s(
+    training: Training, timer: Timer, *, steps: int, lead_in_steps: int, step_s: float, budget_s: float
+) -> float | None:
+    """Seconds of a whole epoch, by as many in one piece as make whole calls of the lane; None if that takes too long.
+
+    Args:
+        training: goes on training.
+        timer: of the training's device.
+        steps: steps of an epoch.
+        lead_in_steps: untimed steps before it.
+        step_s: seconds of an undisturbed step.
+        budget_s: of the training.
+    """
+    each = training.lane.steps_per_call
+    in_step = each // math.gcd(each, steps)
+    expected_s = steps * step_s
+    epochs = math.ceil(MIN_BLOCK_S / expected_s / in_step) * in_step
+    if max(1, in_step) * expected_s > max(EPOCH_LIMIT_S, EPOCH_SHARE * budget_s):
+        return None
+    training.advance(lead_in_steps)
+    return timer.time(lambda: training.advance(epochs * steps)).seconds / epochs
 
 
 def busy_step_s(training: Training, timer: Timer, device: torch.device, *, step_s: float) -> tuple[float, ...]:

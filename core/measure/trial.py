@@ -149,11 +149,11 @@ class _Measurement:
                 self._drive(measured.warm_up(allowance_s))
 
     def _choose_threads(self, measured: MeasuredContender) -> None:
-        if measured.record.threads != BEST_THREADS:
+        if measured.raw.threads != BEST_THREADS:
             return
         candidates = thread_counts(environment.usable_cores())
         if len(candidates) == 1:
-            measured.record.threads = candidates[0]
+            measured.raw.threads = candidates[0]
             return
         self._tell(f"trying thread counts for {measured.contender}")
         self._drive(measured.try_threads(candidates, rounds=THREAD_ROUNDS, block_s=THREAD_BLOCK_S))
@@ -185,12 +185,12 @@ class _Measurement:
             with self._surviving(measured):
                 measured.close(examined=not times_suffice)
                 self._tell(f"taking {measured.contender}'s step apart")
-                if measured.record.block_steps:
+                if measured.raw.block_steps:
                     measured.take_apart(self.experiment.budget_s, whole_epoch=not times_suffice)
                 if not times_suffice and not measured.curve.diverged:
                     self._tell(f"testing what {measured.contender} learned")
                     measured.examine()
-                if measured.record.block_steps and measured.contender.lane != PLAIN:
+                if measured.raw.block_steps and measured.contender.lane != PLAIN:
                     self._tell(f"checking {measured.contender} against plain steps")
                     measured.check_lane()
                 self._end(measured)
@@ -278,7 +278,7 @@ class _Measurement:
         return [
             self._row(index, measured, measured.outcome or unfinished)
             for index, measured in enumerate(self.all_measured)
-            if measured.record.block_steps or measured.outcome == "out_of_memory"
+            if measured.raw.block_steps or measured.outcome == "out_of_memory"
         ]
 
     def _row(self, index: int, measured: MeasuredContender, outcome: Outcome) -> Trial:
@@ -303,7 +303,7 @@ class _Measurement:
             drained=True,
             budget_s=self.experiment.budget_s,
             steps=measured.steps,
-            **measured.record.columns(),
+            **measured.raw.columns(),
             loss_step=measured.curve.last_steps,
             loss=measured.curve.means,
         )

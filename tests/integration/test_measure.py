@@ -291,7 +291,7 @@ def test_tf32_is_off():
 def test_the_measuring_process_loads_no_second_openmp_runtime_and_no_user_interface():
     code = (
         "import sys\n"
-        "from core import trial\n"
+        "from core.measure import trial\n"
         "from core.question.experiment import Experiment, Point\n"
         "trial.TARGET_PAIRS = 2\n"
         "trial.measure(Experiment(point=Point(samples=300)), hooks=trial.Hooks())\n"

@@ -322,7 +322,7 @@ class _Course:
                 self.stage.heed()
         finally:
             measured.release()
-        return measured.record.threads
+        return measured.raw.threads
 
 
 def _train(training: Training, epochs: int, steps_per_epoch: int) -> None:

@@ -1,0 +1,98 @@
+"""Every raw value read off one contender while it is measured: what its row will say, and nothing worked out of it."""
+
+import dataclasses
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.measure.timer import Reading
+from core.results.environment import LoadReading
+
+
+@dataclass(kw_only=True)
+class RawValues:
+    """Raw values of one contender, named as the columns they become."""
+
+    threads: int = 0
+    threads_tried: list[int] = field(default_factory=list)
+    threads_tried_step_s: list[float] = field(default_factory=list)
+    lead_in_steps: int = 0
+    warmup_steps: list[int] = field(default_factory=list)
+    warmup_s: list[float] = field(default_factory=list)
+    block_pair: list[int] = field(default_factory=list)
+    block_first_step: list[int] = field(default_factory=list)
+    block_steps: list[int] = field(default_factory=list)
+    block_begin_ns: list[int] = field(default_factory=list)
+    block_end_ns: list[int] = field(default_factory=list)
+    block_load: list[float] = field(default_factory=list)
+    block_steal: list[float] = field(default_factory=list)
+    block_switches: list[int] = field(default_factory=list)
+    block_clock_mhz: list[float] = field(default_factory=list)
+    startup_device_s: float | None = None
+    startup_build_s: float | None = None
+    startup_transfer_s: float | None = None
+    startup_compile_s: float | None = None
+    startup_first_step_s: float | None = None
+    lane_loss: tuple[float, ...] = ()
+    reference_loss: tuple[float, ...] = ()
+    epoch_check_s: float | None = None
+    breakdown_loader_s: tuple[float, ...] = ()
+    breakdown_transfer_s: tuple[float, ...] = ()
+    breakdown_forward_s: tuple[float, ...] = ()
+    breakdown_backward_s: tuple[float, ...] = ()
+    breakdown_optimizer_s: tuple[float, ...] = ()
+    busy_step_s: tuple[float, ...] = ()
+    train_accuracy: float | None = None
+    validation_accuracy: float | None = None
+    confusion: tuple[int, ...] = ()
+    predictions: tuple[int, ...] = ()
+
+    def columns(self) -> dict[str, Any]:
+        """Values for a row: lists become tuples, predictions bytes."""
+        values = {name: tuple(v) if isinstance(v, list) else v for name, v in dataclasses.asdict(self).items()}
+        return {**values, "predictions": bytes(self.predictions)}
+
+    @property
+    def step_s(self) -> float | None:
+        """Median seconds a step over the blocks, or over the last warm-up block before there is one."""
+        if self.block_steps:
+            readings = zip(self.block_begin_ns, self.block_end_ns, self.block_steps, strict=True)
+            return statistics.median((end - begin) / 1e9 / steps for begin, end, steps in readings)
+        return self.warmup_s[-1] / self.warmup_steps[-1] if self.warmup_s else None
+
+    def choose_threads(self, step_s: Mapping[int, Sequence[float]], compile_s: Mapping[int, float]) -> None:
+        """Take the thread count whose median step is the shortest.
+
+        Args:
+            step_s: thread count → seconds of a step, each time that it was tried.
+            compile_s: thread count → seconds that compiling for it took.
+        """
+        medians = {threads: statistics.median(values) for threads, values in step_s.items()}
+        self.threads = min(medians, key=medians.__getitem__)
+        self.threads_tried, self.threads_tried_step_s = list(medians), list(medians.values())
+        self.startup_compile_s = compile_s[self.threads]
+
+    def add_block(
+        self, pair: int, first_step: int, steps: int, reading: Reading, load: LoadReading, clock_mhz: float | None
+    ) -> None:
+        """Take in a timed block.
+
+        Args:
+            pair: round of blocks that it belongs to.
+            first_step: steps trained before it.
+            steps: steps of it.
+            reading: of the clock, before and after.
+            load: of the machine, since the block's lead-in began.
+            clock_mhz: of the device after it; None where it cannot be read.
+        """
+        self.block_pair.append(pair)
+        self.block_first_step.append(first_step)
+        self.block_steps.append(steps)
+        self.block_begin_ns.append(reading.begin_ns)
+        self.block_end_ns.append(reading.end_ns)
+        self.block_load.append(load.load)
+        self.block_steal.append(load.steal)
+        self.block_switches.append(load.switches)
+        if clock_mhz is not None:
+            self.block_clock_mhz.append(clock_mhz)
