@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from core import text
 from core.question import catalog
-from core.question.experiment import RANGES, Contender
+from core.question.experiment import Contender
+from core.question.fields import FIELDS
 from core.question.lanes import Lane
 from core.results import allowed
 from core.results.schema import COLUMNS, SCHEMA, Trial
@@ -73,7 +74,7 @@ def _formed(name: str) -> st.SearchStrategy[str]:
 @st.composite
 def _device(draw: st.DrawFn) -> dict[str, Any]:
     """A contender, and the columns that follow from it."""
-    device, threads = draw(st.sampled_from(sorted(DEVICES))), draw(st.integers(0, int(RANGES["threads"][1])))
+    device, threads = draw(st.sampled_from(sorted(DEVICES))), draw(st.integers(0, int(FIELDS["threads"].high)))
     words = draw(st.sampled_from(LANES)).split("+")
     asked = Contender(device=device, threads=threads, lane=Lane.parse([word for word in words if word]))
     served = threads or draw(st.integers(0, 64))

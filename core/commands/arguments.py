@@ -6,11 +6,10 @@ from pathlib import Path
 
 from core.errors import InvalidValue
 from core.files.project import PROJECT
-from core.question import catalog, experiment, models, presets
+from core.question import models, presets
 from core.question.experiment import Point
+from core.question.fields import FIELDS, TRAINING
 from core.results.store import RESULTS
-
-POINT_FIELDS = {field.name: field for field in dataclasses.fields(Point)}
 
 
 def add_point(parser: argparse.ArgumentParser) -> None:
@@ -18,18 +17,11 @@ def add_point(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preset", choices=sorted(presets.PRESETS), help="settings of one of the four tutorials")
     scales = "; ".join(f"{name}: {what}" for name, what in presets.SCALES.items())
     parser.add_argument("--scale", choices=tuple(presets.SCALES), help=f"of the preset (default full); {scales}")
-    choices = {
-        "dataset": tuple(catalog.DATASETS),
-        "model": tuple(models.FAMILIES),
-        "data_path": tuple(experiment.DATA_PATHS),
-        "shuffle": ("true", "false"),
-    }
-    for name, field in POINT_FIELDS.items():
-        low_high = experiment.RANGES.get(name)
-        span = f"{low_high[0]:g} to {low_high[1]:g}" if low_high else ""
-        parser.add_argument(
-            f"--{name.replace('_', '-')}", choices=choices.get(name), help=f"{span} (default {field.default})".strip()
-        )
+    for name in TRAINING:
+        entry = FIELDS[name]
+        span = f"{entry.low:g} to {entry.high:g}" if entry.is_number else ""
+        told = f"{span} (default {entry.default})".strip()
+        parser.add_argument(f"--{name.replace('_', '-')}", choices=entry.words or None, help=told)
 
 
 def add_devices(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +51,7 @@ def point(options: argparse.Namespace) -> Point:
         InvalidValue: a field is out of range, or contradicts the preset.
     """
     size = scale(options)
-    given = {name: value for name in POINT_FIELDS if (value := getattr(options, name)) is not None}
+    given = {name: value for name in TRAINING if (value := getattr(options, name)) is not None}
     if options.preset is None:
         return Point.parse(given)
     base = dataclasses.asdict(presets.preset(options.preset).at(size))

@@ -16,6 +16,7 @@ from core.errors import CrossoverError, InvalidValue, StoreError
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question import presets
+from core.question.fields import TRAINING
 from core.results import environment
 from core.results.store import Store
 from core.text import in_file_name
@@ -275,7 +276,7 @@ def _title(options: argparse.Namespace) -> str:
 def _words(options: argparse.Namespace) -> str:
     """The question as it would be typed."""
     found: list[str] = []
-    for name in (*OPTIONS, *arguments.POINT_FIELDS):
+    for name in (*OPTIONS, *TRAINING):
         value = getattr(options, name, None)
         if value in (None, False, 0) or (name == "scale" and value == "class"):
             continue

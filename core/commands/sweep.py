@@ -16,7 +16,8 @@ from core.jobs import client
 from core.jobs.queue import Queue
 from core.question import presets
 from core.question.experiment import Contender, Point
-from core.question.sweep import ADAPTIVE_PAIRS, AXES, GRID_PAIRS, SIZE_AXES, Axis, Sweep
+from core.question.fields import ADAPTIVE_PAIRS, AXES, GRID_PAIRS, SIZE_AXES
+from core.question.sweep import Axis, Sweep
 from core.results import environment
 from core.results.schema import Trial
 from core.results.store import Store

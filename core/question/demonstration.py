@@ -4,7 +4,6 @@ As with `core.question.experiment`, a `Demonstration` that exists is one that ca
 `core.results.exhibit.Exhibit`; how it is done is the business of `core.measure.lessons`. Nothing here measures.
 """
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable
@@ -203,7 +202,7 @@ class Demonstration:
         """Plain data for a file; `from_json` reads it back to an equal demonstration."""
         return {
             "kind": self.kind,
-            "point": dataclasses.asdict(self.point),
+            "point": self.point.to_json(),
             "contenders": [str(contender) for contender in self.contenders],
             "budget_s": self.budget_s,
             "recipes": list(self.recipes),

@@ -8,6 +8,7 @@ here measures, and nothing here knows what hardware this machine has.
 import dataclasses
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,37 +17,11 @@ from typing import Any, Self
 from core.errors import InvalidValue
 from core.question import catalog, lanes, models
 from core.question.device_kinds import DEVICES, NUMBERED, SINGLE
+from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, Training
 from core.question.lanes import PLAIN, Lane
 
 PROTOCOL_VERSION = 2
 """Raised whenever the way of measuring changes so that older rows must not be put beside newer ones."""
-
-DATA_PATHS: dict[str, str] = {
-    "resident": "On the device: the whole data set is copied there once, batches are indexed there.",
-    "per_batch": "Copied per batch: batches are indexed on the host and copied to the device at every step.",
-    "loader": "DataLoader: tensors through torch's loader, with workers and pinned memory, copied per batch.",
-    "tutorial": "As the tutorials do: one sample at a time with transforms, through the DataLoader, copied per batch.",
-}
-"""How data reach the device, with a sentence for people; `resident` is the headline."""
-
-LOADER_PATHS = ("loader", "tutorial")
-"""Data paths that go through torch's DataLoader, and for which `loader_workers` matters."""
-
-RANGES: dict[str, tuple[float, float]] = {
-    "samples": (10, 1_000_000),
-    "hidden_size": (1, 16_384),
-    "depth": (1, 16),
-    "width": (1, 32),
-    "batch_size": (1, 65_536),
-    "epochs": (1, 10_000),
-    "learning_rate": (1e-6, 10.0),
-    "loader_workers": (0, 16),
-    "seed": (0, 2**31 - 1),
-    "threads": (0, 1_024),
-    "budget_s": (1, 86_400),
-    "pairs": (0, 100),
-}
-"""Lowest and highest value of each number that can be asked for; samples and depth are narrower for some."""
 
 DOUBLING_DEPTH = (2, 14)
 """The doubling MLP starts at two layers (2 → 4 → 2) and passes 10⁸ parameters at 14."""
@@ -59,6 +34,8 @@ EVERY_EPOCH = 0
 BEST_THREADS = 0
 """`threads` of a contender that tries several thread counts first and trains with the best."""
 
+_NUMBERS = tuple(name for name in TRAINING if FIELDS[name].is_number)
+
 _DEVICE = re.compile(rf"({'|'.join(SINGLE)})|({'|'.join(NUMBERED)})(?::(\d{{1,2}}))?", re.ASCII)
 _CONTENDER = re.compile(
     r"(?P<device>[a-z]{1,8}(?::\d{1,2})?)(?:@(?P<threads>\d{1,4}))?(?P<lane>(?:[+ ]\w{1,32}){0,16})", re.ASCII
@@ -68,38 +45,8 @@ contender at once, and no number in it has more digits than can be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
-    """One training, without saying where it runs. Sizes that do not shape the model are set to 0.
-
-    Attributes:
-        dataset: key of `core.question.catalog.DATASETS`.
-        samples: training samples; 0 stands for the data set's default.
-        model: key of `core.question.models.FAMILIES`.
-        hidden_size: neurons of each hidden layer (`mlp`).
-        depth: hidden layers (`mlp`), linear layers (`doubling-mlp`).
-        width: factor on the channels (`cnn`).
-        batch_size: samples of one step; every batch is full, the remainder of an epoch is left out.
-        epochs: passes over the training samples.
-        learning_rate: of plain SGD.
-        data_path: key of `DATA_PATHS`.
-        loader_workers: worker processes of the DataLoader, for the paths that have one.
-        shuffle: whether each epoch has a new order.
-        seed: of weights, data and order.
-    """
-
-    dataset: str = "digits"
-    samples: int = 0
-    model: str = "mlp"
-    hidden_size: int = 128
-    depth: int = 2
-    width: int = 1
-    batch_size: int = 64
-    epochs: int = 100
-    learning_rate: float = 0.1
-    data_path: str = "resident"
-    loader_workers: int = 0
-    shuffle: bool = True
-    seed: int = 0
+class Point(Training):
+    """One training, without saying where it runs. Sizes that do not shape the model are set to 0."""
 
     def __post_init__(self) -> None:
         facts, shaped_by = catalog.dataset(self.dataset), models.family(self.model).axes
@@ -108,15 +55,14 @@ class Point:
         if not isinstance(self.shuffle, bool):
             raise InvalidValue("shuffle", self.shuffle, "true or false")
         _settle(self, "samples", self.samples or facts.default_samples)
-        _settle(self, "learning_rate", _number("learning_rate", self.learning_rate))
-        for axis in models.AXES:
-            if axis not in shaped_by:
-                _settle(self, axis, 0)
+        for axis in set(models.AXES) - set(shaped_by):
+            _settle(self, axis, 0)
         if self.data_path not in LOADER_PATHS:
             _settle(self, "loader_workers", 0)
-        for name in ("samples", "batch_size", "epochs", "loader_workers", "seed", *shaped_by):
-            low, high = allowed(name, dataset=self.dataset, model=self.model)
-            _whole(name, getattr(self, name), int(low), int(high))
+        for name in _NUMBERS:
+            if name in shaped_by or name not in models.AXES:
+                bounds = allowed(name, dataset=self.dataset, model=self.model)
+                _settle(self, name, _checked(name, getattr(self, name), *bounds))
         if self.batch_size > self.samples:
             raise InvalidValue("batch_size", self.batch_size, f"at most the {self.samples:,} training samples")
 
@@ -159,8 +105,12 @@ class Point:
         Raises:
             InvalidValue: a field is unknown, of the wrong type or out of range.
         """
-        types = {entry.name: type(entry.default) for entry in dataclasses.fields(cls)}
-        return cls(**{name: _read(name, value, types) for name, value in fields.items()})
+        return cls(**{name: _read(name, value) for name, value in fields.items()})
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, as they were written before there were fields that came later and are as they always had been."""
+        data = dataclasses.asdict(self)
+        return {name: data[name] for name in TRAINING if not FIELDS[name].later or data[name] != FIELDS[name].default}
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -185,8 +135,7 @@ class Contender:
             raise InvalidValue("device", self.device, DEVICES)
         if match[2]:
             _settle(self, "device", f"{match[2]}:{int(match[3] or 0)}")
-        low, high = RANGES["threads"]
-        _whole("threads", self.threads, int(low), int(high))
+        _settle(self, "threads", _checked("threads", self.threads))
 
     def __str__(self) -> str:
         served = self.device if self.threads == BEST_THREADS else f"{self.device}@{self.threads}"
@@ -225,7 +174,7 @@ class Experiment:
 
     point: Point
     contenders: tuple[Contender, ...] = field(default_factory=lambda: (Contender(),))
-    budget_s: float = 60.0
+    budget_s: float = FIELDS["budget_s"].default
     pairs: int = EVERY_EPOCH
 
     def __post_init__(self) -> None:
@@ -233,8 +182,8 @@ class Experiment:
         if not 1 <= len(self.contenders) <= MAX_CONTENDERS or len(set(self.contenders)) < len(self.contenders):
             shown = ", ".join(map(str, self.contenders))
             raise InvalidValue("devices", shown, f"between 1 and {MAX_CONTENDERS} different devices")
-        _settle(self, "budget_s", _number("budget_s", self.budget_s))
-        _whole("pairs", self.pairs, *map(int, RANGES["pairs"]))
+        for name in ("budget_s", "pairs"):
+            _settle(self, name, _checked(name, getattr(self, name)))
         for contender in self.contenders:
             obstacle = lanes.unfit(
                 contender.lane, batch_size=self.point.batch_size, convolutions=self.point.model == "cnn"
@@ -250,7 +199,7 @@ class Experiment:
         its times alone.
         """
         question = {
-            "point": dataclasses.asdict(self.point),
+            "point": self.point.to_json(),
             "contenders": [str(contender) for contender in self.contenders],
             "protocol": PROTOCOL_VERSION,
         }
@@ -260,7 +209,7 @@ class Experiment:
     def to_json(self) -> dict[str, Any]:
         """Plain data for a file; `from_json` reads it back to an equal experiment."""
         return {
-            "point": dataclasses.asdict(self.point),
+            "point": self.point.to_json(),
             "contenders": [str(contender) for contender in self.contenders],
             "budget_s": self.budget_s,
             "pairs": self.pairs,
@@ -282,8 +231,8 @@ class Experiment:
 
 
 def allowed(field: str, *, dataset: str, model: str) -> tuple[float, float]:
-    """Lowest and highest value of a number in `RANGES`, as the data set and the model family narrow it."""
-    low, high = RANGES[field]
+    """Lowest and highest value of a number, as the data set and the model family narrow it."""
+    low, high = FIELDS[field].low, FIELDS[field].high
     if field == "samples":
         return low, catalog.dataset(dataset).max_samples
     if field == "depth" and model == "doubling-mlp":
@@ -296,28 +245,32 @@ def _settle(instance: object, field: str, value: object) -> None:
     object.__setattr__(instance, field, value)
 
 
-def _whole(field: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InvalidValue(field, value, f"a whole number between {low:,} and {high:,}")
+def _checked(field: str, value: object, low: float = -math.inf, high: float = math.inf) -> float:
+    """A number within the range of its field, and within narrower bounds where there are some.
+
+    Raises:
+        InvalidValue: it is none, or beyond.
+    """
+    entry = FIELDS[field]
+    low, high = max(low, entry.low), min(high, entry.high)
+    whole = isinstance(entry.default, int)
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not low <= value <= high:
+        bounds = f"{low:,} and {high:,}" if whole else f"{low:g} and {high:g}"
+        raise InvalidValue(field, value, f"a {'whole ' if whole else ''}number between {bounds}")
+    return value if whole else float(value)
 
 
-def _number(field: str, value: object) -> float:
-    low, high = RANGES[field]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise InvalidValue(field, value, f"a number between {low:g} and {high:g}")
-    return float(value)
-
-
-def _read(name: str, value: object, types: Mapping[str, type]) -> Any:
+def _read(name: str, value: object) -> Any:
     """`value` as the type of field `name`; only text is converted, the rest is left to the checks."""
-    if name not in types:
-        raise InvalidValue("field", name, f"one of {', '.join(types)}")
-    if not isinstance(value, str) or types[name] is str:
+    if name not in TRAINING:
+        raise InvalidValue("field", name, f"one of {', '.join(TRAINING)}")
+    kind = type(FIELDS[name].default)
+    if not isinstance(value, str) or kind is str:
         return value
-    if types[name] is bool:
+    if kind is bool:
         words = {"true": True, "false": False, "1": True, "0": False}
         return words.get(value.lower(), value)
     try:
-        return types[name](value)
+        return kind(value)
     except ValueError:
-        raise InvalidValue(name, value, "a number" if types[name] is float else "a whole number") from None
+        raise InvalidValue(name, value, "a number" if kind is float else "a whole number") from None

@@ -169,13 +169,18 @@ class Family:
         name: key in links, on the command line and in the store.
         title: label for people.
         summary: one sentence.
-        axes: the sizes that shape it, among hidden_size, depth and width; others do not matter to it.
+        axes: the sizes that shape it, the first of which reaches a wanted number of parameters; others do not matter.
     """
 
     name: str
     title: str
     summary: str
     axes: tuple[str, ...]
+
+    @property
+    def size(self) -> str:
+        """The size by which it reaches a wanted number of parameters; empty if it has none."""
+        return self.axes[0] if self.axes else ""
 
 
 FAMILIES: dict[str, Family] = {
@@ -203,7 +208,7 @@ FAMILIES: dict[str, Family] = {
     )
 }
 
-AXES = ("hidden_size", "depth", "width")
+AXES = tuple(dict.fromkeys(axis for entry in FAMILIES.values() for axis in entry.axes))
 """Every size that some family is shaped by."""
 
 

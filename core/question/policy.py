@@ -24,7 +24,8 @@ from core.files.documents import read_toml
 from core.files.project import PROJECT
 from core.question import catalog, models
 from core.question.demonstration import Demonstration
-from core.question.experiment import RANGES, Experiment, Point
+from core.question.experiment import Experiment, Point
+from core.question.fields import FIELDS
 from core.question.sweep import MAX_POINTS, Sweep
 
 POLICY_VARIABLE = "CROSSOVER_POLICY"
@@ -75,11 +76,11 @@ class RunBudget:
         compiled: whether lanes that compile first may run; compiling takes minutes, which no budget counts.
     """
 
-    seconds: float = float(2 * RANGES["budget_s"][1])
+    seconds: float = float(2 * FIELDS["budget_s"].high)
     parameters: int = LARGEST
     operations: int = 10**18
     memory_bytes: int = 10**15
-    epochs: int = int(RANGES["epochs"][1])
+    epochs: int = int(FIELDS["epochs"].high)
     points: int = MAX_POINTS
     compiled: bool = True
 

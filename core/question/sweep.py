@@ -16,23 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from core.errors import InvalidValue
-from core.question import models
-from core.question.experiment import LOADER_PATHS, PROTOCOL_VERSION, RANGES, Contender, Experiment, Point, allowed
+from core.question import fields, models
+from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point, allowed
+from core.question.fields import ADAPTIVE_PAIRS, FIELDS, GRID_PAIRS, LOADER_PATHS
 
-SIZE_AXES: dict[str, str] = {
-    "hidden_size": "hidden size",
-    "depth": "depth",
-    "width": "width",
-    "parameters": "parameters",
-    "batch_size": "batch size",
-    "samples": "training samples",
-}
-"""Axes along which a crossover is looked for, with their names for people."""
-
-OTHER_AXES: dict[str, str] = {"learning_rate": "learning rate", "loader_workers": "loader workers"}
-"""Axes that a grid may vary as well; no size, so no crossover lies on them."""
-
-AXES = SIZE_AXES | OTHER_AXES
+SIZE_AXES, OTHER_AXES, AXES = fields.SIZE_AXES, fields.OTHER_AXES, fields.AXES
 
 MAX_AXES = 4
 MAX_POINTS = 400
@@ -41,17 +29,10 @@ MAX_POINTS = 400
 PER_OCTAVE = 8
 """Values that an adaptive sweep may choose from in each doubling: steps of 9 %, finer than its intervals."""
 
-GRID_PAIRS, ADAPTIVE_PAIRS = 6, 3
-"""Pairs of blocks timed at each point unless asked otherwise. Six are the fewest that give a single point a
-distribution-free interval of 95 %; an adaptive search measures neighbours instead, and three make a median."""
-
-SHAPED_BY = {"mlp": "hidden_size", "doubling-mlp": "depth", "cnn": "width"}
-"""The size by which a family reaches a wanted number of parameters."""
-
 LIMITS: dict[str, tuple[float, float]] = {
-    "budget_s": RANGES["budget_s"],
-    "point_budget_s": (1, 3_600),
-    "pairs": (2, 100),
+    "budget_s": (FIELDS["sweep_budget_s"].low, FIELDS["sweep_budget_s"].high),
+    "point_budget_s": (FIELDS["point_budget_s"].low, FIELDS["point_budget_s"].high),
+    "pairs": (2, FIELDS["pairs"].high),
 }
 """Lowest and highest value of each limit of a sweep."""
 
@@ -109,7 +90,7 @@ class Axis:
         low, high = _checked(name, low), _checked(name, high)
         if low >= high:
             raise InvalidValue("range", f"{low:g}:{high:g}", "two values, the lower one first")
-        if name in ("depth", "width"):
+        if FIELDS[name].every:
             return cls(name=name, values=tuple(range(int(low), int(high) + 1)))
         steps = PER_OCTAVE if adaptive else 1
         powers = range(math.floor(steps * math.log2(high / low)) + 1)
@@ -135,8 +116,8 @@ class Sweep:
     contenders: tuple[Contender, ...] = field(default_factory=lambda: (Contender(),))
     adaptive: bool = False
     pairs: int = 0
-    budget_s: float = 600.0
-    point_budget_s: float = 20.0
+    budget_s: float = FIELDS["sweep_budget_s"].default
+    point_budget_s: float = FIELDS["point_budget_s"].default
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axes", tuple(self.axes))
@@ -151,7 +132,7 @@ class Sweep:
             raise InvalidValue("devices", ", ".join(map(str, self.contenders)), "two at least for an adaptive sweep")
         if "loader_workers" in names and self.point.data_path not in LOADER_PATHS:
             raise InvalidValue("axis", "loader_workers", f"used with the data path {' or '.join(LOADER_PATHS)}")
-        if "parameters" in names and SHAPED_BY.get(self.point.model, "") in names:
+        if "parameters" in names and models.family(self.point.model).size in names:
             raise InvalidValue("axes", ", ".join(names), "without the size that parameters are reached by")
         for name, (low, high) in LIMITS.items():
             value = getattr(self, name)
@@ -175,7 +156,7 @@ class Sweep:
     def id(self) -> str:
         """Name of the sweep, 16 hexadecimal digits: its points, its contenders, how it chooses, and the protocol."""
         question = {
-            "points": [dataclasses.asdict(point) for point in self.points],
+            "points": [point.to_json() for point in self.points],
             "contenders": [str(contender) for contender in self.contenders],
             "adaptive": self.adaptive,
             "pairs": self.pairs,
@@ -194,7 +175,7 @@ class Sweep:
     def to_json(self) -> dict[str, Any]:
         """Plain data for a file; `from_json` reads it back to an equal sweep."""
         return {
-            "point": dataclasses.asdict(self.point),
+            "point": self.point.to_json(),
             "axes": [{"name": axis.name, "values": list(axis.values)} for axis in self.axes],
             "contenders": [str(contender) for contender in self.contenders],
             **{name: getattr(self, name) for name in ("adaptive", *LIMITS)},
@@ -249,8 +230,8 @@ def size_of(of: object, axis: str) -> float:
 
 def _with_parameters(point: Point, wanted: float) -> Point:
     """The point whose family's own size gives the number of parameters that is nearest by ratio."""
-    name = SHAPED_BY.get(point.model)
-    if name is None:
+    name = models.family(point.model).size
+    if not name:
         raise InvalidValue("axis", "parameters", f"a size of the model, and the model {point.model} has none")
     low, high = map(int, allowed(name, dataset=point.dataset, model=point.model))
     while high - low > 1:  # parameters grow with the size
@@ -279,7 +260,7 @@ def _checked(name: str, value: object) -> float:
     """A value as the field holds it; its range is the point's business."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
         raise InvalidValue(name, value, "a number that is not negative")
-    if name == "learning_rate":
+    if isinstance(FIELDS[name].default, float):
         return float(value)
     if value != int(value):
         raise InvalidValue(name, value, "a whole number")

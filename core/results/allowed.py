@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from core.question import lanes
 from core.question.device_kinds import DEVICE_KINDS, DEVICES, NUMBERED, SINGLE
-from core.question.experiment import DATA_PATHS, MAX_CONTENDERS, RANGES
+from core.question.experiment import MAX_CONTENDERS
+from core.question.fields import DATA_PATHS, FIELDS, TRAINING
 from core.results.schema import COLUMNS, OUTCOMES
 
 MAX_LIST = 1_000_000
@@ -102,9 +103,9 @@ AT_LEAST_ONE = (
 )
 
 AT_MOST: Mapping[str, float] = {
-    **{name: high for name, (_, high) in RANGES.items() if name != "pairs"},
+    **{name: FIELDS[name].high for name in (*TRAINING, "budget_s") if FIELDS[name].is_number},
     "test_samples": MAX_ITEMS,
-    "steps_per_epoch": RANGES["samples"][1],
+    "steps_per_epoch": FIELDS["samples"].high,
     "steps_per_call": lanes.MAX_STEPS_PER_CALL,
     "micro_batch": lanes.MAX_MICRO_BATCH,
     **dict.fromkeys(("cores", "cores_usable", "threads", "threads_tried"), 2**16),

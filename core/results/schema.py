@@ -8,11 +8,12 @@ computed where it is read, so that a better statistic never needs a new measurem
 import dataclasses
 import functools
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 
 from core.question.device_kinds import DEVICE_KINDS
+from core.question.fields import FIELDS, TRAINING
 
 SCHEMA_VERSION = 4
 """Raised when a column is added, removed or changes its meaning.
@@ -40,18 +41,47 @@ STRING, BOOL = pa.string(), pa.bool_()
 INT, FLOAT = pa.int64(), pa.float64()
 INTS, FLOATS = pa.list_(INT), pa.list_(FLOAT)
 BYTES = pa.binary()
+OF_TYPE: dict[type, pa.DataType] = {str: STRING, bool: BOOL, int: INT, float: FLOAT}
+
+Row = TypeVar("Row")
 
 
-def column(kind: pa.DataType, meaning: str, *, unit: str = "", default: Any = dataclasses.MISSING) -> Any:
-    """A dataclass field that is a column of the table."""
-    metadata = {"type": kind, "unit": unit, "meaning": meaning}
+if TYPE_CHECKING:
+    from core.question.fields import Training as TrainingColumns
+else:
+    TrainingColumns = object
+
+
+def column(
+    kind: pa.DataType, meaning: str, *, unit: str = "", default: Any = dataclasses.MISSING, after: str = ""
+) -> Any:
+    """A dataclass field that is a column of the table; those of a training up to the one named `after` precede it."""
+    metadata = {"type": kind, "unit": unit, "meaning": meaning, "after": after}
     if isinstance(default, tuple):
         return field(default_factory=lambda: default, metadata=metadata)
     return field(default=default, metadata=metadata)
 
 
+def with_training(row: type[Row]) -> type[Row]:
+    """A class of columns with those of a training put in, which are what `core.question.fields` says of its fields."""
+    ordered: dict[str, Any] = {}
+    left = list(TRAINING)
+    for name, kind in row.__annotations__.items():
+        after = getattr(row, name).metadata["after"]
+        while after and after not in ordered:
+            asked = left.pop(0)
+            entry = FIELDS[asked]
+            ordered[asked] = type(entry.default)
+            default = entry.default if entry.later else dataclasses.MISSING
+            setattr(row, asked, column(OF_TYPE[ordered[asked]], entry.meaning, unit=entry.unit, default=default))
+        ordered[name] = kind
+    row.__annotations__ = ordered
+    return row
+
+
 @dataclass(frozen=True, kw_only=True)
-class Trial:
+@with_training
+class Trial(TrainingColumns):
     """One point on one device: what was asked, on what, how it was measured, and every raw value.
 
     Lists named `block_*` have one entry per timed block in the order of time; `warmup_*` are kept and never
@@ -70,28 +100,19 @@ class Trial:
     message: str = column(STRING, "the reason in one sentence where it did not end as asked", default="")
     origin: str = column(STRING, "name of the file this row was imported from; empty if measured here", default="")
 
-    # The training
-    dataset: str = column(STRING, "data set")
-    dataset_hash: str = column(STRING, "hash of the loaded samples, labels and split", unit="SHA-256, 16 digits")
-    samples: int = column(INT, "training samples", unit="samples")
-    test_samples: int = column(INT, "test samples", unit="samples")
-    model: str = column(STRING, "model family")
-    hidden_size: int = column(INT, "neurons of each hidden layer; 0 where the family has none", unit="neurons")
-    depth: int = column(INT, "layers as the family counts them; 0 where it has no depth", unit="layers")
-    width: int = column(INT, "factor on the channels of a CNN; 0 elsewhere")
-    parameters: int = column(INT, "trainable numbers")
+    # What follows from the training, whose own fields are put in between
+    dataset_hash: str = column(
+        STRING, "hash of the loaded samples, labels and split", unit="SHA-256, 16 digits", after="dataset"
+    )
+    test_samples: int = column(INT, "test samples", unit="samples", after="samples")
+    parameters: int = column(INT, "trainable numbers", after="width")
     flops_per_step: int = column(INT, "operations of forward and backward over one batch", unit="FLOP")
-    batch_size: int = column(INT, "samples of one step", unit="samples")
-    epochs: int = column(INT, "epochs that were asked for", unit="epochs")
-    steps_per_epoch: int = column(INT, "full batches in the training samples", unit="steps")
-    learning_rate: float = column(FLOAT, "of plain SGD")
-    data_path: str = column(STRING, "how data reached the device")
-    loader_workers: int = column(INT, "worker processes of the DataLoader", unit="processes")
-    shuffle: bool = column(BOOL, "whether each epoch had a new order")
-    seed: int = column(INT, "of weights, data and order")
+    steps_per_epoch: int = column(INT, "full batches in the training samples", unit="steps", after="epochs")
 
     # The device
-    contender: str = column(STRING, "device, threads and lane as asked for, e.g. `cpu`, `cpu@1`, `cuda:0+graph10`")
+    contender: str = column(
+        STRING, "device, threads and lane as asked for, e.g. `cpu`, `cpu@1`, `cuda:0+graph10`", after=TRAINING[-1]
+    )
     device: str = column(STRING, "where the tensors lived")
     device_kind: str = column(STRING, "one of " + ", ".join(f"`{kind}`" for kind in DEVICE_KINDS))
     device_name: str = column(STRING, "the device's own name")

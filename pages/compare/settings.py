@@ -22,8 +22,6 @@ from pages.shared.link import links, state
 
 ONE_THREAD = Contender(threads=1)
 
-BUDGET_HELP = "Training stops there; what was measured by then is kept."
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunAsked:
@@ -56,9 +54,9 @@ def panel(machine: Machine | None, answer: Callable[[RunAsked], None]) -> None:
         family = controls.family()
         fields |= {"model": family.name, **controls.sizes(family, dataset.name)}
     with training:
-        fields |= controls.training()
+        fields |= controls.training(dataset.name, family.name)
     with st.expander("More settings", **state.bound_view("more")):
-        more, budget_s = _more()
+        more, budget_s = _more(dataset.name, family.name)
         lanes = lane_controls.choose(machine, batch_size=fields["batch_size"], model=family.name)
     wanted = _wanted({**fields, **more})
     with devices:
@@ -134,15 +132,15 @@ def _unknown_devices() -> list[str]:
     return []
 
 
-def _more() -> tuple[dict[str, Any], float]:
+def _more(dataset: str, model: str) -> tuple[dict[str, Any], float]:
     """Fields of the training that are seldom changed, and the time budget in seconds."""
     route, feeding, limits = st.columns([2, 1, 1], gap="medium")
     with route:
         fields = controls.data_path()
     with feeding:
-        fields |= controls.feeding(fields["data_path"])
+        fields |= controls.feeding(fields["data_path"], dataset, model)
     with limits:
-        budget_s = controls.ladder("budget_s", "Time budget (seconds)", 60, help=BUDGET_HELP)
+        budget_s = controls.ladder("budget_s")
         fields |= controls.seed()
     return fields, float(budget_s)
 

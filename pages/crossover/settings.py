@@ -17,61 +17,13 @@ from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
 from core.question import experiment, models
 from core.question.experiment import Contender, Point
-from core.question.sweep import ADAPTIVE_PAIRS, GRID_PAIRS, LIMITS, OTHER_AXES, SHAPED_BY, SIZE_AXES, Axis, Sweep
+from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, SIZE_AXES
+from core.question.sweep import LIMITS, Axis, Sweep
 from pages.compare import settings
 from pages.shared.answer import accelerators
 from pages.shared.data import reads
 from pages.shared.form import controls, lane_controls
 from pages.shared.link import links, state
-
-STOPS: dict[str, tuple[float, ...]] = {
-    "hidden_size": controls.LADDERS["hidden_size"],
-    "parameters": tuple(step * 10**power for power in range(2, 8) for step in (1, 2, 5)),
-    "batch_size": controls.LADDERS["batch_size"],
-    "samples": controls.LADDERS["samples"],
-    "learning_rate": controls.LADDERS["learning_rate"],
-    "loader_workers": (0, 1, 2, 4, 8, 16),
-}
-"""Values at which a range can begin and end; depth and width have every value."""
-
-USUAL_RANGE: dict[str, tuple[float, float]] = {
-    "hidden_size": (16, 2_048),
-    "depth": (2, 12),
-    "width": (1, 16),
-    "parameters": (1_000, 5_000_000),
-    "batch_size": (1, 1_024),
-    "samples": (100, 1_000_000),
-}
-
-USUAL_VALUES: dict[str, tuple[float, ...]] = {
-    "hidden_size": (64, 256, 1_024),
-    "depth": (2, 4),
-    "width": (1, 4),
-    "parameters": (10_000, 100_000, 1_000_000),
-    "batch_size": (16, 64, 256),
-    "samples": (500, 1_000),
-    "learning_rate": (0.01, 0.1),
-    "loader_workers": (0, 1),
-}
-"""What is varied unless asked otherwise, along the axis and beside it."""
-
-LADDERS: dict[str, tuple[float, ...]] = {
-    "sweep_budget_s": (30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400),
-    "point_budget_s": (1, 2, 5, 10, 20, 30, 60, 120, 300),
-    "pairs": (0, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 100),
-}
-USUAL_LIMITS = {"sweep_budget_s": 600, "point_budget_s": 20, "pairs": 0}
-LIMIT_LABELS = {
-    "sweep_budget_s": "Time budget (seconds)",
-    "point_budget_s": "Time for one point (seconds)",
-    "pairs": "Pairs of blocks at each point",
-}
-LIMIT_HELP = {
-    "sweep_budget_s": "After this no further point is begun; what was measured by then is kept.",
-    "point_budget_s": "A point that needs more is skipped, and the page says so.",
-    "pairs": "One block of every device makes a pair. More pairs make the intervals narrower. "
-    f"0 stands for what is usual: {GRID_PAIRS}, or {ADAPTIVE_PAIRS} in a search, which measures more sizes instead.",
-}
 
 MOST_ALSO = 3
 """Axes beside the first."""
@@ -167,9 +119,9 @@ def panel(machine: Machine | None, answer: Callable[[SweepAsked], None]) -> Swee
     with model:
         fields |= {"model": family.name, **controls.sizes(family, dataset.name, taken)}
     with training:
-        fields |= controls.training(taken)
+        fields |= controls.training(dataset.name, family.name, taken)
     with feeding:
-        fields |= {**controls.feeding(fields["data_path"], taken), **controls.seed()}
+        fields |= {**controls.feeding(fields["data_path"], dataset.name, family.name, taken), **controls.seed()}
     with limits:
         bounds = _limits()
     with route:
@@ -221,8 +173,7 @@ def sentence(sweep: Sweep) -> str:
 
 def _taken(*names: str, family: models.Family) -> set[str]:
     """Fields that the axes set, so that they have no control of their own."""
-    shaped = {SHAPED_BY[family.name]} if "parameters" in names and family.name in SHAPED_BY else set()
-    return {*names} | shaped
+    return {*names} | ({family.size} if "parameters" in names else set())
 
 
 def _taken_by(sweep: Sweep) -> set[str]:
@@ -231,8 +182,8 @@ def _taken_by(sweep: Sweep) -> set[str]:
 
 def _size_axes(family: models.Family) -> list[str]:
     """The sizes that a family can be varied along, its own first."""
-    own = [*family.axes, *(["parameters"] if family.name in SHAPED_BY else [])]
-    return [*own, *(name for name in SIZE_AXES if name in ("batch_size", "samples"))]
+    own = [*family.axes, *(["parameters"] if family.size else [])]
+    return [*own, *(name for name in SIZE_AXES if FIELDS[name].panel != "model")]
 
 
 def _axis(family: models.Family) -> str:
@@ -243,9 +194,9 @@ def _axis(family: models.Family) -> str:
 
 def _also(axis: str, family: models.Family, path: str) -> tuple[str, ...]:
     others = [name for name in (*_size_axes(family), *OTHER_AXES) if name not in (axis, "loader_workers")]
-    others += ["loader_workers"] if path in experiment.LOADER_PATHS else []
+    others += ["loader_workers"] if path in LOADER_PATHS else []
     if "parameters" in (axis, *others):
-        clash = {SHAPED_BY[family.name]} if axis == "parameters" else {"parameters"}
+        clash = {family.size} if axis == "parameters" else {"parameters"}
         others = [name for name in others if name not in clash]
     chosen = st.multiselect(
         "Vary also",
@@ -260,10 +211,10 @@ def _also(axis: str, family: models.Family, path: str) -> tuple[str, ...]:
 
 def _wanted(fields: Mapping[str, Any], family: models.Family, axis: str) -> Mapping[str, object] | None:
     """The training as recordings of any size along an axis are looked for; None where the settings make none."""
-    varied = SHAPED_BY[family.name] if axis == "parameters" else axis
-    usual = {"samples": 0} if axis == "samples" else {varied: experiment.RANGES[varied][0]}
+    varied = family.size if axis == "parameters" else axis
+    lowest = 0 if axis == "samples" else FIELDS[varied].low
     try:
-        return recordings.asked(Point(**{**fields, **{name: int(value) for name, value in usual.items()}}))
+        return recordings.asked(Point(**{**fields, varied: int(lowest)}))
     except InvalidValue:
         return None
 
@@ -282,47 +233,32 @@ def _varied(
 
 def _stops(axis: str, *, dataset: str, family: models.Family, samples: int) -> list[float]:
     """Values that an axis may begin and end at."""
-    low, high = 1.0, math.inf
-    if axis != "parameters":
-        low, high = experiment.allowed(axis, dataset=dataset, model=family.name)
+    low, high = experiment.allowed(axis, dataset=dataset, model=family.name)
     if axis == "batch_size" and samples:
         high = min(high, samples)
-    ladder = STOPS.get(axis) or range(int(low), int(high) + 1)
-    return [links.plain(stop) for stop in ladder if low <= stop <= high]
+    stops = FIELDS[axis].axis_stops or FIELDS[axis].stops or range(int(low), int(high) + 1)
+    return [links.plain(stop) for stop in stops if low <= stop <= high]
 
 
 def _range(axis: str, stops: list[float]) -> tuple[float, float]:
     """A slider with two ends."""
     key = links.RANGE.format(axis=axis)
-    linked = [value for value in _linked_numbers(key) if axis == "parameters" or _possible(axis, value)]
+    linked = [value for value in _linked_numbers(key) if _possible(axis, value)]
     stops = sorted({*stops, *linked})
-    low, high = (min(stops, key=lambda stop: abs(stop - end)) for end in USUAL_RANGE[axis])
-    label = f"{SIZE_AXES[axis].capitalize()} from … to"
-    chosen = st.select_slider(label, stops, value=(low, high), **state.bound(key))
+    low, high = (min(stops, key=lambda stop: abs(stop - end)) for end in FIELDS[axis].usual_range)
+    chosen = st.select_slider(f"{FIELDS[axis].label} from … to", stops, value=(low, high), **state.bound(key))
     return chosen[0], chosen[1]
 
 
 def _values(axis: str, stops: list[float]) -> tuple[float, ...]:
     key = links.VALUES.format(axis=axis)
     stops = sorted({*stops, *_linked_numbers(key)})
-    usual = [value for value in USUAL_VALUES[axis] if value in stops] or stops[:1]
-    label = f"{(SIZE_AXES | OTHER_AXES)[axis].capitalize()}, each of"
-    return tuple(sorted(st.multiselect(label, stops, default=usual, **state.bound(key))))
+    usual = [value for value in FIELDS[axis].usual_values if value in stops] or stops[:1]
+    return tuple(sorted(st.multiselect(f"{FIELDS[axis].label}, each of", stops, default=usual, **state.bound(key))))
 
 
 def _limits() -> dict[str, float]:
-    return {
-        field: controls.ladder(
-            name,
-            LIMIT_LABELS[name],
-            USUAL_LIMITS[name],
-            LADDERS[name],
-            least=LIMITS[field][0],
-            most=LIMITS[field][1],
-            help=LIMIT_HELP[name],
-        )
-        for name, field in links.SWEEP_LIMITS.items()
-    }
+    return {field: controls.ladder(name, least=LIMITS[field][0]) for name, field in links.SWEEP_LIMITS.items()}
 
 
 def _devices(machine: Machine) -> list[str]:
@@ -389,9 +325,9 @@ def _check_axes(link: Mapping[str, Sequence[str]], family: models.Family, axis: 
             value, *more = Axis.parse(name, text.replace(":", "")).values
             if more:
                 raise InvalidValue(values.format(axis=name), text, "one number each time that the link says it")
-            if name != "parameters" and not _possible(name, value):
-                low, high = experiment.RANGES[name]
-                raise InvalidValue(values.format(axis=name), text, f"between {low:g} and {high:g}")
+            if not _possible(name, value):
+                entry = FIELDS[name]
+                raise InvalidValue(values.format(axis=name), text, f"between {entry.low:g} and {entry.high:g}")
     ends = link.get(links.RANGE.format(axis=axis), ())
     if ends:
         Axis.parse(axis, ":".join(ends))
@@ -408,8 +344,7 @@ def _check_limit(name: str, field: str, text: str) -> None:
 
 
 def _possible(axis: str, value: float) -> bool:
-    low, high = experiment.RANGES[axis]
-    return low <= value <= high
+    return FIELDS[axis].low <= value <= FIELDS[axis].high
 
 
 def _linked_numbers(name: str) -> list[float]:

@@ -16,7 +16,8 @@ from core.measure.device import devices
 from core.measure.trial import Hooks, measure, thread_counts
 from core.progress import Progress
 from core.question import catalog, models
-from core.question.experiment import DATA_PATHS, Contender, Experiment, Point
+from core.question.experiment import Contender, Experiment, Point
+from core.question.fields import DATA_PATHS
 from core.results import environment
 from core.results.schema import Trial
 from tests import idx

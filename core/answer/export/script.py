@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from core.answer.export.template import filled
 from core.errors import CrossoverError, InvalidValue
 from core.question import models
-from core.question.experiment import LOADER_PATHS, Contender, Point
+from core.question.experiment import Contender, Point
+from core.question.fields import LOADER_PATHS
 from core.question.lanes import PLAIN
 from core.results.schema import Trial
 from core.text import in_python

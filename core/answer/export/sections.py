@@ -16,7 +16,7 @@ from core.answer.lesson.launches import TwoBatches
 from core.answer.lesson.tutorial import Origin
 from core.answer.run import learned, speedup
 from core.errors import CrossoverError
-from core.question.experiment import DATA_PATHS
+from core.question.fields import DATA_PATHS
 from core.question.presets import Preset, Scale
 from core.results.exhibit import Clock, Exhibit, FirstStep, Moving
 from core.results.schema import Trial

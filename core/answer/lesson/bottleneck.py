@@ -15,7 +15,7 @@ from core.answer.run import causes
 from core.answer.run.causes import PARTS, Parts
 from core.answer.run.speedup import step_time
 from core.errors import NotComparable
-from core.question.experiment import DATA_PATHS
+from core.question.fields import DATA_PATHS
 from core.results.schema import Trial
 
 LOSS_TOLERANCE = 1e-4

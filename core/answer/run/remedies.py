@@ -17,7 +17,7 @@ from core.answer.run import lane_check, speedup, training_time
 from core.answer.run import learned as parity
 from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
 from core.errors import CrossoverError
-from core.question.experiment import DATA_PATHS, LOADER_PATHS
+from core.question.fields import DATA_PATHS, LOADER_PATHS
 from core.question.lanes import PLAIN, Lane
 from core.results.schema import Trial
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from core import units
 from core.jobs.worker.point_result import PointResult, label
 from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS
+from core.question import models
 from core.question.experiment import Point
-from core.question.sweep import SHAPED_BY, Sweep
+from core.question.sweep import Sweep
 from core.results.schema import Trial
 
 TOO_SLOW = 2.0
@@ -81,5 +82,5 @@ def _flops(point: Point) -> int:
 
 def _differences(sweep: Sweep, point: Point, other: Point) -> int:
     """On how many axes two points differ."""
-    names = [SHAPED_BY[point.model] if axis.name == "parameters" else axis.name for axis in sweep.axes]
+    names = [models.family(point.model).size if axis.name == "parameters" else axis.name for axis in sweep.axes]
     return sum(getattr(point, name) != getattr(other, name) for name in names)

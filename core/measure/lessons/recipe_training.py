@@ -17,7 +17,8 @@ from core.measure.data.datasets import Data, Split
 from core.measure.execution.step import Batch
 from core.measure.training import Training
 from core.question.demonstration import Recipe
-from core.question.experiment import LOADER_PATHS, Point
+from core.question.experiment import Point
+from core.question.fields import LOADER_PATHS
 
 WATCHED = {"item_every_step", "accuracy_every_step", "errors_printed"}
 """Shortcuts for which a step must be looked into."""

@@ -14,18 +14,9 @@ from core.errors import InvalidValue
 from core.jobs.machine import Machine
 from core.question import catalog, experiment, models
 from core.question.experiment import Contender, Point
+from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING
 from pages.shared.data import reads
 from pages.shared.link import links, state
-
-LADDERS: dict[str, tuple[float, ...]] = {
-    "samples": (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000),
-    "hidden_size": tuple(2**power for power in range(2, 15)),
-    "batch_size": tuple(2**power for power in range(17)),
-    "epochs": (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000),
-    "learning_rate": (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
-    "budget_s": (5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600),
-}
-"""Values a slider stops at; any other allowed value can come by link and is then a stop of its own."""
 
 DOUBLING_DEPTH_DEFAULT = 8
 """The published example that reaches no training error: 128 → 256 → classes at its end."""
@@ -52,8 +43,8 @@ def samples(of: catalog.Dataset, without: Collection[str] = ()) -> Fields:
     """How much of it."""
     if "samples" in without:
         return {}
-    stops = (*LADDERS["samples"], of.default_samples, of.max_samples)
-    return {"samples": ladder("samples", "Training samples", of.default_samples, stops, most=of.max_samples)}
+    stops = (*FIELDS["samples"].stops, of.default_samples, of.max_samples)
+    return {"samples": ladder("samples", default=of.default_samples, stops=stops, most=of.max_samples)}
 
 
 def family() -> models.Family:
@@ -66,42 +57,44 @@ def family() -> models.Family:
 
 def sizes(of: models.Family, dataset: str, without: Collection[str] = ()) -> Fields:
     """The sizes that shape the family."""
-    fields: Fields = {}
-    if "hidden_size" in set(of.axes) - set(without):
-        fields["hidden_size"] = ladder("hidden_size", "Hidden size", DEFAULTS.hidden_size)
-    for axis in ("depth", "width"):
-        if axis in set(of.axes) - set(without):
-            low, high = experiment.allowed(axis, dataset=dataset, model=of.name)
-            usual = DOUBLING_DEPTH_DEFAULT if of.name == "doubling-mlp" else getattr(DEFAULTS, axis)
-            fields[axis] = st.slider(axis.capitalize(), int(low), int(high), usual, **state.bound(axis))
-    return fields
+    return {axis: number(axis, dataset, of.name) for axis in of.axes if axis not in without}
 
 
-def training(without: Collection[str] = ()) -> Fields:
-    """Batch size, epochs and learning rate."""
-    labels = {"batch_size": "Batch size", "epochs": "Epochs", "learning_rate": "Learning rate"}
-    return {name: ladder(name, label, getattr(DEFAULTS, name)) for name, label in labels.items() if name not in without}
+def training(dataset: str, model: str, without: Collection[str] = ()) -> Fields:
+    """Batch size, epochs, learning rate, and whatever else every training has."""
+    names = [name for name in TRAINING if FIELDS[name].panel == "training" and name not in without]
+    return {name: number(name, dataset, model) for name in names}
+
+
+def number(name: str, dataset: str, model: str) -> Any:
+    """A number of a training of one data set and model family: a slider over its stops, or over every whole number."""
+    entry = FIELDS[name]
+    if entry.stops:
+        return ladder(name)
+    low, high = experiment.allowed(name, dataset=dataset, model=model)
+    usual = DOUBLING_DEPTH_DEFAULT if (name, model) == ("depth", "doubling-mlp") else entry.default
+    return st.slider(entry.label, int(low), int(high), usual, help=entry.help, **state.bound(name))
 
 
 def data_path() -> Fields:
     """How data reach the device."""
-    paths = experiment.DATA_PATHS
-    return {"data_path": st.radio("Data path", list(paths), captions=list(paths.values()), **state.bound("data_path"))}
+    captions = list(DATA_PATHS.values())
+    return {"data_path": st.radio("Data path", list(DATA_PATHS), captions=captions, **state.bound("data_path"))}
 
 
-def feeding(path: str, without: Collection[str] = ()) -> Fields:
+def feeding(path: str, dataset: str, model: str, without: Collection[str] = ()) -> Fields:
     """The order of samples, and who loads them where a loader runs."""
     fields: Fields = {"shuffle": st.toggle("Shuffle every epoch", DEFAULTS.shuffle, **state.bound("shuffle"))}
-    if path in experiment.LOADER_PATHS and "loader_workers" not in without:
-        low, high = experiment.RANGES["loader_workers"]
-        fields["loader_workers"] = st.slider("Loader workers", int(low), int(high), 0, **state.bound("loader_workers"))
+    if path in LOADER_PATHS and "loader_workers" not in without:
+        fields["loader_workers"] = number("loader_workers", dataset, model)
     return fields
 
 
 def seed() -> Fields:
     """The seed of weights, data and order."""
-    low, high = experiment.RANGES["seed"]
-    return {"seed": int(st.number_input("Seed", int(low), int(high), DEFAULTS.seed, **state.bound("seed")) or 0)}
+    entry = FIELDS["seed"]
+    chosen = st.number_input(entry.label, int(entry.low), int(entry.high), entry.default, **state.bound("seed"))
+    return {"seed": int(chosen or 0)}
 
 
 def contenders(key: str, offered: Sequence[Contender], usual: Sequence[Contender], machine: Machine) -> list[str]:
@@ -137,35 +130,32 @@ def _wait_for_devices() -> None:
 
 def ladder(
     name: str,
-    label: str,
-    default: float,
-    ladder: Sequence[float] = (),
     *,
+    default: float | None = None,
+    stops: Sequence[float] = (),
     least: float | None = None,
     most: float | None = None,
-    help: str | None = None,
 ) -> Any:
-    """A slider over the stops of a ladder, and over the value that the link brought.
+    """A slider over the stops of a field, and over the value that the link brought.
 
     Args:
-        name: its key and its parameter of the link.
-        label: for people.
-        default: where it stands at first.
-        ladder: its stops; those of `LADDERS` unless given.
+        name: key of `core.question.fields.FIELDS`; that of its control and its parameter of the link.
+        default: where it stands at first, if elsewhere than the field's own.
+        stops: others than the field's own.
         least: lowest value that the link may bring, if higher than the lowest stop.
-        most: highest value, if lower than that of `RANGES`.
-        help: shown on demand.
+        most: highest value, if lower than the field's own.
     """
-    low, high = experiment.RANGES.get(name, (0, float("inf")))
-    high = high if most is None else most
-    stops = sorted({links.plain(stop) for stop in ladder or LADDERS[name] if low <= stop <= high})
+    entry = FIELDS[name]
+    default = entry.default if default is None else default
+    high = entry.high if most is None else most
+    offered = sorted({links.plain(stop) for stop in stops or entry.stops if entry.low <= stop <= high})
     linked = linked_number(name)
-    if linked is not None and max(low, least or low) <= linked <= high:
-        if linked not in stops:
-            bisect.insort(stops, linked)
+    if linked is not None and max(entry.low, least or entry.low) <= linked <= high:
+        if linked not in offered:
+            bisect.insort(offered, linked)
         if str(linked) != state.arrived()[name][-1]:  # "1e-2" is no stop's name, so the control takes its default
             default = linked
-    return st.select_slider(label, stops, value=links.plain(default), help=help, **state.bound(name))
+    return st.select_slider(entry.label, offered, value=links.plain(default), help=entry.help, **state.bound(name))
 
 
 def point_of(link: Mapping[str, Sequence[str]]) -> Point:
@@ -174,7 +164,7 @@ def point_of(link: Mapping[str, Sequence[str]]) -> Point:
     Raises:
         InvalidValue: a field is not what it may be.
     """
-    return Point.parse({name: values[-1] for name, values in link.items() if name in links.POINT_FIELDS})
+    return Point.parse({name: values[-1] for name, values in link.items() if name in TRAINING})
 
 
 def parsed(name: str, text: str) -> float:
@@ -183,11 +173,11 @@ def parsed(name: str, text: str) -> float:
     Raises:
         InvalidValue: it is none.
     """
-    low, high = experiment.RANGES[name]
     try:
         return float(text)
     except ValueError:
-        raise InvalidValue(name, text, f"a number between {low:g} and {high:g}") from None
+        entry = FIELDS[name]
+        raise InvalidValue(name, text, f"a number between {entry.low:g} and {entry.high:g}") from None
 
 
 def linked_number(name: str) -> float | None:

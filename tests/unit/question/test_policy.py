@@ -9,12 +9,13 @@ from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed
 from core.files.project import PROJECT
 from core.question import policy
 from core.question.demonstration import Demonstration
-from core.question.experiment import RANGES, Contender, Experiment, Point
+from core.question.experiment import Contender, Experiment, Point
+from core.question.fields import FIELDS
 from core.question.policy import Policy
 from core.question.sweep import Axis, Sweep
 
 ROOT = PROJECT
-LARGEST = Experiment(point=Point(epochs=10_000, hidden_size=16_384, depth=16), budget_s=RANGES["budget_s"][1])
+LARGEST = Experiment(point=Point(epochs=10_000, hidden_size=16_384, depth=16), budget_s=FIELDS["budget_s"].high)
 
 
 def sweep(values=(8, 16, 32), **changes):

@@ -8,7 +8,8 @@ import pytest
 
 from core.errors import InvalidValue
 from core.question.experiment import Contender, Experiment, Point
-from core.question.sweep import ADAPTIVE_PAIRS, GRID_PAIRS, SIZE_AXES, Axis, Sweep, size_of, vary
+from core.question.fields import ADAPTIVE_PAIRS, GRID_PAIRS, SIZE_AXES
+from core.question.sweep import Axis, Sweep, size_of, vary
 
 TWO = (Contender(), Contender(device="cuda:0"))
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from core.errors import ForeignFile
-from core.question.experiment import DATA_PATHS, MAX_CONTENDERS
+from core.question.experiment import MAX_CONTENDERS
+from core.question.fields import DATA_PATHS
 from core.results import allowed, checks
 from core.results.intake.exchange import export, import_file
 from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, to_table

@@ -18,7 +18,8 @@ from core.measure import networks
 from core.measure.data import batches, datasets
 from core.measure.training import Training
 from core.question.catalog import DATASETS
-from core.question.experiment import DATA_PATHS, Point
+from core.question.experiment import Point
+from core.question.fields import DATA_PATHS
 from core.question.models import FAMILIES
 from core.results.schema import Trial
 from tests.rows import run, trial

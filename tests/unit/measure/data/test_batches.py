@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from core.measure.data import batches, datasets
-from core.question.experiment import DATA_PATHS, Point
+from core.question.experiment import Point
+from core.question.fields import DATA_PATHS
 from tests import idx
 
 CPU = torch.device("cpu")
