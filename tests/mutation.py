@@ -30,20 +30,19 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 COUNT, SEED = 30, 14
 
+STUDY = "tests/unit/answer/study/"
+
 TESTS = {
     "core/answer/run/speedup.py": ("tests/unit/answer/run/test_speedup.py",),
     "core/answer/study/best_lanes.py": (
-        "tests/unit/answer/study/test_best_lanes.py",
-        "tests/unit/answer/study/test_moved_crossover.py",
+        STUDY + "test_best_lanes.py",
+        STUDY + "test_moved_crossover.py",
     ),
-    "core/answer/study/crossover.py": ("tests/unit/answer/study/test_crossover.py",),
-    "core/answer/study/curve.py": (
-        "tests/unit/answer/study/test_curve.py",
-        "tests/unit/answer/study/test_crossover.py",
-    ),
+    "core/answer/study/crossover.py": (STUDY + "test_figures.py", STUDY + "test_crossover.py"),
+    "core/answer/study/curve.py": (STUDY + "test_figures.py", STUDY + "test_curve.py"),
     "core/answer/study/search.py": (
-        "tests/unit/answer/study/test_next_step.py",
-        "tests/unit/answer/study/test_search.py",
+        STUDY + "test_next_step.py",
+        STUDY + "test_search.py",
     ),
     "core/answer/comparable.py": ("tests/unit/answer/test_comparable.py",),
     "core/answer/statistics.py": ("tests/unit/answer/test_statistics.py", "tests/unit/answer/run/test_speedup.py"),

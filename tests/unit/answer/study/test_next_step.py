@@ -57,14 +57,19 @@ def test_a_size_that_stands_alone_is_looked_at_again_the_first_and_the_last_as_w
     assert ending(step, near=alone)
 
 
+def test_two_sizes_at_each_end_that_agree_do_not_stand_alone():
+    step = next_step(LATTICE, told({8: 0.5, 20: 0.5, 64: 2.0, 150: 2.0, 1024: 0.5, 4096: 0.5}))
+    assert step == search.Step(size=None, reason="the faster device changes more than once")
+
+
 def test_beside_an_undecided_size_the_next_one_is_tried_further_out_but_not_beyond_the_range():
     outwards = next_step(LATTICE, told({64: 0.98, 512: 2.0}, noise=0.2))
     assert outwards.reason == "to be certain which device wins there"
-    assert math.log2(64 / outwards.size) == pytest.approx(search.ASIDE, abs=0.1)
+    assert math.log2(64 / outwards.size) == pytest.approx(0.6, abs=0.1)
     at_the_end = next_step(LATTICE, told({11: 0.98, 512: 2.0}, noise=0.2))
     assert abs(math.log2(at_the_end.size / 11)) < 0.2  # 0.6 below 11 the range is over
     upwards = next_step(LATTICE, told({64: 0.3, 512: 1.02}, noise=0.2))
-    assert math.log2(upwards.size / 512) == pytest.approx(search.ASIDE, abs=0.1)
+    assert math.log2(upwards.size / 512) == pytest.approx(0.6, abs=0.1)
     at_the_top = next_step(LATTICE, told({64: 0.3, 3158: 1.02}, noise=0.2))
     assert abs(math.log2(at_the_top.size / 3158)) < 0.2
 
@@ -85,7 +90,7 @@ def test_an_end_of_the_range_that_is_not_decided_is_measured_again_beside_it(siz
 
 def test_an_end_that_stays_undecided_is_given_up_after_some_sizes():
     fine = [8 * 2 ** (place / 20) for place in range(181)]
-    far, near = {8: 0.5, 181.0: 0.5}, fine[-search.ENOUGH_NEAR :]
+    far, near = {8: 0.5, 181.0: 0.5}, fine[-4:]
     step = next_step(fine, told(far | dict.fromkeys(near[1:], 0.98), noise=0.2))
     assert step.size == near[0]
     step = next_step(fine, told(far | dict.fromkeys(near, 0.98), noise=0.2))
@@ -100,8 +105,8 @@ def test_the_largest_size_itself_is_measured_before_the_search_says_that_one_dev
 
 
 def test_no_more_sizes_are_measured_than_a_search_may_take():
-    step = next_step(LATTICE, told(dict.fromkeys(LATTICE[: search.MOST_SIZES], 0.5)))
-    assert step == search.Step(size=None, reason=f"{search.MOST_SIZES} sizes were measured without an end")
-    step = next_step(LATTICE, told(dict.fromkeys(LATTICE[: search.MOST_SIZES - 1], 0.5)))
+    step = next_step(LATTICE, told(dict.fromkeys(LATTICE[:40], 0.5)))
+    assert step == search.Step(size=None, reason="40 sizes were measured without an end")
+    step = next_step(LATTICE, told(dict.fromkeys(LATTICE[:39], 0.5)))
     assert "without an end" not in step.reason
     assert next_step(LATTICE[:3], told(dict.fromkeys(LATTICE[:3], 0.5))).reason == "every size that fits was measured"

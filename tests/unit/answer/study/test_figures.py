@@ -1,0 +1,112 @@
+"""The figures of some answers, digit by digit: whoever changes one of these changes the method of docs/crossover.md."""
+
+import math
+
+import numpy as np
+import pytest
+
+from core.answer.study import curve
+from core.answer.study.crossover import locate
+from core.answer.study.curve import Noise, Readings
+from core.answer.study.result import Evidence
+
+SIZES = tuple(2.0**power for power in range(3, 13))
+OFFSETS = (-1.0, -0.5, 0.0, 0.25, 1.5)
+"""Of the readings of one size, in units of the noise."""
+
+STEEP = (0.3, 0.4, 0.55, 0.75, 1.3, 2.0, 3.0, 5.0, 8.0, 12.0)
+GENTLE = (0.6, 0.7, 0.8, 0.9, 1.2, 1.3, 1.5, 1.8, 2.0, 2.2)
+STEP = (0.8,) * 5 + (1.2,) * 5
+FLAT_ABOVE = (0.3, 0.4, 0.5, 0.6, 0.8, 1.06, 1.06, 1.06, 1.06, 1.06)
+FLAT_BELOW = (1 / 1.06,) * 4 + (1.5, 2.0, 3.0, 4.0, 5.0, 6.0)
+
+
+def located(speedups, *, noise=0.02, paired=True):
+    base = tuple(1e-3 * math.exp(noise * offset) for offset in OFFSETS)
+    evidence = [
+        Evidence(size=size, baseline_s=base, challenger_s=(1e-3 / speedup,) * len(base), paired=paired)
+        for size, speedup in zip(SIZES, speedups, strict=True)
+    ]
+    return locate(evidence, axis="hidden_size", baseline="cpu", challenger="cuda:0")
+
+
+def exactly(values):
+    return pytest.approx(values, rel=1e-6, abs=1e-9)
+
+
+def readings(values, sizes, **noise):
+    return Readings(
+        sizes=np.array(sizes, dtype=float),
+        values=np.array(values, dtype=float),
+        spread=np.full(len(values), 0.2),
+        noise=Noise(**noise),
+    )
+
+
+@pytest.mark.parametrize(
+    ("speedups", "asked", "figures", "tie"),
+    [
+        (STEEP, {}, (92.4344697, 83.2424323, 102.280063), (82.9977315, 102.182193)),
+        (STEEP, {"noise": 0.2}, (87.04537, 70.5272341, 109.565964), (74.8017439, 97.0058603)),
+        (STEEP, {"paired": False}, (92.4252529, 83.2216614, 102.28899), (82.9977315, 102.182193)),
+        (GENTLE, {"noise": 0.3}, (79.6583203, 38.7459716, 158.14489), (54.7580816, 119.428223)),
+        (FLAT_ABOVE, {"noise": 0.01}, (213.390639, 184.02937, 242.269301), (171.84928, 4096.0)),
+        (FLAT_BELOW, {"noise": 0.01}, (70.8979616, 65.7053289, 79.2752549), (8.0, 78.7932425)),
+        (tuple(1 / speedup for speedup in STEEP), {}, (92.4344697, 83.2424323, 102.280063), (82.9977315, 102.182193)),
+    ],
+)
+def test_the_place_of_a_crossing_its_interval_and_the_zone_of_a_tie(speedups, asked, figures, tie):
+    found = located(speedups, **asked)
+    assert (found.estimate, found.low, found.high) == exactly(figures)
+    assert found.tie == exactly(tie)
+
+
+def test_the_figures_of_one_size_and_of_the_noise():
+    found = located(STEEP)
+    one = found.sizes[3]
+    assert (one.speedup, one.low, one.high) == exactly((0.75, 0.729997468, 0.770550618))
+    assert (one.baseline_s, one.challenger_s, one.readings) == exactly((1e-3, 1e-3 / 0.75, 5))
+    assert found.noise == exactly(0.0235880569)
+    assert found.level == exactly(0.95)
+    assert located(STEEP, paired=False).noise == exactly(0.016679275)
+
+
+def test_the_figures_of_the_band():
+    band = located(STEEP, noise=0.2).band
+    assert len(band.sizes) == 121
+    assert [band.sizes[place] for place in (0, 57, 120)] == exactly([8.0, 154.879243, 4096.0])
+    assert [band.speedup[place] for place in (0, 57, 120)] == exactly([0.282446903, 1.43096002, 12.1111141])
+    assert [band.low[place] for place in (0, 57, 120)] == exactly([0.231308767, 1.24695907, 9.99478629])
+    assert [band.high[place] for place in (0, 57, 120)] == exactly([0.344890746, 1.64211209, 14.6755599])
+
+
+def test_a_curve_that_the_model_finds_too_abrupt_has_the_two_sizes_beside_it_for_an_interval():
+    inside, abrupt = located(STEP, noise=0.1), located(STEP, noise=0.15)
+    assert (inside.estimate, inside.low, inside.high) == exactly((193.578918, 143.703172, 256.0))
+    assert (abrupt.low, abrupt.high) == exactly((128.0, 256.0))
+
+
+def test_more_than_ten_sizes_share_the_risk_of_a_wrong_sign():
+    sizes = [8.0 * 1.2**place for place in range(20)]
+    evidence = [Evidence(size=size, baseline_s=(1.0, 1.1, 1.2), challenger_s=(0.5,) * 3) for size in sizes]
+    assert locate(evidence, axis="hidden_size", baseline="cpu", challenger="cuda:0").level == exactly(0.975)
+
+
+def test_the_figures_of_the_curve_at_the_sizes_between_them_and_beyond():
+    rising = readings([-1.2, -0.5, -0.1, 0.7, 1.0, 1.9], range(3, 9), sd=0.02, freedom=40)
+    found = curve.posterior(rising, np.array([3.0, 4.5, 5.2, 8.5]))
+    assert list(found.mean) == exactly([-1.19976551, -0.309663649, 0.0560663918, 2.33581225])
+    assert list(found.sd) == exactly([0.0102248525, 0.305054707, 0.24306327, 0.483952135])
+    assert list(found.above) == exactly([0.0, 0.090816035, 0.773160777, 0.999042647])
+    noisy = readings([-0.3, -0.1, 0.05, 0.2], [1, 1.6, 2.3, 3.5], sd=0.1, freedom=6)
+    found = curve.posterior(noisy, np.array([1.0, 2.0, 3.0]))
+    assert list(found.mean) == exactly([-0.27576139, -0.0312717798, 0.141571554])
+    assert list(found.sd) == exactly([0.0415650916, 0.0604922445, 0.0758785829])
+    assert list(found.above) == exactly([1.36464451e-05, 0.203351329, 0.988457414])
+
+
+def test_the_figures_of_single_sizes():
+    known, unknown = readings([0.01, -0.02, 0.3], [3, 4, 5], sd=0.02, freedom=8), readings([0], [3], sd=None, freedom=0)
+    assert list(curve.half_width(known, 0.025)) == exactly([0.029522604] * 3)
+    assert list(curve.half_width(unknown, 0.025)) == exactly([0.0838357218])
+    assert list(curve.chances(known)) == exactly([0.767617245, 0.0803673469, 1.0])
