@@ -31,6 +31,12 @@ STATES: dict[State, str] = {
 ACTIVE: tuple[State, ...] = ("queued", "running")
 """States that end; the others are final."""
 
+SILENCE_S = 300.0
+SILENT_BUDGETS = 5.0
+"""A worker that has said nothing for so long, and for so many times what a measurement may take, has lost its way.
+
+Compiling a lane takes two minutes on a busy machine, and nothing is said meanwhile."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -101,13 +107,34 @@ class Job:
 
     @property
     def active(self) -> bool:
-        """Whether it waits or runs."""
+        """Whether the job waits or runs."""
         return self.state in ACTIVE
 
     @property
     def lost(self) -> bool:
-        """Whether it is said to run in a process that does not live any more."""
+        """Whether the job is said to run in a process that does not live any more."""
         return self.state == "running" and not (self.worker and self.worker.alive)
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds for which nothing was heard of it while it runs; 0 where that is not known.
+
+        Of the system's uptime: neither a clock that is set nor a machine that sleeps makes anybody silent.
+        """
+        return (self.reported.ago_s or 0.0) if self.reported and self.state == "running" else 0.0
+
+    @property
+    def silent_too_long(self) -> bool:
+        """Whether nothing was heard of it for much longer than a measurement may take, so that nothing will be."""
+        budget_s = self.sweep.point_budget_s if self.sweep else self.asked.budget_s
+        return self.silent_s > max(SILENCE_S, SILENT_BUDGETS * budget_s)
+
+    @property
+    def cut_off_by(self) -> str:
+        """What cut it off if its process is gone, as the beginning of a sentence."""
+        if self.damage:
+            return f"{self.damage.rstrip('.')}, and nobody measures it"
+        return "The measuring process was killed"
 
     def run_of(self, experiment: Experiment) -> str:
         """Name of the run in which this job measures an experiment, 12 hexadecimal digits; the same at every call.

@@ -9,21 +9,15 @@ starts a process or measures.
 import contextlib
 import dataclasses
 import datetime
-import logging
 import os
-import re
-import secrets
-import shutil
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from core import units
-from core.errors import DamagedFile, JobError, NotAllowed
+from core.errors import JobError, NotAllowed
 from core.files.project import PROJECT
-from core.jobs import saving, silence, spare, turns
+from core.jobs import saving, spare, turns
+from core.jobs.all_jobs import KEPT_JOBS, AllJobs
 from core.jobs.job import Job
 from core.jobs.job_folder import JobFolder
 from core.jobs.process import Process
@@ -43,19 +37,8 @@ JOBS_VARIABLE = "CROSSOVER_JOBS"
 QUEUE_LIMIT = Terms().queue_length
 """Most jobs that wait at once: a class of 30 with three requests each fits, a runaway script does not."""
 
-KEPT_JOBS = 200
-"""Ended jobs that stay readable; their rows are in the store for good."""
 
-GUARD_S = 10.0
-"""How long the folder's lock is waited for; it is held for milliseconds, or while one killed process is buried."""
-
-_GUARD_POLL_S = 0.01
-_JOB_ID = re.compile(r"\d{20}-[0-9a-f]{6}")
-
-_log = logging.getLogger(__name__)
-
-
-class Queue:
+class Queue(AllJobs):
     """The jobs of one folder.
 
     Attributes:
@@ -65,11 +48,9 @@ class Queue:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = Path(folder or os.environ.get(JOBS_VARIABLE) or JOBS).absolute()
+        super().__init__(Path(folder or os.environ.get(JOBS_VARIABLE) or JOBS).absolute())
         self.worker_file = WorkerFile(self.folder)
         self.usage = Usage(self.folder / "people.json")
-        self._ended: dict[str, Job] = {}
-        self._named: set[str] = set()
 
     def submit(
         self,
@@ -102,7 +83,7 @@ class Queue:
         store.check_writable()
         with self.guard():
             self._bury_lost()
-            waiting = [job for job in self._active() if not self.files(job.id).asked_to_stop]
+            waiting = [job for job in self.active() if not self.files(job.id).asked_to_stop]
             same = (asked, store.folder.absolute())
             for job in waiting:
                 if (job.asked, job.store) == same:
@@ -112,14 +93,13 @@ class Queue:
                 raise JobError(f"The queue holds {limit} waiting jobs, which is its limit; try again later.")
             if terms and (reason := self.refusal([asked], asked_by, terms)):
                 raise NotAllowed(reason)
-            self._prune()
-            new, now = self._new_id(), _now()
+            self.prune()
             job = Job(
-                id=new,
+                id=self.new_id(),
                 asked=asked,
                 store=same[1],
                 fresh=fresh,
-                created_at=now,
+                created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
                 asked_by=asked_by,
                 asked_from=asked_from,
             )
@@ -137,7 +117,7 @@ class Queue:
         """
         if not terms.waiting and not terms.seconds_per_day:
             return ""
-        mine = [policy.seconds(job.asked) for job in self._active() if job.asked_by == asked_by]
+        mine = [policy.seconds(job.asked) for job in self.active() if job.asked_by == asked_by]
         used_s = self.usage.spent_s(asked_by, _today())
         return terms.refusal([policy.seconds(asked) for asked in wanted], mine, used_s=used_s)
 
@@ -147,22 +127,22 @@ class Queue:
         Raises:
             JobError: there is no such job, or no longer, or it cannot be read.
         """
-        job = self._look(job_id) if _JOB_ID.fullmatch(job_id) else None
+        job = self._look(job_id)
         if job is None:
-            if job_id in self._named:
+            if job_id in self.damaged:
                 raise JobError(f"The files of the job {job_id} are damaged; they are left as they are.")
             raise JobError(f"There is no job {job_id[:40]!r}; the {KEPT_JOBS} jobs that ended last can be looked up.")
         return self._placed(job)
 
     def jobs(self) -> list[Job]:
         """All jobs as they are now, in the order of submission."""
-        jobs = [job for job_id in self._ids() if (job := self._look(job_id))]
+        jobs = [job for job_id in self.ids() if (job := self._look(job_id))]
         places = self._places(jobs)
         return [dataclasses.replace(job, place=places[job.id]) if job.id in places else job for job in jobs]
 
     def waiting(self) -> bool:
         """Whether a job waits for its turn."""
-        return any(job.state == "queued" for job in self._active())
+        return any(job.state == "queued" for job in self.active())
 
     def request_stop(self, job_id: str) -> Job:
         """Take a waiting job out of the queue, or ask the worker to end a running one.
@@ -172,7 +152,7 @@ class Queue:
         """
         self.job(job_id)
         with self.guard():
-            job = self._read(job_id)
+            job = self.read(job_id)
             if job and job.state == "queued":
                 return self._write(dataclasses.replace(job, state="stopped", message="Stopped before it began."))
             if job and job.active:
@@ -186,7 +166,7 @@ class Queue:
             JobError: there is no such job, or its process belongs to somebody else.
         """
         with self.guard():  # so that the worker cannot have gone on to another job
-            job = self._read(job_id)
+            job = self.read(job_id)
             if job and job.state == "running" and job.worker:
                 self.files(job_id).ask_to_stop()
                 try:
@@ -204,7 +184,7 @@ class Queue:
             return None
         with self.guard():
             self._bury_lost()  # the next sweep must find in the store what the one before had measured
-            active = self._active()
+            active = self.active()
             places = self._places(active)
             for job in active:
                 if places.get(job.id) == 1:
@@ -249,7 +229,7 @@ class Queue:
         with self.guard():
             self._bury_lost(idle=True)
             in_memory = set(spare.names(self.folder))
-            for job in map(self._read, self._ids()):
+            for job in map(self.read, self.ids()):
                 if job and not job.active and (job.unsaved or job.id in in_memory):
                     with contextlib.suppress(OSError):  # it is tried again later
                         tried = saving.try_again(self.files(job.id), job)
@@ -259,79 +239,24 @@ class Queue:
     def fail_waiting(self, message: str) -> None:
         """Mark every waiting job as failed, because no worker can serve it."""
         with self.guard():
-            for job in self._active():
+            for job in self.active():
                 if job.state == "queued":
                     self._write(dataclasses.replace(job, state="failed", message=message))
 
-    def files(self, job_id: str) -> JobFolder:
-        """The files of a job."""
-        return JobFolder(self.folder / job_id)
-
-    @contextlib.contextmanager
-    def guard(self) -> Iterator[None]:
-        """Hold the lock under which states change. Not to be nested.
-
-        Raises:
-            JobError: the folder cannot be written, or somebody holds the lock for too long.
-        """
-        lock = FileLock(self.folder / "queue.lock")
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock.acquire(timeout=GUARD_S, poll_interval=_GUARD_POLL_S)
-        except Timeout:
-            raise JobError(f"The queue in {self.folder} has been locked for {GUARD_S:g} s; try again later.") from None
-        except OSError as error:
-            raise JobError(f"The folder of jobs {self.folder} cannot be written: {error}.") from error
-        try:
-            yield
-        finally:
-            lock.release()
-
-    def _ids(self) -> list[str]:
-        try:
-            return sorted(path.name for path in self.folder.iterdir() if _JOB_ID.fullmatch(path.name))
-        except FileNotFoundError:
-            return []
-
-    def _read(self, job_id: str) -> Job | None:
-        """A job as it is written down; None if it cannot be read. Those that ended well never change again."""
-        if job_id in self._ended:
-            return self._ended[job_id]
-        try:
-            job = self.files(job_id).read()
-        except DamagedFile as error:
-            self._name(job_id, str(error))
-            return None
-        if not job.active and not job.unsaved:
-            self._ended[job_id] = job
-        return job
-
-    def _name(self, job_id: str, damage: str) -> None:
-        """Say once that a job cannot be read."""
-        if job_id not in self._named and (self.folder / job_id).exists():
-            self._named.add(job_id)
-            _log.warning("The job %s is passed over: %s", job_id, damage)
-
-    def _active(self) -> list[Job]:
-        jobs = (self._read(job_id) for job_id in self._ids())
-        return [job for job in jobs if job and job.active]
-
     def _look(self, job_id: str) -> Job | None:
-        job = self._read(job_id)
+        job = self.read(job_id)
         if job is None or not self._is_over(job):
             return job
         with self.guard():  # somebody else may have been quicker
-            job = self._read(job_id)
+            job = self.read(job_id)
             if job and self._is_over(job):
-                return (
-                    self._end_silent(job) if silence.too_long(job) else self._bury(job, event=silence.cut_off_by(job))
-                )
+                return self._end_silent(job) if job.silent_too_long else self._bury(job)
             return job
 
     def _is_over(self, job: Job) -> bool:
         """Whether a job is said to run that nobody measures any more, as far as anybody but the worker can tell."""
         if not job.lost:
-            return silence.too_long(job)
+            return job.silent_too_long
         known = job.worker is not None and job.worker.born
         return bool(known) or not (self.worker_file.taken or self.worker_file.locked)
 
@@ -341,13 +266,13 @@ class Queue:
         Args:
             idle: whether the one who asks is the worker and measures nothing: then what runs nowhere is lost as well.
         """
-        for job in self._active():
+        for job in self.active():
             if self._is_over(job) or (idle and job.lost):
                 self._bury(job)
 
     def _end_silent(self, job: Job) -> Job:
         """End a worker that has lost its way, if it is one of ours, and settle its job; under the guard."""
-        event = f"The measuring process said nothing for {units.duration(silence.lasted_s(job))} and was ended"
+        event = f"The measuring process said nothing for {units.duration(job.silent_s)} and was ended"
         with contextlib.suppress(PermissionError):
             if job.worker:
                 job.worker.kill(self.worker_file.serves)
@@ -366,7 +291,7 @@ class Queue:
         if files.asked_to_stop:
             settled = saving.rescue(files, job, state="stopped", event="Stopped")
         else:
-            settled = saving.rescue(files, job, state="crashed", event=event or silence.cut_off_by(job))
+            settled = saving.rescue(files, job, state="crashed", event=event or job.cut_off_by)
         settled = dataclasses.replace(settled, damage="")
         with contextlib.suppress(OSError):  # a full disk must not hide from the looker what became of the job
             self._write(settled)
@@ -374,7 +299,7 @@ class Queue:
 
     def _write(self, job: Job) -> Job:
         files = self.files(job.id)
-        if not job.active and job.began and (before := self._read(job.id)) and before.active:
+        if not job.active and job.began and (before := self.read(job.id)) and before.active:
             self._charge(job, job.began)
         files.write(job)
         if not job.active and not job.unsaved:
@@ -385,7 +310,7 @@ class Queue:
         """The job with its place among those that wait."""
         if job.state != "queued":
             return job
-        return dataclasses.replace(job, place=self._places(self._active()).get(job.id, 0))
+        return dataclasses.replace(job, place=self._places(self.active()).get(job.id, 0))
 
     def _places(self, jobs: Iterable[Job]) -> dict[str, int]:
         return turns.places([job for job in jobs if job.state == "queued"], self.usage)
@@ -397,27 +322,6 @@ class Queue:
         with contextlib.suppress(OSError):  # a full disk must not hide what became of the job
             self.usage.charge(job.asked_by, seconds, _today())
 
-    def _new_id(self) -> str:
-        """A name that sorts after all others, even if the clock was set back."""
-        newest = max((int(job_id[:20]) for job_id in self._ids()), default=0)
-        return f"{max(time.time_ns(), newest + 1):020d}-{secrets.token_hex(3)}"
-
-    def _prune(self) -> None:
-        """Drop the oldest ended jobs, unless rows depend on them, and what is left of writers that were killed.
-
-        Those that cannot be read stay.
-        """
-        JobFolder.sweep(self.folder)
-        jobs = [job for job_id in self._ids() if (job := self._read(job_id)) and not job.active]
-        for job in jobs[:-KEPT_JOBS]:
-            if not job.unsaved:
-                shutil.rmtree(self.folder / job.id, ignore_errors=True)
-                self._ended.pop(job.id, None)
-
 
 def _today() -> str:
     return datetime.datetime.now(datetime.UTC).date().isoformat()
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

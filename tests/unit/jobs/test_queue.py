@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import JobError, StoreError
-from core.jobs import process, saving
+from core.jobs import all_jobs, process, saving
 from core.jobs import queue as queue_module
 from core.jobs.process import Process
 from core.jobs.queue import Queue
@@ -82,9 +82,9 @@ def test_places_move_up_when_a_job_begins(queue, store):
 
 
 def test_names_sort_by_submission_even_if_the_clock_is_set_back(queue, store, monkeypatch):
-    monkeypatch.setattr(queue_module.time, "time_ns", lambda: 5_000)
+    monkeypatch.setattr(all_jobs.time, "time_ns", lambda: 5_000)
     first = queue.submit(experiment(1), store)
-    monkeypatch.setattr(queue_module.time, "time_ns", lambda: 4_000)
+    monkeypatch.setattr(all_jobs.time, "time_ns", lambda: 4_000)
     assert queue.submit(experiment(2), store).id > first.id
 
 
@@ -154,7 +154,7 @@ def test_a_folder_of_jobs_that_cannot_be_written_is_an_error_in_one_sentence(tmp
 
 def test_a_queue_that_stays_locked_is_an_error_in_one_sentence(queue, store, monkeypatch):
     queue.submit(experiment(), store)
-    monkeypatch.setattr(queue_module, "GUARD_S", 0.05)
+    monkeypatch.setattr(all_jobs, "GUARD_S", 0.05)
     with FileLock(queue.folder / "queue.lock"), pytest.raises(JobError, match="has been locked for"):
         queue.submit(experiment(1), store)
 
@@ -280,7 +280,7 @@ def test_old_ended_jobs_are_dropped_but_not_active_ones_nor_rows_that_no_store_h
     ended = [job.id for job in submitted]
     for job in submitted:
         queue.end(dataclasses.replace(job, state="finished", unsaved=job.id == ended[0]))
-    monkeypatch.setattr(queue_module, "KEPT_JOBS", 1)
+    monkeypatch.setattr(all_jobs, "KEPT_JOBS", 1)
     newest = queue.submit(experiment(5), store)
     assert [job.id for job in queue.jobs()] == [running.id, ended[0], ended[2], newest.id]
 
@@ -311,7 +311,7 @@ def test_a_job_that_cannot_be_understood_is_named_left_alone_and_the_others_go_o
 
 
 def test_damaged_jobs_are_never_dropped(queue, store, monkeypatch):
-    monkeypatch.setattr(queue_module, "KEPT_JOBS", 0)
+    monkeypatch.setattr(all_jobs, "KEPT_JOBS", 0)
     spoiled = queue.submit(experiment(1), store)
     queue.request_stop(spoiled.id)
     (queue.folder / spoiled.id / "request.json").write_text("{")

@@ -13,8 +13,8 @@ import pytest
 
 from core.errors import JobError, StoreError
 from core.files import atomic
-from core.jobs import client, process, saving, silence, spare, uptime
-from core.jobs.job import Job
+from core.jobs import client, process, saving, spare, uptime
+from core.jobs.job import SILENCE_S, Job
 from core.jobs.queue import Queue
 from core.jobs.spare import SPARE_VARIABLE
 from core.jobs.worker_file import Serving
@@ -195,9 +195,9 @@ def test_a_worker_that_says_nothing_for_long_is_ended_and_its_rows_are_kept(queu
     job = queue.claim(sleeper)
     queue.files(job.id).keep_partial(of(job, pairs=3, outcome="interrupted"))
     assert job.reported
-    monkeypatch.setattr(uptime.time, "monotonic", lambda: job.reported.uptime_s + silence.SILENCE_S - 1)
+    monkeypatch.setattr(uptime.time, "monotonic", lambda: job.reported.uptime_s + SILENCE_S - 1)
     assert Queue(queue.folder).job(job.id).state == "running"
-    monkeypatch.setattr(uptime.time, "monotonic", lambda: job.reported.uptime_s + silence.SILENCE_S + 1)
+    monkeypatch.setattr(uptime.time, "monotonic", lambda: job.reported.uptime_s + SILENCE_S + 1)
     ended = Queue(queue.folder).job(job.id)
     assert ended.state == "crashed"
     assert ended.message.startswith("The measuring process said nothing for 5 min 1 s and was ended after 3 pairs;")
@@ -206,7 +206,7 @@ def test_a_worker_that_says_nothing_for_long_is_ended_and_its_rows_are_kept(queu
 
 
 def test_a_silent_process_that_is_none_of_ours_is_left_alone(queue, store, running, monkeypatch, signalled):
-    monkeypatch.setattr(uptime.time, "monotonic", lambda: running.reported.uptime_s + 10 * silence.SILENCE_S)
+    monkeypatch.setattr(uptime.time, "monotonic", lambda: running.reported.uptime_s + 10 * SILENCE_S)
     assert Queue(queue.folder).job(running.id).state == "crashed"
     assert signalled == []
 
