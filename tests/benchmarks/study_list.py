@@ -38,7 +38,7 @@ def frames(folder: Path) -> dict[int, tuple[Store, pd.DataFrame]]:
         for table in made_up.tables(rows, MACHINES):
             store.add_all(table)
         compaction.compact(store.folder)
-        found[rows] = store, overview.read([(store, "here")])
+        found[rows] = store, overview.whole([(store, "here")]).frame
     return found
 
 
@@ -82,8 +82,8 @@ def parts(store: Store, frame: pd.DataFrame) -> Iterable[tuple[str, Callable[[],
 
 def _read_anew(store: Store) -> None:
     """As a server does that has just started."""
-    overview.derived.kept.cache_clear()
-    overview.read([(store, "here")])
+    overview.index.kept.cache_clear()
+    overview.whole([(store, "here")])
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ PAGES = ("/", "/crossover", "/tutorials", "/lessons", "/gallery", "/devices")
 
 
 def study_link() -> str:
-    (line, *_) = table.studies(table.read([(Store(GALLERY), "gallery")]))
+    (line, *_) = table.studies(table.whole([(Store(GALLERY), "gallery")]).frame)
     return f"/gallery?study={line.id}"
 
 

@@ -121,7 +121,7 @@ def fill(server):
         hand_in(server.classes, of, nickname, place=place)
     student, token = server.classes.join(of, "Grete")
     server.classes.predict(of, student, Prediction(winner=CHALLENGER, place=100))
-    others = table.studies(table.read([(server.store, "measured here")]))
+    others = table.studies(table.whole([(server.store, "measured here")]).frame)
     return {
         "study": study,
         "other": next(line.id for line in others if line.id != study),

@@ -38,10 +38,10 @@ importlib.metadata.Distribution.from_name = classmethod(from_name)
 
 SHIPPED = """
 import json
-from core.answer import overview
+from core.answer.gallery import table
 from core.results.store import GALLERY, Store
-frame = overview.read([(Store(GALLERY), "gallery")])
-print(json.dumps([overview.studies(frame)[0].id, frame["run_id"][0]]))
+frame = table.whole([(Store(GALLERY), "gallery")]).frame
+print(json.dumps([table.studies(frame)[0].id, frame["run_id"][0]]))
 """
 
 VISIT = """

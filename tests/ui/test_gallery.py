@@ -397,7 +397,7 @@ def test_two_rows_with_one_contender_make_a_study_that_can_be_opened(world, open
         first, second = run
         again = {"contender": first.contender, "device": first.device, "device_kind": first.device_kind}
         world.keep([first, dataclasses.replace(second, **again, threads=first.threads)])
-    (line,) = overview.studies(overview.read([(world.store, "here")]))
+    (line,) = overview.studies(overview.whole([(world.store, "here")]).frame)
     assert "Take it along" in words(open_page(PAGE, study=line.id))
     assert "Take it along" in words(open_page(PAGE, run=line.run_ids[0]))
 

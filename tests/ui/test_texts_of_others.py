@@ -21,7 +21,7 @@ from core.results.intake import exchange
 from core.results.schema import to_table
 from pages.lessons import content
 from pages.shared.frame import navigation
-from pages.shared.link import state
+from pages.shared.link import memory
 from tests import rows, strangers
 from tests.hostile import GFM, STRANGER, TEXTS, UNSEEN, bundle, formulas, meanings
 from tests.ui import drawn
@@ -83,7 +83,8 @@ def foreign(world, tmp_path, monkeypatch):
     monkeypatch.setattr(client, "ensure_worker", lambda *_: None)
     strangers.fill(world.store, world.gallery)
     world.queue.worker_file.report(strangers.machine(), process.this())
-    known = overview.studies(overview.whole([(world.store, "measured here"), (world.gallery, "came with the app")]).frame)
+    stores = [(world.store, "measured here"), (world.gallery, "came with the app")]
+    known = overview.studies(overview.whole(stores).frame)
     (here,) = {line.id for line in known if line.trial_ids[0].startswith("a")}
     there = next(row for row in world.gallery.trials() if row.device == "cuda:0")
     return {
@@ -169,7 +170,7 @@ def test_a_lesson_shows_as_text_what_it_was_given(foreign, world, open_page, nam
     app.text_input(key="student").set_value(TEXTS[6])
     app.text_area(key=f"answer_{name}").set_value("\n".join(TEXTS).encode(errors="replace").decode())
     app = require_text(checked(button(app, "Make the report").click().run()))
-    _, files = app.session_state[state._REPORTS][name]
+    _, files = app.session_state[memory.REPORTS][name]
     require_report(files)
 
 

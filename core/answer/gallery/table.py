@@ -5,7 +5,7 @@ read for that, file by file, and dropped; whole rows are read by whoever opens o
 """
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from core.answer import comparable
 from core.answer.run import speedup
 from core.answer.study import study
 from core.question.experiment import MAX_CONTENDERS
-from core.question.sweep import SIZE_AXES
 from core.results import index
 from core.results.index import FILE, Skipped
 from core.results.reading import read_piece
@@ -64,7 +63,7 @@ class Overview:
     """Everything that can be looked at.
 
     Attributes:
-        frame: one line a trial, see `read`.
+        frame: one line a trial, see `whole`.
         skipped: files that could not be read, with the reason.
         newer: files of a newer version, of which the known columns were read.
     """
@@ -111,11 +110,6 @@ class StudyLine:
     protocol_version: int
 
 
-def read(stores: Sequence[tuple[Store, str]]) -> pd.DataFrame:
-    """One line for every trial of some stores, none twice, newest run first; see `whole` for what they hold."""
-    return whole(stores).frame
-
-
 def whole(stores: Sequence[tuple[Store, str]]) -> Overview:
     """One line for every trial of some stores, none twice, newest run first, and the files that could not be read.
 
@@ -137,15 +131,12 @@ def whole(stores: Sequence[tuple[Store, str]]) -> Overview:
     Raises:
         StoreError: a folder cannot be read.
     """
-    found = [index.kept(store.folder, _light, _empty).now() for store, _ in stores]
-    tables = [
-        _with_source(_each_once(of.table.drop_columns([FILE])), source)
-        for of, (_, source) in zip(found, stores, strict=True)
-    ]
+    indexes = [(index.kept(store.folder, _light, _empty).now(), source) for store, source in stores]
+    tables = [_with_source(_each_once(known.table.drop_columns([FILE])), source) for known, source in indexes]
     return Overview(
         frame=_frame(pa.concat_tables([_with_source(_empty(), ""), *tables])),
-        skipped=tuple(entry for of in found for entry in of.skipped),
-        newer=tuple(name for of in found for name in of.newer),
+        skipped=tuple(entry for known, _ in indexes for entry in known.skipped),
+        newer=tuple(name for known, _ in indexes for name in known.newer),
     )
 
 
@@ -153,16 +144,15 @@ def studies(frame: pd.DataFrame, *, axis: str | None = None, least: int = 2) -> 
     """The studies that `core.answer.study.study.studies` finds in the same rows, with the same ids, in the same order.
 
     Args:
-        frame: of `read`.
+        frame: of `whole`.
         axis: only studies along this axis; without it as there.
         least: fewest sizes.
     """
     if frame.empty:
         return []
-    axes = [axis] if axis else [name for name in SIZE_AXES if name != "parameters"]
     pairs, columns = _pairs(frame), {name: frame[name].to_numpy(dtype=object) for name in NAMED}
-    found = [line for name in axes for line in _along(frame, columns, pairs, name, least)]
-    return sorted(found, key=lambda line: (len(line.sizes), line.newest, line.id), reverse=True)
+    found = (line for name in study.axes(axis) for line in _along(frame, columns, pairs, name, least))
+    return sorted(found, key=study.rank, reverse=True)
 
 
 # One line a trial
@@ -211,8 +201,8 @@ class _Ragged:
     """
 
     def __init__(self, values: npt.NDArray[Any], counts: Places) -> None:
-        of = np.repeat(np.arange(len(counts)), counts)
-        self._sorted = values[np.lexsort((values, of))].astype(float)
+        place = np.repeat(np.arange(len(counts)), counts)
+        self._sorted = values[np.lexsort((values, place))].astype(float)
         self._counts, self._first = counts, np.cumsum(counts) - counts
 
     def quantile(self, share: float, *, at_least: int) -> Numbers:
@@ -267,16 +257,8 @@ def _frame(table: pa.Table) -> pd.DataFrame:
 # Studies
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Pairs:
-    """Every two contenders of a run, oldest run first: places of their lines."""
-
-    baseline: Places
-    challenger: Places
-
-
-def _pairs(frame: pd.DataFrame) -> _Pairs:
-    """The pairs of `core.answer.study.study`: CPU first, then by place in the run, as many as a run may have."""
+def _pairs(frame: pd.DataFrame) -> tuple[Places, Places]:
+    """Lines of the baselines and of the challengers that `core.answer.study.study` pairs, the oldest run first."""
     key = pd.DataFrame({"run": frame["run_id"], "accelerator": frame["device_kind"] != "cpu", "id": frame["trial_id"]})
     key = key.sort_values(["run", "id"])
     key = key[key.groupby("run", sort=False).cumcount() < MAX_CONTENDERS]
@@ -291,13 +273,15 @@ def _pairs(frame: pd.DataFrame) -> _Pairs:
     by_run = np.lexsort((high, low))
     low, high = order[low[by_run]], order[high[by_run]]
     by_age = frame["started_at"].to_numpy()[low].argsort(kind="stable")
-    return _Pairs(baseline=low[by_age], challenger=high[by_age])
+    return low[by_age], high[by_age]
 
 
-def _along(frame: pd.DataFrame, columns: Mapping[str, Texts], pairs: _Pairs, axis: str, least: int) -> list[StudyLine]:
+def _along(
+    frame: pd.DataFrame, columns: Mapping[str, Texts], pairs: tuple[Places, Places], axis: str, least: int
+) -> list[StudyLine]:
     """Studies along an axis: pairs that agree in all else, the newest of each size."""
-    sized = frame[axis].to_numpy()[pairs.baseline] != 0
-    base, other = pairs.baseline[sized], pairs.challenger[sized]
+    sized = frame[axis].to_numpy()[pairs[0]] != 0
+    base, other = (lines[sized] for lines in pairs)
     group = pd.DataFrame({"size": frame[axis].to_numpy()[base], "baseline": base, "challenger": other})
     shared, devices = comparable.along(comparable.STUDY, axis), comparable.DEVICE
     keys = [
@@ -311,14 +295,9 @@ def _along(frame: pd.DataFrame, columns: Mapping[str, Texts], pairs: _Pairs, axi
     if shown.empty:
         return []
     starts = np.flatnonzero(shown["study"].diff().to_numpy() != 0)
-    firsts = zip(*(light(frame, shown[of].to_numpy()[starts]) for of in ("baseline", "challenger")), strict=True)
-    return [_line(columns, axis, pair, of) for pair, of in zip(firsts, _split(shown, starts), strict=True)]
-
-
-def _split(shown: pd.DataFrame, starts: Places) -> Iterator[tuple[Numbers, Places, Places]]:
-    """Sizes, baselines and challengers of each study."""
-    columns = [np.split(shown[name].to_numpy(), starts[1:]) for name in ("size", "baseline", "challenger")]
-    return zip(*columns, strict=True)
+    first = zip(*(light(frame, shown[side].to_numpy()[starts]) for side in ("baseline", "challenger")), strict=True)
+    split = (np.split(shown[name].to_numpy(), starts[1:]) for name in ("size", "baseline", "challenger"))
+    return [_line(columns, axis, *study_of) for study_of in zip(first, *split, strict=True)]
 
 
 def _codes(column: pd.Series) -> npt.NDArray[Any]:
@@ -327,9 +306,8 @@ def _codes(column: pd.Series) -> npt.NDArray[Any]:
 
 
 def _line(
-    columns: Mapping[str, Texts], axis: str, first: tuple[Trial, Trial], of: tuple[Numbers, Places, Places]
+    columns: Mapping[str, Texts], axis: str, first: tuple[Trial, Trial], sizes: Numbers, *places: Places
 ) -> StudyLine:
-    sizes, *places = of
     names = [study.name(trial, set(columns["threads"][rows])) for trial, rows in zip(first, places, strict=True)]
     return StudyLine(
         id=study.identity(first, axis),

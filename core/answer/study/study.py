@@ -8,6 +8,7 @@ timed becomes evidence for `core.answer.study.crossover`; nothing here estimates
 import itertools
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Any
 
 from core.answer import comparable
 from core.answer.run import speedup, training_time
@@ -60,10 +61,19 @@ def studies(trials: Sequence[Trial], *, axis: str | None = None, least: int = 2)
             (`parameters` is only looked at when asked for).
         least: fewest sizes.
     """
-    axes = [axis] if axis else [name for name in SIZE_AXES if name != "parameters"]
     pairs = list(_pairs(trials))
-    found = [study for name in axes for study in _along(pairs, name) if len(study.runs) >= least]
-    return sorted(found, key=lambda study: (len(study.runs), study.newest, study.id), reverse=True)
+    found = (study for name in axes(axis) for study in _along(pairs, name) if len(study.runs) >= least)
+    return sorted(found, key=rank, reverse=True)
+
+
+def axes(axis: str | None) -> list[str]:
+    """The axis that is asked for, or else each field of the training that may vary."""
+    return [axis] if axis else [name for name in SIZE_AXES if name != "parameters"]
+
+
+def rank(study: Any) -> tuple[int, str, str]:
+    """By what studies, or lines about them, are sorted: how many sizes they have, then how new they are."""
+    return len(study.sizes), study.newest, study.id
 
 
 def named(study_id: str, trials: Sequence[Trial], axis: str) -> Study:

@@ -21,7 +21,7 @@ def held(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("store"))
     for row in TRIALS:
         store.add(row)
-    frame = table.read([(store, "measured here")])
+    frame = table.whole([(store, "measured here")]).frame
     return filters.held(frame, table.studies(frame))
 
 
@@ -30,7 +30,7 @@ def test_everything_is_counted_in_one_line(held):
 
 
 def test_an_empty_store_says_what_would_be_here(tmp_path):
-    frame = table.read([(Store(tmp_path), "measured here")])
+    frame = table.whole([(Store(tmp_path), "measured here")]).frame
     nothing = filters.held(frame, [])
     assert filters.in_one_line(nothing).startswith("Results of real machines")
     assert filters.found(nothing, {}).studies == ()

@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Store:
 
 def frame_of(store: Store, rows: list[Trial]) -> pd.DataFrame:
     store.add_all(to_table(rows))
-    return table.read([(store, "measured here")])
+    return table.whole([(store, "measured here")]).frame
 
 
 def line_of(store: Store, row: Trial) -> pd.Series:
@@ -97,7 +97,7 @@ def test_texts_that_many_share_are_categories(store):
 
 
 def test_no_store_and_an_empty_one_have_no_lines_but_all_columns(store):
-    for found in (table.read([]), table.read([(store, "measured here")])):
+    for found in (table.whole([]).frame, table.whole([(store, "measured here")]).frame):
         assert len(found) == 0
         assert {*table.SCALARS, *table.DERIVED.names, "machine", "source"} == set(found.columns)
         assert table.studies(found) == []
@@ -116,7 +116,7 @@ def test_a_trial_in_two_stores_counts_where_it_is_found_first(store, tmp_path):
     gallery = Store(tmp_path / "gallery")
     gallery.add_all(to_table([*run(message="there"), *run(run_id="f" * 12)]))
     store.add_all(to_table([*run(message="here"), *run(run_id="e" * 12, origin="lab.parquet")]))
-    frame = table.read([(store, "measured here"), (gallery, "gallery")]).set_index("run_id")
+    frame = table.whole([(store, "measured here"), (gallery, "gallery")]).frame.set_index("run_id")
     assert len(frame) == 6
     assert set(frame.loc["0123456789ab", "message"]) == {"here"}
     assert {run_id: set(of) for run_id, of in frame["source"].groupby(level=0)} == {
@@ -131,23 +131,23 @@ def test_of_rows_of_one_trial_the_most_complete_has_the_line(store, order):
     rows = [trial(outcome="interrupted", steps=90), trial(steps=50), trial(outcome="stopped", steps=99)]
     for row in rows[::order]:
         store.add(row)
-    frame = table.read([(store, "measured here")])
+    frame = table.whole([(store, "measured here")]).frame
     assert list(frame["steps"]) == [50]
     assert list(frame["steps"]) == [row.steps for row in store.trials()]
 
 
 def test_lines_follow_what_comes_and_goes_and_a_compaction_changes_none(store):
     first = store.add_all(to_table(run()))
-    assert len(table.read([(store, "here")])) == 2
+    assert len(table.whole([(store, "here")]).frame) == 2
     store.add(trial(run_id="f" * 12))
-    before = table.read([(store, "here")])
+    before = table.whole([(store, "here")]).frame
     assert len(before) == 3
     compaction.compact(store.folder)
-    pd.testing.assert_frame_equal(table.read([(store, "here")]), before, check_categorical=False)
+    pd.testing.assert_frame_equal(table.whole([(store, "here")]).frame, before, check_categorical=False)
     assert not first.exists()
     (part,) = store.folder.glob("*.parquet")
     part.unlink()
-    assert len(table.read([(store, "here")])) == 0
+    assert len(table.whole([(store, "here")]).frame) == 0
 
 
 def test_files_that_cannot_be_read_are_named_and_others_shown(store):
@@ -197,10 +197,11 @@ def wholes(trials: list[Trial], **options) -> list[tuple]:
 
 def test_studies_of_the_gallery_are_those_of_its_rows():
     gallery = Store(GALLERY)
-    frame = table.read([(gallery, "gallery")])
+    frame = table.whole([(gallery, "gallery")]).frame
+    trials = gallery.trials()
     for axis in (None, *SIZE_AXES):
         for least in (1, 2):
-            assert lines(frame, axis=axis, least=least) == wholes(gallery.trials(), axis=axis, least=least)
+            assert lines(frame, axis=axis, least=least) == wholes(trials, axis=axis, least=least)
     assert lines(frame)
 
 
@@ -241,12 +242,10 @@ def test_of_a_run_no_more_rows_are_paired_than_it_may_have_contenders(store):
     many = [row for number in range(30) for row in run(run_id=f"{number:012x}", pairs=2)]
     frame = frame_of(store, many).assign(run_id="f" * 12)
     rows = [dataclasses.replace(row, run_id="f" * 12) for row in many]
-    pairs = table._pairs(frame)
-    found = {
-        (frame["trial_id"][a], frame["trial_id"][b]) for a, b in zip(pairs.baseline, pairs.challenger, strict=True)
-    }
+    pairs = list(zip(*table._pairs(frame), strict=True))
+    found = {(frame["trial_id"][a], frame["trial_id"][b]) for a, b in pairs}
     assert found == {(a.trial_id, b.trial_id) for a, b in study._pairs(rows)}
-    assert len(pairs.baseline) == MAX_CONTENDERS * (MAX_CONTENDERS - 1) // 2
+    assert len(pairs) == MAX_CONTENDERS * (MAX_CONTENDERS - 1) // 2
     assert lines(frame, least=1) == wholes(rows, least=1)
 
 
