@@ -45,7 +45,7 @@ TESTS = {
         STUDY + "test_search.py",
     ),
     "core/answer/comparable.py": ("tests/unit/answer/test_comparable.py",),
-    "core/answer/statistics.py": ("tests/unit/answer/test_statistics.py", "tests/unit/answer/run/test_speedup.py"),
+    "core/answer/statistics.py": ("tests/unit/answer/test_intervals.py", "tests/unit/answer/test_statistics.py"),
     "core/results/store.py": ("tests/unit/results/test_store.py",),
     "core/results/compaction.py": ("tests/unit/results/test_compaction.py",),
     "core/measure/timer.py": ("tests/unit/measure/test_timer.py",),

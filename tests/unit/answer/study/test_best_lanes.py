@@ -110,3 +110,21 @@ def test_a_study_without_lanes_has_no_picks_and_the_plain_one_is_found_among_oth
     assert best_lanes.plain_study(laned_study, studies) == of
     plain_rows = [row for row in trials if "+" not in row.contender]
     assert best_lanes.picks(of, plain_rows) == ()
+
+
+def test_one_pair_of_blocks_cannot_choose_and_two_can():
+    steps = {"cpu": 1e-3, "cpu+fused": 5e-4, "cuda:0": 4e-4}
+    assert best_lanes.duel(laned(steps, pairs=1)) is None
+    trials = sweep(pairs=2)
+    assert all(pick.baseline and pick.challenger for pick in best_lanes.picks(plain_study(trials), trials))
+
+
+def test_the_plain_study_of_other_runs_or_of_another_axis_is_not_the_one_beside():
+    trials = sweep()
+    laned_study = next(
+        one for one in study.studies(trials, axis="hidden_size", least=1) if one.challenger == "cuda:0+graph10"
+    )
+    plain = plain_study(trials)
+    assert best_lanes.plain_study(laned_study, [dataclasses.replace(plain, runs=plain.runs[1:])]) is None
+    assert best_lanes.plain_study(laned_study, [dataclasses.replace(plain, axis="depth")]) is None
+    assert best_lanes.plain_study(laned_study, [plain]) == plain

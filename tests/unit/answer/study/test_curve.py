@@ -130,3 +130,14 @@ def test_what_is_said_of_a_place_does_not_depend_on_the_places_asked_about_besid
     beside = curve.posterior(known, np.array([1.0, 5.5]))
     assert float(beside.mean[1]) == pytest.approx(float(alone.mean[0]), abs=0.01)
     assert float(beside.sd[1]) == pytest.approx(float(alone.sd[0]), rel=0.02)
+
+
+@pytest.mark.parametrize(("asked", "far"), [(3.5, slice(120, 200)), (11.5, slice(0, 80))])
+def test_sizes_that_are_further_away_than_the_nearest_have_no_say(asked, far):
+    sizes = np.linspace(3, 12, 200)
+    one = readings(0.55 * (sizes - 7), sizes=sizes)
+    other = readings(0.55 * (sizes - 7), sizes=sizes)
+    other.values[far] += 0.2 * np.sin(np.arange(80))
+    found, same = (curve.posterior(each, np.array([asked])) for each in (one, other))
+    assert found.mean == pytest.approx(same.mean, rel=1e-12)
+    assert found.sd == pytest.approx(same.sd, rel=1e-12)

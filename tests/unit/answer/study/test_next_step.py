@@ -110,3 +110,17 @@ def test_no_more_sizes_are_measured_than_a_search_may_take():
     step = next_step(LATTICE, told(dict.fromkeys(LATTICE[:39], 0.5)))
     assert "without an end" not in step.reason
     assert next_step(LATTICE[:3], told(dict.fromkeys(LATTICE[:3], 0.5))).reason == "every size that fits was measured"
+
+
+def test_between_two_neighbours_that_contradict_each_other_the_size_between_them_is_measured():
+    step = next_step(LATTICE, told({8: 0.5, 64: 0.5, 70: 2.0, 4096: 0.5}))
+    assert (step.size, step.reason) == (59, "between the two sides")  # none is free between them, 59 is nearest
+
+
+def test_a_gallop_goes_two_ninths_of_the_range_at_a_time():
+    few = Axis.between("hidden_size", 8, 512, adaptive=True).values
+    upwards = next_step(few, told({64: 0.5}))
+    assert upwards.reason == "towards where the other device should win"
+    assert math.log2(upwards.size / 64) == pytest.approx(2 * 6 / 9, abs=0.1)
+    downwards = next_step(few, told({64: 2.0}))
+    assert math.log2(64 / downwards.size) == pytest.approx(2 * 6 / 9, abs=0.1)
