@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.answer.export import sections
+from core.answer.export import exhibit_sections, sections
 from core.answer.lesson.handout import Section
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
@@ -135,8 +135,8 @@ def clock_point(choice: Choice) -> Point:
 
 
 def _clock(choice: Choice, found: Found) -> list[Section]:
-    here = [sections.clock(shown) for shown in found.shown]
-    return [*here, *(_again(sections.clock, shown) for shown in found.recorded)]
+    here = [exhibit_sections.clock(shown) for shown in found.shown]
+    return [*here, *(_again(exhibit_sections.clock, shown) for shown in found.recorded)]
 
 
 def _moving_task(choice: Choice) -> Task:
@@ -145,8 +145,8 @@ def _moving_task(choice: Choice) -> Task:
 
 
 def _moving(choice: Choice, found: Found) -> list[Section]:
-    here = [sections.moving(shown) for shown in found.shown]
-    return [*here, *(_again(sections.moving, shown) for shown in found.recorded)]
+    here = [exhibit_sections.moving(shown) for shown in found.shown]
+    return [*here, *(_again(exhibit_sections.moving, shown) for shown in found.recorded)]
 
 
 def _again(make: Callable[..., Section], shown: Exhibit) -> Section:
@@ -190,8 +190,8 @@ def _same_task(choice: Choice) -> Task:
 
 def _same(choice: Choice, found: Found) -> list[Section]:
     baseline, challenger = map(str, learners(choice))
-    here = [sections.first_step(shown) for shown in found.shown]
-    here += [_again(sections.first_step, shown) for shown in found.recorded]
+    here = [exhibit_sections.first_step(shown) for shown in found.shown]
+    here += [_again(exhibit_sections.first_step, shown) for shown in found.recorded]
     if found.rows:
         here += sections.same(found.rows, baseline=baseline, challenger=challenger, margin=choice.margin)
     if found.recorded_rows:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core import units
-from core.answer.export import sections
-from core.answer.lesson import tutorial
+from core.answer.export import exhibit_sections, sections
+from core.answer.lesson import claims
 from core.answer.lesson.handout import Section
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
@@ -185,7 +185,7 @@ def task(of: Preset, scale: Scale, contenders: Sequence[str]) -> Task:
         point=of.at(scale),
         contenders=ends,
         budget_s=CLOCK_S[scale],
-        recipes=(tutorial.recipe_name(of),),
+        recipes=(claims.recipe_name(of),),
     )
     return Task(asked=(of.asked(scale, devices), clock))
 
@@ -283,7 +283,7 @@ def _results(
     live = found.exhibits.get(asked.asked[1].id) if asked and found else None
     alone = machine is None or len(machine.devices) == 1
     elsewhere = tasks.recorded_rows(points(of.of, scale), machine) if alone else ()
-    replay = tasks.recorded_exhibit("clock", machine, tutorial.recipe_name(of.of)) if alone else None
+    replay = tasks.recorded_exhibit("clock", machine, claims.recipe_name(of.of)) if alone else None
     shown = tuple(entry for entry in (live, replay) if entry)
     key = (of.preset, scale, *chosen, tasks.content_key((*rows, *elsewhere), shown))
     built = frame.built(key, lambda: _sections(of, scale, chosen, rows, elsewhere, live, replay))
@@ -310,9 +310,9 @@ def _sections(
     if not found:
         found.append(sections.published_only(of.of))
     if live:
-        found.append(sections.own_clock(of.of, live))
+        found.append(exhibit_sections.own_clock(of.of, live))
     if replay:
-        again = sections.own_clock(of.of, replay, note=frame.recorded_note(replay))
+        again = exhibit_sections.own_clock(of.of, replay, note=frame.recorded_note(replay))
         found.append(dataclasses.replace(again, title=f"Recorded: {again.title}"))
     said = Section(title="What to make of it", sentences=(of.reading,))
     against = Section(title="Where it disagrees with itself, and what we follow", sentences=contradictions(of))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from core.answer.charts import tutorials
+from core.answer.charts import lessons
 from core.answer.lesson import exhibition
 from core.results import exhibit_files
 from core.results.exhibit import Clock, Exhibit
@@ -82,7 +82,7 @@ class Exhibits:
                 raise Fault("an exhibit that says nothing")
         if isinstance(mine.content, Clock) and draw.random() < DRAWN:
             with gauge.part("drawing"):
-                require_harmless(tutorials.clocks(mine.content, {}))
+                require_harmless(lessons.clocks(mine.content, {}))
 
 
 @contextlib.contextmanager

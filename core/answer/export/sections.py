@@ -7,35 +7,34 @@ Nothing here measures, draws to a screen or knows a page.
 from collections.abc import Mapping, Sequence
 
 from core import units
-from core.answer.charts import runs, tutorials
-from core.answer.lesson import bottleneck, equivalence, exhibition, launches, seed_band, tutorial
+from core.answer.charts import lessons, runs, tutorials
+from core.answer.lesson import bottleneck, claims, equivalence, launches, seed_band, tutorial
 from core.answer.lesson.bottleneck import Bottleneck
+from core.answer.lesson.claims import Origin
 from core.answer.lesson.equivalence import Equivalence
-from core.answer.lesson.handout import Figure, Listing, Section, Table
+from core.answer.lesson.handout import Figure, Section, Table
 from core.answer.lesson.launches import TwoBatches
-from core.answer.lesson.tutorial import Origin
 from core.answer.run import learned, speedup
 from core.errors import CrossoverError
 from core.question.fields import DATA_PATHS
 from core.question.presets import Preset, Scale
-from core.results.exhibit import Clock, Exhibit, FirstStep, Moving
 from core.results.schema import Trial
 
 NO_PAIR = "No run has both devices yet, so there is nothing to set side by side."
 
 
-def published_only(of: Preset) -> Section:
+def published_only(preset: Preset) -> Section:
     """What the tutorial published, where nothing was measured yet."""
-    return Section(title="Published", sentences=tutorial.claims(of))
+    return Section(title="Published", sentences=claims.sentences(preset))
 
 
 def compared(
-    of: Preset, scale: Scale, rows: Sequence[Trial], *, contenders: tuple[str, str], origin: Origin, note: str = ""
+    preset: Preset, scale: Scale, rows: Sequence[Trial], *, contenders: tuple[str, str], origin: Origin, note: str = ""
 ) -> Section:
     """Published and measured side by side.
 
     Args:
-        of: the tutorial.
+        preset: the tutorial.
         scale: of the rows.
         rows: of its training or sweep on one machine.
         contenders: baseline and challenger as asked for.
@@ -44,138 +43,17 @@ def compared(
     """
     title = f"Published and {origin}"
     try:
-        found = tutorial.compare(of, scale, rows, baseline=contenders[0], challenger=contenders[1], origin=origin)
+        beside = tutorial.compare(preset, scale, rows, baseline=contenders[0], challenger=contenders[1], origin=origin)
     except CrossoverError as error:
         return Section(title=title, sentences=(str(error),))
-    if found is None:
-        return Section(title=title, sentences=(*tutorial.claims(of), NO_PAIR))
-    figures = [Figure(title=f"Time of one {found.per}", spec=tutorials.times(found))]
-    if found.speedups:
-        figures.append(Figure(title="Speedup", spec=tutorials.speedups(found)))
-    sentences = (note, *found.sentences) if note else found.sentences
+    if beside is None:
+        return Section(title=title, sentences=(*claims.sentences(preset), NO_PAIR))
+    figures = [Figure(title=f"Time of one {beside.per}", spec=tutorials.times(beside))]
+    if beside.speedups:
+        figures.append(Figure(title="Speedup", spec=tutorials.speedups(beside)))
+    sentences = (note, *beside.sentences) if note else beside.sentences
     return Section(
-        title=title, sentences=sentences, figures=tuple(figures), tables=(found.table,), notes=found.differences
-    )
-
-
-def own_clock(of: Preset, shown: Exhibit, note: str = "") -> Section:
-    """The tutorial's own way to time beside ours, shortcut by shortcut in words."""
-    recipe = tutorial.recipe_name(of)
-    section = clock(shown, title="Its own clock beside ours", only=("ours", recipe), note=note)
-    lines = tuple((sentence,) for sentence in tutorial.protocol(of))
-    listed = Table(title="What its clock does otherwise", header=("Shortcut",), rows=lines, prose=True)
-    return Section(
-        title=section.title,
-        sentences=section.sentences,
-        figures=section.figures,
-        tables=(*section.tables, listed),
-        notes=section.notes,
-    )
-
-
-def clock(
-    shown: Exhibit,
-    *,
-    title: str = "The wrong number beside the right one",
-    only: Sequence[str] = (),
-    note: str = "",
-) -> Section:
-    """One training by several clocks.
-
-    Args:
-        shown: what was timed.
-        title: heading.
-        only: recipes that are shown; all unless given.
-        note: where it is from, if not from here.
-    """
-    content = shown.content
-    if not isinstance(content, Clock):
-        return Section(title=title, sentences=("This exhibit shows no clocks.",))
-    kept = tuple(variant for variant in content.variants if not only or variant.name in only)
-    content = Clock(variants=kept, notes=content.notes)
-    contenders = tuple(dict.fromkeys(variant.contender for variant in content.variants))
-    said = [note] if note else []
-    entries = exhibition.comparisons(content, contenders[-1])
-    said += [f"On {contenders[-1]}: {entry.sentence}" for entry in entries]
-    kinds = {entry.contender: entry.kind for entry in shown.participants}
-    return Section(
-        title=title,
-        sentences=(*said, *_by_each_clock(content, contenders)),
-        figures=(Figure(title="An epoch by each clock", spec=tutorials.clocks(content, kinds)),),
-        tables=(_clock_table(content, contenders), _clock_words(content)),
-        notes=content.notes,
-    )
-
-
-def _by_each_clock(content: Clock, contenders: Sequence[str]) -> tuple[str, ...]:
-    """What each clock would have said of the second device against the first."""
-    if len(contenders) < 2:
-        return ()
-    one, other = contenders[0], contenders[-1]
-    found = exhibition.speedups(content, one, other)
-    ours = found.pop("ours", None)
-    titles = {variant.name: variant.title for variant in content.variants}
-    if ours is None or not found:
-        return ()
-    low, high = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
-    said = f"By our clock {other} is {units.ratio(ours)} as fast as {one}; by the others it is "
-    if low == high:
-        return (f"{said}{units.ratio(found[low])} ({titles[low]}).",)
-    return (f"{said}{units.ratio(found[low])} ({titles[low]}) to {units.ratio(found[high])} ({titles[high]}).",)
-
-
-def _clock_table(content: Clock, contenders: Sequence[str]) -> Table:
-    entries = {
-        (contender, entry.variant.name): entry
-        for contender in contenders
-        for entry in exhibition.comparisons(content, contender)
-    }
-    titles = {variant.name: variant.title for variant in content.variants}
-    lines = []
-    for name, title in titles.items():
-        line = [title]
-        for contender in contenders:
-            entry = entries.get((contender, name))
-            line += [units.duration(entry.epoch_s), units.ratio(entry.against_ours)] if entry else ["", ""]
-        lines.append(tuple(line))
-    header = ["Clock"]
-    for contender in contenders:
-        header += [f"An epoch, {contender}", f"of ours, {contender}"]
-    return Table(
-        title="An epoch by each clock, and how often ours fits into it", header=tuple(header), rows=tuple(lines)
-    )
-
-
-def _clock_words(content: Clock) -> Table:
-    """What each clock does, in words."""
-    words = {variant.title: variant.explains for variant in content.variants}
-    return Table(title="What each clock does", header=("Clock", "What is done"), rows=tuple(words.items()), prose=True)
-
-
-def moving(shown: Exhibit, note: str = "") -> Section:
-    """What moving does: each piece of code with what it said."""
-    content = shown.content
-    if not isinstance(content, Moving):
-        return Section(title="Moving", sentences=("This exhibit shows no code.",))
-    listings = tuple(
-        Listing(
-            title=f"{number}. {snippet.title} (device {snippet.device})",
-            code=snippet.code,
-            output="\n".join(filter(None, (snippet.output, snippet.error))) or "It says nothing.",
-        )
-        for number, snippet in enumerate(content.snippets, start=1)
-    )
-    failed = sum(bool(snippet.error) for snippet in content.snippets)
-    lead = f"{len(content.snippets)} pieces of code, run as they stand; {failed} of them raise an error, word for word."
-    rule = (
-        "A tensor stays where it is, and .to() returns another one. A module moves its parameters in place, and .to() "
-        "returns the module itself."
-    )
-    return Section(
-        title="What PyTorch does and says",
-        sentences=(note, rule, lead) if note else (rule, lead),
-        listings=listings,
-        notes=content.notes,
+        title=title, sentences=sentences, figures=tuple(figures), tables=(beside.table,), notes=beside.differences
     )
 
 
@@ -184,20 +62,20 @@ def loader(rows: Sequence[Trial], note: str = "") -> tuple[Section, ...]:
 
     Of several devices on the CPU only the last is looked into: their loader is the same.
     """
-    found = []
+    shown = []
     contenders = dict.fromkeys(row.contender for row in rows)
     if all(speedup.is_host(row) for row in rows):
         contenders = dict.fromkeys(list(contenders)[-1:])
     for contender in contenders:
         try:
-            of = bottleneck.bottleneck([row for row in rows if row.contender == contender])
+            training = bottleneck.bottleneck([row for row in rows if row.contender == contender])
         except CrossoverError as error:
-            found.append(Section(title=f"Where an epoch goes on {contender}", sentences=(str(error),)))
+            shown.append(Section(title=f"Where an epoch goes on {contender}", sentences=(str(error),)))
             continue
-        if of:
-            found.append(_ways(of, _both_ends(rows, contender), note))
+        if training:
+            shown.append(_ways(training, _both_ends(rows, contender), note))
     speedups = _speedups_by_way(rows)
-    return (*found, speedups) if speedups else tuple(found)
+    return (*shown, speedups) if speedups else tuple(shown)
 
 
 def _both_ends(rows: Sequence[Trial], contender: str) -> tuple[str, ...]:
@@ -207,23 +85,23 @@ def _both_ends(rows: Sequence[Trial], contender: str) -> tuple[str, ...]:
         for row in rows
         if row.contender == contender and row.data_path in ("tutorial", "resident") and not row.loader_workers
     ]
-    of = bottleneck.bottleneck(ends)
-    if of is None:
+    training = bottleneck.bottleneck(ends)
+    if training is None:
         return ()
-    one_by_one = [way.sentence for way in of.ways if way.data_path == "tutorial"]
-    return (*one_by_one, of.sentence) if len(of.ways) > 1 else tuple(one_by_one)
+    one_by_one = [way.sentence for way in training.ways if way.data_path == "tutorial"]
+    return (*one_by_one, training.sentence) if len(training.ways) > 1 else tuple(one_by_one)
 
 
-def _workers(of: Bottleneck) -> tuple[str, ...]:
+def _workers(training: Bottleneck) -> tuple[str, ...]:
     """What worker processes bring where samples are transformed one by one."""
-    found = sorted((way for way in of.ways if way.data_path == "tutorial"), key=lambda way: way.loader_workers)
-    if len(found) < 2:
+    ways = sorted((way for way in training.ways if way.data_path == "tutorial"), key=lambda way: way.loader_workers)
+    if len(ways) < 2:
         return ()
-    listed = ", ".join(f"{way.loader_workers}: {units.duration(way.epoch_s)}" for way in found)
-    return (f"An epoch by the number of loader workers, on {of.contender}: {listed}.",)
+    listed = ", ".join(f"{way.loader_workers}: {units.duration(way.epoch_s)}" for way in ways)
+    return (f"An epoch by the number of loader workers, on {training.contender}: {listed}.",)
 
 
-def _ways(of: Bottleneck, ends: Sequence[str], note: str) -> Section:
+def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> Section:
     lines = tuple(
         (
             way.title,
@@ -232,25 +110,25 @@ def _ways(of: Bottleneck, ends: Sequence[str], note: str) -> Section:
             "" if way.loader_share is None else units.share(way.loader_share),
             units.ratio(way.bound) if way.bound is not None else way.bound_reason,
         )
-        for way in of.ways
+        for way in training.ways
     )
     header = ("Data", "An epoch", "95 % interval", "Loader", "Most that a device can gain")
-    said = (*ends, *_workers(of))
+    said = (*ends, *_workers(training))
     return Section(
-        title=f"Where an epoch goes on {of.contender}",
+        title=f"Where an epoch goes on {training.contender}",
         sentences=(note, *said) if note else said,
-        figures=(Figure(title=f"An epoch on {of.contender} in its parts", spec=tutorials.epoch_parts(of)),),
-        tables=(Table(title=f"Every way of delivering the data, on {of.contender}", header=header, rows=lines),),
-        notes=(*_losses(of), "The parts were timed apart; the tick is the undisturbed epoch."),
+        figures=(Figure(title=f"An epoch on {training.contender} in its parts", spec=lessons.epoch_parts(training)),),
+        tables=(Table(title=f"Every way of delivering the data, on {training.contender}", header=header, rows=lines),),
+        notes=(*_losses(training), "The parts were timed apart; the tick is the undisturbed epoch."),
     )
 
 
-def _losses(of: Bottleneck) -> tuple[str, ...]:
+def _losses(training: Bottleneck) -> tuple[str, ...]:
     """Whether every way of delivering the data taught the same."""
-    if of.loss_difference is None:
+    if training.loss_difference is None:
         return ()
-    same = "the same but for rounding" if of.same_losses else "not the same"
-    return (f"The loss curves of all ways are {same}: at most {of.loss_difference:.1e} apart, relatively.",)
+    same = "the same but for rounding" if training.same_losses else "not the same"
+    return (f"The loss curves of all ways are {same}: at most {training.loss_difference:.1e} apart, relatively.",)
 
 
 def _speedups_by_way(rows: Sequence[Trial]) -> Section | None:
@@ -258,9 +136,9 @@ def _speedups_by_way(rows: Sequence[Trial]) -> Section | None:
     pairs = _pairs(rows)
     lines = []
     for base, other in pairs:
-        found = _speedup(base, other)
+        figures = _speedup(base, other)
         path = DATA_PATHS.get(base.data_path, base.data_path).partition(":")[0]
-        lines.append((path, str(base.loader_workers), *found))
+        lines.append((path, str(base.loader_workers), *figures))
     if not lines:
         return None
     base, other = pairs[0]
@@ -275,22 +153,6 @@ def _speedups_by_way(rows: Sequence[Trial]) -> Section | None:
         title="What the device itself brings",
         sentences=(said,),
         tables=(Table(title="Speedup for each way", header=header, rows=tuple(lines)),),
-    )
-
-
-def first_step(shown: Exhibit, note: str = "") -> Section:
-    """How far two devices are apart after one step."""
-    content = shown.content
-    title = "1. One step"
-    if not isinstance(content, FirstStep):
-        return Section(title=title, sentences=("This exhibit shows no first step.",))
-    sentence = exhibition.first_step_sentence(content)
-    lines = tuple((name, f"{difference:.1e}" if difference else "0") for name, difference in content.parameters)
-    header = ("Gradient of", "Relative difference")
-    return Section(
-        title=title,
-        sentences=(note, sentence) if note else (sentence,),
-        tables=(Table(title="Gradients after the first step", header=header, rows=lines),),
     )
 
 
@@ -325,16 +187,16 @@ def _band(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Sectio
     if band is None:
         return (Section(title="2. Loss curves", sentences=("Two seeds at least make a band.",)),)
     theirs = [row for row in rows if row.contender == challenger and row.seed in band.seeds]
-    figure = Figure(title="Losses on the band of the seeds", spec=tutorials.seed_band(band, theirs))
+    figure = Figure(title="Losses on the band of the seeds", spec=lessons.seed_band(band, theirs))
     return (Section(title="2. Loss curves", sentences=(band.sentence,), figures=(figure,)),)
 
 
-def _seed_table(found: Equivalence) -> Table:
+def _seed_table(verdict: Equivalence) -> Table:
     lines = tuple(
         (str(seed), f"{100 * ours:.2f} %", f"{100 * theirs:.2f} %", f"{100 * (theirs - ours):+.2f}", str(apart))
-        for seed, (ours, theirs), apart in zip(found.seeds, found.accuracies, found.disagreeing, strict=True)
+        for seed, (ours, theirs), apart in zip(verdict.seeds, verdict.accuracies, verdict.disagreeing, strict=True)
     )
-    header = ("Seed", found.baseline, found.challenger, "Difference (percentage points)", "Items that differ")
+    header = ("Seed", verdict.baseline, verdict.challenger, "Difference (percentage points)", "Items that differ")
     return Table(title="Test accuracy, seed by seed", header=header, rows=lines)
 
 
@@ -348,9 +210,13 @@ def _reports(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Sec
     for name, ours in reports[0].items():
         theirs = reports[1].get(name)
         if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
-            figures = [f"{of[figure]:.3f}" for figure in ("precision", "recall", "f1-score") for of in (ours, theirs)]
+            figures = [
+                f"{report[figure]:.3f}" for figure in ("precision", "recall", "f1-score") for report in (ours, theirs)
+            ]
             lines.append((name, *figures, str(int(ours["support"]))))
-    names = [f"{figure}, {of}" for figure in ("Precision", "Recall", "F1") for of in (baseline, challenger)]
+    names = [
+        f"{figure}, {contender}" for figure in ("Precision", "Recall", "F1") for contender in (baseline, challenger)
+    ]
     table = Table(
         title=f"Classification reports, seed {pairs[0][0].seed}",
         header=("Class", *names, "Test items"),
@@ -365,45 +231,45 @@ def _reports(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Sec
 
 def small(rows: Sequence[Trial], note: str = "") -> tuple[Section, ...]:
     """One model at two batch sizes on each device: launches against arithmetic."""
-    found: list[TwoBatches] = []
+    pairs: list[TwoBatches] = []
     said: list[str] = [note] if note else []
     for contender in dict.fromkeys(row.contender for row in rows):
-        of = {row.batch_size: row for row in rows if row.contender == contender and row.block_steps}
-        if len(of) < 2:
+        by_batch = {row.batch_size: row for row in rows if row.contender == contender and row.block_steps}
+        if len(by_batch) < 2:
             continue
         try:
-            two = launches.two_batches(of[min(of)], of[max(of)])
+            pair = launches.two_batches(by_batch[min(by_batch)], by_batch[max(by_batch)])
         except CrossoverError as error:
             said.append(str(error))
             continue
-        if two:
-            found.append(two)
-            said.append(two.sentence)
-    if not found:
+        if pair:
+            pairs.append(pair)
+            said.append(pair.sentence)
+    if not pairs:
         return (Section(title="A step and its batch", sentences=(*said, "Both batch sizes are needed.")),)
-    figures = [Figure(title="What a step consists of", spec=tutorials.step_shares(found))]
-    if any(two.small.busy_s is not None for two in found):
-        figures.append(Figure(title="For how much of a step the device computes", spec=tutorials.device_shares(found)))
+    figures = [Figure(title="What a step consists of", spec=lessons.step_shares(pairs))]
+    if any(pair.small.busy_s is not None for pair in pairs):
+        figures.append(Figure(title="For how much of a step the device computes", spec=lessons.device_shares(pairs)))
     step = Section(
-        title="A step and its batch", sentences=tuple(said), figures=tuple(figures), tables=(_launch_table(found),)
+        title="A step and its batch", sentences=tuple(said), figures=tuple(figures), tables=(_launch_table(pairs),)
     )
     speedups = _speedups_by_batch(rows)
     return (step, speedups) if speedups else (step,)
 
 
-def _launch_table(found: Sequence[TwoBatches]) -> Table:
+def _launch_table(pairs: Sequence[TwoBatches]) -> Table:
     lines = tuple(
         (
-            of.contender,
-            units.count(of.batch_size),
-            str(of.operations),
-            units.duration(of.step_s),
-            units.duration(of.per_operation_s),
-            f"{units.operations(of.flops / of.step_s)}/s",
-            units.duration(of.busy_s) if of.busy_s is not None else "no queue to be idle",
+            step.contender,
+            units.count(step.batch_size),
+            str(step.operations),
+            units.duration(step.step_s),
+            units.duration(step.per_operation_s),
+            f"{units.operations(step.flops / step.step_s)}/s",
+            units.duration(step.busy_s) if step.busy_s is not None else "no queue to be idle",
         )
-        for two in found
-        for of in (two.small, two.large)
+        for pair in pairs
+        for step in (pair.small, pair.large)
     )
     header = ("Device", "Batch", "Operations", "A step", "For each operation", "Arithmetic", "Device computes")
     return Table(title="Launches and arithmetic", header=header, rows=lines)
@@ -437,12 +303,12 @@ def _pairs(rows: Sequence[Trial]) -> list[tuple[Trial, Trial]]:
 def _speedup(base: Trial, other: Trial) -> tuple[str, str]:
     """The speedup and its interval as text; what it is when there is none."""
     try:
-        found = speedup.speedup(base, other)
+        ratio = speedup.speedup(base, other)
     except CrossoverError:
         return "not comparable", ""
-    if found.value is None or found.low is None or found.high is None:
-        return "not known", found.reason
-    return units.ratio(found.value), f"{units.ratio(found.low)} to {units.ratio(found.high)}"
+    if ratio.value is None or ratio.low is None or ratio.high is None:
+        return "not known", ratio.reason
+    return units.ratio(ratio.value), f"{units.ratio(ratio.low)} to {units.ratio(ratio.high)}"
 
 
 def _interval(low: float | None, high: float | None) -> str:

@@ -1,8 +1,7 @@
 """One tutorial's published numbers beside the rows that were measured of it, and what tells the two apart.
 
-Published numbers are shown and never computed with, but for the ratio of two that were published together. What was
-measured is summarised as everywhere else, by `core.answer.run.speedup` and `core.answer.study.study`. Nothing here
-measures.
+What was measured is summarised as everywhere else, by `core.answer.run.speedup` and `core.answer.study.study`. Nothing
+here measures.
 """
 
 import statistics
@@ -11,48 +10,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core import units
+from core.answer.lesson import claims
+from core.answer.lesson.claims import Number, Origin
 from core.answer.lesson.handout import Table
 from core.answer.run import learned, training_time
 from core.answer.run import speedup as summary
 from core.answer.run.speedup import Speedup
 from core.answer.study import study, wording
 from core.errors import CrossoverError
-from core.question.demonstration import RECIPES, SHORTCUTS
 from core.question.presets import Preset, Scale
-from core.question.published import Published, published
+from core.question.published import published
 from core.question.sweep import AXES, size_of
 from core.results.schema import Trial
 
-Origin = Literal["published", "measured", "recorded"]
 AxisKind = Literal["log", "linear", "names"]
-
-KINDS = {"cpu": "cpu", "gpu": "cuda"}
-"""Published device → device kind; every GPU of the tutorials was NVIDIA's."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Number:
-    """One number on a chart.
-
-    Attributes:
-        series: what it belongs to, for a legend.
-        origin: where it comes from.
-        kind: device kind, for its colour; empty for a number that is about both devices.
-        value: seconds, or a speedup.
-        place: where on the axis; None for a number that is about the whole axis.
-        label: the place in words.
-        low: lower end of what is known of it; None if nothing is.
-        high: upper end.
-    """
-
-    series: str
-    origin: Origin
-    kind: str
-    value: float
-    place: float | None
-    label: str
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,86 +79,42 @@ class Pair:
 
 
 def compare(
-    of: Preset, scale: Scale, rows: Sequence[Trial], *, baseline: str, challenger: str, origin: Origin = "measured"
+    preset: Preset, scale: Scale, rows: Sequence[Trial], *, baseline: str, challenger: str, origin: Origin = "measured"
 ) -> PublishedBeside | None:
     """Set what was measured beside what was published; None if no run has both devices.
 
     Args:
-        of: the tutorial.
+        preset: the tutorial.
         scale: of the rows.
         rows: of its training or its sweep, from one machine.
         baseline: contender as asked for.
         challenger: contender as asked for.
         origin: whether the rows are from here or recorded elsewhere.
     """
-    pairs = _pairs(of, scale, rows, baseline, challenger)
+    pairs = _pairs(preset, scale, rows, baseline, challenger)
     if not pairs:
         return None
-    entries = published(of.name)
-    axis, kind = _axis(of, scale)
+    entries = published(preset.name)
+    axis, kind = _axis(preset, scale)
     per = next((entry.per for entry in entries if entry.per), "epoch" if kind == "names" else "training")
-    measured = _measured_epochs(pairs[0], origin) if not of.axes else _measured(pairs, per, origin)
-    theirs = [_mark(entry) for entry in entries if entry.quantity == "seconds"]
-    speedups = [] if not of.axes else [mark for pair in pairs if (mark := _speedup_mark(pair, origin))]
+    measured = _measured_epochs(pairs[0], origin) if not preset.axes else _measured(pairs, per, origin)
+    theirs = claims.times(preset)
+    speedups = [] if not preset.axes else [mark for pair in pairs if (mark := _speedup_mark(pair, origin))]
     return PublishedBeside(
         axis=axis,
         axis_kind=kind,
         per=per,
         times=(*theirs, *measured),
-        speedups=(*_published_speedups(of), *speedups) if speedups else (),
+        speedups=(*claims.speedups(preset), *speedups) if speedups else (),
         wins_from=next((entry.wins_from for entry in entries if entry.wins_from is not None), None),
-        table=_table(axis, theirs, measured, pairs if of.axes else (), origin),
-        sentences=(*claims(of), *(f"{origin.capitalize()}: {said}" for said in _found(of, pairs))),
-        differences=_differences(of, scale, pairs),
+        table=_table(axis, theirs, measured, pairs if preset.axes else (), origin),
+        sentences=(*claims.sentences(preset), *(f"{origin.capitalize()}: {said}" for said in _answers(preset, pairs))),
+        differences=_differences(preset, scale, pairs),
     )
 
 
-def claims(of: Preset) -> tuple[str, ...]:
-    """What the tutorial published, in sentences; every number in them is one of `core.question.published`."""
-    said = [_claim(entry) for entry in published(of.name) if entry.quantity in ("wins_from", "speedup")]
-    epochs = _medians(of)
-    if epochs:
-        cpu_s, gpu_s = epochs["cpu"], epochs["gpu"]
-        said.append(
-            f"Published: an epoch took {units.duration(cpu_s)} on the CPU and {units.duration(gpu_s)} on the GPU "
-            f"(medians), so the GPU was {units.ratio(cpu_s / gpu_s)} as fast."
-        )
-    shares = published(of.name, "accuracy")
-    if shares:
-        listed = " and ".join(f"{100 * entry.value:.1f} % after epoch {entry.epoch}" for entry in shares)
-        said.append(f"Published: a test accuracy of {listed}, on both devices.")
-    return tuple(said)
-
-
-def protocol(of: Preset) -> tuple[str, ...]:
-    """What the tutorial's clock does otherwise than ours, a sentence each."""
-    recipe = next(recipe for recipe in RECIPES.values() if recipe.preset == of.name)
-    return tuple(SHORTCUTS[name] for name in recipe.switched)
-
-
-def recipe_name(of: Preset) -> str:
-    """The recipe that times like the tutorial."""
-    return next(recipe.name for recipe in RECIPES.values() if recipe.preset == of.name)
-
-
-def _claim(entry: Published) -> str:
-    if entry.quantity == "wins_from":
-        place = wording.place(entry.axis, wording.size(entry.value))
-        return f"Published: the GPU wins from {place} on. {entry.note}"
-    where = f" at {wording.place(entry.axis, wording.size(entry.size))}" if entry.size is not None else ""
-    spread = f" (± {units.significant(entry.plus_minus, 2)})" if entry.plus_minus else ""
-    return f"Published: the GPU is {units.ratio(entry.value)} as fast{where}{spread}. {entry.note}"
-
-
-def _medians(of: Preset) -> dict[str, float]:
-    """Published device → median seconds an epoch; empty where epochs were not published."""
-    entries = [entry for entry in published(of.name, "seconds") if entry.epoch is not None]
-    by_device = {name: [entry.value for entry in entries if entry.device == name] for name in KINDS}
-    return {name: statistics.median(values) for name, values in by_device.items() if values}
-
-
-def _axis(of: Preset, scale: Scale) -> tuple[str, AxisKind]:
-    axes = of.axes_at(scale)
+def _axis(preset: Preset, scale: Scale) -> tuple[str, AxisKind]:
+    axes = preset.axes_at(scale)
     if not axes:
         return "epoch", "linear"
     if len(axes) > 1:
@@ -195,13 +122,13 @@ def _axis(of: Preset, scale: Scale) -> tuple[str, AxisKind]:
     return axes[0].title, "linear" if axes[0].name == "depth" else "log"
 
 
-def _pairs(of: Preset, scale: Scale, rows: Sequence[Trial], baseline: str, challenger: str) -> list[Pair]:
+def _pairs(preset: Preset, scale: Scale, rows: Sequence[Trial], baseline: str, challenger: str) -> list[Pair]:
     runs: dict[str, dict[str, Trial]] = {}
     for row in rows:
         if row.block_steps:
             runs.setdefault(row.run_id, {})[row.contender] = row
     both = [run for run in runs.values() if baseline in run and challenger in run]
-    names = [axis.name for axis in of.axes_at(scale)]
+    names = [axis.name for axis in preset.axes_at(scale)]
     keys = {id(run): tuple(size_of(run[baseline], name) for name in names) for run in both}
     ordered = sorted(both, key=lambda run: keys[id(run)])
     return [
@@ -225,22 +152,6 @@ def _seconds(row: Trial, per: str) -> float:
     """Seconds of an epoch or of the training that was asked for, its steps at their median."""
     step_s = statistics.median(row.step_s)
     return step_s * row.steps_per_epoch * (row.epochs if per == "training" else 1)
-
-
-def _mark(entry: Published) -> Number:
-    named = f" {entry.device_name}" if entry.device_name else ""
-    place = entry.size if entry.size is not None else entry.epoch
-    spread = entry.plus_minus or 0.0
-    return Number(
-        series=f"published: {entry.device.upper()}{named}",
-        origin="published",
-        kind=KINDS.get(entry.device, ""),
-        value=entry.value,
-        place=place,
-        label=wording.size(place) if place is not None else "",
-        low=entry.value - spread if spread else None,
-        high=entry.value + spread if spread else None,
-    )
 
 
 def _measured(pairs: Sequence[Pair], per: str, origin: Origin) -> list[Number]:
@@ -273,35 +184,6 @@ def _measured_epochs(pair: Pair, origin: Origin) -> list[Number]:
         for row in (pair.baseline, pair.challenger)
         for number, seconds in enumerate(training_time.epoch_times(row), start=1)
     ]
-
-
-def _published_speedups(of: Preset) -> list[Number]:
-    """The ratio of times that were published together, and a speedup that is about the whole axis."""
-    times = {(entry.device, entry.size): entry for entry in published(of.name, "seconds") if entry.size is not None}
-    found = []
-    for (device, size), cpu in times.items():
-        gpu = times.get(("gpu", size))
-        if device == "cpu" and gpu and size is not None:
-            found.append(_ratio(cpu, gpu, size))
-    whole = [entry for entry in published(of.name, "speedup") if entry.size is None]
-    return found + [
-        Number(series="published", origin="published", kind="", value=entry.value, place=None, label="")
-        for entry in whole
-    ]
-
-
-def _ratio(cpu: Published, gpu: Published, size: float) -> Number:
-    off_cpu, off_gpu = cpu.plus_minus or 0.0, gpu.plus_minus or 0.0
-    return Number(
-        series="published",
-        origin="published",
-        kind="",
-        value=cpu.value / gpu.value,
-        place=size,
-        label=wording.size(size),
-        low=(cpu.value - off_cpu) / (gpu.value + off_gpu),
-        high=(cpu.value + off_cpu) / (gpu.value - off_gpu),
-    )
 
 
 def _speedup_mark(pair: Pair, origin: Origin) -> Number | None:
@@ -349,16 +231,16 @@ def _speedup_text(pair: Pair | None) -> str:
     return f"{units.ratio(found.value)} ({units.ratio(found.low)} to {units.ratio(found.high)})"
 
 
-def _found(of: Preset, pairs: Sequence[Pair]) -> tuple[str, ...]:
+def _answers(preset: Preset, pairs: Sequence[Pair]) -> tuple[str, ...]:
     """What the rows say to the tutorial's claim."""
-    if len(of.axes) == 1:
-        axis = of.axes[0].name
+    if len(preset.axes) == 1:
+        axis = preset.axes[0].name
         rows = [row for pair in pairs for row in (pair.baseline, pair.challenger)]
         studies = study.studies(rows, axis=axis, least=1)
         if not studies:
             return ("the rows cannot be compared.",)
-        return (f"{study.crossover(max(studies, key=lambda found: len(found.runs))).sentence}",)
-    if of.axes:
+        return (f"{study.crossover(max(studies, key=lambda entry: len(entry.runs))).sentence}",)
+    if preset.axes:
         return (_over_cells(pairs),)
     return (_alone(pairs[0]), *_accuracies(pairs[0]))
 
@@ -387,9 +269,9 @@ def _accuracies(pair: Pair) -> tuple[str, ...]:
     return (f"a test accuracy of {' and '.join(known)} after epoch {epochs}.",) if known else ()
 
 
-def _differences(of: Preset, scale: Scale, pairs: Sequence[Pair]) -> tuple[str, ...]:
+def _differences(preset: Preset, scale: Scale, pairs: Sequence[Pair]) -> tuple[str, ...]:
     """Hardware, year and size: why the numbers need not be alike."""
-    entries, (base, other) = published(of.name), (pairs[0].baseline, pairs[0].challenger)
+    entries, (base, other) = published(preset.name), (pairs[0].baseline, pairs[0].challenger)
     named = list(dict.fromkeys(entry.device_name for entry in entries if entry.device_name))
     theirs = f"on {' and '.join(named)}" if named else "on devices that it does not name"
     date = entries[0].date if entries and entries[0].date else "without a date"
@@ -406,5 +288,5 @@ def _differences(of: Preset, scale: Scale, pairs: Sequence[Pair]) -> tuple[str, 
             "these rows can neither confirm nor refute a claim on GPUs."
         )
     if scale == "class":
-        found.append(f"Size: this is the class scale. {of.class_note}")
+        found.append(f"Size: this is the class scale. {preset.class_note}")
     return tuple(found)

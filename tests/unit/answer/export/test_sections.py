@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.answer.export import sections
+from core.answer.export import exhibit_sections, sections
 from core.question.presets import PRESETS
 from tests import exhibited
 from tests.studies import batches, measured, seeds, ways
@@ -22,7 +22,7 @@ def cells(section) -> list[str]:
 
 
 def test_a_clock_that_says_a_fifth_is_said_to_say_a_fifth():
-    short, right = (sections.clock(exhibited.clock({"ours": 1.0, "no_drain": factor})) for factor in (0.2, 1.0))
+    short, right = (exhibit_sections.clock(exhibited.clock({"ours": 1.0, "no_drain": factor})) for factor in (0.2, 1.0))
     assert "On cuda:0: No drain says 200 µs, 20 % of what our clock says." in short.sentences
     assert not any("20 %" in sentence for sentence in right.sentences)
     assert len(short.figures) == 1
@@ -34,51 +34,53 @@ def test_the_speedup_by_every_clock_stands_beside_the_one_by_ours():
         dataclasses.replace(entry, epoch_s=(1.0,)) if entry.name == "loader_inside" else entry
         for entry in shown.content.variants
     )
-    found = sections.clock(dataclasses.replace(shown, content=dataclasses.replace(shown.content, variants=flat)))
+    found = exhibit_sections.clock(
+        dataclasses.replace(shown, content=dataclasses.replace(shown.content, variants=flat))
+    )
     assert "By our clock cuda:0 is 10.0× as fast as cpu; by the others it is 1.00× (Loader inside)." in found.sentences
 
 
 def test_of_one_device_there_is_no_speedup_by_any_clock():
-    found = sections.clock(exhibited.clock({"ours": 1.0, "no_drain": 0.9}, contenders=("cpu",)))
+    found = exhibit_sections.clock(exhibited.clock({"ours": 1.0, "no_drain": 0.9}, contenders=("cpu",)))
     assert not any("By our clock" in sentence for sentence in found.sentences)
 
 
 def test_the_tutorials_own_clock_is_shown_with_ours_alone_and_its_shortcuts_in_words():
     shown = exhibited.clock({"ours": 1.0, "disc": 1.4, "no_drain": 0.1})
-    found = sections.own_clock(PRESETS["disc"], shown)
+    found = exhibit_sections.own_clock(PRESETS["disc"], shown)
     assert "No drain" not in cells(found)
     assert "It is timed once." in cells(found)
     assert any("As the disc tutorial says 1.40 ms" in sentence for sentence in found.sentences)
 
 
 def test_code_is_shown_as_it_ran_with_the_error_word_for_word():
-    (listing,) = sections.moving(exhibited.moving()).listings
+    (listing,) = exhibit_sections.moving(exhibited.moving()).listings
     assert (listing.code, listing.output) == ("print(here + there)", "RuntimeError: no")
     assert "meta" in listing.title
-    assert "1 of them raise" in said([sections.moving(exhibited.moving())])
+    assert "1 of them raise" in said([exhibit_sections.moving(exhibited.moving())])
 
 
 def test_the_first_step_says_whether_it_is_rounding():
-    small, large = (said([sections.first_step(exhibited.first_step(apart))]) for apart in (3e-7, 0.1))
+    small, large = (said([exhibit_sections.first_step(exhibited.first_step(apart))]) for apart in (3e-7, 0.1))
     assert "3.0e-07" in small
     assert "that is rounding" in small
     assert "too much for rounding" in large
 
 
-@pytest.mark.parametrize("make", [sections.clock, sections.moving, sections.first_step])
+@pytest.mark.parametrize("make", [exhibit_sections.clock, exhibit_sections.moving, exhibit_sections.first_step])
 def test_where_an_exhibit_is_from_is_the_first_that_is_said(make):
     shown = {
-        sections.clock: exhibited.clock({"ours": 1.0}),
-        sections.moving: exhibited.moving(),
-        sections.first_step: exhibited.first_step(),
+        exhibit_sections.clock: exhibited.clock({"ours": 1.0}),
+        exhibit_sections.moving: exhibited.moving(),
+        exhibit_sections.first_step: exhibited.first_step(),
     }[make]
     assert make(shown, note=MARK).sentences[0] == MARK
     assert MARK not in make(shown).sentences
 
 
-@pytest.mark.parametrize("make", [sections.clock, sections.moving, sections.first_step])
+@pytest.mark.parametrize("make", [exhibit_sections.clock, exhibit_sections.moving, exhibit_sections.first_step])
 def test_an_exhibit_of_another_lesson_is_refused_in_a_sentence(make):
-    other = exhibited.clock({"ours": 1.0}) if make is not sections.clock else exhibited.moving()
+    other = exhibited.clock({"ours": 1.0}) if make is not exhibit_sections.clock else exhibited.moving()
     assert "shows no" in said([make(other)])
 
 

@@ -1,0 +1,150 @@
+"""What an exhibit shows, as pieces for page and paper: clocks beside ours, code with what it said, a first step.
+
+Every number in a sentence comes from the exhibit that the piece is about.
+"""
+
+from collections.abc import Sequence
+
+from core import units
+from core.answer.charts import lessons
+from core.answer.lesson import claims, exhibition
+from core.answer.lesson.handout import Figure, Listing, Section, Table
+from core.question.presets import Preset
+from core.results.exhibit import Clock, Exhibit, FirstStep, Moving
+
+
+def own_clock(preset: Preset, shown: Exhibit, note: str = "") -> Section:
+    """The tutorial's own way to time beside ours, shortcut by shortcut in words."""
+    recipe = claims.recipe_name(preset)
+    section = clock(shown, title="Its own clock beside ours", only=("ours", recipe), note=note)
+    lines = tuple((sentence,) for sentence in claims.protocol(preset))
+    listed = Table(title="What its clock does otherwise", header=("Shortcut",), rows=lines, prose=True)
+    return Section(
+        title=section.title,
+        sentences=section.sentences,
+        figures=section.figures,
+        tables=(*section.tables, listed),
+        notes=section.notes,
+    )
+
+
+def clock(
+    shown: Exhibit,
+    *,
+    title: str = "The wrong number beside the right one",
+    only: Sequence[str] = (),
+    note: str = "",
+) -> Section:
+    """One training by several clocks.
+
+    Args:
+        shown: what was timed.
+        title: heading.
+        only: recipes that are shown; all unless given.
+        note: where it is from, if not from here.
+    """
+    content = shown.content
+    if not isinstance(content, Clock):
+        return Section(title=title, sentences=("This exhibit shows no clocks.",))
+    kept = tuple(variant for variant in content.variants if not only or variant.name in only)
+    content = Clock(variants=kept, notes=content.notes)
+    contenders = tuple(dict.fromkeys(variant.contender for variant in content.variants))
+    said = [note] if note else []
+    entries = exhibition.comparisons(content, contenders[-1])
+    said += [f"On {contenders[-1]}: {entry.sentence}" for entry in entries]
+    kinds = {entry.contender: entry.kind for entry in shown.participants}
+    return Section(
+        title=title,
+        sentences=(*said, *_by_each_clock(content, contenders)),
+        figures=(Figure(title="An epoch by each clock", spec=lessons.clocks(content, kinds)),),
+        tables=(_clock_table(content, contenders), _clock_words(content)),
+        notes=content.notes,
+    )
+
+
+def _by_each_clock(content: Clock, contenders: Sequence[str]) -> tuple[str, ...]:
+    """What each clock would have said of the second device against the first."""
+    if len(contenders) < 2:
+        return ()
+    one, other = contenders[0], contenders[-1]
+    found = exhibition.speedups(content, one, other)
+    ours = found.pop("ours", None)
+    titles = {variant.name: variant.title for variant in content.variants}
+    if ours is None or not found:
+        return ()
+    low, high = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
+    said = f"By our clock {other} is {units.ratio(ours)} as fast as {one}; by the others it is "
+    if low == high:
+        return (f"{said}{units.ratio(found[low])} ({titles[low]}).",)
+    return (f"{said}{units.ratio(found[low])} ({titles[low]}) to {units.ratio(found[high])} ({titles[high]}).",)
+
+
+def _clock_table(content: Clock, contenders: Sequence[str]) -> Table:
+    entries = {
+        (contender, entry.variant.name): entry
+        for contender in contenders
+        for entry in exhibition.comparisons(content, contender)
+    }
+    titles = {variant.name: variant.title for variant in content.variants}
+    lines = []
+    for name, title in titles.items():
+        line = [title]
+        for contender in contenders:
+            entry = entries.get((contender, name))
+            line += [units.duration(entry.epoch_s), units.ratio(entry.against_ours)] if entry else ["", ""]
+        lines.append(tuple(line))
+    header = ["Clock"]
+    for contender in contenders:
+        header += [f"An epoch, {contender}", f"of ours, {contender}"]
+    return Table(
+        title="An epoch by each clock, and how often ours fits into it", header=tuple(header), rows=tuple(lines)
+    )
+
+
+def _clock_words(content: Clock) -> Table:
+    """What each clock does, in words."""
+    words = {variant.title: variant.explains for variant in content.variants}
+    return Table(title="What each clock does", header=("Clock", "What is done"), rows=tuple(words.items()), prose=True)
+
+
+def moving(shown: Exhibit, note: str = "") -> Section:
+    """What moving does: each piece of code with what it said."""
+    content = shown.content
+    if not isinstance(content, Moving):
+        return Section(title="Moving", sentences=("This exhibit shows no code.",))
+    listings = tuple(
+        Listing(
+            title=f"{number}. {snippet.title} (device {snippet.device})",
+            code=snippet.code,
+            output="\n".join(filter(None, (snippet.output, snippet.error))) or "It says nothing.",
+        )
+        for number, snippet in enumerate(content.snippets, start=1)
+    )
+    failed = sum(bool(snippet.error) for snippet in content.snippets)
+    lead = f"{len(content.snippets)} pieces of code, run as they stand; {failed} of them raise an error, word for word."
+    rule = (
+        "A tensor stays where it is, and .to() returns another one. A module moves its parameters in place, and .to() "
+        "returns the module itself."
+    )
+    return Section(
+        title="What PyTorch does and says",
+        sentences=(note, rule, lead) if note else (rule, lead),
+        listings=listings,
+        notes=content.notes,
+    )
+
+
+def first_step(shown: Exhibit, note: str = "") -> Section:
+    """How far two devices are apart after one step."""
+    content = shown.content
+    title = "1. One step"
+    if not isinstance(content, FirstStep):
+        return Section(title=title, sentences=("This exhibit shows no first step.",))
+    sentence = exhibition.first_step_sentence(content)
+    lines = tuple((name, f"{difference:.1e}" if difference else "0") for name, difference in content.parameters)
+    header = ("Gradient of", "Relative difference")
+    return Section(
+        title=title,
+        sentences=(note, sentence) if note else (sentence,),
+        tables=(Table(title="Gradients after the first step", header=header, rows=lines),),
+    )
