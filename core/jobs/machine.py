@@ -19,7 +19,7 @@ from core.results.environment import DeviceInfo, Environment
 from core.results.reuse import Here
 
 LOCK_VARIABLE = "CROSSOVER_LOCK"
-"""Environment variable that names another lock file; for tests, which must not wait for a real measurement."""
+"""Environment variable that names another lock file: one for all who measure on a machine, or one for each test."""
 
 
 @dataclass(frozen=True, kw_only=True)

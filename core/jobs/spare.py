@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SPARE_VARIABLE = "CROSSOVER_SPARE"
-"""Environment variable that names another place."""
+"""Environment variable that names another folder in memory, for rows that no disk takes."""
 
 _SHARED_MEMORY = Path("/dev/shm")
 

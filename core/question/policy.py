@@ -29,7 +29,7 @@ from core.question.fields import FIELDS
 from core.question.sweep import MAX_POINTS, Sweep
 
 POLICY_VARIABLE = "CROSSOVER_POLICY"
-"""Environment variable that names the file; a file that it names must be there."""
+"""Environment variable that names the settings file of a host; a file that it names must be there."""
 
 POLICY = PROJECT / "crossover.toml"
 """The file that is read if the environment names none, and if it is there."""
@@ -67,12 +67,12 @@ class RunBudget:
     """What one run may ask for.
 
     Attributes:
-        seconds: of measuring, as the run's own budget has it; of a sweep with one point on top.
-        parameters: of the largest network.
-        operations: of one step of the slowest training, in FLOP: parameters times batch, as it were.
-        memory_bytes: of the largest training: network, what a step keeps of its batch, and the samples.
-        epochs: of the longest training.
-        points: of a sweep.
+        seconds: most seconds of measuring, as the run's own budget has it; of a sweep with one point on top.
+        parameters: most of the largest network.
+        operations: most of one step of the slowest training, in FLOP: parameters times batch, as it were.
+        memory_bytes: most of the largest training: network, what a step keeps of its batch, and the samples.
+        epochs: most of the longest training.
+        points: most of a sweep.
         compiled: whether lanes that compile first may run; compiling takes minutes, which no budget counts.
     """
 
@@ -90,8 +90,8 @@ class PersonBudget:
     """What one person may ask for.
 
     Attributes:
-        seconds_per_day: of measuring in a day (UTC); 0 for no limit.
-        waiting: jobs that wait or run at once; 0 for no limit.
+        seconds_per_day: most of measuring in a day (UTC); 0 for no limit.
+        waiting: most jobs that wait or run at once; 0 for no limit.
     """
 
     seconds_per_day: float = 0.0
@@ -103,8 +103,8 @@ class ClassMode:
     """Whether there are classes here.
 
     Attributes:
-        mode: whether there are.
-        create: key of `CHOICES["class.create"]`.
+        mode: whether there are classes.
+        create: who may make a class on the page.
         code_hash: of the code that `create = "code"` asks for, as `python -m core class code` prints it.
     """
 
@@ -118,11 +118,11 @@ class Policy:
     """What a host allows.
 
     Attributes:
-        who_may_run: key of `CHOICES`.
-        who_may_stop: key of `CHOICES`.
+        who_may_run: who may measure; a settings file must say it.
+        who_may_stop: who may end what is measured or waits.
         sign_in_domains: domains of which a signed-in visitor's confirmed mail address must be; empty for all.
         read_only_gallery: whether files can only be taken, not brought.
-        banner: shown on every page as plain text; empty for none.
+        banner: up to 500 characters, shown on every page as plain text; empty for none.
         queue_length: most jobs that wait at once.
         run: what one run may ask for.
         person: what one person may ask for.

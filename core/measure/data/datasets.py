@@ -24,7 +24,10 @@ from core.errors import DatasetUnavailable, InvalidValue
 from core.files.project import PROJECT
 from core.question import catalog
 
-FOLDER = Path(os.environ.get("CROSSOVER_DATASETS", PROJECT / "data" / "datasets"))
+DATASETS_VARIABLE = "CROSSOVER_DATASETS"
+"""Environment variable that names another folder of downloaded data sets."""
+
+FOLDER = Path(os.environ.get(DATASETS_VARIABLE, PROJECT / "data" / "datasets"))
 """Where torchvision keeps its files."""
 
 DIGITS_TEST, DIGITS_VALIDATION = 360, 180

@@ -1,0 +1,215 @@
+"""Writes the parts of the docs that follow from the code: `python -m docs.generate`; with `--check` only looks.
+
+A part stands between `<!-- generated: NAME -->` and `<!-- end -->` in a Markdown file, and `PARTS` has a function for
+each name. What is between the two lines is replaced; everything else of a file is left as it is.
+"""
+
+import argparse
+import ast
+import dataclasses
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from core.__main__ import parser
+from core.files.project import PROJECT
+from core.question import policy
+from core.results import schema
+
+COMMAND = "python -m docs.generate"
+MARKED = re.compile(r"(<!-- generated: (?P<name>[a-z ]+) -->\n).*?(<!-- end -->)", re.S)
+SOURCES = ("core", "pages")
+LEVELS = 2
+"""Folders deep of a room in its own right; what lies deeper is named with it."""
+VARIABLE = re.compile(r"CROSSOVER_[A-Z]+")
+
+
+def table(header: str, *rows: tuple[str, ...]) -> str:
+    """A Markdown table; bars in cells are escaped."""
+    lines = [header, "|---" * (header.count("|") - 1) + "|"]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def modules() -> Iterator[tuple[Path, ast.Module]]:
+    """Every module of the code with what it says, rooms before what is in them."""
+    for source in SOURCES:
+        for path in sorted(
+            (PROJECT / source).rglob("*.py"), key=lambda path: (path.parent, path.stem != "__init__", path)
+        ):
+            yield path.relative_to(PROJECT), ast.parse(path.read_text())
+
+
+def summary(tree: ast.Module) -> str:
+    """The first sentence or line of a module's docstring."""
+    return (ast.get_docstring(tree) or "").partition("\n")[0]
+
+
+def rooms() -> str:
+    """Every room with what it is for, and what the rooms in it are for."""
+    said = {path.parent: summary(tree) for path, tree in modules() if path.name == "__init__.py"}
+    rows = []
+    for room in (folder for folder in said if len(folder.parts) <= LEVELS):
+        inner = [folder for folder in said if folder.parent == room] if len(room.parts) == LEVELS else []
+        link = f"[`{room}`](modules.md#{str(room).replace('/', '')})"
+        rows.append((link, " ".join([said[room], *(f"**{folder.name}**: {said[folder]}" for folder in inner)])))
+    return table("| room | what it is for, and the rooms in it |", *rows)
+
+
+def every_module() -> str:
+    """Every module, room by room, with the first line of its docstring."""
+    lines: list[str] = []
+    for path, tree in modules():
+        if path.name == "__init__.py":
+            lines += ["", f"## {path.parent}", "", f"{summary(tree)}", ""]
+        else:
+            lines.append(f"- [`{path.name}`](../{path}): {summary(tree)}")
+    return "\n".join(lines[1:]) + "\n"
+
+
+def contracts() -> str:
+    """Every import contract, in its own words."""
+    linter = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    rows = []
+    for contract in linter["contracts"]:
+        if contract["type"] == "layers":
+            held = f"in `{contract['containers'][0]}`: {' → '.join(f'`{layer}`' for layer in contract['layers'])}"
+        else:
+            directly = ", itself," if contract.get("allow_indirect_imports") else ""
+            held = (
+                f"{_listed(contract['source_modules'])} never import{directly} {_listed(contract['forbidden_modules'])}"
+            )
+        rows.append((contract["name"], held))
+    return table("| contract | holds |", *rows)
+
+
+def _listed(modules: list[str]) -> str:
+    return ", ".join(f"`{module}`" for module in modules)
+
+
+def environment() -> str:
+    """Every environment variable that a constant of the code names, with the docstring of the constant."""
+    rows = []
+    for path, tree in modules():
+        for node, after in zip(tree.body, [*tree.body[1:], None], strict=True):
+            value = node.value if isinstance(node, ast.Assign) else None
+            name = value.value if isinstance(value, ast.Constant) else None
+            if isinstance(name, str) and VARIABLE.fullmatch(name):
+                is_said = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+                said = " ".join(str(after.value.value).split()) if is_said else ""
+                rows.append((f"`{name}`", said.removeprefix("Environment variable that "), f"`{path}`"))
+    return table("| variable | what it does | where |", *sorted(rows))
+
+
+def settings() -> str:
+    """Every key of a host's settings file: its default, the hosted example's value, its words, and what it does."""
+    hosted = tomllib.loads((PROJECT / "crossover.hosted.toml").read_text())
+    rows = []
+    for key, field, owner in _keys():
+        table_name, _, name = key.rpartition(".")
+        example = (hosted.get(table_name, {}) if table_name else hosted).get(name)
+        words = "; ".join(f'`"{word}"`: {meaning}' for word, meaning in policy.CHOICES.get(key, {}).items())
+        said = _attributes(owner)[field.name]
+        rows.append((f"`{key}`", _toml(field.default), "" if example is None else _toml(example), f"{said} {words}"))
+    return table("| key | default | hosted example | what it does |", *(tuple(map(str.strip, row)) for row in rows))
+
+
+def _keys() -> Iterator[tuple[str, "dataclasses.Field[Any]", type]]:
+    for field in dataclasses.fields(policy.Policy):
+        part = field.default_factory
+        if isinstance(part, type) and dataclasses.is_dataclass(part):
+            prefix = "class" if field.name == "classes" else field.name
+            yield from ((f"{prefix}.{inner.name}", inner, part) for inner in dataclasses.fields(part))
+        elif field.name != "fault":  # which no file says
+            yield field.name, field, policy.Policy
+
+
+def _attributes(owner: type) -> dict[str, str]:
+    """What the docstring of a class says of its fields."""
+    listed = (owner.__doc__ or "").partition("Attributes:\n")[2]
+    entries = re.findall(r"^ {8}(\w+): (.*(?:\n {10,}.*)*)", listed, re.M)
+    return {name: " ".join(said.split()) for name, said in entries}
+
+
+def _toml(value: object) -> str:
+    match value:
+        case bool():
+            return f"`{str(value).lower()}`"
+        case str():
+            return f'`"{value}"`'
+        case tuple() | list():
+            return f"`{list(value)}`"
+    return f"`{value:_}`" if isinstance(value, int) else f"`{value:_.0f}`"
+
+
+def commands() -> str:
+    """Every command with its options, as `--help` says them."""
+    return "\n".join(_commands(parser(), "python -m core")).lstrip() + "\n"
+
+
+def _commands(owner: argparse.ArgumentParser, name: str) -> Iterator[str]:
+    rows = []
+    for action in owner._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            helps = {entry.dest: entry.help or "" for entry in action._choices_actions}
+            for word, below in action.choices.items():
+                yield f"\n### `{name} {word}`\n\n{helps[word][:1].upper()}{helps[word][1:]}.\n"
+                yield from _commands(below, f"{name} {word}")
+        elif not isinstance(action, argparse._HelpAction):
+            rows.append((f"`{_written(action)}`", (action.help or "") % vars(action) if action.help else ""))
+    if rows:
+        yield table("| option | what it does |", *rows)
+
+
+def _written(action: argparse.Action) -> str:
+    """An option as it is typed."""
+    value = "" if action.nargs == 0 else str(action.metavar or (action.dest if not action.option_strings else "VALUE"))
+    if action.choices:
+        value = "{" + ",".join(map(str, action.choices)) + "}"
+    return " ".join(filter(None, (", ".join(action.option_strings), value)))
+
+
+PARTS: Mapping[str, Callable[[], str]] = {
+    "columns": schema.dictionary,
+    "rooms": rooms,
+    "contracts": contracts,
+    "modules": every_module,
+    "environment": environment,
+    "settings": settings,
+    "commands": commands,
+}
+"""Name of a part → the function that writes it."""
+
+
+def files() -> list[Path]:
+    """Every Markdown file that may have parts."""
+    return [PROJECT / "data" / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+
+
+def written(text: str) -> str:
+    """A file with its parts as the code has them now."""
+    return MARKED.sub(lambda found: f"{found[1]}\n{PARTS[found['name']]()}\n{found[3]}", text)
+
+
+def stale() -> list[Path]:
+    """The files of which a part is not what the code says."""
+    return [path for path in files() if written(path.read_text()) != path.read_text()]
+
+
+def main(arguments: list[str]) -> int:
+    """Write what is stale, or with `--check` name it; returns 1 where something is found to be stale."""
+    options = argparse.ArgumentParser(prog=COMMAND, description=(__doc__ or "").partition("\n")[0])
+    options.add_argument("--check", action="store_true", help="only say what is stale")
+    only_check, found = options.parse_args(arguments).check, stale()
+    for path in found:
+        print(f"{path.relative_to(PROJECT)} {'is stale: run ' + COMMAND if only_check else 'was written anew'}")
+        if not only_check:
+            path.write_text(written(path.read_text()))
+    return int(only_check and bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
