@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from core.errors import InvalidValue
-from core.question import policy, presets
+from core.question import describe, policy, presets
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
 from core.question.lanes import PLAIN as PLAIN_LANE
 from core.question.presets import Scale
@@ -66,7 +66,7 @@ class ClassQuestion:
         of = presets.preset(name)
         asked = of.asked(presets.checked_scale(scale), ANYBODY)
         title = of.title if scale == "class" else f"{of.title}, full scale"
-        words = f"--preset {name}" + ("" if scale == "class" else f" --scale {scale}")
+        words = describe.options({"preset": name, "scale": None if scale == "class" else scale})
         return cls(title=title, asked=asked, words=words)
 
     @property

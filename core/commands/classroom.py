@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import dataclasses
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from core.commands import FAILED, OK, arguments, measuring, output, sweep
 from core.errors import CrossoverError, InvalidValue, StoreError
 from core.jobs import client
 from core.jobs.queue import Queue
-from core.question import presets
+from core.question import describe, presets
 from core.question.fields import TRAINING
 from core.results import environment
 from core.results.store import Store
@@ -23,8 +22,6 @@ from core.text import in_file_name
 
 OPTIONS = ("preset", "scale", "axis", "values", "range", "budget_s", "point_budget_s", "pairs")
 """Options that make the question, with those of a point; how the page tells a student what to type."""
-
-SPELT = {"budget_s": "budget", "point_budget_s": "point-budget"}
 
 
 def add(commands: Any) -> None:
@@ -275,12 +272,5 @@ def _title(options: argparse.Namespace) -> str:
 
 def _words(options: argparse.Namespace) -> str:
     """The question as it would be typed."""
-    found: list[str] = []
-    for name in (*OPTIONS, *TRAINING):
-        value = getattr(options, name, None)
-        if value in (None, False, 0) or (name == "scale" and value == "class"):
-            continue
-        spelt = SPELT.get(name, name).replace("_", "-")
-        values = value if isinstance(value, list) else [value]
-        found += [f"--{spelt}"] if value is True else [word for one in values for word in (f"--{spelt}", str(one))]
-    return shlex.join(found)
+    given = {name: getattr(options, name, None) for name in (*OPTIONS, *TRAINING)}
+    return describe.options(given | ({"scale": None} if options.scale == "class" else {}))

@@ -96,7 +96,9 @@ def _asked(default: Any, title: str, **facts: Any) -> Any:
 class Training:
     """The fields of a training, without saying where it runs; each is a column, an option and a parameter of links."""
 
-    dataset: str = _asked("digits", "dataset", meaning="data set", words=tuple(catalog.DATASETS), panel="data")
+    dataset: str = _asked(
+        "digits", "dataset", meaning="data set", words=tuple(catalog.DATASETS), panel="data", brief="{}"
+    )
     samples: int = _asked(
         0,  # stands for the data set's default
         "training samples",
@@ -112,7 +114,7 @@ class Training:
         usual_range=(100, 1_000_000),
         usual_values=(500, 1_000),
     )
-    model: str = _asked("mlp", "model", meaning="model family", words=tuple(models.FAMILIES), panel="model")
+    model: str = _asked("mlp", "model", meaning="model family", words=tuple(models.FAMILIES), panel="model", brief="{}")
     hidden_size: int = _asked(
         128,
         "hidden size",

@@ -17,11 +17,10 @@ from core.classroom.question import NEVER, WINNERS
 from core.errors import CrossoverError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
-from core.question.sweep import Sweep
+from core.question import describe
 from core.text import as_lines
 from pages.classroom import stock
 from pages.compare import settings
-from pages.crossover import settings as sweep_settings
 from pages.shared.data import reads
 from pages.shared.draw import charts
 from pages.shared.draw.tables import table
@@ -50,8 +49,7 @@ def heading(of: Class) -> None:
     """What the class is about."""
     st.header(plain(of.name))
     asked = of.question.asked
-    said = sweep_settings.sentence(asked) if isinstance(asked, Sweep) else settings.sentence(asked.point)
-    st.markdown(f"**{plain(of.question.title)}** · {plain(said)}")
+    st.markdown(f"**{plain(of.question.title)}** · {plain(describe.sentence(asked))}")
     st.caption(f"Join code **{of.code}** · everybody measures the same, each on their own devices")
     if of.closed:
         st.info("This class is closed: its results can be looked at, and nothing more is taken.")

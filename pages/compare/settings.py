@@ -4,7 +4,7 @@ The controls are in `controls`. What may be asked for is decided by `core.questi
 for more gets its sentence here, before a control resets it.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,10 @@ from core import units
 from core.answer.study import recorded as recordings
 from core.errors import InvalidValue
 from core.jobs.machine import Machine
-from core.question import models
 from core.question.experiment import Contender, Experiment, Point
 from pages.shared.answer import accelerators
 from pages.shared.form import controls, lane_controls
-from pages.shared.link import links, state
+from pages.shared.link import state
 
 ONE_THREAD = Contender(threads=1)
 
@@ -94,25 +93,6 @@ def facts(point: Point) -> None:
         f"**{units.operations(network.flops_per_step(point.batch_size))}** a step · **{memory}** of memory · "
         f"**{units.count(point.steps_per_epoch)}** steps an epoch, {units.count(point.total_steps)} in all"
     )
-
-
-def sentence(point: Point, *, without: Collection[str] = ()) -> str:
-    """The training in one line, e.g. "digits · mlp, hidden size 128, depth 2 · batch 64 · 5 epochs".
-
-    Args:
-        point: the training.
-        without: fields that are left out, because they are varied.
-    """
-    axes = [axis for axis in models.family(point.model).axes if axis not in without]
-    parts = [
-        (point.dataset if "samples" in without else f"{point.dataset}, {point.samples:,} samples"),
-        ", ".join([point.model, *(f"{axis.replace('_', ' ')} {getattr(point, axis):,}" for axis in axes)]),
-        "" if "batch_size" in without else f"batch {point.batch_size:,}",
-        f"{point.epochs:,} epoch{'s' if point.epochs > 1 else ''}",
-        "" if "learning_rate" in without else f"learning rate {links.plain(point.learning_rate)}",
-        point.data_path.replace("_", " "),
-    ]
-    return " · ".join(filter(None, parts))
 
 
 def _wanted(fields: Mapping[str, Any]) -> Mapping[str, object] | None:

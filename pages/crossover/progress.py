@@ -9,8 +9,8 @@ from core import units
 from core.errors import CrossoverError
 from core.jobs.job import Job
 from core.progress import Progress
+from core.question import describe
 from core.question.sweep import Sweep
-from pages.crossover import settings
 from pages.shared.answer import accelerators, study_view
 from pages.shared.data import prepared, reads
 from pages.shared.draw.text import plain
@@ -23,7 +23,7 @@ SHOWN_NOTES = 5
 def draw(job: Job) -> None:
     """Draw a sweep that waits or runs, and keep it up to date until it ends."""
     if job.sweep:
-        title = f"{settings.sentence(job.sweep)} · {', '.join(map(str, job.sweep.contenders))}"
+        title = f"{describe.sentence(job.sweep)} · {', '.join(map(str, job.sweep.contenders))}"
         st.fragment(_panel, run_every=live.REFRESH_S)(job.id, job.sweep, title)
 
 

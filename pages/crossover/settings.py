@@ -15,7 +15,7 @@ from core import units
 from core.answer.study import recorded as recordings
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
-from core.question import experiment, models
+from core.question import describe, experiment, models
 from core.question.experiment import Contender, Point
 from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, SIZE_AXES
 from core.question.sweep import LIMITS, Axis, Sweep
@@ -113,7 +113,7 @@ def panel(machine: Machine | None, answer: Callable[[SweepAsked], None]) -> Swee
         fields = controls.data_path()
     with beside:
         also = _also(axis, family, fields["data_path"])
-    taken = _taken(axis, *also, family=family)
+    taken = describe.taken((axis, *also), family)
     with data:
         fields |= {"dataset": dataset.name, **controls.samples(dataset, taken)}
     with model:
@@ -163,21 +163,6 @@ def facts(sweep: Sweep) -> None:
     low, high = (units.count(parameters) for parameters in cost.parameters)
     points = f"up to **{cost.points}** sizes to choose from" if sweep.adaptive else f"**{cost.points}** points"
     st.markdown(f"{points} · {low} to {high} parameters · at most about **{longest}**")
-
-
-def sentence(sweep: Sweep) -> str:
-    """The sweep in one line: what is varied, then what is the same at every point."""
-    ends = [f"{axis.title} {_number(axis.values[0])} to {_number(axis.values[-1])}" for axis in sweep.axes]
-    return f"{', '.join(ends)} · {settings.sentence(sweep.point, without=_taken_by(sweep))}"
-
-
-def _taken(*names: str, family: models.Family) -> set[str]:
-    """Fields that the axes set, so that they have no control of their own."""
-    return {*names} | ({family.size} if "parameters" in names else set())
-
-
-def _taken_by(sweep: Sweep) -> set[str]:
-    return _taken(*(axis.name for axis in sweep.axes), family=models.family(sweep.point.model))
 
 
 def _size_axes(family: models.Family) -> list[str]:
@@ -237,7 +222,7 @@ def _stops(axis: str, *, dataset: str, family: models.Family, samples: int) -> l
     if axis == "batch_size" and samples:
         high = min(high, samples)
     stops = FIELDS[axis].axis_stops or FIELDS[axis].stops or range(int(low), int(high) + 1)
-    return [links.plain(stop) for stop in stops if low <= stop <= high]
+    return [describe.plain(stop) for stop in stops if low <= stop <= high]
 
 
 def _range(axis: str, stops: list[float]) -> tuple[float, float]:
@@ -355,9 +340,5 @@ def _linked_numbers(name: str) -> list[float]:
         except ValueError:
             continue
         if math.isfinite(value):
-            found.append(links.plain(value))
+            found.append(describe.plain(value))
     return found
-
-
-def _number(value: float) -> str:
-    return f"{value:,}" if value == int(value) else f"{value:g}"

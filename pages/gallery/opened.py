@@ -16,6 +16,7 @@ from core.answer.run import causes, speedup
 from core.answer.study.result import Basis
 from core.answer.study.study import Study
 from core.errors import CrossoverError
+from core.question import describe
 from core.question.sweep import size_of
 from core.results.schema import Trial
 from pages.gallery import beside, lists
@@ -135,7 +136,7 @@ def _where_the_time_goes(of: Study) -> None:
 
 def _learned(of: Study) -> None:
     """The classification reports of one size, and the way to its run."""
-    sizes = [str(links.plain(size_of(run[0], of.axis))) for run in of.runs]
+    sizes = [str(describe.plain(size_of(run[0], of.axis))) for run in of.runs]
     st.header("One size in full")
     chosen = st.select_slider(
         sweep_report.axis_title(of.axis).capitalize(),
@@ -180,6 +181,6 @@ def _take_along(of: Study, rows: Sequence[Trial]) -> None:
         st.caption("These settings are not offered by this version, so it cannot repeat the study.")
     else:
         st.caption("Repeat it on any machine, without the app:")
-        st.code(sweep_view.command(asked), language="bash", wrap_lines=True)
+        st.code(describe.command(asked), language="bash", wrap_lines=True)
     st.caption("Link to this study:")
     st.code(state.address({"study": of.id}), language=None, wrap_lines=True)

@@ -14,13 +14,12 @@ from core.answer.export import exhibit_sections, sections
 from core.answer.lesson.handout import Section
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
-from core.question import catalog
+from core.question import catalog, describe
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender, Experiment, Point
 from core.question.presets import PRESETS
 from core.results.exhibit import Exhibit
 from core.results.schema import Trial
-from pages.compare import settings
 from pages.shared.draw.text import plain
 from pages.shared.frame import apart
 from pages.shared.learning import frame, tasks
@@ -387,16 +386,16 @@ def _choice(name: str, contenders: tuple[Contender, ...], machine: Machine) -> C
         )
         st.caption(plain(catalog.dataset(data or LOADER_DATA[0]).summary))
         choice = dataclasses.replace(choice, data=data or LOADER_DATA[0])
-        st.caption(plain(settings.sentence(loader_points(choice.data)[0])))
+        st.caption(plain(describe.sentence(loader_points(choice.data)[0])))
     if name == "learning":
         seeds = st.segmented_control("Seeds", list(SEEDS), default=5, required=True, **state.bound("seeds"))
         choice = dataclasses.replace(choice, seeds=seeds or 5)
-        st.caption(plain(settings.sentence(SAME_POINT)))
+        st.caption(plain(describe.sentence(SAME_POINT)))
     if name == "clock":
-        st.caption(plain(settings.sentence(clock_point(choice))))
+        st.caption(plain(describe.sentence(clock_point(choice))))
     if name == "small":
         batches = " and ".join(f"{batch:,}" for batch in BATCHES)
-        st.caption(plain(f"{settings.sentence(SMALL_POINT, without=['batch_size'])} · batch {batches}"))
+        st.caption(plain(f"{describe.sentence(SMALL_POINT, without=['batch_size'])} · batch {batches}"))
     return choice
 
 

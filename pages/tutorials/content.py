@@ -15,7 +15,7 @@ from core.answer.lesson import claims
 from core.answer.lesson.handout import Section
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
-from core.question import catalog, policy
+from core.question import catalog, describe, policy
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender, Point
 from core.question.presets import PRESETS, SCALES, Preset, Scale, checked_scale
@@ -23,7 +23,6 @@ from core.question.published import published
 from core.question.sweep import vary
 from core.results.exhibit import Exhibit
 from core.results.schema import Trial
-from pages.compare import settings
 from pages.shared.draw.text import plain
 from pages.shared.frame import apart, navigation
 from pages.shared.learning import frame, tasks
@@ -238,7 +237,7 @@ def _run_settings(of: Preset, machine: Machine | None) -> tuple[Scale, list[str]
     with right:
         contenders = frame.devices(machine)
     st.caption(
-        plain(f"{settings.sentence(of.at(scale), without=[axis.name for axis in of.axes_at(scale)])}{_axes(of, scale)}")
+        plain(f"{describe.sentence(of.at(scale), without=[axis.name for axis in of.axes_at(scale)])}{_axes(of, scale)}")
     )
     return scale, contenders
 

@@ -8,10 +8,10 @@ import pytest
 from core import __main__ as command_line
 from core.commands.sweep import asked_for
 from core.progress import ContenderProgress, Progress, SweepProgress
+from core.question import describe
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
 from pages.crossover import recorded
-from pages.shared.answer import sweep_view
 from pages.shared.data import prepared, reads
 from tests import rows
 from tests.ui.conftest import CPU, GPU, HINT, checked, words
@@ -505,7 +505,7 @@ SWEEPS = [
 
 @pytest.mark.parametrize("asked", SWEEPS, ids=lambda asked: " ".join(axis.name for axis in asked.axes))
 def test_the_command_that_is_shown_asks_for_the_same_points(asked):
-    options = command_line.parser().parse_args(shlex.split(sweep_view.command(asked))[3:])
+    options = command_line.parser().parse_args(shlex.split(describe.command(asked))[3:])
     again = dataclasses.replace(asked_for(options), contenders=asked.contenders)
     assert again.id == asked.id
     assert options.devices == "cpu,cuda:0"

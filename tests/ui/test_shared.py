@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from core import __main__ as command_line
 from core.commands import arguments
+from core.question import describe
 from core.question.experiment import Contender, Experiment, Point
-from pages.shared.answer import run_view
 from pages.shared.data import folders
 from pages.shared.draw import text
 from tests.ui.conftest import PROJECT
@@ -55,7 +55,7 @@ EXPERIMENTS = some.builds(
 
 @given(EXPERIMENTS)
 def test_the_command_that_is_shown_asks_the_same_question(asked):
-    words = shlex.split(run_view.command(asked))
+    words = shlex.split(describe.command(asked))
     assert words[:3] == ["python", "-m", "core"]
     options = command_line.parser().parse_args(words[3:])
     contenders = tuple(Contender.parse(part) for part in options.devices.split(","))

@@ -6,16 +6,7 @@ from collections.abc import Sequence
 from core import units
 from core.answer.statistics import TIE
 from core.answer.study.result import Basis, Crossing, Crossover
-
-PLACES: dict[str, str] = {
-    "hidden_size": "a hidden size of {}",
-    "depth": "a depth of {}",
-    "width": "a width of {}",
-    "parameters": "{} parameters",
-    "batch_size": "a batch size of {}",
-    "samples": "{} training samples",
-}
-"""How a place on an axis is called; on an axis of somebody else's it is "a size of"."""
+from core.question.fields import FIELDS, SIZE_AXES
 
 COUNTED: dict[Basis, str] = {
     "steady": ", counting the steps alone",
@@ -50,8 +41,8 @@ def size(value: float) -> str:
 
 
 def place(axis: str, text: str) -> str:
-    """A place on an axis: "a hidden size of 147", "562,000 parameters"."""
-    return PLACES.get(axis, "a size of {}").format(text)
+    """A place on an axis: "a hidden size of 147", "562,000 parameters"; on somebody else's "a size of 147"."""
+    return (FIELDS[axis].place if axis in SIZE_AXES else "a size of {}").format(text)
 
 
 def several(axis: str, crossings: Sequence[Crossing]) -> str:

@@ -21,6 +21,7 @@ from core.answer.study.result import BASES, Basis
 from core.answer.study.two_machines import Meeting
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
+from core.question import describe
 from core.results.schema import Trial
 from core.text import as_line
 from pages.shared.answer import study_view
@@ -28,7 +29,7 @@ from pages.shared.data import prepared, reads
 from pages.shared.data.prepared import Located
 from pages.shared.draw import tables
 from pages.shared.draw.text import date, plain
-from pages.shared.link import links, state
+from pages.shared.link import state
 
 HELP = (
     "An accelerator that was measured on another machine. Its rows are put beside what is measured here: two machines, "
@@ -115,7 +116,7 @@ def sizes(of: Accelerator | None, wanted: Wanted | None, axis: str) -> tuple[flo
     if len(curve) < 2:
         return ()
     used = st.toggle("Use the recorded sizes", True, help=SIZES_HELP, **state.bound("recorded_sizes"))
-    places = tuple(links.plain(float(each.value(axis))) for each in curve)
+    places = tuple(describe.plain(float(each.value(axis))) for each in curve)
     if used:
         st.caption(plain(f"{sweep_report.axis_title(axis).capitalize()}: {', '.join(map(wording.size, places))}"))
     return places if used else ()

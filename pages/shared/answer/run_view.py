@@ -15,9 +15,9 @@ from core.answer.run.speedup import is_host
 from core.answer.study import two_machines
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
+from core.question import describe
 from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point
 from core.results.schema import OUTCOMES, Trial
-from pages.compare import settings
 from pages.shared.answer import accelerators, downloads, remedies
 from pages.shared.data import prepared
 from pages.shared.draw import charts, tables
@@ -73,7 +73,7 @@ def heading(trials: Sequence[Trial]) -> None:
     """Draw what was asked, when and on what."""
     first = trials[0]
     asked = experiment_of(trials)
-    question = settings.sentence(asked.point) if asked else f"{first.dataset} · {first.model}"
+    question = describe.sentence(asked.point) if asked else f"{first.dataset} · {first.model}"
     when = "Measured before, on" if state.recalled(first.run_id) else "Measured on"
     st.caption(
         f"{plain(question)}  \n{when} {plain(date(first.started_at))} · {plain(first.cpu_name)} · "
@@ -255,23 +255,13 @@ def _take_along(trials: Sequence[Trial]) -> None:
         st.caption("These settings are not offered by this version, so it cannot repeat the run.")
         return
     st.caption("Repeat it on any machine, without the app:")
-    st.code(command(asked), language="bash", wrap_lines=True)
+    st.code(describe.command(asked), language="bash", wrap_lines=True)
     st.caption("Link to this result and its settings:")
     st.code(
         state.address({**links.settings(asked), **state.beside_machine(), "run": run_id}),
         language=None,
         wrap_lines=True,
     )
-
-
-def command(asked: Experiment) -> str:
-    """The command line that asks the same; sizes that do not shape the model are left out."""
-    words = ["python -m core run"]
-    for name, value in links.settings(asked).items():
-        if (name in links.POINT_FIELDS and value != "0") or name == "seed":
-            words.append(f"--{name.replace('_', '-')} {value}")
-    words.append(f"--devices {','.join(map(str, asked.contenders))} --budget {links.plain(asked.budget_s)}")
-    return " ".join(words)
 
 
 def _chart(

@@ -17,10 +17,10 @@ from core.answer.study.result import Basis, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
+from core.question import describe
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep, size_of
 from core.results.schema import Trial
-from pages.crossover import settings
 from pages.shared.answer import accelerators, downloads, remedies, study_view
 from pages.shared.data import prepared, reads
 from pages.shared.draw import charts, tables
@@ -86,34 +86,6 @@ def asked_by(of: Study) -> Sweep | None:
         return Sweep(point=point, axes=(Axis(name=of.axis, values=values),), contenders=contenders)
     except InvalidValue:
         return None
-
-
-def command(asked: Sweep) -> str:
-    """The command line that asks the same; what does not shape the training is left out."""
-    varied = {axis.name for axis in asked.axes}
-    words = ["python -m core sweep"]
-    for name, value in links.point_settings(asked.point).items():
-        if name not in varied and (value != "0" or name == "seed"):
-            words.append(f"--{name.replace('_', '-')} {value}")
-    words += _axis_words(asked)
-    words.append(f"--devices {','.join(map(str, asked.contenders))} --budget {links.plain(asked.budget_s)}")
-    words.append(f"--point-budget {links.plain(asked.point_budget_s)} --pairs {asked.pairs}")
-    return " ".join(words)
-
-
-def _axis_words(asked: Sweep) -> list[str]:
-    listed = {
-        axis.name: ",".join(f"{value:g}" if value % 1 else str(int(value)) for value in axis.values)
-        for axis in asked.axes
-    }
-    if len(asked.axes) > 1:
-        return [f"--axis {name}={values}" for name, values in listed.items()]
-    axis = asked.axes[0]
-    adaptive = ["--adaptive"] if asked.adaptive else []
-    low, high = axis.values[0], axis.values[-1]
-    if low < high and axis == Axis.between(axis.name, low, high, adaptive=asked.adaptive):
-        return [f"--axis {axis.name} --range {int(low)}:{int(high)}", *adaptive]
-    return [f"--axis {axis.name} --values {listed[axis.name]}", *adaptive]
 
 
 def _choice(found: Sequence[Study], asked: Sweep) -> Study | None:
@@ -241,7 +213,7 @@ def _take_along(rows: Sequence[Trial], asked: Sweep | None, link: dict[str, str 
         st.caption("These settings are not offered by this version, so it cannot repeat the sweep.")
     else:
         st.caption("Repeat it on any machine, without the app:")
-        st.code(command(asked), language="bash", wrap_lines=True)
+        st.code(describe.command(asked), language="bash", wrap_lines=True)
     st.caption("Link to this result:")
     st.code(state.address({**link, **state.beside_machine()}), language=None, wrap_lines=True)
 
@@ -262,7 +234,7 @@ def whole(rows: Sequence[Trial], asked: Sweep, action: Callable[[], None], machi
 def heading(rows: Sequence[Trial], asked: Sweep | None) -> None:
     """What was asked, when and on what."""
     newest = max(rows, key=lambda row: row.started_at)
-    question = settings.sentence(asked) if asked else f"{newest.dataset} · {newest.model}"
+    question = describe.sentence(asked) if asked else f"{newest.dataset} · {newest.model}"
     when = "Measured before, on" if asked and state.recalled(asked.id) else "Measured on"
     st.caption(
         f"{plain(question)}  \n{when} {plain(date(newest.started_at))} · {plain(newest.cpu_name)} · "

@@ -12,11 +12,11 @@ import streamlit as st
 
 from core.errors import InvalidValue
 from core.jobs.machine import Machine
-from core.question import catalog, experiment, models
+from core.question import catalog, describe, experiment, models
 from core.question.experiment import Contender, Point
 from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING
 from pages.shared.data import reads
-from pages.shared.link import links, state
+from pages.shared.link import state
 
 DOUBLING_DEPTH_DEFAULT = 8
 """The published example that reaches no training error: 128 → 256 → classes at its end."""
@@ -148,14 +148,14 @@ def ladder(
     entry = FIELDS[name]
     default = entry.default if default is None else default
     high = entry.high if most is None else most
-    offered = sorted({links.plain(stop) for stop in stops or entry.stops if entry.low <= stop <= high})
+    offered = sorted({describe.plain(stop) for stop in stops or entry.stops if entry.low <= stop <= high})
     linked = linked_number(name)
     if linked is not None and max(entry.low, least or entry.low) <= linked <= high:
         if linked not in offered:
             bisect.insort(offered, linked)
         if str(linked) != state.arrived()[name][-1]:  # "1e-2" is no stop's name, so the control takes its default
             default = linked
-    return st.select_slider(entry.label, offered, value=links.plain(default), help=entry.help, **state.bound(name))
+    return st.select_slider(entry.label, offered, value=describe.plain(default), help=entry.help, **state.bound(name))
 
 
 def point_of(link: Mapping[str, Sequence[str]]) -> Point:
@@ -184,7 +184,7 @@ def linked_number(name: str) -> float | None:
     """The number that the link brought for a control; None if it brought none."""
     values = state.arrived().get(name, ())
     try:
-        return links.plain(float(values[-1])) if values else None
+        return describe.plain(float(values[-1])) if values else None
     except (ValueError, OverflowError):
         return None
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.errors import InvalidValue
+from core.question import describe
 from core.question.experiment import Contender
 from core.question.presets import LIMITS, PRESETS, SCALES, Preset, Scale, checked_scale, preset
 from core.question.sweep import Sweep
@@ -67,7 +68,7 @@ def started(page: links.PageName, of: Preset, scale: Scale) -> Link:
         return {"tutorial": of.name, "scale": scale}
     training: Link = {**links.brief(of.at(scale))}
     if page == "compare":
-        return {**training, "budget_s": links.text(LIMITS[scale].budget_s)}
+        return {**training, "budget_s": describe.text(LIMITS[scale].budget_s)}
     asked = of.asked(scale, (Contender(), Contender(threads=1)))
     if not isinstance(asked, Sweep):
         return training

@@ -12,7 +12,7 @@ from core.errors import CrossoverError
 from core.jobs import client
 from core.jobs.job import Job
 from core.progress import ContenderProgress, Progress
-from pages.compare import settings
+from core.question import describe
 from pages.shared.data import prepared, reads
 from pages.shared.draw import charts
 from pages.shared.draw.text import plain
@@ -31,7 +31,7 @@ CHART_HEIGHT = 300
 def draw(job: Job) -> None:
     """Draw a comparison that waits or runs, and keep it up to date until it ends."""
     contenders = ", ".join(map(str, job.asked.contenders))
-    st.fragment(_panel, run_every=REFRESH_S)(job.id, f"{settings.sentence(job.asked.point)} · {contenders}")
+    st.fragment(_panel, run_every=REFRESH_S)(job.id, f"{describe.sentence(job.asked.point)} · {contenders}")
 
 
 def draw_end(job: Job, again: Callable[[], None]) -> None:

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.question import models
+from core.question.describe import text
 from core.question.experiment import Experiment, Point
+from core.question.fields import AXES, SIZE_AXES, TRAINING
 from core.question.presets import PRESETS
-from core.question.sweep import AXES, SIZE_AXES, Sweep
+from core.question.sweep import Sweep
 
-POINT_FIELDS = tuple(entry.name for entry in dataclasses.fields(Point))
+POINT_FIELDS = TRAINING
 """Settings of the training; each is a parameter of the link and the key of its control."""
 
 SETTINGS = (*POINT_FIELDS, "devices", "lanes", "budget_s", "recorded")
@@ -209,15 +211,3 @@ def brief(point: Point) -> dict[str, str]:
         usual = {name: value for name, value in usual.items() if name not in shaped_by}
     useless = set(models.AXES) - set(shaped_by)
     return {name: value for name, value in link.items() if name not in useless and value != usual.get(name)}
-
-
-def plain(value: float) -> float:
-    """A number as controls hold and links spell it: 60.0 is 60."""
-    return int(value) if value == int(value) else value
-
-
-def text(value: object) -> str:
-    """A value as links spell it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(plain(value)) if isinstance(value, float) else str(value)

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from core.question import describe
 from core.question.experiment import Experiment
 from core.question.sweep import Sweep
 from pages.shared.link import links
@@ -449,7 +450,7 @@ def adopt(values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         if not locked(name):
             st.session_state[name] = value
-            link[name] = (links.text(value),)  # so that a control has a stop for it
+            link[name] = (describe.text(value),)  # so that a control has a stop for it
     _here().arrived = link
     touch()
 
