@@ -20,6 +20,8 @@ from core.results.store import Store
 from tests import rows, strangers
 from tests.hostile import STRANGER, TEXTS, UNSEEN, bundle
 
+pytestmark = pytest.mark.slow
+
 HERE = environment.read()
 OURS = {"machine_id": HERE.machine_id, "torch_version": HERE.torch_version}
 

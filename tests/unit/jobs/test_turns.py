@@ -72,6 +72,7 @@ def test_at_one_place_everybody_has_a_turn_before_anybody_has_a_second(queue, as
     assert serve(queue) == ["ada", "dan", "bob", "cyd", "ada", "bob"]
 
 
+@pytest.mark.slow
 def test_everybody_has_a_turn_before_anybody_has_a_second(queue, ask):
     people = [f"student {number}" for number in range(30)]
     asked = [who for who in people for _ in range(3)]

@@ -103,6 +103,7 @@ def test_a_row_of_nothing_but_what_it_must_have_can_be_kept(store):
     assert store.trials() == [bare]
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(row=possible.rows())
 def test_any_row_survives_its_file(row):
@@ -763,6 +764,7 @@ def _value_of(content: bytes) -> pa.Table:
     return reading.read_file(pa.BufferReader(content))[1]
 
 
+@pytest.mark.slow
 def test_whatever_happens_to_a_file_it_is_read_or_refused_and_no_other_row_changes(store):
     draw, other = random.Random(20261121), trial(run_id=OTHER_RUN)
     path = store.add(trial())
@@ -787,6 +789,7 @@ def _mutated(content: bytes, draw: random.Random) -> bytes:
     return bytes(mutated)
 
 
+@pytest.mark.slow
 def test_a_broken_histogram_of_a_column_does_not_end_the_process():
     script = "import sys; from tests.unit.results.test_store import read_broken_histograms; read_broken_histograms()"
     done = subprocess.run([sys.executable, "-c", script], cwd=PROJECT, check=False, capture_output=True)

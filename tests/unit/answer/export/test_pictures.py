@@ -16,6 +16,8 @@ from core.errors import CrossoverError
 from tests.hostile import UNSEEN
 from tests.rows import run
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "</script><script>alert(1)</script>\u2028<img src=http://example.org/x onerror=alert(2)>"
 
 

@@ -37,6 +37,7 @@ def test_every_training_gets_a_script_that_compiles(dataset, model):
     assert "core" not in _imported(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dataset", "model", "data_path"),
     [("digits", "cnn", "resident"), ("disc", "doubling-mlp", "per_batch"), ("signal", "mlp", "loader")],

@@ -405,6 +405,7 @@ def _die(owner: object, name: str, *, call: int, after: bool, monkeypatch: pytes
     monkeypatch.setattr(owner, name, dying)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("call", [1, 2, 4])
 @pytest.mark.parametrize(

@@ -194,6 +194,7 @@ def stage():
     return make
 
 
+@pytest.mark.slow
 def test_every_recipe_times_a_real_training(stage):
     asked = Demonstration(kind="clock", point=DIGITS, contenders=(Contender(threads=1),), budget_s=60)
     phases = []
@@ -212,6 +213,7 @@ def test_every_recipe_times_a_real_training(stage):
     assert phases[-1][1].threads == 1
 
 
+@pytest.mark.slow
 def test_contenders_are_shown_one_after_the_other_and_the_best_threads_are_found(stage):
     asked = Demonstration(
         kind="clock", point=DIGITS, contenders=(Contender(), Contender(threads=1)), recipes=("one_repeat",)
