@@ -111,23 +111,23 @@ class Classes:
             raise NotAllowed("There is no class with this code; it was typed differently, or the class is over.")
         return found
 
-    def close(self, of: Class, *, closed: bool = True) -> Class:
+    def close(self, class_: Class, *, closed: bool = True) -> Class:
         """Take nothing more for a class, or take it again; raises as `ask_admission` does."""
-        return self._change(replace(self._now(of), closed=closed))
+        return self._change(replace(self._now(class_), closed=closed))
 
-    def ask_admission(self, of: Class, *, asked: bool = True) -> Class:
+    def ask_admission(self, class_: Class, *, asked: bool = True) -> Class:
         """Let who joins from now on wait until the teacher admits them, or not.
 
         Raises:
             NotAllowed: the class is over.
             StoreError: the folder cannot be written.
         """
-        return self._change(replace(self._now(of), admission=asked))
+        return self._change(replace(self._now(class_), admission=asked))
 
-    def delete(self, of: Class) -> None:
+    def delete(self, class_: Class) -> None:
         """Drop a class with everything in it; raises as `delete_by_code` does."""
         with folders.writing(self.folder):
-            folders.remove(self.folder / of.id)
+            folders.remove(self.folder / class_.id)
 
     def delete_by_code(self, code: str) -> str:
         """Drop a class, also one whose file is damaged; what it is called.
@@ -148,8 +148,8 @@ class Classes:
 
     def all(self) -> list[Class]:
         """Every class whose time is not over, the newest first; for who has the host."""
-        live = [of for _, of, _ in self._looked_through() if of and not of.expired]
-        return sorted(live, key=lambda of: of.created_at, reverse=True)
+        live = [class_ for _, class_, _ in self._looked_through() if class_ and not class_.expired]
+        return sorted(live, key=lambda class_: class_.created_at, reverse=True)
 
     def damaged(self) -> dict[str, str]:
         """Folders of classes whose file cannot be read → the reason in one sentence; nothing of them is removed."""
@@ -162,8 +162,8 @@ class Classes:
         """
         remain = 0
         folders.sweep(self.folder)
-        for name, of, reason in self._looked_through():
-            if of and of.expired:
+        for name, class_, reason in self._looked_through():
+            if class_ and class_.expired:
                 with contextlib.suppress(OSError):
                     folders.remove(self.folder / name)
                     continue
@@ -174,7 +174,7 @@ class Classes:
             folders.sweep(self.folder / name / "students")
         return remain
 
-    def join(self, of: Class, nickname: str) -> tuple[Student, str]:
+    def join(self, class_: Class, nickname: str) -> tuple[Student, str]:
         """Take part in a class, or wait to be admitted where the teacher asks for it.
 
         Returns:
@@ -185,8 +185,8 @@ class Classes:
             NotAllowed: it is taken, or the class is closed or full.
             StoreError: the folder cannot be written.
         """
-        nickname, now = names.nickname(nickname), self._require_open(of)
-        alike, everybody = names.folded(nickname), self.students(of)
+        nickname, now = names.nickname(nickname), self.require_open(class_)
+        alike, everybody = names.folded(nickname), self.students(class_)
         taken = NotAllowed(f"Somebody in this class is called {nickname!r} already; choose another nickname.")
         if any(names.folded(student.nickname) == alike for student in everybody):  # by the rule of an earlier version
             raise taken
@@ -200,7 +200,7 @@ class Classes:
             # of its own, so that a late result of somebody who was removed is not theirs who come by the same name
             results=f"{records.RESULTS}-{secrets.token_hex(4)}",
         )
-        folder = self._student_folder(of, student.id)
+        folder = self._student_folder(class_, student.id)
         with folders.writing(self.folder):
             try:
                 with folders.placing(folder) as draft:
@@ -210,7 +210,7 @@ class Classes:
                 raise taken from None
         return student, token
 
-    def recognise(self, of: Class, student_id: str, token: str) -> Student:
+    def recognise(self, class_: Class, student_id: str, token: str) -> Student:
         """The student whose token this is.
 
         Raises:
@@ -219,16 +219,16 @@ class Classes:
         """
         if not folders.is_id(student_id):
             raise NotAllowed(UNKNOWN)
-        folder = self._student_folder(of, student_id)
+        folder = self._student_folder(class_, student_id)
         try:
             kept = records.token_hash(folder)
         except DamagedFile as error:
             raise StoreError(f"Your results are kept, but {error} Tell your teacher.") from error
         if not secrets.compare_digest(kept, folders.sha(token)):
             raise NotAllowed(UNKNOWN)
-        return records.read_student(folder, of.question)
+        return records.read_student(folder, class_.question)
 
-    def predict(self, of: Class, student: Student, prediction: Prediction) -> Student:
+    def predict(self, class_: Class, student: Student, prediction: Prediction) -> Student:
         """Write down what a student expects, in place of what they expected before.
 
         Raises:
@@ -236,68 +236,65 @@ class Classes:
             NotAllowed: the class is closed, or the student waits to be admitted or has results already.
             StoreError: the folder cannot be written.
         """
-        self.require_part(of, student)
-        records.check_prediction(prediction, of.question)
-        if measured.files(self.store(of, student).folder):
+        self.require_part(class_, student)
+        records.check_prediction(prediction, class_.question)
+        if measured.files(self.store(class_, student).folder):
             raise NotAllowed("Your result is in already, and nothing is predicted afterwards.")
-        atomic.sweep(self._student_folder(of, student.id))
+        atomic.sweep(self._student_folder(class_, student.id))
         with folders.writing(self.folder):
-            records.write_prediction(self._student_folder(of, student.id), prediction)
+            records.write_prediction(self._student_folder(class_, student.id), prediction)
         return replace(student, prediction=prediction)
 
-    def students(self, of: Class) -> list[Student]:
+    def students(self, class_: Class) -> list[Student]:
         """Everybody who has joined or waits to be admitted, in the order of joining."""
-        folders = [self._student_folder(of, student_id) for student_id in self._student_ids(of)]
-        found = [records.read_student(folder, of.question) for folder in folders]
+        folders = [self._student_folder(class_, student_id) for student_id in self._student_ids(class_)]
+        found = [records.read_student(folder, class_.question) for folder in folders]
         return sorted(found, key=lambda student: (student.joined_at, student.nickname))
 
-    def store(self, of: Class, student: Student) -> Store:
+    def store(self, class_: Class, student: Student) -> Store:
         """The store of a student's results, which nobody else writes to."""
-        return measured.StudentStore(self._student_folder(of, student.id) / student.results)
+        return measured.StudentStore(self._student_folder(class_, student.id) / student.results)
 
-    def require_open(self, of: Class) -> None:
-        """Find out whether results are still taken, as it stands now.
+    def require_open(self, class_: Class) -> Class:
+        """The class as it stands now, if results are still taken.
 
         Raises:
             NotAllowed: they are not.
         """
-        self._require_open(of)
+        now = self._now(class_)
+        if now.closed:
+            raise NotAllowed("This class is closed: its results can be looked at, and nothing more is taken.")
+        return now
 
-    def require_part(self, of: Class, student: Student) -> None:
+    def require_part(self, class_: Class, student: Student) -> None:
         """Find out whether a student takes part, as it stands now.
 
         Raises:
             NotAllowed: the class is closed, or the student waits to be admitted or was removed.
         """
-        self._require_open(of)
-        folder = self._student_folder(of, student.id)
-        now = records.read_student(folder, of.question) if folder.is_dir() else None
+        self.require_open(class_)
+        folder = self._student_folder(class_, student.id)
+        now = records.read_student(folder, class_.question) if folder.is_dir() else None
         if now is None or now.results != student.results:
             raise NotAllowed(UNKNOWN)
         if now.waiting:
             raise NotAllowed("Your teacher has not admitted you to this class yet.")
 
-    def place(self, of: Class, student: Student) -> Path:
+    def place(self, class_: Class, student: Student) -> Path:
         """The folder of a student."""
-        return self._student_folder(of, student.id)
+        return self._student_folder(class_, student.id)
 
-    def _now(self, of: Class) -> Class:
+    def _now(self, class_: Class) -> Class:
         """A class as it stands now; raises as `require_open` does, but not for one that is closed."""
-        now = self._read(of.id)
+        now = self._read(class_.id)
         if now is None or now.expired:
             raise NotAllowed("This class is over.")
         return now
 
-    def _require_open(self, of: Class) -> Class:
-        now = self._now(of)
-        if now.closed:
-            raise NotAllowed("This class is closed: its results can be looked at, and nothing more is taken.")
-        return now
-
-    def _change(self, of: Class) -> Class:
+    def _change(self, class_: Class) -> Class:
         with folders.writing(self.folder):
-            records.write_class(self.folder / of.id, of)
-        return of
+            records.write_class(self.folder / class_.id, class_)
+        return class_
 
     def _read(self, class_id: str) -> Class | None:
         try:
@@ -309,16 +306,16 @@ class Classes:
         """Every folder of a class, with the class, or with the reason why it cannot be read; nothing else is."""
         for name in sorted(folders.ids_in(self.folder)):
             try:
-                of = _class_of(self.folder / name)
-                yield name, of, "" if of else f"{records.CLASS_FILE} is missing."
+                class_ = _class_of(self.folder / name)
+                yield name, class_, "" if class_ else f"{records.CLASS_FILE} is missing."
             except DamagedFile as error:
                 yield name, None, str(error)
 
-    def _student_ids(self, of: Class) -> list[str]:
-        return folders.ids_in(self.folder / of.id / "students")
+    def _student_ids(self, class_: Class) -> list[str]:
+        return folders.ids_in(self.folder / class_.id / "students")
 
-    def _student_folder(self, of: Class, student_id: str) -> Path:
-        return self.folder / of.id / "students" / student_id
+    def _student_folder(self, class_: Class, student_id: str) -> Path:
+        return self.folder / class_.id / "students" / student_id
 
 
 def require_place(everybody: Iterable[Student], *, waiting: bool) -> None:
@@ -336,10 +333,10 @@ def require_place(everybody: Iterable[Student], *, waiting: bool) -> None:
 
 def _class_of(folder: Path) -> Class | None:
     """The class of a folder; raises DamagedFile, also where the file is that of another class."""
-    of = records.read_class(folder)
-    if of and _class_id(codes.normal(of.code)) != folder.name:
+    class_ = records.read_class(folder)
+    if class_ and _class_id(codes.normal(class_.code)) != folder.name:
         raise DamagedFile(records.CLASS_FILE, "it belongs to another folder")
-    return of
+    return class_
 
 
 def _class_id(code: str) -> str:

@@ -54,12 +54,12 @@ def to_file(rows: Sequence[Trial], *, code: str, nickname: str) -> bytes:
     return _parquet(to_table(list(rows)), said)
 
 
-def take(classes: Classes, of: Class, student: Student, data: bytes, name: str) -> Receipt:
+def take(classes: Classes, class_: Class, student: Student, data: bytes, name: str) -> Receipt:
     """Add the rows of a student's file to that student's results.
 
     Args:
         classes: where the class is.
-        of: the class.
+        class_: the class.
         student: who brings it.
         data: the file.
         name: of the file.
@@ -68,16 +68,16 @@ def take(classes: Classes, of: Class, student: Student, data: bytes, name: str) 
         NotAllowed: the class is closed, or the student waits to be admitted, was removed, or would have too many rows.
         StoreError: the store cannot be written.
     """
-    classes.require_part(of, student)
-    store = classes.store(of, student)
+    classes.require_part(class_, student)
+    store = classes.store(class_, student)
     if len(data) > MAX_UPLOAD_BYTES:
         return Receipt(refused=f"it has more than the {MAX_UPLOAD_BYTES:,} bytes that a student's file may have")
     proposal = exchange.check(data, name, store, most_rows=MAX_ROWS)
     if proposal.refused:
         return Receipt(refused=proposal.refused[0].reason)
-    if reason := _too_much(proposal.new, of.question) or _of_another(data, of, student):
+    if reason := _too_much(proposal.new, class_.question) or _of_another(data, class_, student):
         return Receipt(refused=reason)
-    mine, left_out = _sifted(proposal.new, of.question)
+    mine, left_out = _sifted(proposal.new, class_.question)
     measured.require_room(measured.files(store.folder), rows=mine.num_rows, size=mine.nbytes)
     kept = exchange.keep(exchange.Proposal(new=mine, duplicates=proposal.duplicates), store)
     if not kept.added and not kept.duplicates:
@@ -85,15 +85,15 @@ def take(classes: Classes, of: Class, student: Student, data: bytes, name: str) 
     return Receipt(added=kept.added, duplicates=kept.duplicates, left_out=left_out)
 
 
-def require_room(classes: Classes, of: Class, student: Student) -> None:
+def require_room(classes: Classes, class_: Class, student: Student) -> None:
     """Find out whether a student may measure once more.
 
     Raises:
         NotAllowed: they have as many rows as a student may have, or take no part in the class.
         StoreError: their results cannot be read.
     """
-    classes.require_part(of, student)
-    measured.require_room(measured.files(classes.store(of, student).folder), rows=1)
+    classes.require_part(class_, student)
+    measured.require_room(measured.files(classes.store(class_, student).folder), rows=1)
 
 
 def everything(tables: Iterable[tuple[str, pa.Table]], kind: exchange.Format) -> bytes:
@@ -136,12 +136,12 @@ def _sifted(rows: pa.Table, question: ClassQuestion) -> tuple[pa.Table, tuple[st
     return rows.filter(pc.is_in(rows["trial_id"], names_of_mine)), tuple(reasons)
 
 
-def _of_another(data: bytes, of: Class, student: Student) -> str:
+def _of_another(data: bytes, class_: Class, student: Student) -> str:
     """Why a file that was read whole is not this student's for this class; one that does not say is."""
     said = pq.read_schema(pa.BufferReader(data)).metadata or {}
     code = said.get(CODE_KEY, b"").decode(errors="replace")
     nickname = said.get(NICKNAME_KEY, b"").decode(errors="replace")
-    if code and codes.normal(code) != of.code:
+    if code and codes.normal(code) != class_.code:
         return "it was measured for another class"
     if nickname and names.folded(nickname) != names.folded(student.nickname):
         return f"it was measured under the nickname {nickname[:40]!r}, and you are {student.nickname!r} here"

@@ -161,10 +161,11 @@ def read_class(folder: Path) -> Class | None:
     )
 
 
-def write_class(folder: Path, of: Class) -> None:
+def write_class(folder: Path, class_: Class) -> None:
     """Put a class into a folder; raises OSError."""
     names = ("code", "name", "created_at", "expires_at", "closed", "secret_hash", "admission")
-    write(folder / CLASS_FILE, {**{name: getattr(of, name) for name in names}, "question": of.question.to_json()})
+    facts = {name: getattr(class_, name) for name in names}
+    write(folder / CLASS_FILE, {**facts, "question": class_.question.to_json()})
 
 
 def read_student(folder: Path, question: ClassQuestion) -> Student:

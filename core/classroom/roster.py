@@ -17,12 +17,12 @@ class Roster:
 
     Attributes:
         classes: where the class is.
-        of: the class.
+        class_: the class.
     """
 
-    def __init__(self, classes: Classes, of: Class) -> None:
+    def __init__(self, classes: Classes, class_: Class) -> None:
         self.classes = classes
-        self.of = of
+        self.class_ = class_
 
     def admit(self, students: Sequence[Student]) -> int:
         """Let students who wait take part; how many did wait.
@@ -33,7 +33,7 @@ class Roster:
         """
         waiting = [student for student in students if student.waiting and not _unknown(student)]
         for student in waiting:
-            require_place(self.classes.students(self.of), waiting=False)
+            require_place(self.classes.students(self.class_), waiting=False)
             self._admit(student)
         return len(waiting)
 
@@ -45,7 +45,7 @@ class Roster:
         """
         for student in students:
             with folders.writing(self.classes.folder):
-                folders.remove(self.classes.place(self.of, student))
+                folders.remove(self.classes.place(self.class_, student))
 
     def merge(self, gone: Student, kept: Student) -> None:
         """Give one student's rows to another, e.g. of somebody who lost their link and joined again; then remove them.
@@ -61,7 +61,7 @@ class Roster:
             raise NotAllowed("Choose two students to put together.")
         if _unknown(kept):
             raise NotAllowed(f"Nothing can be given to {kept.nickname}: {kept.fault}")
-        mine = self.classes.store(self.of, kept).folder
+        mine = self.classes.store(self.class_, kept).folder
         files = [file for folder in self._results_of(gone) for file in measured.files(folder)]
         measured.require_room([*files, *measured.files(mine)])
         with folders.writing(self.classes.folder):
@@ -69,7 +69,7 @@ class Roster:
                 file.rename(mine / file.name)
             atomic.flush_folder(mine)
             if kept.prediction is None and gone.prediction is not None:
-                records.write_prediction(self.classes.place(self.of, kept), gone.prediction)
+                records.write_prediction(self.classes.place(self.class_, kept), gone.prediction)
         if kept.waiting and not gone.waiting:
             self._admit(kept)
         self.remove([gone])
@@ -77,11 +77,11 @@ class Roster:
     def _results_of(self, student: Student) -> list[Path]:
         """The folder of a student's results; every one that may be, where it is not known which is."""
         if not _unknown(student):
-            return [self.classes.store(self.of, student).folder]
-        return sorted(self.classes.place(self.of, student).glob(f"{records.RESULTS}*"))
+            return [self.classes.store(self.class_, student).folder]
+        return sorted(self.classes.place(self.class_, student).glob(f"{records.RESULTS}*"))
 
     def _admit(self, student: Student) -> None:
-        folder = self.classes.place(self.of, student)
+        folder = self.classes.place(self.class_, student)
         with folders.writing(self.classes.folder), contextlib.suppress(DamagedFile):
             if kept := records.token_hash(folder):
                 records.write_student(folder, replace(student, waiting=False), kept)

@@ -18,15 +18,15 @@ from core.question.policy import Asked
 from core.question.sweep import Sweep
 
 State = Literal["queued", "running", "finished", "failed", "stopped", "crashed"]
+"""How a job stands.
 
-STATES: dict[State, str] = {
-    "queued": "waits for its turn",
-    "running": "is being measured, or waits until nothing else is measured on this machine",
-    "finished": "its rows are complete",
-    "failed": "it could not be measured; the message says why",
-    "stopped": "stopped by the user; what was measured by then is saved",
-    "crashed": "the measuring process was killed; what it had saved by then is saved",
-}
+- queued: it waits for its turn.
+- running: it is being measured, or waits until nothing else is measured on this machine.
+- finished: its rows are complete.
+- failed: it could not be measured; the message says why.
+- stopped: by the user; what was measured by then is saved.
+- crashed: the measuring process was killed; what it had saved by then is saved.
+"""
 
 ACTIVE: tuple[State, ...] = ("queued", "running")
 """States that end; the others are final."""
@@ -48,7 +48,7 @@ class Job:
         store: folder that its rows go to.
         fresh: whether what an earlier, killed job left behind must not be continued.
         created_at: when it was submitted, ISO 8601, UTC.
-        state: key of `STATES`.
+        state: how it stands.
         place: 1 for the next in the queue; 0 when it no longer waits there.
         progress: how far the measurement is, or was; None before the first report.
         message: one sentence where there is something to say.

@@ -35,12 +35,6 @@ HOST_MEMORY: dict[str, str] = {
     "returned": "What a step frees goes back to the system, as the C library does it with large blocks.",
     "kept": "What a step frees is kept for the next one, as PyTorch does it on a GPU, and not asked for anew.",
 }
-MICRO_BATCH = "The batch in pieces whose gradients are added up: the same gradient, from pieces that fit the cache."
-"""What `micro_batch` does, with a sentence for people."""
-
-STEPS_PER_CALL = "Several whole steps in one compiled call or one replay of a graph."
-"""What `steps_per_call` does, with a sentence for people."""
-
 OTHER_MATHEMATICS = frozenset({"tf32", "bf16"})
 """Words of lanes that do not compute the same numbers; all others agree but for the order of summation."""
 
@@ -63,7 +57,7 @@ class Lane:
         precision: key of `PRECISIONS`.
         memory_format: key of `MEMORY_FORMATS`.
         host_memory: key of `HOST_MEMORY`; of a CPU's training alone.
-        micro_batch: samples of each piece of a batch; 0 for the batch as a whole.
+        micro_batch: samples of each piece of a batch, whose gradients are added up; 0 for the batch as a whole.
     """
 
     execution: str = "eager"
