@@ -44,7 +44,7 @@ def test_reading_needs_neither_torch_nor_a_user_interface_nor_pandas():
 
 
 def test_charts_need_no_torch():
-    assert "torch" not in loaded_by("from core.answer.charts import gallery, runs, studies")
+    assert "torch" not in loaded_by("from core.answer.charts import gallery, runs, speedups, studies")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from core import __main__ as command_line
-from core.answer.charts import studies
+from core.answer.charts import speedups, studies
 from core.answer.study import crossover, timings
 from core.answer.study.result import Crossover, Evidence
 from pages.crossover import recorded
@@ -91,7 +91,7 @@ class Timings:
         if draw.random() < DRAWN:
             with gauge.part("drawing"):
                 require_harmless(studies.crossover(answer, evidence, kinds=None))
-                require_harmless(studies.speedup(answer, kinds=None))
+                require_harmless(speedups.speedup(answer, kinds=None))
         return True
 
     def _command(self, given: Given, gauge: Gauge) -> None:

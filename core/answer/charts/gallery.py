@@ -15,11 +15,10 @@ import numpy as np
 from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
-from core.answer.charts.studies import SECONDS
+from core.answer.charts.speedups import speedup_axis
+from core.answer.charts.studies import SECONDS, axis_title, size_axis, size_channel
 from core.answer.run.causes import PARTS, Parts
-from core.answer.statistics import TIE
 from core.answer.study.result import Crossover
-from core.question.sweep import AXES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +128,7 @@ def small(answer: Crossover, kinds: tuple[str, str]) -> Spec:
     rows = _medians(Curve(name="", devices=names, answer=answer, kinds=kinds))
     zones: list[Row] = [{"from": one.low, "to": one.high} for one in answer.crossings]
     sizes = [row["size"] for row in rows] + [zone[end] for zone in zones for end in ("from", "to")]
-    x = {"type": "quantitative", "title": _title(answer.axis), **_log(sizes, look.COMPACT)}
+    x = {"type": "quantitative", "title": axis_title(answer.axis), **_log(sizes, look.COMPACT)}
     y = {"type": "quantitative", "title": None, **_log([row["time"] for row in rows], SECONDS)}
     by_device = {"field": "curve", "type": "nominal"}
     key = look.plain_legend(names, symbolSize=80, symbolOpacity=1, symbolStrokeWidth=0)
@@ -145,7 +144,7 @@ def small(answer: Crossover, kinds: tuple[str, str]) -> Spec:
     dash, shape = channels.pop("strokeDash"), channels.pop("shape")
     tooltip = [
         {**by_device, "title": "device"},
-        {"field": "size", "type": "quantitative", "title": _title(answer.axis), "format": "~r"},
+        {"field": "size", "type": "quantitative", "title": axis_title(answer.axis), "format": "~r"},
         {"field": "shown", "type": "nominal", "title": "median step"},
     ]
     at: Row = {"x": {"field": "size", **x}, "y": {"field": "time", **y}, "tooltip": tooltip, **channels}
@@ -203,32 +202,27 @@ def speedups_together(curves: Sequence[Curve]) -> Spec:
     rows: list[Row] = [
         {
             "curve": curve.name,
-            "size": of.size,
-            "speedup": of.speedup,
-            "low": of.low,
-            "high": of.high,
-            "shown": units.ratio(of.speedup),
+            "size": size.size,
+            "speedup": size.speedup,
+            "low": size.low,
+            "high": size.high,
+            "shown": units.ratio(size.speedup),
         }
         for curve in shown
-        for of in curve.answer.sizes
-        if of.speedup and 0 < of.size < math.inf
+        for size in curve.answer.sizes
+        if size.speedup and 0 < size.size < math.inf
     ]
     names = [curve.name for curve in shown]
     colours = look.colours([curve.kinds[1] for curve in shown])
     sizes = [row["size"] for row in rows]
-    values = [row[end] for row in rows for end in ("speedup", "low", "high") if row[end]] + [1 / TIE**2, TIE**2]
-    y: dict[str, Any] = {
-        "title": "speedup (log scale)",
-        "scale": look.log(values),
-        "axis": alt.Axis(labelExpr="format(datum.value, '~r') + '×'", values=look.ticks(values)),
-    }
+    y = speedup_axis("speedup", [row[end] for row in rows for end in ("speedup", "low", "high") if row[end]])
     colour, dash, shape = _channels(names, colours)
     base = alt.Chart().encode(
-        x=alt.X("size:Q", **_x(shown[0].answer.axis, sizes)),
+        x=size_channel(shown[0].answer.axis, sizes)(axis=size_axis(sizes)),
         color=colour,
         tooltip=[
             look.tooltip("curve", "study"),
-            look.tooltip("size", _title(shown[0].answer.axis), "~r"),
+            look.tooltip("size", axis_title(shown[0].answer.axis), "~r"),
             look.tooltip("shown", "speedup"),
         ],
     )
@@ -261,7 +255,7 @@ def parts_over_sizes(steps: Mapping[float, Parts], axis: str) -> Spec:
         alt.Chart()
         .mark_bar()
         .encode(
-            x=alt.X("size:O", sort=sizes, title=_title(axis), axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
+            x=alt.X("size:O", sort=sizes, title=axis_title(axis), axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
             y=alt.Y("share:Q", title="share of the step", stack="normalize", axis=alt.Axis(format="%", tickCount=5)),
             color=alt.Color(
                 "part:N",
@@ -270,7 +264,7 @@ def parts_over_sizes(steps: Mapping[float, Parts], axis: str) -> Spec:
             ),
             order=alt.Order("rank:Q"),
             tooltip=[
-                look.tooltip("at", _title(axis), ",~r"),
+                look.tooltip("at", axis_title(axis), ",~r"),
                 look.tooltip("part", "part"),
                 look.tooltip("shown", "time per step"),
                 look.tooltip("share", "share", ".1%"),
@@ -291,18 +285,12 @@ def _medians(curve: Curve) -> list[Row]:
 
 
 def _curves(
-    rows: Sequence[Row],
-    names: Sequence[str],
-    colours: Sequence[str],
-    axis: str,
-    sizes: Sequence[float],
-    *,
-    small: bool = False,
+    rows: Sequence[Row], names: Sequence[str], colours: Sequence[str], axis: str, sizes: Sequence[float]
 ) -> list[alt.Chart]:
     times = [row["time"] for row in rows]
     y = alt.Y(
         "time:Q",
-        title=None if small else "time per step (log scale)",
+        title="time per step (log scale)",
         scale=look.log(times),
         axis=alt.Axis(labelExpr=SECONDS, values=look.ticks(times), labelOverlap="greedy"),
     )
@@ -311,19 +299,19 @@ def _curves(
         alt.Chart()
         .transform_filter("isValid(datum.time)")
         .encode(
-            x=alt.X("size:Q", **_x(axis, sizes, small=small)),
+            x=size_channel(axis, sizes)(axis=size_axis(sizes)),
             y=y,
             color=colour,
             tooltip=[
                 look.tooltip("curve", "device"),
-                look.tooltip("size", _title(axis), "~r"),
+                look.tooltip("size", axis_title(axis), "~r"),
                 look.tooltip("shown", "median step"),
             ],
         )
     )
     return [
         base.mark_line(strokeWidth=2).encode(strokeDash=dash),
-        base.mark_point(filled=True, size=40 if small else 55, opacity=1).encode(shape=shape),
+        base.mark_point(filled=True, size=55, opacity=1).encode(shape=shape),
     ]
 
 
@@ -339,16 +327,3 @@ def _channels(names: Sequence[str], colours: Sequence[str]) -> tuple[alt.Color, 
         alt.StrokeDash("curve:N", scale=scales[1], legend=None),
         alt.Shape("curve:N", scale=scales[2], legend=legend),
     )
-
-
-def _x(axis: str, sizes: Sequence[float], *, small: bool = False) -> dict[str, Any]:
-    title = _title(axis)
-    return {
-        "title": title if small else f"{title} (log scale)",
-        "scale": look.log(sizes),
-        "axis": alt.Axis(labelExpr=look.COMPACT, values=look.ticks(sizes), labelOverlap="greedy", grid=False),
-    }
-
-
-def _title(axis: str) -> str:
-    return AXES.get(axis, axis)

@@ -1,4 +1,4 @@
-"""A study as charts: time against size with its crossover, and the speedup at each size.
+"""A study as a chart: time against size, with its crossover.
 
 Draws what `core.answer.study.crossover` found and the readings that it rests on; computes medians and ranges of
 readings for the eye alone, never a verdict. Devices differ in colour, dash and shape; what is shaded has its name in
@@ -16,8 +16,7 @@ import altair as alt
 from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
-from core.answer.statistics import TIE
-from core.answer.study.result import Basis, Crossing, Crossover, Evidence, Size
+from core.answer.study.result import Basis, Crossing, Crossover, Evidence
 from core.question.sweep import AXES
 
 TIMED: dict[Basis, str] = {
@@ -34,7 +33,7 @@ MOST_READINGS = 1_000
 MOST_MARKED = 60
 """Sizes of one curve before its points are left out and the line stands alone."""
 
-HEIGHT, SPEEDUP_HEIGHT = 460, 380
+HEIGHT = 460
 """Pixels of a chart, with its axes and legends: what is given to a page is the height of the whole."""
 
 INTERVAL, TIED = "95 % interval of the crossover", "difference within ±10 %"
@@ -54,9 +53,6 @@ SECONDS = (
     "replace(format(datum.value, '~s'), regexp('([a-zµ]*)$'), ' $1s')"
 )
 """Expression that writes a tick in the unit that suits it."""
-
-CLOSE, UNDECIDED = "too close", "not decided"
-"""What stands in place of a winner."""
 
 
 def crossover(
@@ -79,7 +75,7 @@ def crossover(
     times = [row["time"] for row in (*readings, *medians)]
     y_title = f"{TIMED[answer.basis]} (log scale)"
     title = [y_title, f"{len(readings):,} of {of:,} readings drawn"] if len(readings) < of else y_title
-    x = _size(answer.axis, sizes)
+    x = size_channel(answer.axis, sizes)
     y: dict[str, Any] = {
         "title": title,
         "scale": look.log(times),
@@ -88,7 +84,7 @@ def crossover(
     layers = [
         *_zone_layers(x, zones),
         *_curve_layers(
-            answer, kinds, x, y, bottom=_bottom(sizes), pointed=len(shown) <= MOST_MARKED, recorded=recorded
+            answer, kinds, x, y, bottom=size_axis(sizes), pointed=len(shown) <= MOST_MARKED, recorded=recorded
         ),
     ]
     layers += _crossing_layers(x, crossings, sizes) + _obstacle_layers(x, obstacles)
@@ -96,39 +92,14 @@ def crossover(
     return look.finished(chart, [*zones, *medians, *readings, *crossings, *obstacles], height=HEIGHT)
 
 
-def speedup(answer: Crossover, *, kinds: tuple[str, str] | None = None) -> Spec:
-    """Speedup of the challenger at each size with its interval, the line at 1, and what lies between the sizes.
-
-    Args:
-        answer: what was found.
-        kinds: device kinds of baseline and challenger; without them a device is taken for what its name says.
-    """
-    points = [_speedup_row(answer, of, of.speedup) for of in answer.sizes if of.speedup and 0 < of.size < math.inf]
-    band = answer.band
-    between = [
-        {"layer": "band", "size": size, "speedup": middle, "low": low, "high": high}
-        for size, middle, low, high in zip(band.sizes, band.speedup, band.low, band.high, strict=True)
-    ]
-    tie: list[Row] = [{"layer": "tie", "zone": TIED, "low": 1 / TIE, "high": TIE}]
-    sizes = [row["size"] for row in (*points, *between)]
-    values = [row[end] for row in points for end in ("speedup", "low", "high") if row[end] is not None]
-    x = _size(answer.axis, sizes)(axis=_bottom(sizes))
-    y = {
-        "title": f"speedup of {look.short(answer.challenger)} (log scale)",
-        "scale": look.log([*values, 1 / TIE**2, TIE**2]),
-        "axis": alt.Axis(labelExpr="format(datum.value, '~r') + '×'", values=look.ticks([*values, 1 / TIE**2, TIE**2])),
-    }
-    layers = [*_tie_layers(y), *_band_layers(x, y, between), *_verdict_layers(answer, kinds, x, y, points)]
-    return look.finished(alt.layer(*layers), [*tie, *between, *points], height=SPEEDUP_HEIGHT)
+def axis_title(axis: str) -> str:
+    """What is varied, for people; a name that is not ours as it is."""
+    return AXES.get(axis, axis)
 
 
-def _faster(name: str) -> str:
-    return f"{look.short(name)} faster"
-
-
-def _size(axis: str, sizes: Sequence[float]) -> Any:
+def size_channel(axis: str, sizes: Sequence[float]) -> Any:
     """Makes the horizontal channel, the same for every layer but for its axis."""
-    title, scale = f"{AXES.get(axis, axis)} (log scale)", look.log(sizes)
+    title, scale = f"{axis_title(axis)} (log scale)", look.log(sizes)
 
     def channel(field: str = "size", *, axis: alt.Axis | None = None) -> alt.X:
         return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
@@ -136,7 +107,7 @@ def _size(axis: str, sizes: Sequence[float]) -> Any:
     return channel
 
 
-def _bottom(sizes: Sequence[float]) -> alt.Axis:
+def size_axis(sizes: Sequence[float]) -> alt.Axis:
     """The axis of sizes; labels that would touch each other are left out."""
     return alt.Axis(labelExpr=look.COMPACT, values=look.ticks(sizes), labelOverlap="greedy", grid=False)
 
@@ -223,14 +194,15 @@ def _zone_layers(x: Any, zones: Sequence[Row]) -> list[alt.Chart]:
         .encode(
             x=x("from"),
             x2="to",
-            fill=_zone_fill(names),
+            fill=zone_fill(names),
             tooltip=[look.tooltip("zone", "shaded"), look.tooltip("shown", "sizes")],
         )
         for name in names
     ]
 
 
-def _zone_fill(names: Sequence[str]) -> alt.Fill:
+def zone_fill(names: Sequence[str]) -> alt.Fill:
+    """The fill of what is shaded, with its names in the legend."""
     legend = look.legend(names, orient="bottom", symbolType="square", symbolStrokeWidth=0)
     return alt.Fill("zone:N", scale=alt.Scale(domain=names, range=[ZONE_FILLS[name] for name in names]), legend=legend)
 
@@ -262,7 +234,7 @@ def _curve_layers(
     )
     device, size, time = (
         look.tooltip("device", "device"),
-        look.tooltip("size", AXES.get(answer.axis, answer.axis), "~r"),
+        look.tooltip("size", axis_title(answer.axis), "~r"),
         "shown",
     )
     summary = [
@@ -342,85 +314,3 @@ def _obstacle_layers(x: Any, obstacles: Sequence[Row]) -> list[alt.Chart]:
         )
     )
     return [chart]
-
-
-def _speedup_row(answer: Crossover, size: Size, speedup: float) -> Row:
-    decided = size.verdict in ("gpu_faster", "cpu_faster")
-    winner = _faster(answer.challenger if speedup > 1 else answer.baseline)
-    known = size.low is not None and size.high is not None
-    return {
-        "layer": "size",
-        "size": size.size,
-        "speedup": speedup,
-        "low": size.low,
-        "high": size.high,
-        "verdict": winner if decided else CLOSE if size.verdict == "too_close" else UNDECIDED,
-        "figure": units.ratio(speedup),
-        "interval": f"{units.ratio(size.low or 0)} to {units.ratio(size.high or 0)}" if known else "not known",
-        "readings": size.readings,
-    }
-
-
-def _tie_layers(y: dict[str, Any]) -> list[alt.Chart]:
-    tie = alt.Chart().transform_filter("datum.layer == 'tie'")
-    shaded = look.tooltip("zone", "shaded")
-    return [
-        tie.mark_rect().encode(y=alt.Y("low:Q", **y), y2="high:Q", fill=_zone_fill([TIED]), tooltip=[shaded]),
-        tie.mark_rule(color=look.NEUTRAL, strokeWidth=1.5).encode(y=alt.YDatum(1), tooltip=[shaded]),
-    ]
-
-
-def _band_layers(x: alt.X, y: dict[str, Any], between: Sequence[Row]) -> list[alt.Chart]:
-    if not between:
-        return []
-    band = alt.Chart().transform_filter("datum.layer == 'band'").encode(x=x)
-    figures = [
-        look.tooltip("size", "size", ",.3~r"),
-        look.tooltip("low", "between sizes, from", ".3~r"),
-        look.tooltip("high", "to", ".3~r"),
-    ]
-    return [
-        band.mark_area(color=look.NEUTRAL, opacity=BAND_OPACITY, clip=True).encode(
-            y=alt.Y("low:Q", **y), y2="high:Q", tooltip=figures
-        ),
-        band.mark_line(color=look.NEUTRAL, strokeWidth=1, strokeDash=[2, 2], clip=True).encode(
-            y=alt.Y("speedup:Q", **y), tooltip=figures
-        ),
-    ]
-
-
-def _verdict_layers(
-    answer: Crossover, kinds: tuple[str, str] | None, x: alt.X, y: dict[str, Any], rows: Sequence[Row]
-) -> list[alt.Chart]:
-    base, other = look.colours(look.kinds_of((answer.baseline, answer.challenger), kinds))
-    looks = {
-        _faster(answer.challenger): (other, look.SHAPES[1]),
-        _faster(answer.baseline): (base, look.SHAPES[0]),
-        CLOSE: (look.NEUTRAL, look.SHAPES[3]),
-        UNDECIDED: (look.NEUTRAL, CROSS),
-    }
-    names = [name for name in looks if any(row["verdict"] == name for row in rows)]
-    legend = look.legend(names, symbolSize=120, symbolOpacity=1)
-    scale = alt.Scale(domain=names, range=[looks[name][0] for name in names])
-    shapes = alt.Scale(domain=names, range=[looks[name][1] for name in names])
-    points = (
-        alt.Chart()
-        .transform_filter("datum.layer == 'size'")
-        .encode(
-            x=x,
-            color=alt.Color("verdict:N", scale=scale, legend=legend),
-            tooltip=[
-                look.tooltip("size", AXES.get(answer.axis, answer.axis), "~r"),
-                look.tooltip("figure", "speedup"),
-                look.tooltip("interval", f"{units.share(answer.level)} interval"),
-                look.tooltip("readings", "pairs or readings", ",d"),
-                look.tooltip("verdict", "verdict"),
-            ],
-        )
-    )
-    return [
-        points.mark_rule(strokeWidth=2, clip=True).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
-        points.mark_point(filled=True, size=70, opacity=1).encode(
-            y=alt.Y("speedup:Q", **y), shape=alt.Shape("verdict:N", scale=shapes, legend=legend)
-        ),
-    ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from core.answer import comparable
-from core.answer.charts import grids, runs
+from core.answer.charts import grids, runs, speedups
 from core.answer.charts import studies as study_charts
 from core.answer.charts.grids import Cell
 from core.answer.gallery.table import Overview
@@ -56,7 +56,7 @@ class Located:
     @functools.cached_property
     def speedup(self) -> dict[str, Any]:
         """Finished, speedup against size."""
-        return study_charts.speedup(self.answer, kinds=self.kinds)
+        return speedups.speedup(self.answer, kinds=self.kinds)
 
 
 @kept(256)

@@ -8,7 +8,7 @@ import statistics
 import altair as alt
 import pytest
 
-from core.answer.charts import grids, look, studies
+from core.answer.charts import grids, look, speedups, studies
 from core.answer.charts.grids import Cell
 from core.answer.study.result import Band, Crossing, Crossover, Evidence, Size
 from core.text import MOST_IN_LABEL
@@ -88,8 +88,8 @@ EVERY_CHART = {
     "no crossing": studies.crossover(answer(PAIRS[:2]), PAIRS[:2]),
     "several": studies.crossover(answer(PAIRS, crossings=[(2e3, 3e3, 4e3), (9e4, 1e5, 1.1e5)]), PAIRS),
     "two CPUs": studies.crossover(TWO_CPUS, PAIRS),
-    "speedup": studies.speedup(FOUND),
-    "speedup of one size": studies.speedup(answer(PAIRS[:1])),
+    "speedup": speedups.speedup(FOUND),
+    "speedup of one size": speedups.speedup(answer(PAIRS[:1])),
     "map": grids.winners(CELLS, axes=AXES, devices=DEVICES),
 }
 every_chart = pytest.mark.parametrize("spec", EVERY_CHART.values(), ids=EVERY_CHART.keys())
@@ -143,7 +143,7 @@ def titles(part):
 
 def test_a_title_is_a_line_however_a_device_is_called():
     found = answer([evidence(size, 1.0, size / 1e4) for size in SIZES], names=(CPU, "gpu\n\x1b[31m" * 1_000))
-    shown = [line for line in titles(studies.speedup(found)) if line]
+    shown = [line for line in titles(speedups.speedup(found)) if line]
     assert any("gpu" in line for line in shown)
     assert max(map(len, shown)) <= MOST_IN_LABEL
     assert all(line.isprintable() for line in shown)

@@ -1,0 +1,138 @@
+"""A study as a chart of the speedup at each size, with its interval and what lies between the sizes.
+
+Draws what `core.answer.study.crossover` found; the verdict of each size is told by colour and shape.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from core import units
+from core.answer.charts import look
+from core.answer.charts.look import Row, Spec
+from core.answer.charts.studies import BAND_OPACITY, CROSS, TIED, axis_title, size_axis, size_channel, zone_fill
+from core.answer.statistics import TIE
+from core.answer.study.result import Crossover, Size
+
+HEIGHT = 380
+"""Pixels of the chart, with its axes and legends."""
+
+CLOSE, UNDECIDED = "too close", "not decided"
+"""What stands in place of a winner."""
+
+
+def speedup(answer: Crossover, *, kinds: tuple[str, str] | None = None) -> Spec:
+    """Speedup of the challenger at each size with its interval, the line at 1, and what lies between the sizes.
+
+    Args:
+        answer: what was found.
+        kinds: device kinds of baseline and challenger; without them a device is taken for what its name says.
+    """
+    points = [_speedup_row(answer, of, of.speedup) for of in answer.sizes if of.speedup and 0 < of.size < math.inf]
+    band = answer.band
+    between = [
+        {"layer": "band", "size": size, "speedup": middle, "low": low, "high": high}
+        for size, middle, low, high in zip(band.sizes, band.speedup, band.low, band.high, strict=True)
+    ]
+    tie: list[Row] = [{"layer": "tie", "zone": TIED, "low": 1 / TIE, "high": TIE}]
+    sizes = [row["size"] for row in (*points, *between)]
+    values = [row[end] for row in points for end in ("speedup", "low", "high") if row[end] is not None]
+    x = size_channel(answer.axis, sizes)(axis=size_axis(sizes))
+    y = speedup_axis(f"speedup of {look.short(answer.challenger)}", values)
+    layers = [*_tie_layers(y), *_band_layers(x, y, between), *_verdict_layers(answer, kinds, x, y, points)]
+    return look.finished(alt.layer(*layers), [*tie, *between, *points], height=HEIGHT)
+
+
+def speedup_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
+    """Title, scale and axis of speedups; wide enough to tell what is too close to matter."""
+    shown = [*values, 1 / TIE**2, TIE**2]
+    axis = alt.Axis(labelExpr="format(datum.value, '~r') + '×'", values=look.ticks(shown))
+    return {"title": f"{title} (log scale)", "scale": look.log(shown), "axis": axis}
+
+
+def _faster(name: str) -> str:
+    return f"{look.short(name)} faster"
+
+
+def _speedup_row(answer: Crossover, size: Size, speedup: float) -> Row:
+    decided = size.verdict in ("gpu_faster", "cpu_faster")
+    winner = _faster(answer.challenger if speedup > 1 else answer.baseline)
+    known = size.low is not None and size.high is not None
+    return {
+        "layer": "size",
+        "size": size.size,
+        "speedup": speedup,
+        "low": size.low,
+        "high": size.high,
+        "verdict": winner if decided else CLOSE if size.verdict == "too_close" else UNDECIDED,
+        "figure": units.ratio(speedup),
+        "interval": f"{units.ratio(size.low or 0)} to {units.ratio(size.high or 0)}" if known else "not known",
+        "readings": size.readings,
+    }
+
+
+def _tie_layers(y: dict[str, Any]) -> list[alt.Chart]:
+    tie = alt.Chart().transform_filter("datum.layer == 'tie'")
+    shaded = look.tooltip("zone", "shaded")
+    return [
+        tie.mark_rect().encode(y=alt.Y("low:Q", **y), y2="high:Q", fill=zone_fill([TIED]), tooltip=[shaded]),
+        tie.mark_rule(color=look.NEUTRAL, strokeWidth=1.5).encode(y=alt.YDatum(1), tooltip=[shaded]),
+    ]
+
+
+def _band_layers(x: alt.X, y: dict[str, Any], between: Sequence[Row]) -> list[alt.Chart]:
+    if not between:
+        return []
+    band = alt.Chart().transform_filter("datum.layer == 'band'").encode(x=x)
+    figures = [
+        look.tooltip("size", "size", ",.3~r"),
+        look.tooltip("low", "between sizes, from", ".3~r"),
+        look.tooltip("high", "to", ".3~r"),
+    ]
+    return [
+        band.mark_area(color=look.NEUTRAL, opacity=BAND_OPACITY, clip=True).encode(
+            y=alt.Y("low:Q", **y), y2="high:Q", tooltip=figures
+        ),
+        band.mark_line(color=look.NEUTRAL, strokeWidth=1, strokeDash=[2, 2], clip=True).encode(
+            y=alt.Y("speedup:Q", **y), tooltip=figures
+        ),
+    ]
+
+
+def _verdict_layers(
+    answer: Crossover, kinds: tuple[str, str] | None, x: alt.X, y: dict[str, Any], rows: Sequence[Row]
+) -> list[alt.Chart]:
+    base, other = look.colours(look.kinds_of((answer.baseline, answer.challenger), kinds))
+    looks = {
+        _faster(answer.challenger): (other, look.SHAPES[1]),
+        _faster(answer.baseline): (base, look.SHAPES[0]),
+        CLOSE: (look.NEUTRAL, look.SHAPES[3]),
+        UNDECIDED: (look.NEUTRAL, CROSS),
+    }
+    names = [name for name in looks if any(row["verdict"] == name for row in rows)]
+    legend = look.legend(names, symbolSize=120, symbolOpacity=1)
+    scale = alt.Scale(domain=names, range=[looks[name][0] for name in names])
+    shapes = alt.Scale(domain=names, range=[looks[name][1] for name in names])
+    points = (
+        alt.Chart()
+        .transform_filter("datum.layer == 'size'")
+        .encode(
+            x=x,
+            color=alt.Color("verdict:N", scale=scale, legend=legend),
+            tooltip=[
+                look.tooltip("size", axis_title(answer.axis), "~r"),
+                look.tooltip("figure", "speedup"),
+                look.tooltip("interval", f"{units.share(answer.level)} interval"),
+                look.tooltip("readings", "pairs or readings", ",d"),
+                look.tooltip("verdict", "verdict"),
+            ],
+        )
+    )
+    return [
+        points.mark_rule(strokeWidth=2, clip=True).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
+        points.mark_point(filled=True, size=70, opacity=1).encode(
+            y=alt.Y("speedup:Q", **y), shape=alt.Shape("verdict:N", scale=shapes, legend=legend)
+        ),
+    ]
