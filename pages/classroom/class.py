@@ -9,7 +9,7 @@ from pages.classroom import entrance, stock, teacher, view
 from pages.shared.draw.text import plain
 from pages.shared.frame import apart
 from pages.shared.job import asking
-from pages.shared.link import state
+from pages.shared.link import membership
 
 OFF = (
     "Classes are switched off on this host. Whoever runs it can switch them on in its settings file, crossover.toml: "
@@ -36,7 +36,7 @@ def page() -> None:
 
 
 def _student(of: Class) -> None:
-    if said := state.announced():
+    if said := membership.announced():
         st.success(plain(said))
     try:
         who = stock.me(of)
@@ -48,7 +48,11 @@ def _student(of: Class) -> None:
     elif not of.closed:
         view.join(of)
     taking_part = who is not None and not who.waiting
-    if state.teaches(of.id) or (who and taking_part and who.prediction) or (of.closed and taking_part >= of.admission):
+    if (
+        membership.teaches(of.id)
+        or (who and taking_part and who.prediction)
+        or (of.closed and taking_part >= of.admission)
+    ):
         view.everybody(of)
     else:
         st.caption("What everybody expects and finds is shown once you have said what you expect.")

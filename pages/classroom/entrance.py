@@ -12,7 +12,7 @@ from core.classroom.limits import TooOften
 from core.errors import CrossoverError
 from pages.classroom import stock, teacher
 from pages.shared.draw.text import plain
-from pages.shared.link import state
+from pages.shared.link import membership
 
 RETRY_S = 2.0
 """How often a page that waits for its turn asks again."""
@@ -20,7 +20,7 @@ RETRY_S = 2.0
 
 def of_link() -> Class | None:
     """The class of the link; None where there is none, with the sentence why."""
-    code = state.class_code()
+    code = membership.class_code()
     if not code:
         return None
     try:
@@ -46,9 +46,9 @@ def draw() -> None:
 
 def _enter(code: str) -> None:
     try:
-        state.open_class(stock.find(code).code)
+        membership.open_class(stock.find(code).code)
     except TooOften:
-        state.open_class(codes.normal(code))  # where the page tries again by itself
+        membership.open_class(codes.normal(code))  # where the page tries again by itself
     except CrossoverError as error:
         st.error(plain(str(error)))
         return

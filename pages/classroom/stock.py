@@ -28,7 +28,7 @@ from core.question import policy
 from core.results.intake.exchange import Format
 from pages.shared.data.kept import kept
 from pages.shared.frame import permits
-from pages.shared.link import state
+from pages.shared.link import membership
 
 FINDINGS_KEPT = 5_000
 """Students of all classes whose results are kept computed; some thousand bytes each."""
@@ -121,17 +121,17 @@ def find(code: str) -> Class:
     if not codes.may_join(code):
         raise NotAllowed(codes.MISTYPED)
     code = codes.normal(code)
-    if state.entered(code) or _proves_joining(code):
+    if membership.entered(code) or _proves_joining(code):
         return classes().find(code)
-    if sentence := state.refused(code):
+    if sentence := membership.refused(code):
         raise NotAllowed(sentence)
     with _tried.tried(permits.source()):
         try:
             of = classes().find(code)
         except NotAllowed as error:
-            state.refuse(code, str(error))
+            membership.refuse(code, str(error))
             raise
-    state.enter_class(code)
+    membership.enter_class(code)
     return of
 
 
@@ -185,7 +185,7 @@ def join(of: Class, nickname: str) -> Student:
         _joined.give_back(source, of.id)
         raise
     changed(of)
-    state.join_class(of.id, student.id, token)
+    membership.join_class(of.id, student.id, token)
     return student
 
 
@@ -201,14 +201,14 @@ def me(of: Class) -> Student | None:
     Raises:
         StoreError: the file of who looks at it is damaged.
     """
-    student_id, token = state.joined(of.id)
+    student_id, token = membership.joined(of.id)
     if not student_id:
         return _by_link(of)
     try:
         student = classes().recognise(of, student_id, token)
     except NotAllowed:  # taken out since
         return None
-    state.join_class(of.id, student_id, token)
+    membership.join_class(of.id, student_id, token)
     return student
 
 
@@ -277,22 +277,22 @@ def prune(folder: Path) -> None:
 
 def _proves_joining(code: str) -> bool:
     """Whether the link says who one is in the class of a code, and proves it; nothing is said of why not."""
-    student_id, _, token = state.class_link().partition(".")
+    student_id, _, token = membership.class_link().partition(".")
     try:
         of = classes().find(code)
         student = classes().recognise(of, student_id, token)
     except CrossoverError:
         return False
-    state.join_class(of.id, student.id, token)
-    state.enter_class(code)
+    membership.join_class(of.id, student.id, token)
+    membership.enter_class(code)
     return True
 
 
 def _by_link(of: Class) -> Student | None:
     """Who one is by the link; a wrong proof counts as a wrong code does, once in a session, and stays in the link."""
-    link = state.class_link()
+    link = membership.class_link()
     student_id, _, token = link.partition(".")
-    if not link or state.refused(link):
+    if not link or membership.refused(link):
         return None
     try:
         with _tried.tried(permits.source()):
@@ -300,9 +300,9 @@ def _by_link(of: Class) -> Student | None:
     except limits.TooOften:
         return None
     except NotAllowed as error:
-        state.refuse(link, str(error))
+        membership.refuse(link, str(error))
         return None
-    state.join_class(of.id, student_id, token)
+    membership.join_class(of.id, student_id, token)
     return student
 
 

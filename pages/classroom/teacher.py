@@ -10,7 +10,7 @@ from core.question.presets import PRESETS
 from pages.classroom import stock, students
 from pages.shared.draw.text import plain
 from pages.shared.frame import apart
-from pages.shared.link import state
+from pages.shared.link import membership, state
 
 ADMISSION = "Who joins waits until I admit them"
 
@@ -34,16 +34,16 @@ def create() -> None:
         except CrossoverError as error:
             st.error(plain(str(error)))
             return
-        state.keep_codes(made.code, secret)
-        state.teach(made.id)
-        state.enter_class(made.code)
-        state.open_class(made.code)
+        membership.keep_codes(made.code, secret)
+        membership.teach(made.id)
+        membership.enter_class(made.code)
+        membership.open_class(made.code)
         st.rerun()
 
 
 def made(of: Class) -> None:
     """Draw the codes of a class that was just made in this session."""
-    code, secret = of.code, state.kept_secret(of.code)
+    code, secret = of.code, membership.kept_secret(of.code)
     if not secret:
         return
     with st.container(border=True):
@@ -55,7 +55,7 @@ def made(of: Class) -> None:
 
 def draw(of: Class) -> None:
     """Draw the way in for a teacher, and the view behind it."""
-    if not state.teaches(of.id):
+    if not membership.teaches(of.id):
         with st.expander("For the teacher", **state.bound_view("teacher")):
             _enter(of)
         return
@@ -75,7 +75,7 @@ def _enter(of: Class) -> None:
     except CrossoverError as error:
         st.error(plain(str(error)))
         return
-    state.teach(of.id)
+    membership.teach(of.id)
     st.rerun()
 
 

@@ -28,7 +28,7 @@ from pages.shared.draw.text import plain
 from pages.shared.form import controls
 from pages.shared.frame import apart, permits
 from pages.shared.job import live
-from pages.shared.link import state
+from pages.shared.link import membership, state
 
 REFRESH_S = 5.0
 """How often everybody's results are looked at again."""
@@ -57,7 +57,7 @@ def heading(of: Class) -> None:
 
 def join(of: Class) -> None:
     """Draw the control of the nickname."""
-    if state.joined(of.id)[0]:
+    if membership.joined(of.id)[0]:
         st.info("You are not in this class any more. If that was a mistake, join it again.")
     with st.container(border=True), st.form("join", border=False):
         st.markdown("**1 · Join**")
@@ -266,7 +266,7 @@ def _on_own_machine(of: Class, who: Student) -> None:
         st.error(plain(f"The file was not taken: {receipt.refused}."))
         return
     left_out = "".join(f" Some rows are not pooled, because {reason}." for reason in receipt.left_out[:REASONS_NAMED])
-    state.announce(f"{receipt.added} rows added, {receipt.duplicates} were there already.{left_out}")
+    membership.announce(f"{receipt.added} rows added, {receipt.duplicates} were there already.{left_out}")
     st.rerun()
 
 

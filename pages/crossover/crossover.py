@@ -10,7 +10,7 @@ from pages.shared.answer import sweep_view
 from pages.shared.data import reads
 from pages.shared.draw.text import plain
 from pages.shared.job import asking, live
-from pages.shared.link import state
+from pages.shared.link import memory, state
 
 
 def page() -> None:
@@ -73,7 +73,7 @@ def _job(job_id: str, machine: Machine | None) -> None:
 
 def _sweep(sweep_id: str, machine: Machine | None, asked: Sweep | None) -> None:
     """What the store knows of a sweep that this session asked for, or that the settings of the link ask for."""
-    known = state.remembered(sweep_id) or (asked if asked and asked.id == sweep_id else None)
+    known = memory.remembered(sweep_id) or (asked if asked and asked.id == sweep_id else None)
     if machine is None:
         return
     if known is None:

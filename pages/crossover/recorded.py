@@ -13,7 +13,7 @@ from pages.shared.data.kept import kept
 from pages.shared.draw import tables
 from pages.shared.draw.text import plain
 from pages.shared.frame import permits
-from pages.shared.link import state
+from pages.shared.link import memory, state
 
 MOST_BYTES = 1_000_000
 """Largest text that is taken in the text area, in characters; a file may have as much as the server takes."""
@@ -104,6 +104,5 @@ def _line(of: Study) -> dict[str, str]:
 
 
 def _select(found: list[Study]) -> None:
-    rows = st.session_state["studies"]["selection"]["rows"]
-    if rows:
+    if rows := memory.selected("studies"):
         state.show("study", found[rows[0]].id)

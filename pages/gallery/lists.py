@@ -22,7 +22,7 @@ from pages.shared.data import reads
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import date, moment, plain
 from pages.shared.frame import apart
-from pages.shared.link import state
+from pages.shared.link import memory, state
 
 View = Literal["Studies", "Trials", "Machines"]
 VIEWS: tuple[View, ...] = ("Studies", "Trials", "Machines")
@@ -168,8 +168,7 @@ def _trials(of: Held, found: Found, chosen: Choices) -> None:
 
 
 def _select(runs: Sequence[str]) -> None:
-    rows = st.session_state["gallery_rows"]["selection"]["rows"]
-    names = list(dict.fromkeys(runs[row] for row in rows))
+    names = list(dict.fromkeys(runs[row] for row in memory.selected("gallery_rows")))
     if names:
         _open("run", names[0])
         state.put_beside(names[1:2])
@@ -197,10 +196,8 @@ def _machines(of: Held, chosen: Choices) -> None:
 
 def _only(names: Sequence[str]) -> None:
     """Let the filter of machines be the line that was selected, and show its studies."""
-    rows = st.session_state["gallery_machines"]["selection"]["rows"]
-    if rows:
-        st.session_state["in_machine"] = [names[rows[0]]]
-        st.session_state["view"] = "Studies"
+    if rows := memory.selected("gallery_machines"):
+        memory.put({"in_machine": [names[rows[0]]], "view": "Studies"})
 
 
 def _open(kind: Literal["study", "run"], name: str) -> None:

@@ -25,7 +25,7 @@ from pages.shared.frame import apart
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
 from pages.shared.learning.tasks import Known, Task
-from pages.shared.link import state
+from pages.shared.link import memory, state
 
 CLOCKS = ("ours", "no_drain", "no_warm_up", "loader_inside", "item_every_step", "one_repeat")
 CLOCK_POINT = Point(dataset="digits", model="mlp", hidden_size=4_096, depth=2, batch_size=256, epochs=2)
@@ -352,7 +352,7 @@ def _see(name: str, choice: Choice, asked: Task, known: Known) -> None:
     built = frame.built(key, lambda: [*lesson.build(choice, found), keep])
     if choice.alone:
         st.info(plain(lesson.without), icon=":material/info:")
-    frame.draw(built, state.expected(lesson.question.name))
+    frame.draw(built, memory.expected(lesson.question.name))
     frame.report(f"Lesson: {lesson.title}", lesson.question, built, trials, shown)
 
 

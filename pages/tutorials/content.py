@@ -28,7 +28,7 @@ from pages.shared.frame import apart, navigation
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
 from pages.shared.learning.tasks import Known, Task
-from pages.shared.link import state
+from pages.shared.link import memory, state
 
 CLOCK_S: dict[Scale, float] = {"class": 20.0, "full": 300.0}
 """Seconds for the tutorial's own clock beside ours."""
@@ -218,7 +218,7 @@ def _see(
 ) -> None:
     """What came of it beside what was published, and the report on it."""
     built, rows, shown = _results(of, scale, chosen, asked, found, machine)
-    frame.draw(built, state.expected(of.question.name))
+    frame.draw(built, memory.expected(of.question.name))
     st.page_link(
         navigation.LESSONS,
         label="Go deeper in a lesson",

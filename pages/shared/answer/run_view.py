@@ -22,7 +22,7 @@ from pages.shared.answer import accelerators, downloads, remedies
 from pages.shared.data import prepared
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import date, plain
-from pages.shared.link import links, state
+from pages.shared.link import links, memory, state
 
 MOST_BESIDE = 4
 """Reports beside each other; more begin a new row."""
@@ -74,7 +74,7 @@ def heading(trials: Sequence[Trial]) -> None:
     first = trials[0]
     asked = experiment_of(trials)
     question = describe.sentence(asked.point) if asked else f"{first.dataset} · {first.model}"
-    when = "Measured before, on" if state.recalled(first.run_id) else "Measured on"
+    when = "Measured before, on" if memory.recalled(first.run_id) else "Measured on"
     st.caption(
         f"{plain(question)}  \n{when} {plain(date(first.started_at))} · {plain(first.cpu_name)} · "
         f"{plain(first.system)} · torch {plain(first.torch_version)}"

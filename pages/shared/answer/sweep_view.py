@@ -25,7 +25,7 @@ from pages.shared.answer import accelerators, downloads, remedies, study_view
 from pages.shared.data import prepared, reads
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import date, plain
-from pages.shared.link import links, state
+from pages.shared.link import links, memory, state
 
 
 def draw(rows: Sequence[Trial], asked: Sweep, machine: Machine | None = None) -> None:
@@ -235,7 +235,7 @@ def heading(rows: Sequence[Trial], asked: Sweep | None) -> None:
     """What was asked, when and on what."""
     newest = max(rows, key=lambda row: row.started_at)
     question = describe.sentence(asked) if asked else f"{newest.dataset} · {newest.model}"
-    when = "Measured before, on" if asked and state.recalled(asked.id) else "Measured on"
+    when = "Measured before, on" if asked and memory.recalled(asked.id) else "Measured on"
     st.caption(
         f"{plain(question)}  \n{when} {plain(date(newest.started_at))} · {plain(newest.cpu_name)} · "
         f"{plain(newest.system)} · torch {plain(newest.torch_version)}"

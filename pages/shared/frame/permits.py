@@ -27,7 +27,7 @@ from core.question.policy import Asked, Policy
 from core.results.store import Store
 from core.text import as_lines
 from pages.shared.data import reads
-from pages.shared.link import state
+from pages.shared.link import membership, memory
 
 SIGN_IN = "Sign in to run something here; looking needs no sign-in."
 _COOKIE = "_streamlit_xsrf"
@@ -108,10 +108,10 @@ def person() -> str:
     account = signed_in_as()
     if account:
         return _named("account", account)
-    member = state.class_member()
+    member = membership.class_member()
     if member:
         return _named("class", *member)
-    return _named("browser", _browser() or state.visitor())
+    return _named("browser", _browser() or memory.visitor())
 
 
 def place() -> str:
@@ -120,7 +120,7 @@ def place() -> str:
     Who has signed in, or was let into a class, is known to be somebody and takes turns as such; all others at one
     network address take the turns of one.
     """
-    if signed_in_as() or state.class_member():
+    if signed_in_as() or membership.class_member():
         return person()
     return _named("address", _address())
 

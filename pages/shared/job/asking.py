@@ -9,7 +9,7 @@ from core.question.sweep import Sweep
 from pages.shared.data import reads
 from pages.shared.draw.text import plain
 from pages.shared.frame import permits
-from pages.shared.link import links, state
+from pages.shared.link import links, memory, state
 
 
 def machine() -> Machine | None:
@@ -80,7 +80,7 @@ def ask(asked: Experiment | Sweep, machine: Machine, *, fresh: bool = False) -> 
         fresh: measure even what the store has.
     """
     if isinstance(asked, Sweep):
-        state.remember(asked)
+        memory.remember(asked)
     try:
         stored = None if fresh else _stored(asked, machine)
         if stored:

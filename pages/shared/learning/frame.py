@@ -23,7 +23,7 @@ from pages.shared.data.kept import kept
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import date, plain
 from pages.shared.form import controls
-from pages.shared.link import links, state
+from pages.shared.link import links, memory, state
 
 MOST_NAMED = 3
 """Files that are named one by one."""
@@ -60,17 +60,17 @@ class Expectation:
 def expect(question: Expectation) -> bool:
     """Draw the question with what was expected; whether what follows may be shown."""
     key = links.PREDICTION.format(name=question.name)
-    kept = state.expected(question.name)
-    if kept in question.options and key not in st.session_state and key not in st.query_params:
-        st.session_state[key] = kept  # as an index it would count as the default, and leave the link
+    kept = memory.expected(question.name)
+    if kept in question.options:
+        memory.give_back(key, kept)
     with st.container(border=True):
         st.markdown("**1 · Expect**")
         chosen = st.radio(question.text, question.options, index=None, **state.bound(key))
-        state.expect(question.name, chosen)
-        if chosen is not None or state.opened_unexpected(question.name):
+        memory.expect(question.name, chosen)
+        if chosen is not None or memory.opened_unexpected(question.name):
             return True
         st.caption("Choose what you expect; then the rest is shown. It is kept in the link.")
-        st.button("Show it without", on_click=state.open_unexpected, args=(question.name,), type="tertiary")
+        st.button("Show it without", on_click=memory.open_unexpected, args=(question.name,), type="tertiary")
     return False
 
 
@@ -164,14 +164,14 @@ def _hand_in(
             student=student or "",
             date=f"{datetime.now(UTC):%d %B %Y}",
             link=state.address(state.in_link()),
-            predictions=(Reply(question=question.text, text=state.expected(question.name) or ""),),
+            predictions=(Reply(question=question.text, text=memory.expected(question.name) or ""),),
             sections=tuple(sections),
             answers=(Reply(question=question.after, text=answer or ""),),
             machine=machine,
         )
         files = {"html": lesson_report.html(paper), "md": lesson_report.markdown(paper)}
-        state.keep_report(question.name, tuple(sections), files)
-    _take(question.name, state.kept_report(question.name, tuple(sections)))
+        memory.keep_report(question.name, tuple(sections), files)
+    _take(question.name, memory.kept_report(question.name, tuple(sections)))
 
 
 def _take(name: str, files: Mapping[str, str]) -> None:

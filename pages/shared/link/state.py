@@ -1,4 +1,4 @@
-"""The link and the session: the only place that reads or writes a key of either.
+"""The link of a page and its controls; with `memory` and `membership` the only place that reads or writes a session.
 
 A view is in its link, whose parameters are named in `pages.shared.link.links`. Most are bound by their widgets; here
 are those that no widget holds: `job` (a measurement that is queued, running or ended), `run` (a stored result), `study`
@@ -7,7 +7,6 @@ lesson that is looked at without expecting anything), and those of a guided star
 only what a link cannot say, for each page apart.
 """
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,14 +16,9 @@ import streamlit as st
 
 from core.question import describe
 from core.question.experiment import Experiment
-from core.question.sweep import Sweep
-from pages.shared.link import links
+from pages.shared.link import links, memory
 
-_HERE, _PAGES, _RECALLED, _SWEEPS = "_here", "_pages", "_recalled", "_sweeps"
-_PREDICTIONS, _OPENED, _REPORTS = "_predictions", "_opened", "_reports"
-_CLASSES, _TEACHES, _VISITOR = "_classes", "_teaches", "_visitor"
-_CLASS, _ME, _CODES, _ANNOUNCED = "class", "me", "_codes", "_announced"
-_ENTERED, _REFUSED, _KEPT_REFUSALS = "_entered", "_refused", 20
+_HERE, _PAGES = "_here", "_pages"
 
 Values = dict[str, list[str]]
 """Parameters of a link, each with all that it says."""
@@ -253,7 +247,7 @@ def show(kind: links.Kind, name: str, *, recalled: bool = False) -> None:
     st.query_params[kind] = name
     _here().view = (kind, name)
     if recalled:
-        st.session_state[_RECALLED] = name
+        memory.recall(name)
 
 
 def show_nothing() -> None:
@@ -262,56 +256,6 @@ def show_nothing() -> None:
         if kind in st.query_params:
             del st.query_params[kind]
     _here().view = None
-
-
-def recalled(name: str) -> bool:
-    """Whether the run or sweep was asked for in this session and came from the store."""
-    return bool(st.session_state.get(_RECALLED) == name)
-
-
-def remember(sweep: Sweep) -> None:
-    """Keep what was asked, so that it stays in view when its settings are changed."""
-    st.session_state.setdefault(_SWEEPS, {})[sweep.id] = sweep
-
-
-def remembered(sweep_id: str) -> Sweep | None:
-    """A sweep that was asked for in this session."""
-    found: Sweep | None = st.session_state.get(_SWEEPS, {}).get(sweep_id)
-    return found
-
-
-def expect(name: str, expected: str | None) -> None:
-    """Keep what was expected of a tutorial or a lesson, also while its page is left."""
-    if expected is not None:
-        st.session_state.setdefault(_PREDICTIONS, {})[name] = expected
-
-
-def expected(name: str) -> str | None:
-    """What was expected of a tutorial or a lesson; None if nothing was."""
-    found: str | None = st.session_state.get(_PREDICTIONS, {}).get(name)
-    return found
-
-
-def open_unexpected(name: str) -> None:
-    """Note, in the link too, that what a tutorial or a lesson shows is wanted without expecting anything."""
-    st.query_params["shown"] = name
-    st.session_state.setdefault(_OPENED, set()).add(name)
-
-
-def opened_unexpected(name: str) -> bool:
-    """Whether it is."""
-    return name in st.session_state.get(_OPENED, ()) or st.query_params.get("shown") == name
-
-
-def keep_report(name: str, rests_on: object, files: Mapping[str, str]) -> None:
-    """Keep the report of a tutorial or a lesson, by the ending of its file, with what it rests on."""
-    st.session_state.setdefault(_REPORTS, {})[name] = (rests_on, files)
-
-
-def kept_report(name: str, rests_on: object) -> Mapping[str, str]:
-    """The report that was made of just this; empty if none was."""
-    of, files = st.session_state.get(_REPORTS, {}).get(name, (None, {}))
-    return files if of == rests_on else {}
 
 
 def beside() -> list[str]:
@@ -346,102 +290,6 @@ def lanes() -> list[str]:
 def beside_machine() -> dict[str, str]:
     """The recorded accelerator as a parameter of a link; none if none is looked at."""
     return {"recorded": recorded()} if recorded() else {}
-
-
-def class_code() -> str:
-    """The join code in the link; empty if there is none."""
-    return st.query_params.get(_CLASS, "")
-
-
-def open_class(code: str) -> None:
-    """Put a join code into the link, in place of another class's and of who one is in that."""
-    if class_code() != code:
-        st.query_params[_CLASS] = code
-        if _ME in st.query_params:
-            del st.query_params[_ME]
-
-
-def class_link() -> str:
-    """What the link says of who one is in its class; empty if nothing."""
-    return st.query_params.get(_ME, "")
-
-
-def enter_class(code: str) -> None:
-    """Note that a class was opened in this session by its code, or by proof of having joined it."""
-    st.session_state.setdefault(_ENTERED, set()).add(code)
-
-
-def entered(code: str) -> bool:
-    """Whether it was: then nobody asks how often others tried codes."""
-    return code in st.session_state.get(_ENTERED, ())
-
-
-def refuse(text: str, sentence: str) -> None:
-    """Keep why a code, or a proof of having joined, was refused, so that a page drawn again does not try it again."""
-    kept = [*st.session_state.get(_REFUSED, {}).items(), (text[:200], sentence)]
-    st.session_state[_REFUSED] = dict(kept[-_KEPT_REFUSALS:])
-
-
-def refused(text: str) -> str:
-    """Why it was; empty if it was not."""
-    found: str = st.session_state.get(_REFUSED, {}).get(text[:200], "")
-    return found
-
-
-def join_class(class_id: str, student_id: str, token: str) -> None:
-    """Keep who one is in a class, and the token that proves it, in the session and in one's own link."""
-    st.session_state.setdefault(_CLASSES, {})[class_id] = (student_id, token)
-    st.query_params[_ME] = f"{student_id}.{token}"
-
-
-def joined(class_id: str) -> tuple[str, str]:
-    """Who one is in a class, with the token; both empty where one has not joined it."""
-    found: tuple[str, str] = st.session_state.get(_CLASSES, {}).get(class_id, ("", ""))
-    return found
-
-
-def teach(class_id: str) -> None:
-    """Note that the teacher's code of a class was given."""
-    st.session_state.setdefault(_TEACHES, set()).add(class_id)
-
-
-def teaches(class_id: str) -> bool:
-    """Whether it was, in this session."""
-    return class_id in st.session_state.get(_TEACHES, ())
-
-
-def keep_codes(code: str, secret: str) -> None:
-    """Keep the codes of a class that was just made, to be read off the page once."""
-    st.session_state[_CODES] = (code, secret)
-
-
-def kept_secret(code: str) -> str:
-    """The teacher's code of a class that was made in this session last; empty for any other class."""
-    made: tuple[str, str] = st.session_state.get(_CODES, ("", ""))
-    return made[1] if made[0] == code else ""
-
-
-def announce(sentence: str) -> None:
-    """Keep a sentence that is shown when the page is drawn next."""
-    st.session_state[_ANNOUNCED] = sentence
-
-
-def announced() -> str:
-    """The sentence that was kept; empty the second time."""
-    sentence: str = st.session_state.pop(_ANNOUNCED, "")
-    return sentence
-
-
-def class_member() -> tuple[str, str] | None:
-    """The class that was joined first in this session, and who one is in it."""
-    classes: dict[str, tuple[str, str]] = st.session_state.get(_CLASSES, {})
-    return next(((class_id, student_id) for class_id, (student_id, _) in classes.items()), None)
-
-
-def visitor() -> str:
-    """A name of this session that nobody else knows."""
-    name: str = st.session_state.setdefault(_VISITOR, secrets.token_hex(16))
-    return name
 
 
 def adopt(values: Mapping[str, Any]) -> None:

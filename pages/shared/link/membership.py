@@ -1,0 +1,99 @@
+"""Classes in the link and in the session: which one is open, who one is in it, and what was tried and refused."""
+
+import streamlit as st
+
+ME = "me"
+"""Parameter of the link that says who one is in its class, and proves it."""
+
+KEPT_REFUSALS = 20
+"""Refused codes and proofs that a session remembers."""
+
+
+def class_code() -> str:
+    """The join code in the link; empty if there is none."""
+    return st.query_params.get("class", "")
+
+
+def open_class(code: str) -> None:
+    """Put a join code into the link, in place of another class's and of who one is in that."""
+    if class_code() != code:
+        st.query_params["class"] = code
+        if ME in st.query_params:
+            del st.query_params[ME]
+
+
+def class_link() -> str:
+    """What the link says of who one is in its class; empty if nothing."""
+    return st.query_params.get(ME, "")
+
+
+def enter_class(code: str) -> None:
+    """Note that a class was opened in this session by its code, or by proof of having joined it."""
+    st.session_state.setdefault("_entered", set()).add(code)
+
+
+def entered(code: str) -> bool:
+    """Whether a class was opened in this session: then nobody asks how often others tried codes."""
+    return code in st.session_state.get("_entered", ())
+
+
+def refuse(text: str, sentence: str) -> None:
+    """Keep why a code, or a proof of having joined, was refused, so that a page drawn again does not try it again."""
+    kept = [*st.session_state.get("_refused", {}).items(), (text[:200], sentence)]
+    st.session_state["_refused"] = dict(kept[-KEPT_REFUSALS:])
+
+
+def refused(text: str) -> str:
+    """Why a code, or a proof of having joined, was refused; empty if it was not."""
+    found: str = st.session_state.get("_refused", {}).get(text[:200], "")
+    return found
+
+
+def join_class(class_id: str, student_id: str, token: str) -> None:
+    """Keep who one is in a class, and the token that proves it, in the session and in one's own link."""
+    st.session_state.setdefault("_classes", {})[class_id] = (student_id, token)
+    st.query_params[ME] = f"{student_id}.{token}"
+
+
+def joined(class_id: str) -> tuple[str, str]:
+    """Who one is in a class, with the token; both empty where one has not joined it."""
+    found: tuple[str, str] = st.session_state.get("_classes", {}).get(class_id, ("", ""))
+    return found
+
+
+def teach(class_id: str) -> None:
+    """Note that the teacher's code of a class was given."""
+    st.session_state.setdefault("_teaches", set()).add(class_id)
+
+
+def teaches(class_id: str) -> bool:
+    """Whether the teacher's code of a class was given in this session."""
+    return class_id in st.session_state.get("_teaches", ())
+
+
+def keep_codes(code: str, secret: str) -> None:
+    """Keep the codes of a class that was just made, to be read off the page once."""
+    st.session_state["_codes"] = (code, secret)
+
+
+def kept_secret(code: str) -> str:
+    """The teacher's code of a class that was made in this session last; empty for any other class."""
+    made: tuple[str, str] = st.session_state.get("_codes", ("", ""))
+    return made[1] if made[0] == code else ""
+
+
+def announce(sentence: str) -> None:
+    """Keep a sentence that is shown when the page is drawn next."""
+    st.session_state["_announced"] = sentence
+
+
+def announced() -> str:
+    """The sentence that was kept for the next drawing; empty the second time."""
+    sentence: str = st.session_state.pop("_announced", "")
+    return sentence
+
+
+def class_member() -> tuple[str, str] | None:
+    """The class that was joined first in this session, and who one is in it."""
+    classes: dict[str, tuple[str, str]] = st.session_state.get("_classes", {})
+    return next(((class_id, student_id) for class_id, (student_id, _) in classes.items()), None)
