@@ -14,6 +14,7 @@ from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point
 from core.question.lanes import PLAIN, Lane
 from core.results.schema import Trial
+from tests.gpu.waiting import waits
 
 ACCELERATORS = [info for info in devices.discover() if info.kind != "cpu"]
 
@@ -79,11 +80,8 @@ def test_no_lane_waits_for_the_device_not_even_where_an_epoch_ends(device, words
     training.advance(20)
     training.read_losses()
     device.synchronize()
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with waits("error"):
         training.advance(200)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
     assert training.read_losses()[-1] < 1
 
 

@@ -18,6 +18,7 @@ from core.measure.trial import Hooks, measure
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender, Experiment, Point
 from core.results.exhibit import Clock, FirstStep, Moving
+from tests.gpu.waiting import waits
 
 ACCELERATORS = [info.device for info in devices.discover() if info.kind != "cpu"]
 
@@ -25,6 +26,9 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not ACCELERATORS, reason="PyTorch sees no accelerator on this machine"),
 ]
+
+SCARCE_BYTES = 2**30
+"""What a card may give while it is to run out of memory; a full one would take minutes to fill."""
 
 POINT = Point(dataset="disc", model="doubling-mlp", depth=8, batch_size=100, epochs=100, shuffle=False)
 
@@ -91,11 +95,8 @@ def test_no_step_waits_for_the_device(device, data_path):
     if device.torch.type != "cuda":
         pytest.skip("only CUDA can report hidden waits")
     started = training(device, Point(**{**vars(POINT), "data_path": data_path}))
-    torch.cuda.set_sync_debug_mode("error" if data_path == "resident" else "warn")
-    try:
+    with waits("error" if data_path == "resident" else "warn"):
         started.advance(8)  # stays within an epoch: the order of the next one is copied from pageable memory
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
     assert len(started.read_losses()) == 8
 
 
@@ -138,18 +139,20 @@ def test_a_whole_comparison_with_the_cpu(device):
 
 
 def test_too_large_a_model_is_out_of_memory_and_nothing_worse(device, monkeypatch):
+    if device.torch.type != "cuda":
+        pytest.skip("only CUDA and ROCm can be told to give no more than a part of their memory")
+    total = torch.cuda.get_device_properties(device.torch).total_memory
+    point = Point(dataset="disc", model="mlp", hidden_size=8_192, depth=8, batch_size=4_096, epochs=1)
+    assert point.network.memory_bytes(point.batch_size) > SCARCE_BYTES
     monkeypatch.setattr(devices.Device, "free_bytes", lambda _: 2**60)
-    point = Point(
-        dataset="disc", samples=65_536, model="mlp", hidden_size=16_384, depth=16, batch_size=65_536, epochs=1
-    )
-    if device.torch.type == "mps":
-        pytest.skip("shares the host's memory")
-    free = torch.get_device_module(device.torch.type).get_device_properties(device.torch).total_memory
-    if point.network.memory_bytes(point.batch_size) < free:
-        pytest.skip(f"{free / 2**30:.0f} GiB hold even the largest model")
-    (row,) = measure(
-        Experiment(point=point, contenders=(Contender(device=str(device.torch), threads=1),)), hooks=Hooks()
-    )
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(SCARCE_BYTES / total, device.torch)
+    try:
+        (row,) = measure(
+            Experiment(point=point, contenders=(Contender(device=str(device.torch), threads=1),)), hooks=Hooks()
+        )
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0, device.torch)
     assert row.outcome == "out_of_memory"
 
 

@@ -105,7 +105,9 @@ def check(source: Path | bytes, name: str, store: Store, *, most_rows: int = qua
     except ForeignFile as error:
         return Proposal(refused=(Skipped(name=_origin(name), reason=str(error)),))
     index = table.schema.get_field_index("origin")
-    return _compared(table.set_column(index, SCHEMA.field(index), pa.array([_origin(name)] * table.num_rows)), store)
+    field = SCHEMA.field(index)
+    origins = pa.array([_origin(name)] * table.num_rows, field.type)
+    return _compared(table.set_column(index, field, origins), store)
 
 
 def keep(proposal: Proposal, store: Store) -> ImportReport:

@@ -58,6 +58,10 @@ def test_an_exported_parquet_file_is_one_of_the_schema():
     assert table.num_rows == 2
 
 
+def test_a_file_without_rows_can_be_imported(store):
+    assert import_file(_parquet([]), "none.parquet", store).added == 0
+
+
 def test_rows_that_were_filtered_can_be_exported(store):
     for row in run():
         store.add(row)

@@ -1,0 +1,128 @@
+"""The session for a rented accelerator, tried on the CPU: what fits is done, and it may be ended anywhere."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from core.files.project import PROJECT
+from core.results.store import Store
+from tests import rows
+from tests.gpu import steps as listed
+from tests.gpu.session import Session
+from tests.gpu.steps import Step, steps
+
+
+def step(name: str, code: str, cap_s: float = 20.0) -> Step:
+    return Step(name=name, command=(sys.executable, "-c", code), cap_s=cap_s, value="a test")
+
+
+def said(out: Path) -> dict:
+    return json.loads((out / "session.json").read_text())
+
+
+@pytest.fixture
+def session(tmp_path):
+    return Session(tmp_path / "out", tmp_path / "work", "cpu")
+
+
+def test_each_step_says_how_it_ended_and_what_it_printed_is_kept(session):
+    session.run([step("one", "print('a figure')"), step("two", "raise SystemExit(3)")], 60)
+    entries = said(session.out)["steps"]
+    assert [(name, entry["ended"], entry["status"]) for name, entry in entries.items()] == [
+        ("one", "well", 0),
+        ("two", "failed", 3),
+    ]
+    assert "a figure" in (session.out / "report.md").read_text()
+    with tarfile.open(session.out / "logs.tar.gz") as logs:
+        assert sorted(logs.getnames()) == ["one.log", "two.log"]
+
+
+def test_a_step_is_begun_only_if_it_can_end_and_shorter_ones_go_before_it(session):
+    session.run([step("long", "print(1)", cap_s=100), step("short", "print(2)")], 60)
+    assert list(said(session.out)["steps"]) == ["short"]
+    assert said(session.out)["left"] == ["long"]
+
+
+def test_a_step_that_does_not_end_is_ended_at_its_cap_with_all_that_it_started(session, tmp_path):
+    sleeping = "[sys.executable, '-c', 'import time; time.sleep(99)']"
+    told = (
+        f"import pathlib, subprocess, sys, time; child = subprocess.Popen({sleeping})\n"
+        f"pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(child.pid)); time.sleep(99)"
+    )
+    session.run([step("endless", told, cap_s=2)], 60)
+    assert said(session.out)["steps"]["endless"]["ended"] == "at its cap"
+    status = Path(f"/proc/{(tmp_path / 'pid').read_text()}/stat")
+    assert not status.exists() or status.read_text().split()[2] == "Z"
+
+
+def test_what_was_done_is_not_done_again_and_what_failed_only_once_more(session, tmp_path):
+    asked = [step("well", "pass"), step("bad", "raise SystemExit(1)")]
+    session.run(asked, 60)
+    Store(session.store).add(rows.trial())
+    session.write(asked)
+    for tries in (2, 2):
+        later = Session(tmp_path / f"out{tries}", tmp_path / f"work{tries}", "cpu")
+        later.take_up(session.out)
+        later.run(asked, 60)
+        later.write(asked)
+        assert {name: entry["tries"] for name, entry in said(later.out)["steps"].items()} == {"well": 1, "bad": tries}
+        assert pq.read_table(later.out / "rows.parquet").num_rows == 1
+        session = later
+
+
+def test_a_state_that_is_torn_or_not_there_is_nothing_done(session, tmp_path):
+    for name in ("session.json", "rows.parquet", "exhibits.tar", "logs.tar.gz"):
+        (tmp_path / name).write_bytes(b"{torn")
+    session.take_up(tmp_path)
+    session.take_up(tmp_path / "none")
+    assert session.done == {}
+
+
+@pytest.mark.parametrize("device", ["cuda:0", "xpu:0", "mps", "cpu"])
+def test_names_of_steps_are_unique_and_every_command_is_a_program_of_ours(device, tmp_path):
+    asked = steps(device, store=tmp_path, junit=tmp_path / "junit.xml")
+    assert len({entry.name for entry in asked}) == len(asked)
+    assert {entry.command[:2] for entry in asked} == {(listed.PYTHON, "-m")}
+    assert {entry.cap_s > 0 and bool(entry.value) for entry in asked} == {True}
+
+
+@pytest.mark.parametrize("device", ["cuda:0", "cpu"])
+def test_every_command_line_is_understood(device, tmp_path):
+    from core.__main__ import parser
+
+    for entry in steps(device, store=tmp_path, junit=tmp_path / "junit.xml"):
+        if entry.command[2] == "core":
+            parser().parse_args(entry.command[3:])
+
+
+def test_a_session_on_the_cpu_that_is_killed_is_taken_up_where_it_was(tmp_path):
+    out, again = tmp_path / "out", tmp_path / "again"
+    command = (sys.executable, "-m", "tests.gpu.session", "--device", "cpu")
+    first = subprocess.Popen((*command, "--out", out, "--seconds", "120"), cwd=PROJECT, stdout=subprocess.DEVNULL)
+    try:
+        begun = time.monotonic()
+        while time.monotonic() - begun < 110 and "first run" not in _steps(out):
+            time.sleep(0.1)
+        assert _steps(out)["facts"]["ended"] == "well"
+    finally:
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait()
+    assert _steps(out)["first run"]["ended"] == "cut off"
+    subprocess.run((*command, "--out", again, "--state", out, "--seconds", "60"), cwd=PROJECT, check=False)
+    assert (_steps(again)["facts"]["tries"], _steps(again)["first run"]["tries"]) == (1, 2)
+    assert _steps(again)["first run"]["ended"] in ("well", "failed", "at its cap")
+    assert {path.name for path in again.iterdir()} >= {"session.json", "report.md", "rows.parquet", "logs.tar.gz"}
+    assert len(list(again.iterdir())) <= 8
+
+
+def _steps(out: Path) -> dict:
+    path = out / "session.json"
+    return json.loads(path.read_text())["steps"] if path.exists() else {}
