@@ -1,4 +1,4 @@
-"""Which columns must agree is said once; the names of studies that were made before follow from it."""
+"""What must agree is named once: of columns that rows have, and as the names of studies were always made."""
 
 import dataclasses
 
@@ -6,35 +6,44 @@ import pytest
 
 from core.answer import comparable
 from core.errors import NotComparable
-from core.results.schema import Trial
-from tests.rows import run
+from core.question.experiment import Point
+from tests import rows
 
-COLUMNS = {entry.name for entry in dataclasses.fields(Trial)}
-SETS = {name: columns for name, columns in vars(comparable).items() if name.isupper() and isinstance(columns, tuple)}
-
-
-@pytest.mark.parametrize("columns", SETS.values(), ids=SETS)
-def test_every_column_is_one_of_a_row_and_named_once(columns):
-    assert set(columns) <= COLUMNS
-    assert len(set(columns)) == len(columns)
+LISTS = {name: columns for name, columns in vars(comparable).items() if name.isupper() and isinstance(columns, tuple)}
 
 
-def test_the_first_column_that_differs_is_named():
-    base, other = run()
-    changed = dataclasses.replace(other, batch_size=7, epochs=8)
-    assert comparable.differing(base, changed, comparable.RUN) == ["batch_size", "epochs"]
-    with pytest.raises(NotComparable, match="cannot be set against cpu: its batch_size is 7, not 64"):
-        comparable.require_equal(base, changed, comparable.RUN)
-    comparable.require_equal(base, other, comparable.RUN)
+@pytest.mark.parametrize("name", LISTS)
+def test_each_list_names_columns_of_rows_each_once(name):
+    columns = LISTS[name]
+    assert len(comparable.values(rows.trial(), columns)) == len(set(columns)) == len(columns)
 
 
-def test_along_an_axis_what_follows_from_it_may_differ():
-    assert {"samples", "dataset_hash"}.isdisjoint(comparable.along(comparable.STUDY, "samples"))
-    assert "dataset_hash" in comparable.along(comparable.STUDY, "hidden_size")
-    assert {"hidden_size", "depth", "width"}.isdisjoint(comparable.along(comparable.STUDY, "parameters"))
+def test_all_of_the_training_must_agree_in_a_run_and_in_a_study():
+    fields = {entry.name for entry in dataclasses.fields(Point)}
+    assert fields <= set(comparable.SETTINGS) <= set(comparable.RUN)
+    assert fields <= set(comparable.STUDY)
+    assert fields <= set(comparable.TOGETHER)
+    assert set(comparable.STUDY) - set(comparable.TOGETHER) == {"machine_id", "torch_version"}
+    assert fields - set(comparable.SEEDS) == {"seed"}
+    assert fields - set(comparable.DELIVERIES) == {"data_path", "loader_workers"}
 
 
-def test_a_name_follows_from_all_that_agrees_and_from_nothing_else():
-    assert comparable.name("hidden_size", (1, "a")) == comparable.name("hidden_size", (1, "a"))
-    assert comparable.name("hidden_size", (1, "a")) != comparable.name("depth", (1, "a"))
-    assert comparable.name("hidden_size", (1, "a")) == "db0a5faa36eb"
+def test_along_an_axis_it_may_differ_itself_and_what_follows_from_it():
+    assert comparable.varying("batch_size") == {"batch_size"}
+    assert comparable.varying("samples") == {"samples", "dataset_hash"}
+    assert comparable.varying("parameters") == {"parameters", "hidden_size", "depth", "width"}
+    assert comparable.along(("samples", "seed", "dataset_hash"), "samples") == ("seed",)
+    assert comparable.along(("samples", "seed", "dataset_hash"), "depth") == ("samples", "seed", "dataset_hash")
+
+
+def test_the_first_column_that_differs_is_named_with_both_values():
+    one, other = rows.trial(seed=1), rows.trial(contender="cuda:0", seed=2, samples=9)
+    assert comparable.differing(one, other, ("epochs", "seed", "samples")) == ["seed", "samples"]
+    with pytest.raises(NotComparable, match=r"^cuda:0 cannot be set against cpu: its seed is 2, not 1\.$"):
+        comparable.require_equal(one, other, ("epochs", "seed", "samples"))
+    comparable.require_equal(one, other, ("epochs",))
+
+
+def test_a_name_is_made_as_it_always_was_so_that_links_of_before_still_open():
+    assert comparable.name("a", 1, (2.5, None)) == "5b350dc6a0af"
+    assert comparable.name("a") != comparable.name(("a",))
