@@ -11,6 +11,7 @@ from typing import Any
 
 from core.question import catalog
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
+from core.question.fields import TRAINING
 from core.results.schema import Trial
 
 EXPERIMENT = Experiment(
@@ -94,10 +95,8 @@ def run(
 
 def _training(point: Point) -> dict[str, Any]:
     network = point.network
-    names = ("dataset", "samples", "model", "hidden_size", "depth", "width", "batch_size", "epochs", "steps_per_epoch")
-    names += ("learning_rate", "data_path", "loader_workers", "shuffle", "seed")
     return {
-        **{name: getattr(point, name) for name in names},
+        **{name: getattr(point, name) for name in (*TRAINING, "steps_per_epoch")},
         "dataset_hash": "0123456789abcdef",
         "test_samples": TEST_SAMPLES,
         "parameters": network.parameters,

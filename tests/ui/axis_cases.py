@@ -1,0 +1,97 @@
+"""What one entry of the table of fields brings; collected by tests/integration/test_made_up_axis.py alone."""
+
+import shlex
+
+import pyarrow.parquet as pq
+
+from core import __main__ as command_line
+from core.answer.charts import studies
+from core.answer.study import study
+from core.commands import arguments
+from core.commands.sweep import asked_for
+from core.question import describe
+from core.question.experiment import Contender, Experiment, Point
+from core.question.sweep import Axis, Sweep
+from core.results.reading import read_rows
+from core.results.schema import dictionary, to_table
+from pages.shared.link import links
+from tests import rows
+from tests.ui.conftest import CPU, GPU, words
+
+CONTENDERS = (Contender(), Contender(device="cuda:0"))
+POINT = Point(warm_up=8)
+SWEEP = Sweep(point=Point(), axes=(Axis.between("warm_up", 1, 100),), contenders=CONTENDERS)
+
+CPU_S, GPU_S = {1: 1e-4, 4: 4e-4, 16: 1.6e-3, 64: 6.4e-3}, 8e-4
+"""Seconds a step by size; the crossing is at 8."""
+
+
+def measured():
+    runs = [
+        rows.run({"cpu": cpu_s, "cuda:0": GPU_S}, point=Point(warm_up=size), run_id=f"{size:012d}")
+        for size, cpu_s in CPU_S.items()
+    ]
+    return [row for run in runs for row in run]
+
+
+def test_it_has_a_control_on_the_form_that_the_link_moves(world, open_page):
+    world.has(CPU, GPU)
+    control = open_page().select_slider(key="warm_up")
+    assert (control.label, control.value) == ("Warm-up steps", 5)
+    assert open_page(warm_up="8").select_slider(key="warm_up").value == 8
+    assert "warm_up is 2000" in words(open_page(warm_up="2000"))
+
+
+def test_crossover_offers_it_as_an_axis_with_a_range_of_its_own(world, open_page):
+    world.has(CPU, GPU)
+    app = open_page("pages/crossover/crossover.py", axis="warm_up")
+    offered = ["hidden_size", "depth", "parameters", "batch_size", "warm_up", "samples"]
+    assert app.selectbox(key="axis").options == offered
+    chosen = app.select_slider(key="warm_up_range")
+    assert (chosen.label, chosen.value) == ("Warm-up steps from … to", (1, 100))
+    assert "up to **37** sizes" in words(app)
+
+
+def test_it_is_an_option_of_the_command_line():
+    options = command_line.parser().parse_args(["run", "--warm-up", "8"])
+    assert arguments.point(options) == POINT
+    told = describe.command(Experiment(point=POINT, contenders=CONTENDERS))
+    assert "--warm-up 8" in told
+    again = command_line.parser().parse_args(shlex.split(describe.command(SWEEP))[3:])
+    assert asked_for(again).points == SWEEP.points
+
+
+def test_links_say_it():
+    assert links.settings(Experiment(point=POINT))["warm_up"] == "8"
+    assert links.sweep_settings(SWEEP)["warm_up_range"] == ["1", "100"]
+    assert {"warm_up", "warm_up_range", "warm_up_values"} <= links.PAGES["crossover"].controls
+
+
+def test_sentences_say_it():
+    assert describe.sentence(POINT).endswith("batch 64 · 100 epochs · learning rate 0.1 · resident · warm-up 8")
+    assert describe.sentence(SWEEP).startswith("warm-up steps 1 to 100 · digits")
+    (found,) = study.studies(measured(), axis="warm_up")
+    assert "from a warm-up of about 8" in study.crossover(found).sentence
+
+
+def test_a_study_along_it_has_its_charts():
+    (found,) = study.studies(measured())
+    assert (found.axis, found.sizes) == ("warm_up", (1, 4, 16, 64))
+    answer = study.crossover(found)
+    assert "warm-up steps (log scale)" in str(studies.speedup(answer))
+    assert "warm-up steps (log scale)" in str(studies.crossover(answer, study.evidence(found, "steady")))
+
+
+def test_it_is_a_column_and_rows_of_before_have_its_default(tmp_path):
+    assert "| `warm_up` | int64 | steps | steps with a smaller learning rate |" in dictionary()
+    kept = measured()
+    pq.write_table(to_table(kept), tmp_path / "new.parquet")
+    assert [row.warm_up for row in read_rows(tmp_path / "new.parquet")] == [row.warm_up for row in kept]
+    pq.write_table(to_table(kept).drop_columns("warm_up"), tmp_path / "old.parquet")
+    assert {row.warm_up for row in read_rows(tmp_path / "old.parquet")} == {5}
+
+
+def test_questions_of_before_keep_their_names():
+    assert "warm_up" not in Experiment(point=Point()).to_json()["point"]
+    assert Experiment(point=Point(warm_up=5)).id == Experiment(point=Point()).id != Experiment(point=POINT).id
+    assert Experiment.from_json(Experiment(point=POINT).to_json()).point == POINT
