@@ -15,7 +15,7 @@ from pathlib import Path
 
 from core import units
 from core.answer.run import speedup as summary
-from core.answer.study import study
+from core.answer.study import study as studies
 from core.answer.study.result import Outcome
 from core.answer.study.study import Study
 from core.classroom import measured
@@ -162,7 +162,7 @@ def result(question: ClassQuestion, student: Student, rows: Sequence[Trial]) -> 
 
 def _result(question: ClassQuestion, student: Student, mine: Sequence[Trial]) -> Result | None:
     axis = question.axis
-    found = study.studies(mine, axis=axis.name if axis else "samples", least=1)
+    found = studies.studies(mine, axis=axis.name if axis else "samples", least=1)
     if not found:
         return None
     best = max(found, key=lambda entry: (len(entry.runs), not summary.is_host(entry.runs[-1][1]), entry.newest))
@@ -228,19 +228,19 @@ def tally(question: ClassQuestion, predictions: Sequence[Prediction]) -> Tally:
     )
 
 
-def _of_sweep(student: Student, of: Study) -> Result:
-    baseline, challenger = of.runs[-1]
+def _of_sweep(student: Student, study: Study) -> Result:
+    baseline, challenger = study.runs[-1]
     try:
-        answer = study.crossover(of)
+        answer = studies.crossover(study)
     except CrossoverError as error:
-        return _told(student, of, baseline, challenger, "not_measurable", sentence=str(error))
+        return _told(student, study, baseline, challenger, "not_measurable", sentence=str(error))
     timed = [size for size in answer.sizes if size.speedup is not None]
     last = timed[-1] if timed else None
     above = bool(answer.crossings) and answer.crossings[0].challenger_above
     crossing = answer.outcome == "crossing" and above
     return _told(
         student,
-        of,
+        study,
         baseline,
         challenger,
         # a challenger that wins below a size is an answer, but not to "from which size on"
@@ -251,19 +251,19 @@ def _of_sweep(student: Student, of: Study) -> Result:
     )
 
 
-def _of_training(student: Student, of: Study) -> Result:
-    baseline, challenger = of.runs[-1]
+def _of_training(student: Student, study: Study) -> Result:
+    baseline, challenger = study.runs[-1]
     found = summary.speedup(baseline, challenger)
     outcomes: dict[str, Outcome] = {"gpu_faster": "gpu_always", "cpu_faster": "cpu_always", "too_close": "undecided"}
     outcome = outcomes.get(found.verdict, "not_measurable")
     speedup = (found.value, found.low, found.high)
     sentence = summary.verdict_sentence(found)
-    return _told(student, of, baseline, challenger, outcome, speedup=speedup, sentence=sentence)
+    return _told(student, study, baseline, challenger, outcome, speedup=speedup, sentence=sentence)
 
 
 def _told(
     student: Student,
-    of: Study,
+    study: Study,
     baseline: Trial,
     challenger: Trial,
     outcome: Outcome,
@@ -284,7 +284,7 @@ def _told(
         speedup=speedup[0],
         speedup_low=speedup[1],
         speedup_high=speedup[2],
-        sizes=len(of.runs),
+        sizes=len(study.runs),
         from_file=bool(challenger.origin),
         sentence=as_line(sentence, SENTENCE_LENGTH),
     )

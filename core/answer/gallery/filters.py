@@ -88,7 +88,7 @@ def held(trials: pd.DataFrame, studies: Sequence[StudyLine]) -> Held:
     known["protocol_version"] = pd.Categorical(known["protocol_version"].astype(str))
     places = {name: place for place, name in enumerate(known["trial_id"])}
     rows = [np.array([places[name] for name in line.trial_ids], dtype=np.intp) for line in studies]
-    together = [met[of].all(axis=0) for of in rows]
+    together = [met[group].all(axis=0) for group in rows]
     of_studies = np.array(together, dtype=bool).reshape(-1, len(trust.CHECKS))
     return Held(
         trials=known,
@@ -96,57 +96,57 @@ def held(trials: pd.DataFrame, studies: Sequence[StudyLine]) -> Held:
         marks=tuple(trust.labels(of_studies)),
         levels=tuple(trust.levels(of_studies).tolist()),
         row_of=np.concatenate([np.zeros(0, dtype=np.intp), *rows]),
-        study_of=np.repeat(np.arange(len(rows)), [len(of) for of in rows]),
-        options={name: tuple(sorted({str(of) for of in known[column].unique()})) for name, column in FILTERS.items()},
+        study_of=np.repeat(np.arange(len(rows)), list(map(len, rows))),
+        options={name: tuple(sorted(set(map(str, known[column].unique())))) for name, column in FILTERS.items()},
     )
 
 
-def found(of: Held, chosen: Mapping[str, Sequence[str]]) -> Found:
+def found(held: Held, chosen: Mapping[str, Sequence[str]]) -> Found:
     """What the chosen values of each filter let through; a filter without any lets all through.
 
     A study is there if one of its rows is, so that filtering by a GPU finds the study of it; but its own mark counts.
     """
-    kept = np.ones(len(of.trials), dtype=bool)
+    kept = np.ones(len(held.trials), dtype=bool)
     for name, values in chosen.items():
         if values and name in FILTERS and name != "in_trust":
-            kept &= of.trials[FILTERS[name]].isin(list(values)).to_numpy()
-    present = np.unique(of.study_of[kept[of.row_of]]).tolist()
+            kept &= held.trials[FILTERS[name]].isin(list(values)).to_numpy()
+    present = np.unique(held.study_of[kept[held.row_of]]).tolist()
     levels = set(chosen.get("in_trust", ())) or set(trust.LEVELS)
     if chosen.get("in_trust"):
-        kept &= of.trials["trust"].isin(list(levels)).to_numpy()
+        kept &= held.trials["trust"].isin(list(levels)).to_numpy()
     return Found(
         trials=np.flatnonzero(kept).astype(np.int32),
-        studies=tuple(place for place in present if of.levels[place] in levels),
+        studies=tuple(place for place in present if held.levels[place] in levels),
     )
 
 
-def in_one_line(of: Held) -> str:
+def in_one_line(held: Held) -> str:
     """What is here, for people: trials, studies, machines, and the sorts of devices."""
-    if not len(of.trials):
+    if not len(held.trials):
         return "Results of real machines, to look at and to compare."
-    machines, kinds = of.trials["machine_id"].nunique(), of.trials["device_kind"].astype(str).unique()
+    machines, kinds = held.trials["machine_id"].nunique(), held.trials["device_kind"].astype(str).unique()
     accelerators = sorted(set(kinds) - {"cpu"})
     *others, last = ["CPUs", *(f"{kind} devices" for kind in accelerators)]
     devices = f"{', '.join(others)} and {last}" if others else "CPUs only"
-    parts = [units.counted(len(of.trials), "trial"), units.counted(len(of.studies), "study", "studies")]
+    parts = [units.counted(len(held.trials), "trial"), units.counted(len(held.studies), "study", "studies")]
     return f"{parts[0]} in {parts[1]} from {units.counted(machines, 'machine')}; {devices}."
 
 
-def lines(of: Held, places: Places, columns: Sequence[str]) -> pd.DataFrame:
+def lines(held: Held, places: Places, columns: Sequence[str]) -> pd.DataFrame:
     """Some columns of some lines."""
-    return of.trials[list(columns)].iloc[np.asarray(places, dtype=np.intp)]
+    return held.trials[list(columns)].iloc[np.asarray(places, dtype=np.intp)]
 
 
-def machines(of: Held, places: Places) -> list[dict[str, Any]]:
+def machines(held: Held, places: Places) -> list[dict[str, Any]]:
     """One line a machine, the one with the most trials first: what it is, its devices, and what was measured on it.
 
     Of very many machines the `MOST_MACHINES` with the most trials.
     """
-    rows = lines(of, places, MACHINE)
+    rows = lines(held, places, MACHINE)
     counts = rows["machine"].astype(str).value_counts()
     first = sorted(counts.index, key=lambda name: (-counts[name], name))[:MOST_MACHINES]
     some = rows[rows["machine"].isin(first)]
-    known = {str(name): of for name, of in some.groupby("machine", observed=True, sort=False)}
+    known = {str(name): group for name, group in some.groupby("machine", observed=True, sort=False)}
     return [_machine(name, known[name]) for name in first]
 
 

@@ -113,12 +113,12 @@ def _compared(first: Facts, second: Facts) -> SideBySide:
     return SideBySide(differences=tuple(differences), alike=len(keys) - len(differences))
 
 
-def _study(of: Study, answer: Crossover | None) -> Facts:
-    rows = [row for run in of.runs for row in run]
-    varied = comparable.varying(of.axis) | {"parameters"}
-    sizes = f"{wording.size(of.sizes[0])} to {wording.size(of.sizes[-1])} ({len(of.sizes)} sizes)"
+def _study(study: Study, answer: Crossover | None) -> Facts:
+    rows = [row for run in study.runs for row in run]
+    varied = comparable.varying(study.axis) | {"parameters"}
+    sizes = f"{wording.size(study.sizes[0])} to {wording.size(study.sizes[-1])} ({len(study.sizes)} sizes)"
     return {
-        ("Settings", "varied"): sweep_report.axis_title(of.axis),
+        ("Settings", "varied"): sweep_report.axis_title(study.axis),
         ("Settings", "sizes"): sizes,
         **_columns("Settings", rows, [name for name in TRAINING if name not in varied]),
         **_columns("Measuring", rows, MEASURING),

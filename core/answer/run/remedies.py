@@ -139,10 +139,10 @@ def differs(plain: object, row: object) -> Literal["", "data_path", "batch_size"
     return "data_path" if "data_path" in unlike and unlike <= set(comparable.DATA) else ""
 
 
-def sentences(found: Remedies) -> list[str]:
+def sentences(device: Remedies) -> list[str]:
     """Everything that is said of a device, a sentence an entry: the headline, then one for each lane."""
-    told = [found.headline]
-    told += [" ".join(filter(None, (one.sentence, one.note))) for one in (*found.same, *found.other, *found.broken)]
+    told = [device.headline]
+    told += [" ".join(filter(None, (one.sentence, one.note))) for one in (*device.same, *device.other, *device.broken)]
     return told
 
 
@@ -249,10 +249,10 @@ def _headline(device: str, same: Sequence[Remedy], other: Sequence[Remedy], hind
     )
 
 
-def _in_short(of: Remedy) -> str:
-    if of.value is None or of.low is None or of.high is None:
+def _in_short(remedy: Remedy) -> str:
+    if remedy.value is None or remedy.low is None or remedy.high is None:
         return "not known"
-    return f"{units.ratio(of.value)} ({units.ratio(of.low)} to {units.ratio(of.high)})"
+    return f"{units.ratio(remedy.value)} ({units.ratio(remedy.low)} to {units.ratio(remedy.high)})"
 
 
 def _apart(plain: Trial, row: Trial, what: str) -> Remedy | None:
@@ -260,7 +260,7 @@ def _apart(plain: Trial, row: Trial, what: str) -> Remedy | None:
     hindered = speedup.obstacle(plain, plain) or speedup.obstacle(row, row)
     if hindered or min(len(plain.step_s), len(row.step_s)) < MIN_PAIRS:
         return None
-    ours, theirs = ([step_s * of.steps_per_epoch for step_s in of.step_s] for of in (plain, row))
+    ours, theirs = ([step_s * trial.steps_per_epoch for step_s in trial.step_s] for trial in (plain, row))
     value = statistics.median(ours) / statistics.median(theirs)
     low, high = ratio_interval(ours, theirs)
     reason = closeness(*map(math.log, (value, low, high)))
@@ -299,8 +299,8 @@ def _of_another_batch(plain: Trial, row: Trial) -> str:
     )
 
 
-def _sorted(found: Iterable[Remedy]) -> tuple[Remedy, ...]:
-    return tuple(sorted(found, key=lambda one: (one.value is None, -(one.value or 0.0), one.contender)))
+def _sorted(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
+    return tuple(sorted(remedies, key=lambda one: (one.value is None, -(one.value or 0.0), one.contender)))
 
 
 def _beginning(title: str) -> str:

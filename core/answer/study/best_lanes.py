@@ -13,7 +13,8 @@ from typing import Any
 from core import units
 from core.answer.run import lane_check, remedies, speedup
 from core.answer.run.speedup import Speedup
-from core.answer.study import study, wording
+from core.answer.study import study as studies
+from core.answer.study import wording
 from core.answer.study.crossover import locate
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.answer.study.study import Study
@@ -89,46 +90,46 @@ def duel(trials: Sequence[Trial]) -> Duel | None:
     )
 
 
-def picks(of: Study, rows: Sequence[Trial], basis: Basis = "steady") -> tuple[Pick, ...]:
+def picks(study: Study, rows: Sequence[Trial], basis: Basis = "steady") -> tuple[Pick, ...]:
     """The best lane of both devices of a study at each of its sizes, ascending; none if no device has several lanes.
 
     Args:
-        of: whose two devices, sizes and runs.
+        study: whose two devices, sizes and runs.
         rows: every row of its runs; rows of other runs are passed over.
         basis: by which the best is chosen.
     """
     runs: dict[str, list[Trial]] = {}
     for row in rows:
         runs.setdefault(row.run_id, []).append(row)
-    pairs = [(pair, runs.get(pair[0].run_id, list(pair))) for pair in of.runs]
+    pairs = [(pair, runs.get(pair[0].run_id, list(pair))) for pair in study.runs]
     if not any(_contested(run, pair) for pair, run in pairs):
         return ()
-    return tuple(_pick(size_of(pair[0], of.axis), pair, run, basis) for pair, run in pairs)
+    return tuple(_pick(size_of(pair[0], study.axis), pair, run, basis) for pair, run in pairs)
 
 
-def crossover(of: Study, found: Sequence[Pick], basis: Basis = "steady") -> tuple[Crossover, tuple[Evidence, ...]]:
+def crossover(study: Study, picked: Sequence[Pick], basis: Basis = "steady") -> tuple[Crossover, tuple[Evidence, ...]]:
     """Where the best lanes of two devices cross, and what that rests on.
 
     Args:
-        of: the study that they were picked for.
-        found: what was picked, by the same basis.
+        study: the study that they were picked for.
+        picked: what was picked, by the same basis.
         basis: cost basis.
 
     Raises:
         CrossoverError: the rows cannot be compared.
     """
-    evidence = tuple(_evidence(pick, of, basis) for pick in found)
-    base, other = (f"{_side(row, of.runs[-1])} in its best lane" for row in of.runs[-1])
-    return locate(evidence, axis=of.axis, basis=basis, baseline=base, challenger=other), evidence
+    evidence = tuple(_evidence(pick, study, basis) for pick in picked)
+    base, other = (f"{_side(row, study.runs[-1])} in its best lane" for row in study.runs[-1])
+    return locate(evidence, axis=study.axis, basis=basis, baseline=base, challenger=other), evidence
 
 
-def plain_study(of: Study, others: Sequence[Study]) -> Study | None:
+def plain_study(study: Study, others: Sequence[Study]) -> Study | None:
     """The study of plain steps on the same two devices, over the same runs."""
-    wanted = tuple(_side(row, of.runs[-1]) for row in of.runs[-1])
-    runs = {pair[0].run_id for pair in of.runs}
-    for one in (of, *others):
+    wanted = tuple(_side(row, study.runs[-1]) for row in study.runs[-1])
+    runs = {pair[0].run_id for pair in study.runs}
+    for one in (study, *others):
         pair = one.runs[-1]
-        same = {each[0].run_id for each in one.runs} == runs and one.axis == of.axis
+        same = {each[0].run_id for each in one.runs} == runs and one.axis == study.axis
         if same and all(map(remedies.is_plain, pair)) and tuple(_side(row, pair) for row in pair) == wanted:
             return one
     return None
@@ -214,7 +215,7 @@ def _chosen(rows: Sequence[Trial], basis: Basis, rounds: Sequence[int]) -> Trial
 
 def _cost(row: Trial, rounds: frozenset[int], basis: Basis) -> float | None:
     """Seconds a step of some rounds, with its share of what is paid once."""
-    times, once_s = _with_rounds(row, rounds).step_s if rounds else (), study.once_s(row, basis)
+    times, once_s = _with_rounds(row, rounds).step_s if rounds else (), studies.once_s(row, basis)
     if not times or once_s is None:
         return None
     return statistics.median(times) + once_s / (row.epochs * row.steps_per_epoch)
@@ -235,10 +236,10 @@ def _pick(size: float, pair: tuple[Trial, Trial], run: Sequence[Trial], basis: B
     return Pick(size=size, baseline=_with_rounds(baseline, judging), challenger=_with_rounds(challenger, judging))
 
 
-def _evidence(pick: Pick, of: Study, basis: Basis) -> Evidence:
+def _evidence(pick: Pick, study: Study, basis: Basis) -> Evidence:
     if pick.baseline is None or pick.challenger is None:
         return Evidence(size=pick.size, obstacle=pick.obstacle)
-    (found,) = study.evidence(replace(of, runs=((pick.baseline, pick.challenger),)), basis)
+    (found,) = studies.evidence(replace(study, runs=((pick.baseline, pick.challenger),)), basis)
     return found
 
 
@@ -246,5 +247,5 @@ def _size(value: float) -> str:
     return wording.size(float(f"{value:.3g}"))
 
 
-def _ends(of: Crossover) -> str:
-    return f"{_size(of.low or 0.0)} to {_size(of.high or 0.0)}"
+def _ends(answer: Crossover) -> str:
+    return f"{_size(answer.low or 0.0)} to {_size(answer.high or 0.0)}"

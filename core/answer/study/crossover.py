@@ -83,7 +83,7 @@ def decide(evidence: Sequence[Evidence], blank: Crossover) -> Crossover:
     ordered = sorted(evidence, key=_place)
     _check(ordered)
     found = _answer([entry for entry in ordered if not entry.obstacle], blank)
-    sizes = sorted([*found.sizes, *(_without(entry) for entry in ordered if entry.obstacle)], key=lambda of: of.size)
+    sizes = sorted([*found.sizes, *(_without(entry) for entry in ordered if entry.obstacle)], key=lambda one: one.size)
     return replace(found, sizes=tuple(sizes))
 
 
@@ -151,7 +151,7 @@ def _readings(timed: Sequence[Evidence]) -> Readings:
         values = _medians(base) - _medians(other)
         noise, shares = curve.noise_of_two(curve.pooled_noise(base), curve.pooled_noise(other))
         counts = [(len(b), len(c)) for b, c in zip(base, other, strict=True)]
-        spread = [sum(part * curve.median_spread(n) for part, n in zip(shares, of, strict=True)) for of in counts]
+        spread = [sum(part * curve.median_spread(n) for part, n in zip(shares, pair, strict=True)) for pair in counts]
     sizes = np.log2(np.array([entry.size for entry in timed]))
     return Readings(sizes=sizes, values=values, spread=np.array(spread), noise=noise)
 
@@ -278,12 +278,12 @@ def _tie(band: Band, crossing: Crossing) -> tuple[float, float] | None:
     return band.sizes[first], band.sizes[last]
 
 
-def _undecided(found: Crossover, signs: Vector) -> list[float]:
-    return [size.size for size, sign in zip(found.sizes, signs, strict=True) if not sign]
+def _undecided(answer: Crossover, signs: Vector) -> list[float]:
+    return [size.size for size, sign in zip(answer.sizes, signs, strict=True) if not sign]
 
 
-def _without_noise(found: Crossover) -> str:
+def _without_noise(answer: Crossover) -> str:
     """What single readings allow: between which sizes they change sides, without an interval."""
-    wins = [(size.size, (size.speedup or 1.0) > 1) for size in found.sizes]
+    wins = [(size.size, (size.speedup or 1.0) > 1) for size in answer.sizes]
     changes = [(below, above) for (below, before), (above, after) in itertools.pairwise(wins) if before != after]
-    return wording.single_readings(found.axis, changes, found.challenger if wins[0][1] else found.baseline)
+    return wording.single_readings(answer.axis, changes, answer.challenger if wins[0][1] else answer.baseline)

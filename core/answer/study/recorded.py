@@ -133,39 +133,39 @@ def of_row(row: Any) -> dict[str, object]:
     return dict(zip(SETTINGS, _SETTINGS(row), strict=True))
 
 
-def matching(of: Accelerator, wanted: Mapping[str, object]) -> RecordedTraining | None:
+def matching(accelerator: Accelerator, wanted: Mapping[str, object]) -> RecordedTraining | None:
     """The recording of exactly this training: one trained to its end if there is one, then the newest."""
-    found = [each for each in of.recordings if _agrees(each, wanted)]
+    found = [each for each in accelerator.recordings if _agrees(each, wanted)]
     return max(found, key=lambda each: (each.completed, each.started_at), default=None)
 
 
-def along(of: Accelerator, wanted: Mapping[str, object], axis: str) -> tuple[RecordedTraining, ...]:
+def along(accelerator: Accelerator, wanted: Mapping[str, object], axis: str) -> tuple[RecordedTraining, ...]:
     """Recordings that agree with a training in everything but one size, ascending, each size once.
 
     All are of one version of torch and of the driver: those with the most sizes, then the newest.
     """
     varied = varying(axis)
     curves: dict[tuple[str, ...], dict[float, RecordedTraining]] = {}
-    for each in reversed(of.recordings):  # the newest of one size comes last, and stays
+    for each in reversed(accelerator.recordings):  # the newest of one size comes last, and stays
         if _agrees(each, wanted, varied):
             curves.setdefault(each.versions, {})[float(each.value(axis))] = each
     best = max(curves.values(), key=lambda curve: (len(curve), _newest(curve.values())), default={})
     return tuple(best[size] for size in sorted(best))
 
 
-def nearest(of: Accelerator, wanted: Mapping[str, object], axis: str = "") -> tuple[Near, ...]:
+def nearest(accelerator: Accelerator, wanted: Mapping[str, object], axis: str = "") -> tuple[Near, ...]:
     """Recordings of the settings that differ least, which are named and not used.
 
     Only settings of the training may differ: rows of another protocol are never near.
 
     Args:
-        of: the accelerator.
+        accelerator: the accelerator.
         wanted: as in `matching`.
         axis: a size that may vary; then only trainings of which two sizes or more were recorded.
     """
     varied, groups = varying(axis), dict[tuple[object, ...], list[RecordedTraining]]()
     fixed = [place for place, name in enumerate(SETTINGS) if name not in varied]
-    for each in of.recordings:
+    for each in accelerator.recordings:
         groups.setdefault(tuple(each.settings[place] for place in fixed) if axis else each.settings, []).append(each)
     found: list[tuple[tuple[int, float], int, list[RecordedTraining], list[str]]] = []
     for place, group in enumerate(groups.values()):
@@ -178,9 +178,9 @@ def nearest(of: Accelerator, wanted: Mapping[str, object], axis: str = "") -> tu
     )
 
 
-def refused(of: Accelerator, wanted: Mapping[str, object]) -> str:
+def refused(accelerator: Accelerator, wanted: Mapping[str, object]) -> str:
     """What recordings of the same training cannot be compared for, in a sentence; empty if there are none."""
-    unlike = [_differing(each, wanted, {"dataset_hash"}) for each in of.recordings]
+    unlike = [_differing(each, wanted, {"dataset_hash"}) for each in accelerator.recordings]
     columns = {name for names in unlike if names and not set(names) & set(TRAINING) for name in names}
     if not columns:
         return ""

@@ -165,7 +165,7 @@ class _Search:
 
     def _within_bracket(self, place: float) -> bool:
         """Whether a place lies between the decided sizes on either side of the crossing."""
-        decided = [(of, at) for of, at in zip(self.sizes, self.places, strict=True) if _decided(of)]
+        decided = [(size, at) for size, at in zip(self.sizes, self.places, strict=True) if _decided(size)]
         middle = math.log2(self.known.crossings[0].estimate)
         below = max((at for _, at in decided if at <= middle), default=self.low)
         above = min((at for _, at in decided if at > middle), default=self.high)

@@ -198,21 +198,21 @@ def _new(device: str, line: int, readings: Readings) -> str:
     return device
 
 
-def _pair(found: Sequence[str], asked: tuple[str, str] | None) -> tuple[str, str]:
+def _pair(devices: Sequence[str], asked: tuple[str, str] | None) -> tuple[str, str]:
     """Baseline and challenger."""
     if asked is not None:
         for device in asked:
-            if device not in found:
-                raise InvalidValue("devices", device, f"in the file, whose devices are {', '.join(found)}")
+            if device not in devices:
+                raise InvalidValue("devices", device, f"in the file, whose devices are {', '.join(devices)}")
         if asked[0] == asked[1]:
             raise InvalidValue("devices", ", ".join(asked), "two different devices")
         baseline, challenger = sorted(asked, key=lambda device: not _is_host(device))
         return baseline, challenger
-    if len(found) == 1:
-        raise InvalidValue("device", found[0], "at least two different names, so that there is something to compare")
-    if len(found) > 2:
-        raise InvalidValue("devices", "not given", f"a baseline and a challenger out of {', '.join(found)}")
-    baseline, challenger = sorted(found, key=lambda device: (not _is_host(device), device))
+    if len(devices) == 1:
+        raise InvalidValue("device", devices[0], "at least two different names, so that there is something to compare")
+    if len(devices) > 2:
+        raise InvalidValue("devices", "not given", f"a baseline and a challenger out of {', '.join(devices)}")
+    baseline, challenger = sorted(devices, key=lambda device: (not _is_host(device), device))
     return baseline, challenger
 
 
@@ -230,10 +230,10 @@ def _evidence(readings: Readings, baseline: str, challenger: str) -> tuple[Evide
     return tuple(evidence)
 
 
-def _notes(names: Sequence[str], found: Sequence[str], pair: Sequence[str]) -> tuple[str, ...]:
+def _notes(names: Sequence[str], devices: Sequence[str], pair: Sequence[str]) -> tuple[str, ...]:
     unused: Mapping[str, list[str]] = {
         "column": [name[:MAX_NAME] or "without a name" for name in names if name not in COLUMNS],
-        "device": [name for name in found if name not in pair],
+        "device": [name for name in devices if name not in pair],
     }
     return tuple(_note(noun, entries) for noun, entries in unused.items() if entries)
 

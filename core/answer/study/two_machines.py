@@ -160,29 +160,29 @@ def meetings(measured: Iterable[Trial], recorded: Iterable[Trial], axis: str) ->
     return sorted(found, key=lambda one: (len(one.shared), len(one.measured), one.measured[-1].threads), reverse=True)
 
 
-def evidence(of: Meeting, basis: Basis) -> list[Evidence]:
+def evidence(meeting: Meeting, basis: Basis) -> list[Evidence]:
     """What was timed at each size on either machine, on one cost basis: seconds a step of each block, unpaired.
 
     A size that only one of the machines has keeps its times and an obstacle.
     """
-    ours, theirs = ({size_of(row, of.axis): row for row in rows} for rows in (of.measured, of.recorded))
+    ours, theirs = ({size_of(row, meeting.axis): row for row in rows} for rows in (meeting.measured, meeting.recorded))
     return [_evidence(size, ours.get(size), theirs.get(size), basis) for size in sorted(ours.keys() | theirs.keys())]
 
 
-def crossover(of: Meeting, basis: Basis = "steady") -> Crossover:
+def crossover(meeting: Meeting, basis: Basis = "steady") -> Crossover:
     """The answer of two machines, which says that it is one.
 
     Raises:
         NotComparable: rows of it are not of the same training, or not of two machines.
     """
-    for pair in of.shared:
+    for pair in meeting.shared:
         comparable.require_equal(*pair, comparable.SETTINGS)
-    ours, theirs = of.measured[-1], of.recorded[-1]
+    ours, theirs = meeting.measured[-1], meeting.recorded[-1]
     found = locate(
-        evidence(of, basis),
-        axis=of.axis,
+        evidence(meeting, basis),
+        axis=meeting.axis,
         basis=basis,
-        baseline=_name(of.measured),
+        baseline=_name(meeting.measured),
         challenger=f"{theirs.contender} recorded ({theirs.device_name}, {theirs.machine_id[:6]})",
     )
     two = f"Two machines, not measured in turns: {machine(ours)} and {machine(theirs)}; {NOT_IN_IT}."
