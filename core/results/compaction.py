@@ -18,8 +18,7 @@ from filelock import FileLock, Timeout
 
 from core.errors import ForeignFile, StoreError
 from core.files import atomic
-from core.results import index, lookup
-from core.results import writing as parts
+from core.results import index, lookup, writing
 from core.results.index import SUFFIX, File, Skipped
 from core.results.reading import read_piece
 from core.results.schema import SCHEMA_VERSION
@@ -144,7 +143,7 @@ def _merged(folder: Path, files: Sequence[File], table: pa.Table) -> Compacted:
     if len(files) == 1 and not copies:
         return Compacted()
     ordered = rows.sort_by([(name, "ascending") for name in ORDER])
-    targets = [_written(folder, part) for part in parts.split(ordered) if part.num_rows]
+    targets = [_written(folder, part) for part in writing.split(ordered) if part.num_rows]
     gone = [file for file in files if _removed(file)]
     atomic.flush_folder(folder)
     return Compacted(merged=len(gone), parts=len(targets), rows=rows.num_rows, copies=copies)
@@ -168,7 +167,7 @@ def _without_copies(folder: Path, files: Sequence[File], table: pa.Table) -> pa.
 def _written(folder: Path, table: pa.Table) -> Path:
     """A new part with these rows, read once more before anything relies on it."""
     target = folder / f"{PREFIX}-{uuid.uuid4().hex}{SUFFIX}"
-    parts.write(target, table)
+    writing.write(target, table)
     try:
         if read_piece(target).table.num_rows == table.num_rows:
             return target

@@ -87,7 +87,7 @@ Derive = Callable[[Path], tuple[int, pa.Table]]
 """From a file to its schema version and what is derived of it; raises as `core.results.reading.read_file` does."""
 
 
-class Derived:
+class FolderIndex:
     """What follows from the files of a folder; kept from one look to the next, and shared by threads.
 
     Args:
@@ -182,9 +182,9 @@ class Derived:
 
 
 @functools.lru_cache(maxsize=16)
-def kept(folder: Path, derive: Derive, empty: Callable[[], pa.Table]) -> Derived:
-    """The one `Derived` of a folder and of what is derived; a few folders are remembered."""
-    return Derived(folder, derive, empty())
+def folder_index(folder: Path, derive: Derive, empty: Callable[[], pa.Table]) -> FolderIndex:
+    """The one index of a folder and of what is derived; those of a few folders are remembered."""
+    return FolderIndex(folder, derive, empty())
 
 
 def listed(folder: Path) -> set[File]:

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from core.errors import ForeignFile, StoreError
 from core.kept import Kept
-from core.results import index as derived
-from core.results.index import FILE, TRIES, File, Skipped
+from core.results.index import FILE, TRIES, File, FolderIndex, Skipped, folder_index
 from core.results.reading import read_piece
 from core.results.schema import SCHEMA, object_bytes
 
@@ -56,7 +55,7 @@ def rows(
     Raises:
         StoreError: the folder cannot be read, or the rows take more than `most_bytes`.
     """
-    index, unreadable = derived.kept(folder, _names, _no_names), set[File]()
+    index, unreadable = _index(folder), set[File]()
     for _ in range(TRIES):
         found = index.now()
         tables, size = [SCHEMA.empty_table()], 0
@@ -81,7 +80,7 @@ def rows(
 
 def refused(folder: Path) -> tuple[Skipped, ...]:
     """Files of which something turned out to be wrong when their rows were read; a list of all rows may have them."""
-    return derived.kept(folder, _names, _no_names).refused
+    return _index(folder).refused
 
 
 def _require_room(size: int, most_bytes: int | None) -> None:
@@ -91,11 +90,16 @@ def _require_room(size: int, most_bytes: int | None) -> None:
 
 def several(folder: Path, trial_ids: Collection[str]) -> set[str]:
     """Those of the trials that have several rows in a store."""
-    keys = _column(derived.kept(folder, _names, _no_names).now().table, "trial_id")
+    keys = _column(_index(folder).now().table, "trial_id")
     hashes = _hashes(trial_ids)
     names, counts = np.unique(keys[_find(keys, hashes)], return_counts=True)
     again = set(names[counts > 1].tolist())
     return {name for name, key in zip(trial_ids, hashes.tolist(), strict=True) if key in again}
+
+
+def _index(folder: Path) -> FolderIndex:
+    """Where the rows of a folder lie."""
+    return folder_index(folder, _names, _no_names)
 
 
 def _no_names() -> pa.Table:

@@ -22,7 +22,7 @@ from core.files import atomic
 from core.files.project import PROJECT
 from core.question.experiment import Experiment
 from core.results import lookup, writing
-from core.results.index import FILE, SUFFIX, Derived, Skipped
+from core.results.index import FILE, SUFFIX, FolderIndex, Skipped
 from core.results.reading import read_file, read_piece
 from core.results.reuse import Here, completeness, newest_answers
 from core.results.schema import SCHEMA, Trial, from_table, to_table
@@ -148,7 +148,7 @@ class Store:
             StoreError: the folder itself cannot be read.
         """
         names = [name for name in SCHEMA.names if name in {*columns, *RANKED_BY}]
-        found = Derived(self.folder, lambda file: _decoded(file, names), SCHEMA.empty_table().select(names)).now()
+        found = FolderIndex(self.folder, lambda file: _decoded(file, names), SCHEMA.empty_table().select(names)).now()
         table = each_once(found.table.drop_columns([FILE]))
         wanted = table.select([name for name in names if name in columns])
         return Contents(table=wanted, skipped=found.skipped, newer=found.newer)
@@ -160,7 +160,7 @@ class Store:
             StoreError: the folder itself cannot be read.
         """
         names = ["trial_id"]
-        found = Derived(self.folder, lambda file: _checked(file, names), SCHEMA.empty_table().select(names)).now()
+        found = FolderIndex(self.folder, lambda file: _checked(file, names), SCHEMA.empty_table().select(names)).now()
         rows = pc.count_distinct(found.table["trial_id"]).as_py()
         return Checked(rows=rows, files=len(found.files), skipped=found.skipped, newer=found.newer)
 

@@ -20,8 +20,7 @@ from core.answer import comparable
 from core.answer.run import speedup
 from core.answer.study import study
 from core.question.experiment import MAX_CONTENDERS
-from core.results import index
-from core.results.index import FILE, Skipped
+from core.results.index import FILE, Skipped, folder_index
 from core.results.reading import read_piece
 from core.results.reuse import CUT_OFF
 from core.results.schema import COLUMNS, SCHEMA, Trial
@@ -131,7 +130,7 @@ def whole(stores: Sequence[tuple[Store, str]]) -> Overview:
     Raises:
         StoreError: a folder cannot be read.
     """
-    indexes = [(index.kept(store.folder, _light, _empty).now(), source) for store, source in stores]
+    indexes = [(folder_index(store.folder, _light, _empty).now(), source) for store, source in stores]
     tables = [_with_source(_each_once(known.table.drop_columns([FILE])), source) for known, source in indexes]
     return Overview(
         frame=_frame(pa.concat_tables([_with_source(_empty(), ""), *tables])),

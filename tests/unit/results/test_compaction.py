@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,8 +17,7 @@ from filelock import FileLock
 from core.errors import StoreError
 from core.files import atomic
 from core.files.project import PROJECT
-from core.results import compaction, writing
-from core.results import index as derived
+from core.results import compaction, index, writing
 from core.results.compaction import LOCK, compact
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, to_table
 from core.results.store import GALLERY, Store
@@ -306,7 +306,7 @@ def test_what_a_killed_compaction_left_half_written_is_removed_and_what_others_w
 
 
 KILLED_AT_EVERY_STEP = """
-import os, shutil, sys
+import os, shutil, signal, sys
 from pathlib import Path
 from core.results import compaction
 from core.files import atomic
@@ -340,6 +340,7 @@ for kill in (killed_at, flushed_at):
         shutil.rmtree(work, ignore_errors=True)
         shutil.copytree(full, work / "rows")
         if not (child := os.fork()):
+            signal.alarm(60)  # ends whatever waits for a lock that was held when it was copied
             kill(step)
             compaction.compact(work / "rows")
             os._exit(0)
@@ -386,9 +387,9 @@ def test_a_kill_at_any_step_loses_nothing_and_doubles_nothing(store, tmp_path, m
 @pytest.mark.slow
 def test_a_reader_that_listed_the_folder_before_loses_no_row(store, monkeypatch):
     rows = fill(store, 4)
-    seen, real = [], derived.listed
+    seen, real = [], index.listed
 
-    def listed(folder: Path) -> set[derived.File]:
+    def listed(folder: Path) -> set[index.File]:
         found = real(folder)
         if not seen:
             seen.append(True)
@@ -396,7 +397,7 @@ def test_a_reader_that_listed_the_folder_before_loses_no_row(store, monkeypatch)
         return found
 
     reader = Store(store.folder)
-    monkeypatch.setattr(derived, "listed", listed)
+    monkeypatch.setattr(index, "listed", listed)
     assert by_name(reader.trials()) == by_name(rows)
     seen.clear()
     for row in fill(store, 4, outcome="stopped", steps=1):
@@ -408,23 +409,23 @@ def test_a_reader_that_listed_the_folder_before_loses_no_row(store, monkeypatch)
 def test_a_reader_that_knows_where_rows_were_finds_where_they_went(store, monkeypatch):
     rows = fill(store, 4)
     assert store.trials(run_id=names(4)[0]) == rows[:2]
-    index_now, compacted = derived.Derived.now, []
+    index_now, compacted = index.FolderIndex.now, []
 
-    def now(self: derived.Derived) -> derived.Findings:
+    def now(self: index.FolderIndex) -> index.Findings:
         found = index_now(self)
         if not compacted:
             compacted.append(True)
             compact(store.folder)
         return found
 
-    monkeypatch.setattr(derived.Derived, "now", now)
+    monkeypatch.setattr(index.FolderIndex, "now", now)
     assert store.trials(run_id=names(4)[2]) == rows[4:6]
 
 
 def test_a_listing_that_misses_the_new_file_and_the_removed_ones_is_made_again(store, monkeypatch):
     """A folder is not listed in one moment: entries that come and go meanwhile may both be missed."""
     rows = fill(store, 4)
-    real, looks = derived._entries, []
+    real, looks = index._entries, []
 
     def entries(folder: Path):
         looks.append(True)
@@ -434,7 +435,7 @@ def test_a_listing_that_misses_the_new_file_and_the_removed_ones_is_made_again(s
             return iter([file for file in real(folder) if file.path in before])
         return real(folder)
 
-    monkeypatch.setattr(derived, "_entries", entries)
+    monkeypatch.setattr(index, "_entries", entries)
     assert by_name(Store(store.folder).trials()) == by_name(rows)
 
 
@@ -448,7 +449,6 @@ def test_readers_and_writers_go_on_while_compactions_run(store):
             row = trial(run_id=name, pairs=2)
             store.add(row)
             written.append(row)
-        done.set()
 
     def read() -> None:
         while not done.is_set():
@@ -457,13 +457,15 @@ def test_readers_and_writers_go_on_while_compactions_run(store):
             if sorted(found) != sorted(known):
                 faults.append((known, found))
 
-    threads = [threading.Thread(target=write), *(threading.Thread(target=read) for _ in range(2))]
-    for thread in threads:
-        thread.start()
-    while not done.is_set():
-        compact(store.folder)
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as others:
+        writer, *readers = (others.submit(work) for work in (write, read, read))
+        try:
+            while not writer.done():
+                compact(store.folder)
+        finally:
+            done.set()  # also where a writer or a compaction failed: readers wait for nothing else
+    for other in (writer, *readers):
+        other.result()
     compact(store.folder)
     assert faults == []
     assert by_name(store.trials()) == by_name([*rows, *written])
