@@ -9,7 +9,6 @@ with its line and its change; docs/mutation.md has the last figures, and what is
 """
 
 import argparse
-import ast
 import contextlib
 import gc
 import importlib
@@ -23,37 +22,34 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from tests.mutation.mutants import Mutant, mutants
+
+ROOT = Path(__file__).parent.parent.parent
 COUNT, SEED = 30, 14
 
-STUDY = "tests/unit/answer/study/"
+UNIT, STUDY, LANES = "tests/unit/", "tests/unit/answer/study/", "tests/unit/measure/execution"
 
 TESTS = {
-    "core/answer/run/speedup.py": ("tests/unit/answer/run/test_speedup.py",),
-    "core/answer/study/best_lanes.py": (
-        STUDY + "test_best_lanes.py",
-        STUDY + "test_moved_crossover.py",
-    ),
+    "core/answer/run/speedup.py": (UNIT + "answer/run/test_speedup.py", UNIT + "answer/run/test_obstacles.py"),
+    "core/answer/study/best_lanes.py": (STUDY + "test_best_lanes.py", STUDY + "test_moved_crossover.py"),
     "core/answer/study/crossover.py": (STUDY + "test_figures.py", STUDY + "test_crossover.py"),
     "core/answer/study/curve.py": (STUDY + "test_figures.py", STUDY + "test_curve.py"),
-    "core/answer/study/search.py": (
-        STUDY + "test_next_step.py",
-        STUDY + "test_search.py",
-    ),
-    "core/answer/comparable.py": ("tests/unit/answer/test_comparable.py",),
-    "core/answer/statistics.py": ("tests/unit/answer/test_intervals.py", "tests/unit/answer/test_statistics.py"),
-    "core/results/store.py": ("tests/unit/results/test_store.py",),
-    "core/results/compaction.py": ("tests/unit/results/test_compaction.py",),
-    "core/measure/timer.py": ("tests/unit/measure/test_timer.py",),
-    "core/measure/training.py": ("tests/unit/measure/test_training.py", "tests/unit/measure/execution"),
-    "core/measure/contender.py": ("tests/unit/measure/test_contender.py",),
-    "core/measure/execution/compiled.py": ("tests/unit/measure/execution",),
-    "core/measure/execution/graph.py": ("tests/unit/measure/execution",),
-    "core/measure/execution/step.py": ("tests/unit/measure/execution",),
+    "core/answer/study/search.py": (STUDY + "test_next_step.py", STUDY + "test_search.py"),
+    "core/answer/comparable.py": (UNIT + "answer/test_comparable.py",),
+    "core/answer/statistics.py": (UNIT + "answer/test_intervals.py", UNIT + "answer/test_statistics.py"),
+    "core/results/store.py": (UNIT + "results/test_store.py",),
+    "core/results/compaction.py": (UNIT + "results/test_compaction.py",),
+    "core/measure/timer.py": (UNIT + "measure/test_timer.py",),
+    "core/measure/training.py": (UNIT + "measure/test_training.py", LANES),
+    "core/measure/contender.py": (UNIT + "measure/test_contender.py",),
+    "core/measure/raw_values.py": (UNIT + "measure/test_contender.py",),
+    "core/measure/examination.py": (UNIT + "measure/test_contender.py",),
+    "core/measure/execution/compiled.py": (LANES,),
+    "core/measure/execution/graph.py": (LANES,),
+    "core/measure/execution/step.py": (LANES,),
 }
 """Module → the tests that are its own."""
 
@@ -61,137 +57,12 @@ LOADED = ("pytest", "hypothesis", "numpy", "pyarrow.parquet", "msgspec", "sklear
 COMPILER = ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.utils")
 """Loaded once, before a process is forked for each mutant; nothing of the project is among it."""
 
-OPTIONS = (
-    "-x",
-    "-q",
-    "-p",
-    "no:cacheprovider",
-    "-p",
-    "pytest_timeout",
-    "-W",
-    "ignore::pytest.PytestAssertRewriteWarning",
-)
+QUIETLY = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "pytest_timeout", *QUIETLY)
 
 MOST_BYTES = 16 * 2**30
 WALL_S = 300
 """Memory and time after which a mutant counts as noticed."""
-
-OPERATORS: dict[type, tuple[type, ...]] = {
-    ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.LtE), ast.GtE: (ast.Gt, ast.Lt),
-    ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
-    ast.In: (ast.NotIn,), ast.NotIn: (ast.In,), ast.And: (ast.Or,), ast.Or: (ast.And,),
-    ast.Add: (ast.Sub,), ast.Sub: (ast.Add,), ast.Mult: (ast.Div,), ast.Div: (ast.Mult,), ast.Pow: (ast.Mult,),
-    ast.FloorDiv: (ast.Mult,), ast.Mod: (ast.Mult,), ast.BitAnd: (ast.BitOr,), ast.BitOr: (ast.BitAnd,),
-}  # fmt: skip
-FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any", "ceil": "floor", "floor": "ceil"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mutant:
-    """A change in one place of a module.
-
-    Attributes:
-        line: of the place.
-        change: for people.
-        node: number of the place among all nodes of the module.
-        which: number of the change among those of the place.
-    """
-
-    line: int
-    change: str
-    node: int
-    which: int
-
-    def applied(self, source: str) -> str:
-        """The text of the module with the change."""
-        tree = ast.parse(source)
-        old = list(ast.walk(tree))[self.node]
-        new = list(_changes(old))[self.which]
-        for parent in ast.walk(tree):
-            for name, value in ast.iter_fields(parent):
-                if value is old:
-                    setattr(parent, name, new)
-                elif isinstance(value, list) and any(each is old for each in value):
-                    setattr(parent, name, [new if each is old else each for each in value])
-        return ast.unparse(ast.fix_missing_locations(tree))
-
-
-def mutants(source: str) -> list[Mutant]:
-    """Every mutant of a module, in the order of its lines."""
-    tree = ast.parse(source)
-    wanted = {id(node) for node in _mutable(tree)}
-    found = [
-        Mutant(line=getattr(node, "lineno", 0), change=f"{_said(node)} → {_said(new)}", node=place, which=which)
-        for place, node in enumerate(ast.walk(tree))
-        if id(node) in wanted
-        for which, new in enumerate(_changes(node))
-    ]
-    return sorted(found, key=lambda mutant: mutant.line)
-
-
-def _mutable(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and those below it that do something: no annotation, decorator, docstring, type, assertion or wording."""
-    yield node
-    for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list", "bases", "format_spec"):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not _inert(child):
-                yield from _mutable(child)
-
-
-def _inert(node: ast.AST) -> bool:
-    if isinstance(node, ast.Expr):
-        return isinstance(node.value, ast.Constant)
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.value, ast.Name) and node.value.id in ("Literal", "Callable")
-    return isinstance(node, ast.Assert | ast.Import | ast.ImportFrom)
-
-
-def _changes(node: ast.AST) -> Iterator[ast.AST]:
-    """What may stand in the place of a node."""
-    match node:
-        case ast.Compare():
-            for at, operator in enumerate(node.ops):
-                others = OPERATORS[type(operator)]
-                yield from (_replaced(node, ops=[*node.ops[:at], new(), *node.ops[at + 1 :]]) for new in others)
-        case ast.BoolOp() | ast.BinOp() | ast.AugAssign():
-            yield from (_replaced(node, op=other()) for other in OPERATORS.get(type(node.op), ()))
-        case ast.UnaryOp():
-            yield node.operand
-        case ast.Constant():
-            yield from (_replaced(node, value=other) for other in _others(node.value))
-        case ast.If() | ast.IfExp():
-            yield _replaced(node, test=ast.UnaryOp(op=ast.Not(), operand=node.test))
-        case ast.Return(value=ast.AST()) if not (isinstance(node.value, ast.Constant) and node.value.value is None):
-            yield ast.copy_location(ast.Return(value=ast.Constant(value=None)), node)
-        case ast.Expr(value=ast.Call()):
-            yield ast.copy_location(ast.Pass(), node)
-        case ast.Call(func=ast.Name() | ast.Attribute()):
-            yield from _other_calls(node, node.func)
-
-
-def _other_calls(node: ast.Call, function: ast.Name | ast.Attribute) -> Iterator[ast.AST]:
-    name = function.id if isinstance(function, ast.Name) else function.attr
-    if name in FUNCTIONS:
-        changed = {"id" if isinstance(function, ast.Name) else "attr": FUNCTIONS[name]}
-        yield _replaced(node, func=_replaced(function, **changed))
-
-
-def _others(value: object) -> Sequence[object]:
-    if isinstance(value, bool):
-        return (not value,)
-    if isinstance(value, (int, float)):
-        return (value + 1,) if isinstance(value, int) else (value * 1.5 or 0.5,)
-    return (f"{value}_",) if isinstance(value, str) and value.isidentifier() else ()
-
-
-def _replaced(node: ast.AST, **fields: object) -> ast.AST:
-    return ast.copy_location(type(node)(**{**dict(ast.iter_fields(node)), **fields}), node)
-
-
-def _said(node: ast.AST) -> str:
-    return " ".join(ast.unparse(node).split("\n")[0].split())[:90]
 
 
 def _loaded() -> None:
