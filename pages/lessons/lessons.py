@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.lessons import content
+from pages.lessons import lesson
 from pages.lessons.content import LESSONS
 from pages.shared.job import asking
 from pages.shared.learning import frame
@@ -16,7 +16,7 @@ def page() -> None:
     chosen = st.segmented_control(
         "Lesson", list(LESSONS), default=next(iter(LESSONS)), required=True, **state.bound("lesson")
     )
-    content.page_of(chosen or next(iter(LESSONS)), asking.machine())
+    lesson.draw(LESSONS[chosen or next(iter(LESSONS))], asking.machine())
     frame.unread()
 
 

@@ -10,8 +10,10 @@ from core.results import exhibit_files
 from pages.lessons import content
 from pages.lessons.content import LESSONS
 from pages.shared.frame import navigation
+from pages.shared.job import live
 from pages.shared.learning import frame
 from pages.shared.learning.frame import Expectation
+from pages.shared.link import links
 from tests import exhibited, rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import LESSONS_PAGE as PAGE
@@ -214,3 +216,9 @@ def test_where_an_exhibit_is_from_is_said_whole():
     assert all(part in said for part in ("NVIDIA Test GPU", "Test CPU", rows.TORCH_VERSION, "21 November 2026"))
     assert frame.recorded_note(None) == ""
     assert str(Contender()) in frame.recorded_note(None, rows.run())
+
+
+def test_every_lesson_is_in_links_and_a_job_leads_to_the_lesson_that_shows_it():
+    assert tuple(LESSONS) == links.LESSON_NAMES
+    assert all(name == lesson.question.name for name, lesson in LESSONS.items())
+    assert {kind: name for name, lesson in LESSONS.items() for kind in lesson.recorded} == live.SHOWN_IN
