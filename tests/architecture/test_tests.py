@@ -64,3 +64,11 @@ def test_every_test_can_fail():
         tests = [(test, node) for test, node in known.items() if test.startswith("test_")]
         idle += [f"{name(path)}: {test}" for test, node in tests if not checks(node, known)]
     assert idle == []
+
+
+def test_every_benchmark_stands_in_the_one_table_with_its_command():
+    folder = PROJECT / "tests" / "benchmarks"
+    programs = {path.stem for path in folder.glob("*.py") if "ArgumentParser" in path.read_text()} | {"disc_claim"}
+    table = [line for line in (folder / "README.md").read_text().splitlines() if "`python -m" in line]
+    assert {found for line in table for found in re.findall(r"`python -m tests\.benchmarks\.(\w+)", line)} == programs
+    assert len(table) == len(programs)

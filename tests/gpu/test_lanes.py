@@ -20,6 +20,7 @@ ACCELERATORS = [info for info in devices.discover() if info.kind != "cpu"]
 
 pytestmark = [
     pytest.mark.gpu,
+    pytest.mark.timed,
     pytest.mark.skipif(not ACCELERATORS, reason="PyTorch sees no accelerator on this machine"),
 ]
 

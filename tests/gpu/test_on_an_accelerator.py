@@ -24,6 +24,7 @@ ACCELERATORS = [info.device for info in devices.discover() if info.kind != "cpu"
 
 pytestmark = [
     pytest.mark.gpu,
+    pytest.mark.timed,
     pytest.mark.skipif(not ACCELERATORS, reason="PyTorch sees no accelerator on this machine"),
 ]
 

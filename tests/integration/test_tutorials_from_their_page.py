@@ -1,6 +1,7 @@
 """Each tutorial at class size, from its page: expect, press Run, and read, with a real measuring process.
 
-The image sets are made up, in MNIST's own format and full shape, and are read by torchvision's own loaders.
+The image sets are made up, in MNIST's own format, with as many images as a class takes and some, and are read by
+torchvision's own loaders.
 """
 
 import time
@@ -27,7 +28,7 @@ FOLDERS = {"mnist-linear": "MNIST", "fashion-cnn": "FashionMNIST"}
 def image_sets(tmp_path_factory):
     folder = tmp_path_factory.mktemp("datasets")
     for loader in FOLDERS.values():
-        idx.write(folder, train=60_000, test=10_000, loader=loader)
+        idx.write(folder, train=6_000, test=1_000, loader=loader)
     return folder
 
 
