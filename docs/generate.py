@@ -7,6 +7,7 @@ each name. What is between the two lines is replaced; everything else of a file 
 import argparse
 import ast
 import dataclasses
+import functools
 import re
 import sys
 import tomllib
@@ -34,13 +35,12 @@ def table(header: str, *rows: tuple[str, ...]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def modules() -> Iterator[tuple[Path, ast.Module]]:
-    """Every module of the code with what it says, rooms before what is in them."""
-    for source in SOURCES:
-        for path in sorted(
-            (PROJECT / source).rglob("*.py"), key=lambda path: (path.parent, path.stem != "__init__", path)
-        ):
-            yield path.relative_to(PROJECT), ast.parse(path.read_text())
+@functools.cache
+def modules() -> tuple[tuple[Path, ast.Module], ...]:
+    """Every module of the code with what it says, a room before what is in it."""
+    paths = [path for source in SOURCES for path in (PROJECT / source).rglob("*.py")]
+    ordered = sorted(paths, key=lambda path: (path.parent, path.stem != "__init__", path))
+    return tuple((path.relative_to(PROJECT), ast.parse(path.read_text())) for path in ordered)
 
 
 def summary(tree: ast.Module) -> str:
