@@ -78,7 +78,6 @@ def test_a_study_along_it_has_its_charts():
     (found,) = study.studies(measured())
     assert (found.axis, found.sizes) == ("warm_up", (1, 4, 16, 64))
     answer = study.crossover(found)
-    assert "warm-up steps (log scale)" in str(studies.speedup(answer))
     assert "warm-up steps (log scale)" in str(studies.crossover(answer, study.evidence(found, "steady")))
 
 
