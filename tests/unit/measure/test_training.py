@@ -129,3 +129,14 @@ def test_divergence_is_seen_where_it_counts(bad):
     beyond = LossCurve(total_steps=3)
     beyond.add([1.0, 1.0, 1.0, bad])
     assert not beyond.diverged
+
+
+def test_the_curve_that_is_stored_has_two_hundred_points():
+    assert [LossCurve(total_steps=steps).segment for steps in (200, 201, 1_000, 1_001)] == [1, 2, 5, 6]
+
+
+def test_a_curve_that_has_no_loss_yet_is_empty():
+    curve = LossCurve(total_steps=1_000)
+    assert (curve.steps, curve.last_steps, curve.means, curve.diverged) == (0, (), (), False)
+    curve.add([2.0, 4.0])
+    assert (curve.steps, curve.last_steps, curve.means) == (2, (2,), (3.0,))

@@ -1,5 +1,7 @@
 """Every lane trains the same steps on the same batches in the same order, and none waits for the device in a block."""
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -239,3 +241,25 @@ def test_compiled_steps_are_rehearsed_without_keeping_a_loss(data, compilations)
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
     assert training.read_losses() == []
     assert training.steps == 0
+
+
+@pytest.mark.parametrize("words", ["", "graph4"])
+@pytest.mark.parametrize("data_path", ["resident", "per_batch"])
+def test_batches_are_placed_on_the_device_and_indices_that_a_graph_gathers_by_are_not(data, words, data_path):
+    lane, point = Lane.parse(filter(None, words.split("+"))), Point(**{**vars(POINT), "data_path": data_path})
+    placed = []
+
+    def place(batch):
+        samples, labels = batch
+        placed.append(len(labels))
+        return samples, labels
+
+    feed = dataclasses.replace(batches.feed(point, data, data.train, CPU), place=place)
+    network = networks.build(point.network, seed=0)
+    training = Training(network, feed, learning_rate=0.1, lane=lane, recorder=FakeRecorder())
+    training.prepare((data.train.samples[:20], data.train.labels[:20]), remainder=False)
+    training.rehearsal()()
+    assert sum(placed) == (0 if words and data_path == "resident" else 20 * lane.steps_per_call)
+    placed.clear()
+    training.advance(8)
+    assert sum(placed) == (0 if words and data_path == "resident" else 160)
