@@ -22,20 +22,10 @@ from core.results.schema import Trial
 
 Verdict = Literal["equivalent", "different", "too_few_seeds"]
 
-VERDICTS: dict[Verdict, str] = {
-    "equivalent": "the difference is smaller than the margin",
-    "different": "the difference is larger than the margin",
-    "too_few_seeds": "the seeds do not tell which",
-}
-"""Every verdict, with a phrase for people."""
-
 MIN_SEEDS = 5
 """Fewest seeds for a verdict. The interval rests on the spread of the differences, and the spread of two or three is
 often small by chance. With five, the interval reaches about one standard deviation to either side, with two over four.
 """
-
-SMALLEST_MARGIN = 0.005
-"""Half a percentage point: differences below it are not worth a second look (share of the test items)."""
 
 CONFIDENCE = 0.90
 """Two one-sided tests at 5 % ask whether the 90 % interval lies within the margin (Lakens 2017)."""
@@ -48,7 +38,7 @@ class Equivalence:
     Attributes:
         baseline: contender as asked for, e.g. `cpu`.
         challenger: contender as asked for, e.g. `cuda:0`.
-        verdict: key of `VERDICTS`.
+        verdict: whether the difference is smaller than the margin, larger, or the seeds do not tell which.
         seeds: those that both were trained and tested with, ascending.
         accuracies: (baseline, challenger) test accuracy of each seed, 0 to 1.
         mean: mean of challenger minus baseline accuracy over the seeds; None without a seed.
@@ -95,15 +85,6 @@ class Equivalence:
         if self.seed_to_seed is None:
             return f"{found}; what another seed would change is not known, because it was not tested on the same items."
         return f"{found}, {self.baseline} with another seed on {units.significant(self.seed_to_seed)} (median)."
-
-
-def margin_from(baseline: Sequence[Trial]) -> float:
-    """The margin that the seeds themselves suggest: half a percentage point, or their standard deviation if larger.
-
-    Computed from the baseline alone, so that it does not depend on the difference that it is to judge.
-    """
-    shares = [share for trial in baseline if (share := learned.accuracy(trial)) is not None]
-    return max(SMALLEST_MARGIN, statistics.stdev(shares) if len(shares) > 1 else 0.0)
 
 
 def equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str, margin: float) -> Equivalence:
@@ -165,25 +146,10 @@ def seed_pairs(trials: Sequence[Trial], baseline: str, challenger: str) -> list[
 
 
 def quantile(freedom: int) -> float:
-    """95 % quantile of Student's t with a whole number of degrees of freedom, found by halving an interval."""
-    low, high = 0.0, 10.0
-    while high - low > 1e-12:
-        middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < CONFIDENCE else (low, middle)
-    return low
+    """95 % quantile of Student's t with so many degrees of freedom."""
+    from scipy import special  # half a second, and only who asks for reports needs it, which import it too
 
-
-def _within(t: float, freedom: int) -> float:
-    """Chance of a value between -t and t; the finite sums of Abramowitz & Stegun 26.7.3 and 26.7.4."""
-    angle = math.atan(t / math.sqrt(freedom))
-    odd = freedom % 2
-    term, total = (math.cos(angle) if odd else 1.0), 0.0
-    for power in range(2 + odd, freedom + 1, 2):
-        total += term
-        term *= math.cos(angle) ** 2 * (power - 1) / power
-    if odd:
-        return 2 / math.pi * (angle + math.sin(angle) * total)
-    return math.sin(angle) * total
+    return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
 
 
 def _interval(differences: Sequence[float]) -> tuple[float | None, float | None]:
