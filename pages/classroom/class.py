@@ -5,7 +5,7 @@ import streamlit as st
 from core.classroom.classes import Class
 from core.errors import CrossoverError
 from core.question import policy
-from pages.classroom import entrance, stock, teacher, view
+from pages.classroom import access, entrance, findings, teacher, view
 from pages.shared.draw.text import plain
 from pages.shared.frame import apart
 from pages.shared.job import asking
@@ -24,7 +24,7 @@ def page() -> None:
     if not policy.current().classes.mode:
         st.info(OFF)
         return
-    stock.prune(stock.classes().folder)
+    access.prune(findings.classes().folder)
     of = entrance.of_link()
     if of is None:
         entrance.draw()
@@ -39,7 +39,7 @@ def _student(of: Class) -> None:
     if said := membership.announced():
         st.success(plain(said))
     try:
-        who = stock.me(of)
+        who = access.me(of)
     except CrossoverError as error:
         st.error(plain(str(error)))
         return

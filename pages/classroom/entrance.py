@@ -10,7 +10,7 @@ from core.classroom import codes
 from core.classroom.classes import Class
 from core.classroom.limits import TooOften
 from core.errors import CrossoverError
-from pages.classroom import stock, teacher
+from pages.classroom import access, teacher
 from pages.shared.draw.text import plain
 from pages.shared.link import membership
 
@@ -24,7 +24,7 @@ def of_link() -> Class | None:
     if not code:
         return None
     try:
-        return stock.find(code)
+        return access.find(code)
     except TooOften:
         st.fragment(_knock, run_every=RETRY_S)(code)
     except CrossoverError as error:
@@ -46,7 +46,7 @@ def draw() -> None:
 
 def _enter(code: str) -> None:
     try:
-        membership.open_class(stock.find(code).code)
+        membership.open_class(access.find(code).code)
     except TooOften:
         membership.open_class(codes.normal(code))  # where the page tries again by itself
     except CrossoverError as error:
@@ -57,7 +57,7 @@ def _enter(code: str) -> None:
 
 def _knock(code: str) -> None:
     try:
-        stock.find(code)
+        access.find(code)
     except TooOften as error:
         st.warning(plain(f"{error} This page tries again by itself."))
         return

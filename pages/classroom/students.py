@@ -14,8 +14,8 @@ from core.classroom.question import WINNERS
 from core.errors import CrossoverError
 from core.results.intake.exchange import Format
 from core.text import as_line, in_csv
-from pages.classroom import stock, view
-from pages.classroom.stock import Entry, Pool
+from pages.classroom import access, findings, view
+from pages.classroom.findings import Entry, Pool
 from pages.shared.draw import tables
 from pages.shared.draw.text import plain
 
@@ -32,7 +32,7 @@ SELDOM = ("Admitted", "What is wrong")
 
 def draw(of: Class) -> None:
     """Draw the table of students, what can be done with them, and their results to take along."""
-    pool = stock.pool(of)
+    pool = findings.pool(of)
     if pool.unread:
         st.caption(f"Students whose results are still being read: {pool.unread}. Reload the page to see them.")
     lines = [*(_line(of, entry) for entry in pool.entries), *(_waits(student) for student in pool.waiting)]
@@ -57,7 +57,7 @@ def do(of: Class, action: Callable[[], object]) -> None:
     except CrossoverError as error:
         st.error(plain(str(error)))
         return
-    stock.changed(of)
+    findings.changed(of)
     st.rerun()
 
 
@@ -69,9 +69,9 @@ def _admission(of: Class, waiting: Sequence[Student]) -> None:
         st.markdown(f"**{len(waiting)} {verb} to be admitted:** {plain(names)}{more}")
         with st.container(horizontal=True):
             if st.button("Admit all", type="primary", icon=":material/how_to_reg:"):
-                do(of, lambda: stock.roster(of).admit(waiting))
+                do(of, lambda: access.roster(of).admit(waiting))
             if st.button("Turn all away", icon=":material/person_off:"):
-                do(of, lambda: stock.roster(of).remove(waiting))
+                do(of, lambda: access.roster(of).remove(waiting))
 
 
 def _choice(of: Class, pool: Pool) -> None:
@@ -90,11 +90,11 @@ def _choice(of: Class, pool: Pool) -> None:
         return
     with st.container(horizontal=True):
         if any(student.waiting for student in chosen) and st.button("Admit", icon=":material/how_to_reg:"):
-            do(of, lambda: stock.roster(of).admit(chosen))
+            do(of, lambda: access.roster(of).admit(chosen))
         with st.popover("Remove", icon=":material/person_remove:"):
             st.markdown(f"Dropped with all results and expectations: {plain(', '.join(s.nickname for s in chosen))}.")
             if st.button("Remove now", type="primary"):
-                do(of, lambda: stock.roster(of).remove(chosen))
+                do(of, lambda: access.roster(of).remove(chosen))
         if len(chosen) == 2:
             with st.popover("Put together", icon=":material/merge:"):
                 _merge(of, chosen)
@@ -113,7 +113,7 @@ def _merge(of: Class, two: Sequence[Student]) -> None:
     kept = by_label[st.radio("Who is kept?", list(by_label), index=1)]
     gone = next(student for student in two if student.id != kept.id)
     if st.button("Put together now", type="primary"):
-        do(of, lambda: stock.roster(of).merge(gone, kept))
+        do(of, lambda: access.roster(of).merge(gone, kept))
 
 
 def _line(of: Class, entry: Entry) -> dict[str, str]:
@@ -158,7 +158,7 @@ def _downloads(of: Class, pool: Pool, lines: Sequence[Mapping[str, str]]) -> Non
         for kind, title, media in kinds:
             st.download_button(
                 f"All rows as {title}",
-                functools.partial(stock.everything, of, pool, kind),
+                functools.partial(findings.everything, of, pool, kind),
                 file_name=f"class-{of.code}.{kind}",
                 mime=media,
                 on_click="ignore",

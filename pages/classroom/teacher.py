@@ -7,7 +7,7 @@ from core.classroom.names import NAME_LENGTH
 from core.errors import CrossoverError
 from core.question import policy
 from core.question.presets import PRESETS
-from pages.classroom import stock, students
+from pages.classroom import access, findings, students
 from pages.shared.draw.text import plain
 from pages.shared.frame import apart
 from pages.shared.link import membership, state
@@ -30,7 +30,7 @@ def create() -> None:
         pressed = st.form_submit_button("Make it", icon=":material/group_add:")
     if pressed:
         try:
-            made, secret = stock.create(name, preset, admission=admission, code=code)
+            made, secret = access.create(name, preset, admission=admission, code=code)
         except CrossoverError as error:
             st.error(plain(str(error)))
             return
@@ -71,7 +71,7 @@ def _enter(of: Class) -> None:
     if not pressed:
         return
     try:
-        stock.require_secret(code, of.secret_hash)
+        access.require_secret(code, of.secret_hash)
     except CrossoverError as error:
         st.error(plain(str(error)))
         return
@@ -83,13 +83,13 @@ def _settings(of: Class) -> None:
     """Draw what the teacher decides about the class itself; nothing of a student is read for it."""
     asked = st.toggle(ADMISSION, value=of.admission)
     if asked != of.admission:
-        students.do(of, lambda: stock.classes().ask_admission(of, asked=asked))
+        students.do(of, lambda: findings.classes().ask_admission(of, asked=asked))
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "Open the class again" if of.closed else "Close the class"
         if st.button(label, icon=":material/lock_open:" if of.closed else ":material/lock:"):
-            students.do(of, lambda: stock.classes().close(of, closed=not of.closed))
+            students.do(of, lambda: findings.classes().close(of, closed=not of.closed))
         with st.popover("Delete the class", icon=":material/delete:"):
             st.markdown("Everything in it is dropped: nicknames, expectations and results.")
             if st.button("Delete it now", type="primary"):
-                students.do(of, lambda: stock.classes().delete(of))
+                students.do(of, lambda: findings.classes().delete(of))
     st.caption(f"The class is dropped by itself on {plain(of.expires_at[:10])}.")

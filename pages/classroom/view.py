@@ -19,7 +19,7 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.question import describe
 from core.text import as_lines
-from pages.classroom import stock
+from pages.classroom import access, findings
 from pages.compare import settings
 from pages.shared.data import reads
 from pages.shared.draw import charts
@@ -72,7 +72,7 @@ def join(of: Class) -> None:
         if not st.form_submit_button(label, type="primary", icon=":material/login:"):
             return
         try:
-            stock.join(of, nickname)
+            access.join(of, nickname)
         except CrossoverError as error:
             st.error(plain(str(error)))
             return
@@ -149,7 +149,7 @@ def _predict(of: Class, who: Student) -> None:
     said = who.prediction
     with st.container(border=True):
         st.markdown("**2 · Expect**")
-        if said and (of.closed or stock.finding(of, who).result):
+        if said and (of.closed or findings.finding(of, who).result):
             st.markdown(_expected(of, said))
             return
         with st.form("predict", border=False):
@@ -181,7 +181,7 @@ def _keep_prediction(of: Class, who: Student, winner: str | None, place: float |
         st.error("Answer first, then it is kept.")
         return
     try:
-        stock.predict(of, who, Prediction(winner=winner, place=place))
+        access.predict(of, who, Prediction(winner=winner, place=place))
     except CrossoverError as error:
         st.error(plain(str(error)))
         return
@@ -204,7 +204,7 @@ def _title(of: Class) -> str:
 def _measure(of: Class, who: Student, machine: Machine | None) -> None:
     with st.container(border=True):
         st.markdown("**3 · Measure**")
-        finding = stock.finding(of, who)
+        finding = findings.finding(of, who)
         found = finding.result
         if found:
             st.success(plain(f"{found.devices}: {found.sentence}"))
@@ -238,8 +238,8 @@ def _on_host(of: Class, who: Student, machine: Machine | None, *, again: bool) -
     kind: Literal["primary", "secondary"] = "secondary" if again else "primary"
     if st.button(label, key="class_run", type=kind, icon=":material/play_arrow:", disabled=bool(reason)):
         try:
-            handed_in.require_room(stock.classes(), of, who)
-            permits.submit(asked, stock.classes().store(of, who), fresh=again)
+            handed_in.require_room(findings.classes(), of, who)
+            permits.submit(asked, findings.classes().store(of, who), fresh=again)
             reads.machine()
         except CrossoverError as error:
             st.error(plain(str(error)))
@@ -258,7 +258,7 @@ def _on_own_machine(of: Class, who: Student) -> None:
     if not pressed or file is None:
         return
     try:
-        receipt = stock.hand_in(of, who, file.getvalue(), file.name)
+        receipt = access.hand_in(of, who, file.getvalue(), file.name)
     except CrossoverError as error:
         st.error(plain(str(error)))
         return
@@ -272,7 +272,7 @@ def _on_own_machine(of: Class, who: Student) -> None:
 
 def _job(of: Class, who: Student) -> Job | None:
     """The newest job of a student for the class."""
-    store = stock.classes().store(of, who).folder.absolute()
+    store = findings.classes().store(of, who).folder.absolute()
     mine = [job for job in reads.queue().jobs() if job.store == store]
     return mine[-1] if mine else None
 
@@ -284,7 +284,7 @@ def _panel(job_id: str) -> None:
 
 
 def _wait(of: Class) -> None:
-    who = stock.me(of)
+    who = access.me(of)
     if who is None or not who.waiting:
         st.rerun()
     asked = f"You have asked to join as **{plain(who.nickname)}**."
@@ -296,7 +296,7 @@ def _refreshed(of: Class) -> None:
 
 
 def _everybody(of: Class) -> None:
-    pool = stock.shared_pool(of)
+    pool = findings.shared_pool(of)
     st.markdown("**Everybody**")
     joined, said, done = len(pool.entries), pool.tally.students, len(pool.results)
     st.markdown(f"{joined} joined · {said} said what they expect · {done} measured")
@@ -307,7 +307,7 @@ def _everybody(of: Class) -> None:
     if not said and not done:
         st.caption("Nothing is in yet.")
         return
-    spec = stock.chart(of, pool.results, pool.tally)
+    spec = findings.chart(of, pool.results, pool.tally)
     alt = "Everybody's results by device, with what was expected behind"
     charts.chart(spec, height=spec["height"], alt=alt)
     if of.question.places:
@@ -328,7 +328,7 @@ def _named(faults: Sequence[str]) -> str:
     return plain(". ".join(faults[:FAULTS_NAMED])) + "." + more
 
 
-def _tally_table(of: Class, pool: stock.Pool) -> None:
+def _tally_table(of: Class, pool: findings.Pool) -> None:
     winners = [f"{WINNERS[name]}: {count}" for name, count in pool.tally.winners.items() if count]
     where = [f"{place_label(of, place)}: {count}" for place, count in pool.tally.places.items() if count]
     if winners:

@@ -17,7 +17,7 @@ from streamlit.components.v2 import component_manager
 from streamlit.testing.v1 import AppTest
 
 from core.files.project import PROJECT
-from pages.classroom import stock
+from pages.classroom import access, findings
 from pages.shared.data import reads
 from tests import hostile
 from tests.fuzz.watching import Fault, Gauge
@@ -64,11 +64,11 @@ def forget() -> None:
     reads._queue.cache_clear()
     st.cache_data.clear()
     st.cache_resource.clear()
-    stock._findings.clear()
-    stock._pools.clear()
-    for counted in (stock._tried, stock._secrets_tried, stock._joined, stock._made):
+    findings._findings.clear()
+    findings._pools.clear()
+    for counted in (access._tried, access._secrets_tried, access._joined, access._made):
         counted._buckets.clear()
-    stock._brought._buckets.clear()
+    access._brought._buckets.clear()
 
 
 def opened(view: View, gauge: Gauge, part: str) -> AppTest:

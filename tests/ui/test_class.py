@@ -14,7 +14,7 @@ from core.classroom.question import CHALLENGER, NEVER
 from core.classroom.roster import Roster
 from core.question.experiment import Contender
 from core.results.schema import to_table
-from pages.classroom import stock, students, view
+from pages.classroom import access, findings, students, view
 from pages.shared.frame import permits
 from tests import rows
 from tests.students import QUESTION, hand_in
@@ -39,8 +39,8 @@ def clock(monkeypatch):
     """What is counted of codes, joins and classes begins anew with each test, by a clock of the test."""
     clock = Clock()
     for name in ("_tried", "_secrets_tried", "_joined", "_made", "_brought"):
-        counted = getattr(stock, name)
-        monkeypatch.setattr(stock, name, Limits(counted.what, counted.rates, now=clock))
+        counted = getattr(access, name)
+        monkeypatch.setattr(access, name, Limits(counted.what, counted.rates, now=clock))
     return clock
 
 
@@ -156,7 +156,7 @@ def test_a_refused_code_stays_in_the_link_and_is_not_tried_again_by_drawing_the_
 def locked_out(comes_from):
     """Let somebody try so many codes that nobody is let in at once, from anywhere."""
     for number in range(limits.CODES["all"].at_once):
-        stock._tried.take(limits.source(f"bot {number}", f"203.0.113.{number}"))
+        access._tried.take(limits.source(f"bot {number}", f"203.0.113.{number}"))
     comes_from("ada")
 
 
@@ -354,7 +354,7 @@ def test_close_and_delete_work_whatever_becomes_of_the_rest(world, classes, made
     def broken(*_):
         raise RuntimeError("no part of the page foresaw this")
 
-    monkeypatch.setattr(stock, "pool", broken)
+    monkeypatch.setattr(findings, "pool", broken)
     monkeypatch.setattr(view, "heading", broken)
     checked(app.run())
     assert "This part of the page could not be drawn" in words(app)
@@ -499,7 +499,7 @@ def test_one_browser_joins_a_class_only_so_often(world, classes, made, open_page
 
 def test_one_browser_makes_only_so_many_classes(world, classes, open_page, comes_from, monkeypatch):
     comes_from("eve")
-    monkeypatch.setitem(stock._made.rates, "visitor", limits.Rate(at_once=2, every_s=60))
+    monkeypatch.setitem(access._made.rates, "visitor", limits.Rate(at_once=2, every_s=60))
     for _ in range(3):
         app = open_page(PAGE)
         field(app, "Name of the class").set_value("Physics")
@@ -530,7 +530,7 @@ def test_rows_of_all_are_given_out_without_those_that_cannot_be_read(world, clas
     of, _ = made
     ada, eve = hand_in(classes, of, "ada"), hand_in(classes, of, "eve", crossing=50.0)
     put_odd_row(classes, of, eve)
-    data = stock.everything(of, stock.pool(of), "parquet")
+    data = findings.everything(of, findings.pool(of), "parquet")
     names = pq.read_table(io.BytesIO(data))["nickname"].to_pylist()
     assert sorted(set(names)) == ["ada", "eve"]
     assert len(names) == 20
@@ -542,15 +542,15 @@ def test_results_that_take_long_to_read_hold_nobody_up(world, classes, made, ope
     for nickname in ("ada", "bob"):
         hand_in(classes, of, nickname)
     classes.close(of)
-    monkeypatch.setattr(stock, "READING_S", -1.0)
+    monkeypatch.setattr(findings, "READING_S", -1.0)
     app = open_page(PAGE, **{"class": of.code})
     assert "Results that are still being read: 2" in words(app)
     assert "2 joined · 2 said what they expect · 0 measured" in words(app)
-    monkeypatch.setattr(stock, "READING_S", 60.0)
-    stock.changed(of)
+    monkeypatch.setattr(findings, "READING_S", 60.0)
+    findings.changed(of)
     assert "2 measured" in words(checked(app.run()))
-    monkeypatch.setattr(stock, "READING_S", -1.0)  # what is known is not read again
-    stock.changed(of)
+    monkeypatch.setattr(findings, "READING_S", -1.0)  # what is known is not read again
+    findings.changed(of)
     assert "2 measured" in words(checked(app.run()))
 
 
@@ -559,9 +559,9 @@ def test_everybody_who_looks_at_once_is_one_look(world, classes, made, open_page
     hand_in(classes, of, "ada")
     classes.close(of)
     looks = []
-    pool = stock.pool
-    monkeypatch.setattr(stock, "pool", lambda of: looks.append(of) or pool(of))
-    monkeypatch.setattr(stock, "SHARED_S", 3_600.0)
+    pool = findings.pool
+    monkeypatch.setattr(findings, "pool", lambda of: looks.append(of) or pool(of))
+    monkeypatch.setattr(findings, "SHARED_S", 3_600.0)
     for _ in range(5):
         assert "1 measured" in words(open_page(PAGE, **{"class": of.code}))
     assert len(looks) == 1

@@ -1,0 +1,189 @@
+"""Who comes into a class and what they may do there: codes, proofs of having joined, and how often each is tried.
+
+How often codes are tried, and classes made and joined, is counted here, for all sessions together; who has been let in
+is never asked for it again.
+"""
+
+import logging
+from pathlib import Path
+
+from core.classroom import codes, handed_in, limits
+from core.classroom.classes import Class, Classes, Prediction, Student
+from core.classroom.limits import Limits, Source
+from core.classroom.question import ClassQuestion
+from core.classroom.roster import Roster
+from core.errors import CrossoverError, NotAllowed
+from core.question import policy
+from pages.classroom import findings
+from pages.shared.data.kept import kept
+from pages.shared.frame import permits
+from pages.shared.link import membership
+
+PRUNED_S = 3600.0
+"""How often classes whose time is over are looked for, at most."""
+
+_tried = Limits("Too many wrong codes were tried", limits.CODES)
+_secrets_tried = Limits("Too many wrong codes were tried", limits.SECRETS)
+_joined = Limits("Too many students joined this class", limits.JOINS)
+_made = Limits("Too many classes were made", limits.MADE)
+_brought = Limits("Too many files were brought", limits.FILES)
+
+_log = logging.getLogger(__name__)
+
+
+def find(code: str) -> Class:
+    """The class with a join code.
+
+    Who has opened it before, or proves to have joined it, is never held up by how many codes were tried. A code that
+    was typed differently is told so at once; any other wrong one counts, once in a session.
+
+    Raises:
+        TooOften: too many wrong codes were tried.
+        NotAllowed: there is no such class.
+        StoreError: its file is damaged.
+    """
+    if not codes.may_join(code):
+        raise NotAllowed(codes.MISTYPED)
+    code = codes.normal(code)
+    if membership.entered(code) or _proves_joining(code):
+        return findings.classes().find(code)
+    if sentence := membership.refused(code):
+        raise NotAllowed(sentence)
+    with _tried.tried(permits.source()):
+        try:
+            of = findings.classes().find(code)
+        except NotAllowed as error:
+            membership.refuse(code, str(error))
+            raise
+    membership.enter_class(code)
+    return of
+
+
+def require_secret(code: str, kept: str) -> None:
+    """Find out whether a secret code is right; a wrong one is counted.
+
+    Raises:
+        NotAllowed: it is not, or too many wrong codes were tried.
+    """
+    wrong = NotAllowed("This is not the right code.")
+    if not codes.may_match(code):
+        raise wrong
+    with _secrets_tried.tried(permits.source()):
+        if not codes.matches(code, kept):
+            raise wrong
+
+
+def create(name: str, preset: str, *, admission: bool, code: str) -> tuple[Class, str]:
+    """Make a class, as far as the host lets who looks at the page; returns it and the teacher's code.
+
+    Raises:
+        InvalidValue: the name is not allowed.
+        NotAllowed: the host's code is wrong, or there are too many classes.
+        StoreError: the folder cannot be written.
+    """
+    held = policy.current().classes
+    if held.create == "code":
+        require_secret(code, held.code_hash)
+    source = permits.source()
+    _made.take(source)
+    try:
+        return findings.classes().create(name, ClassQuestion.of_preset(preset), admission=admission)
+    except CrossoverError:
+        _made.give_back(source)
+        raise
+
+
+def join(of: Class, nickname: str) -> Student:
+    """Let who looks at the page take part in a class, or wait to be admitted.
+
+    Raises:
+        InvalidValue: the nickname is not allowed.
+        NotAllowed: it is taken, the class is closed or full, or too many have joined from here.
+        StoreError: the folder cannot be written.
+    """
+    source = permits.source()
+    _joined.take(source, of.id)
+    try:
+        student, token = findings.classes().join(of, nickname)
+    except CrossoverError:
+        _joined.give_back(source, of.id)
+        raise
+    findings.changed(of)
+    membership.join_class(of.id, student.id, token)
+    return student
+
+
+def predict(of: Class, student: Student, prediction: Prediction) -> None:
+    """Write down what a student expects; raises as `Classes.predict` does."""
+    findings.classes().predict(of, student, prediction)
+    findings.changed(of)
+
+
+def me(of: Class) -> Student | None:
+    """Who looks at the page, in this class; None who has not joined it, in this session or by this link.
+
+    Raises:
+        StoreError: the file of who looks at it is damaged.
+    """
+    student_id, token = membership.joined(of.id)
+    if not student_id:
+        return _by_link(of)
+    try:
+        student = findings.classes().recognise(of, student_id, token)
+    except NotAllowed:  # taken out since
+        return None
+    membership.join_class(of.id, student_id, token)
+    return student
+
+
+def hand_in(of: Class, student: Student, data: bytes, name: str) -> handed_in.Receipt:
+    """Add the rows of a student's file; raises as `handed_in.take` does, and TooOften."""
+    _brought.take(Source(visitor=f"{of.id} {student.id}", address=of.id))
+    receipt = handed_in.take(findings.classes(), of, student, data, name)
+    findings.changed(of)
+    return receipt
+
+
+def roster(of: Class) -> Roster:
+    """What the teacher can do with the students of a class."""
+    return Roster(findings.classes(), of)
+
+
+@kept(16, seconds=PRUNED_S)
+def prune(folder: Path) -> None:
+    """Drop classes whose time is over, now and then; what cannot be dropped waits for the next time."""
+    try:
+        Classes(folder).prune()
+    except (CrossoverError, OSError):
+        _log.exception("Classes could not be looked through")
+
+
+def _proves_joining(code: str) -> bool:
+    """Whether the link says who one is in the class of a code, and proves it; nothing is said of why not."""
+    student_id, _, token = membership.class_link().partition(".")
+    try:
+        of = findings.classes().find(code)
+        student = findings.classes().recognise(of, student_id, token)
+    except CrossoverError:
+        return False
+    membership.join_class(of.id, student.id, token)
+    membership.enter_class(code)
+    return True
+
+
+def _by_link(of: Class) -> Student | None:
+    """Who one is by the link; a wrong proof counts as a wrong code does, once in a session, and stays in the link."""
+    link = membership.class_link()
+    student_id, _, token = link.partition(".")
+    if not link or membership.refused(link):
+        return None
+    try:
+        with _tried.tried(permits.source()):
+            student = findings.classes().recognise(of, student_id, token)
+    except limits.TooOften:
+        return None
+    except NotAllowed as error:
+        membership.refuse(link, str(error))
+        return None
+    membership.join_class(of.id, student_id, token)
+    return student
