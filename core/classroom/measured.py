@@ -25,7 +25,7 @@ MOST_ROWS = 2 * MAX_ROWS
 """Rows that are read: a measurement that was under way when the last row that is allowed came in is still shown."""
 
 MOST_BYTES = 16 * 2**20
-"""What they may take: as Python's own objects it is five times that. A row has some thousand bytes."""
+"""What the rows of a student may take: as Python's own objects it is five times that. A row has some thousand bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class StudentStore(Store):
     """The store of a student: nothing makes it anew once the student, or the class, was removed."""
 
     def check_writable(self) -> None:
-        """The same as of any store.
+        """Find out whether rows can be written, as of any store.
 
         Raises:
             StoreError: as of any store, or the student is gone.
@@ -67,7 +67,7 @@ def read(folder: Path) -> Measured:
 
 
 def read_table(folder: Path) -> tuple[pa.Table, tuple[str, ...]]:
-    """The same rows as a table of `SCHEMA`, in any order, and what was not read.
+    """The rows of a student's store as a table of `SCHEMA`, in any order, and what was not read.
 
     Raises:
         StoreError: the folder cannot be read.

@@ -62,7 +62,7 @@ def title(text: str) -> str:
 
 
 def folded(name: str) -> str:
-    """The same for names that look the same, whatever they hold: names of earlier versions held more than today's."""
+    """One text for all names that look the same, whatever they hold: earlier versions let them hold more."""
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name[: 10 * NAME_LENGTH]).casefold())
     return "".join(_SEEN.findall(_HIDDEN.sub("", plain))).translate(LOOK_ALIKE)
 

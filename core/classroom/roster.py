@@ -88,5 +88,5 @@ class Roster:
 
 
 def _unknown(student: Student) -> bool:
-    """Whether it is not known who somebody is."""
+    """Whether nobody knows any more who a student is."""
     return bool(student.fault) and not student.joined_at

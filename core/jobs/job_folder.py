@@ -103,7 +103,7 @@ class JobFolder:
 
     @property
     def settled(self) -> bool:
-        """Whether it is written down how the job ended."""
+        """Whether the job is written down as ended."""
         with contextlib.suppress(DamagedFile):
             status = documents.read_json(self._there("status.json"), _Status)
             return status is not None and status.state not in ACTIVE

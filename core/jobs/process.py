@@ -45,7 +45,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs; one that ended and was not yet buried by its parent does not."""
+        """Whether the process still runs; one that ended and was not yet buried by its parent does not."""
         if not self.born:
             return False
         try:
@@ -124,7 +124,7 @@ def _birth(pid: int) -> str | None:
 
 
 def _birth_elsewhere(pid: int) -> str | None:
-    """The same where the system keeps the moment itself, which no later change of its clock moves."""
+    """The birth of a process where the system keeps the moment itself, which no later change of its clock moves."""
     try:
         seen = psutil.Process(pid)
         return None if seen.status() == psutil.STATUS_ZOMBIE else f"{boot()}:{seen.create_time():.6f}"

@@ -21,10 +21,10 @@ from core.results.store import Store
 def complete(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> Job:
     """Bring the rows of a measurement that came to its end; the job as it is then.
 
-    Where the store refuses them, its message is the reason and it is marked as unsaved. `again` is as in `deliver`.
+    Where the store refuses them, its message is the reason and it is marked as unsaved. `again` is as in `save`.
     """
-    delivered, refusal = deliver(folder, job, trials, again=again)
-    return dataclasses.replace(delivered, state="finished", message=refusal)
+    saved_job, refusal = save(folder, job, trials, again=again)
+    return dataclasses.replace(saved_job, state="finished", message=refusal)
 
 
 def complete_exhibit(folder: JobFolder, job: Job, exhibit: Exhibit) -> Job:
@@ -50,7 +50,7 @@ def complete_exhibit(folder: JobFolder, job: Job, exhibit: Exhibit) -> Job:
     )
 
 
-def deliver(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> tuple[Job, str]:
+def save(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> tuple[Job, str]:
     """Bring rows of a job that goes on; the job as it is then, and why the store refused them (empty if it did not).
 
     They stay beside the job until it is written down that they are among its rows.
@@ -116,7 +116,7 @@ def try_again(folder: JobFolder, job: Job) -> Job:
         if shown:
             job = complete_exhibit(folder, job, shown)
         elif kept:
-            tried, refusal = deliver(folder, job, kept, again=True)
+            tried, refusal = save(folder, job, kept, again=True)
             job = job if refusal else dataclasses.replace(tried, message="")
     folder.move_to_disk()
     return job
@@ -137,29 +137,29 @@ def with_rows(job: Job, trials: Sequence[Trial]) -> Job:
 
 
 def _rescue_part(folder: JobFolder, job: Job, rows: Sequence[Trial], *, state: State, event: str) -> Job:
-    """The same for an experiment of which only a part was measured."""
+    """Bring what was saved of an experiment of which only a part was measured."""
     rows = list({trial.trial_id: trial for trial in reversed(rows)}.values())[::-1]
     blocks = max((len(trial.block_pair) for trial in rows), default=0)
     if not blocks:
         return dataclasses.replace(job, state=state, message=f"{event} before anything was measured.")
     unit = "pair" if len(rows) > 1 else "block"
     measured = f"{event} after {blocks} {unit}{'s' if blocks > 1 else ''}"
-    delivered, refusal = deliver(folder, job, rows, again=True)
+    saved_job, refusal = save(folder, job, rows, again=True)
     message = f"{measured}. {refusal}" if refusal else f"{measured}; what was measured by then is saved."
-    return dataclasses.replace(delivered, state=state, message=message)
+    return dataclasses.replace(saved_job, state=state, message=message)
 
 
 def _rescue_sweep(
     folder: JobFolder, job: Job, whole: Sequence[Trial], cut_off: Sequence[Trial], *, state: State, event: str
 ) -> Job:
-    """The same for a sweep: rows of whole points that it does not know of yet, and of the point that was cut off."""
+    """Bring what a sweep had saved: whole points that it does not know of yet, and the point that was cut off."""
     settled = with_rows(job, whole)
     message = f"{event}: {saved(settled)}; run it again to continue."
     rest = [trial for trial in cut_off if trial.block_pair and trial.trial_id not in settled.trial_ids]
     if not whole and not rest:
         return dataclasses.replace(job, state=state, message=message)
-    delivered, refusal = deliver(folder, job, [*whole, *rest], again=True)
-    return dataclasses.replace(delivered, state=state, message=f"{event}. {refusal}" if refusal else message)
+    saved_job, refusal = save(folder, job, [*whole, *rest], again=True)
+    return dataclasses.replace(saved_job, state=state, message=f"{event}. {refusal}" if refusal else message)
 
 
 def _store(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool) -> str:

@@ -27,7 +27,7 @@ def twin(folder: Path) -> Path:
 
 
 def make(folder: Path) -> Path:
-    """The same, there from now on.
+    """The place of a job folder's files, there from now on.
 
     Raises:
         OSError: there is no memory either, or somebody else has taken the place.

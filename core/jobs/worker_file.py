@@ -1,4 +1,4 @@
-"""The one place from which a queue is served: who sits there, since when, and what it reported of the machine.
+"""The files of the worker: who serves a queue, and what it reported of the machine.
 
 The lock decides who serves; the entry lets others see it without touching the lock. Entries are changed only
 under the queue's guard. Nothing here starts or ends a process.
@@ -87,7 +87,7 @@ class WorkerFile:
         atomic.write_json(self._entry, asdict(serving))
 
     def leave(self, process: Process) -> None:
-        """Write down that `process` does not serve any more; nothing if somebody else has sat down since."""
+        """Write down that `process` does not serve any more; nothing if somebody else serves by now."""
         serving = self.serving
         if serving and serving.process == process:
             self._entry.unlink(missing_ok=True)

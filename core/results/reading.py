@@ -180,7 +180,7 @@ def _complete(table: pa.Table, wanted: Collection[str]) -> pa.Table:
 
 
 def _cleaned(table: pa.Table) -> pa.Table:
-    """The same rows without letters that cannot be seen; none of ours has any."""
+    """Rows without letters that cannot be seen; none of ours has any."""
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             values = filter(None, checks.occurring(table[field.name]))

@@ -191,7 +191,7 @@ class Store:
         machine_id: str | Collection[str] | None = None,
         most_bytes: int | None = None,
     ) -> pa.Table:
-        """The same rows as a table of `SCHEMA`, in any order; as a table they take a fourth of the room.
+        """The rows that `trials` finds as a table of `SCHEMA`, in any order; a table takes a fourth of the room.
 
         With a name, only the row groups that have such rows are read; and no further, once they would take more than
         `most_bytes` as objects.

@@ -1,6 +1,6 @@
 """What became of one point of a sweep, and the sentence that says so where it has no times.
 
-Plain facts; which point is visited, and when one is too slow to be, is decided elsewhere.
+Plain facts; which point is measured next, and when one is too slow to be, is decided elsewhere.
 """
 
 from collections.abc import Sequence
@@ -42,8 +42,8 @@ def label(sweep: Sweep, point: Point) -> str:
     return ", ".join(f"{axis.title} {size_of(point, axis.name):,.9g}" for axis in sweep.axes)
 
 
-def seen(sweep: Sweep, point: Point, rows: Sequence[Trial], *, seconds: float | None = None) -> PointResult:
-    """A point with its rows; one that was measured and has none was too slow.
+def of_rows(sweep: Sweep, point: Point, rows: Sequence[Trial], *, seconds: float | None = None) -> PointResult:
+    """What became of a point with these rows; one that was measured and has none was too slow.
 
     Args:
         sweep: that the point is of.
@@ -59,7 +59,7 @@ def seen(sweep: Sweep, point: Point, rows: Sequence[Trial], *, seconds: float | 
 
 
 def skipped(sweep: Sweep, point: Point, reason: str, seconds: float | None = None) -> PointResult:
-    """A point that is too slow, for a reason in words that go on after a colon."""
+    """What becomes of a point that is too slow, for a reason in words that go on after a colon."""
     note = f"{_where(sweep, point)} was skipped as too slow: {reason}."
     return PointResult(seconds=seconds, trouble="slow", note=note)
 

@@ -54,9 +54,9 @@ class Reporter:
         """Count rows that the store has already among the job's."""
         self.job = saving.with_rows(self.job, trials)
 
-    def deliver(self, trials: Sequence[Trial]) -> str:
+    def save(self, trials: Sequence[Trial]) -> str:
         """Bring the rows of a point of a sweep to the store; why it refused them, empty if it did not."""
-        self.job, refusal = saving.deliver(self._files, self.job, trials)
+        self.job, refusal = saving.save(self._files, self.job, trials)
         if not refusal and self._report():
             self._files.drop_rows()
         return refusal

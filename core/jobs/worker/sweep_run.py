@@ -77,7 +77,7 @@ class SweepRun:
             if reason := forecast.too_slow(self.sweep, point, self.results):
                 self.results[point] = point_result.skipped(self.sweep, point, reason)
                 continue
-            if ended := self._visit(point):
+            if ended := self._measure_point(point):
                 return ended
         return SweepEnd(stopped=True)
 
@@ -89,7 +89,7 @@ class SweepRun:
         for point, experiment in asked.items():
             if rows := answers.get(experiment.id):
                 self.reporter.found(rows)
-                self.results[point] = point_result.seen(self.sweep, point, rows)
+                self.results[point] = point_result.of_rows(self.sweep, point, rows)
 
     def _next(self) -> Point | None:
         """The point to measure next; None if the sweep is over, and why if that is not plain."""
@@ -108,7 +108,7 @@ class SweepRun:
             return None
         return left[0]
 
-    def _visit(self, point: Point) -> SweepEnd | None:
+    def _measure_point(self, point: Point) -> SweepEnd | None:
         """Measure a point and bring its rows to the store; how the sweep ended if it did."""
         experiment, began = self.sweep.experiment(point), time.monotonic()
         try:
@@ -118,16 +118,16 @@ class SweepRun:
             return None
         if any(row.outcome == "stopped" for row in rows) or (not rows and self.reporter.should_stop()):
             return SweepEnd(stopped=True, rows=tuple(rows))
-        if rows and (refusal := self.reporter.deliver(rows)):
+        if rows and (refusal := self.reporter.save(rows)):
             return SweepEnd(refusal=refusal)
-        self.results[point] = point_result.seen(self.sweep, point, rows, seconds=time.monotonic() - began)
+        self.results[point] = point_result.of_rows(self.sweep, point, rows, seconds=time.monotonic() - began)
         return None
 
     def _tell(self, point: Point | None) -> None:
         """Report how far the sweep is, with the point that is next."""
         left = [other for other in self._points if other not in self.results]
         remaining_s = forecast.remaining_s(self.sweep, left, self.results, elapsed_s=self._elapsed_s())
-        notes = [seen.note for seen in self.results.values() if seen.note]
+        notes = [result.note for result in self.results.values() if result.note]
         self.reporter.sweep_progress(
             SweepProgress(
                 done=len(self.results),
@@ -149,7 +149,7 @@ class SweepRun:
 
     def _summary(self) -> str:
         """What has no times, counted, in one sentence."""
-        troubles = [seen.trouble for seen in self.results.values()]
+        troubles = [result.trouble for result in self.results.values()]
         memory, slow = troubles.count("memory"), troubles.count("slow")
         clauses = [f"{_points(memory)} did not fit into memory"] if memory else []
         if slow:
@@ -159,10 +159,10 @@ class SweepRun:
 
 
 def evidence(sweep: Sweep, results: Mapping[Point, PointResult]) -> list[Evidence]:
-    """What is known at each size that was visited, of the first contender against the last."""
+    """What is known at each size that was measured or skipped, of the first contender against the last."""
     pair = (str(sweep.contenders[0]), str(sweep.contenders[-1]))
-    rows = [row for seen in results.values() for row in seen.rows]
-    others = {sweep.size(point): seen.note for point, seen in results.items()}
+    rows = [row for result in results.values() for row in result.rows]
+    others = {sweep.size(point): result.note for point, result in results.items()}
     return study.between(rows, sweep.axes[0].name, pair, others=others)
 
 

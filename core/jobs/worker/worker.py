@@ -192,17 +192,17 @@ class Worker:
             reporter.keep(trials)
         return self._settle(saving.rescue(files, job, state="stopped", event="Stopped"))
 
-    def _finish_sweep(self, reporter: Reporter, arrival: SweepEnd) -> None:
+    def _finish_sweep(self, reporter: Reporter, ended: SweepEnd) -> None:
         """End a sweep; every point but one that was cut off has brought its rows already."""
         files, job = self.queue.files(reporter.job.id), reporter.job
-        if arrival.refusal:
-            return self._settle(replace(job, state="failed", message=arrival.refusal))
-        if not arrival.stopped:
+        if ended.refusal:
+            return self._settle(replace(job, state="failed", message=ended.refusal))
+        if not ended.stopped:
             if not job.trial_ids:
-                return self._fail(reporter, arrival.summary or "Nothing was measured.")
-            return self._settle(replace(job, state="finished", message=arrival.summary))
-        if arrival.rows:
-            reporter.keep(arrival.rows)
+                return self._fail(reporter, ended.summary or "Nothing was measured.")
+            return self._settle(replace(job, state="finished", message=ended.summary))
+        if ended.rows:
+            reporter.keep(ended.rows)
         return self._settle(saving.rescue(files, job, state="stopped", event="Stopped"))
 
     def _fail(self, reporter: Reporter, reason: str) -> None:
@@ -274,7 +274,7 @@ def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, co
         _log.info("Another worker serves the queue in %s.", queue.folder)
         return
     try:
-        worker = _sit_down(queue, load, code, idle_s)
+        worker = _begin_to_serve(queue, load, code, idle_s)
     except Exception as error:
         _log.exception("The measuring half could not be loaded.")
         while not _leave(queue, lock, only_if_idle=True):
@@ -288,7 +288,7 @@ def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, co
     client.ensure_worker(queue)
 
 
-def _sit_down(queue: Queue, load: Callable[[], Bench], code: Code, idle_s: float) -> Worker:
+def _begin_to_serve(queue: Queue, load: Callable[[], Bench], code: Code, idle_s: float) -> Worker:
     """Load what measures, and let others see first that somebody is about to serve, then that somebody does."""
     me, last = process.this(), queue.worker_file.serving
     starts = last.starts if last and not last.ready else 1

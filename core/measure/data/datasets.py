@@ -62,7 +62,7 @@ class Split:
         return len(self.labels)
 
     def to(self, device: torch.device) -> "Split":
-        """The same split on `device`."""
+        """The split on `device`."""
         return Split(samples=self.samples.to(device), labels=self.labels.to(device))
 
 

@@ -60,7 +60,7 @@ class Step:
         return self.loss_with(self.network, piece, pieces)
 
     def loss_with(self, network: Callable[[Tensor], Tensor], piece: Batch, pieces: int) -> Tensor:
-        """The same with the network called in another way."""
+        """The step with its network called in another way."""
         with self._arithmetic(piece[1].device.type):
             loss = functional.cross_entropy(network(piece[0]), piece[1])
         return loss / pieces if pieces > 1 else loss

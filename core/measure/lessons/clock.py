@@ -309,7 +309,7 @@ class _Course:
             self.done += 1
 
     def _threads(self, contender: Contender) -> int:
-        """As asked; otherwise the number of threads that trains fastest, found as `core.measure.trial` finds it."""
+        """The threads that were asked for; otherwise as many as train fastest, found as in `core.measure.trial`."""
         candidates = trial.thread_counts(environment.usable_cores())
         measured = MeasuredContender(contender, timed_point(RECIPES["ours"], self.point), self.data)
         measured.require_memory()

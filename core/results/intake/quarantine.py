@@ -40,7 +40,7 @@ MAX_OBJECT_BYTES = 256 * 2**20
 """What the rows of one file may take as objects: `MAX_ROWS` that were timed only, or some 10,000 ordinary ones."""
 
 MAX_UNPACKED_BYTES = MAX_OBJECT_BYTES // BYTE_BYTES
-"""What they may take as a table."""
+"""What the rows of a file may take as a table."""
 
 AT_ONCE = 2
 """Children at one time; whoever comes third waits, so that a class that uploads leaves the host some memory."""

@@ -31,7 +31,7 @@ def at(sweep: Sweep, **values: float) -> Point:
 
 def measured(sweep: Sweep, point: Point, step_s: float, *, seconds: float | None = 3.0) -> PointResult:
     run = rows.run({"cpu": step_s, "cpu@1": step_s}, point=point, jitter=0.0, outcome="timed")
-    return point_result.seen(sweep, point, run, seconds=seconds)
+    return point_result.of_rows(sweep, point, run, seconds=seconds)
 
 
 SWEEP = over(batch_size=BATCHES)
@@ -79,7 +79,7 @@ def test_points_that_differ_on_two_axes_say_nothing_of_each_other():
 def test_a_point_that_did_not_fit_does_not_make_a_larger_one_too_slow():
     small = at(SWEEP, batch_size=8)
     empty = rows.run({"cpu": 1.0}, point=small, pairs=0, outcome="out_of_memory")
-    assert forecast.too_slow(SWEEP, at(SWEEP, batch_size=16), {small: point_result.seen(SWEEP, small, empty)}) == ""
+    assert forecast.too_slow(SWEEP, at(SWEEP, batch_size=16), {small: point_result.of_rows(SWEEP, small, empty)}) == ""
 
 
 def test_on_the_axis_of_parameters_the_size_that_reaches_them_tells_points_apart():
