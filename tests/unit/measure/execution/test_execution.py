@@ -263,3 +263,24 @@ def test_batches_are_placed_on_the_device_and_indices_that_a_graph_gathers_by_ar
     placed.clear()
     training.advance(8)
     assert sum(placed) == (0 if words and data_path == "resident" else 160)
+
+
+@pytest.mark.parametrize(("words", "sizes"), [("", [20]), ("bf16", [20]), ("micro5", [5] * 4), ("micro8", [8, 8, 4])])
+def test_a_lane_of_micro_batches_has_so_many_samples_in_the_network_at_once(data, words, sizes):
+    training, seen = started(data, Lane.parse(filter(None, words.split("+")))), []
+    training.network.register_forward_pre_hook(lambda _, given: seen.append(len(given[0])))
+    training.advance(2)
+    assert seen == sizes * 2
+
+
+@pytest.mark.parametrize("words", ["", "channels_last"])
+def test_kernels_of_several_channels_lie_as_their_lane_says(data, words):
+    kernels = [
+        parameter
+        for parameter in started(data, Lane.parse(filter(None, [words])), point=CNN).network.parameters()
+        if parameter.dim() == 4 and parameter.shape[1] > 1
+    ]
+    assert kernels
+    for kernel in kernels:
+        assert kernel.is_contiguous(memory_format=torch.channels_last) == bool(words)
+        assert kernel.is_contiguous() != bool(words)
