@@ -12,7 +12,8 @@ from core.answer.export import sweep_report
 from core.answer.gallery import side_by_side, trust
 from core.answer.gallery.filters import Held
 from core.answer.gallery.trust import TrustMark
-from core.answer.run import causes, speedup
+from core.answer.run.speedup import label
+from core.answer.study import study as grouping
 from core.answer.study.result import Basis
 from core.answer.study.study import Study
 from core.errors import CrossoverError
@@ -116,15 +117,14 @@ def _trust(found: TrustMark) -> None:
 
 def _where_the_time_goes(of: Study) -> None:
     """The parts of a step over the sizes, for each device."""
-    steps = [{size_of(run[0], of.axis): causes.parts(run[place]) for run in of.runs} for place in (0, 1)]
-    known = [{size: parts for size, parts in each.items() if parts is not None} for each in steps]
+    known = grouping.parts(of)
     st.header("Where the time goes")
     if not any(known):
         st.caption("No step was taken apart in these runs.")
         return
     for place, (column, parts, row) in enumerate(zip(st.columns(2, gap="medium"), known, of.runs[0], strict=True), 1):
         with column:
-            st.markdown(f"**{plain(speedup.label(row))}**")
+            st.markdown(f"**{plain(label(row))}**")
             if not parts:
                 st.caption("Not measured.")
                 continue

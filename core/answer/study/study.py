@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.answer import comparable
-from core.answer.run import speedup, training_time
+from core.answer.run import causes, speedup, training_time
+from core.answer.run.causes import Parts
 from core.answer.study.crossover import locate
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import NotComparable
@@ -150,6 +151,27 @@ def crossover(study: Study, basis: Basis = "steady") -> Crossover:
         baseline=_name(study, baseline),
         challenger=_name(study, challenger),
     )
+
+
+def parts(study: Study) -> tuple[dict[float, Parts], dict[float, Parts]]:
+    """Where the time of a step goes at each size, of the baseline and of the challenger; where it was taken apart."""
+    base, other = (
+        {size_of(pair[0], study.axis): found for pair in study.runs if (found := causes.parts(pair[place]))}
+        for place in (0, 1)
+    )
+    return base, other
+
+
+def cause(study: Study, answer: Crossover) -> tuple[float, str] | None:
+    """The measured size just below the crossing, and why the slower device is slower there; None if it is not known.
+
+    Raises:
+        NotComparable: the rows of that size are not.
+    """
+    below = [pair for pair in study.runs if answer.estimate and size_of(pair[0], study.axis) <= answer.estimate]
+    if not below or not all(map(causes.parts, below[-1])):
+        return None
+    return size_of(below[-1][0], study.axis), causes.cause(*below[-1])
 
 
 def _pairs(trials: Sequence[Trial]) -> Iterable[tuple[Trial, Trial]]:

@@ -12,6 +12,7 @@ import streamlit as st
 from core import units
 from core.answer.run import remedies, speedup
 from core.answer.run.remedies import Remedies, Remedy
+from core.answer.run.run_answer import RunAnswer
 from core.answer.study import best_lanes as best
 from core.answer.study.result import Basis, Crossover
 from core.answer.study.study import Study
@@ -39,15 +40,15 @@ CAPTION = (
 COMPILING = "Compiling takes tens of seconds for each compiled lane."
 
 
-def section(trials: Sequence[Trial], machine: Machine | None = None) -> None:
+def section(run: RunAnswer, machine: Machine | None = None) -> None:
     """Draw what would help the devices of a run.
 
     Args:
-        trials: rows of one run.
+        run: what it says.
         machine: this machine, where what is missing may be measured; None where it is only looked at.
     """
-    found, duel = {one.device: one for one in remedies.remedies(trials)}, best.duel(trials)
-    bases = [row for row in trials if remedies.is_plain(row) and row.step_s]
+    found, duel = {one.device: one for one in run.remedies}, run.duel
+    bases = [row for row in run.trials if remedies.is_plain(row) and row.step_s]
     ours = [row for row in bases if machine and row.machine_id == machine.environment.machine_id]
     if not (found or ours):
         return
@@ -161,7 +162,7 @@ def _offer(row: Trial, machine: Machine, own: Remedies | None, *, waited: bool) 
     if asked is None or (own and _has_all(own, asked)):
         return False
     stored = reads.known([asked], machine).get(asked.id, [])
-    told = remedies.remedies(stored) if stored and stored[0].run_id != row.run_id else ()
+    told = RunAnswer(stored).remedies if stored and stored[0].run_id != row.run_id else ()
     if told:
         st.caption(plain(f"More lanes of {row.contender}, measured {date(stored[0].started_at)}:"))
     for one in told:

@@ -42,7 +42,7 @@ def draw(trials: Sequence[Trial], recorded: Sequence[Trial] = (), machine: Machi
     sections: tuple[Callable[[], None], ...] = (
         lambda: accelerators.verdicts(trials, recorded),
         lambda: _verdicts(run),
-        lambda: remedies.section(trials, machine),
+        lambda: remedies.section(run, machine),
         lambda: _contenders(rows),
         lambda: _training(rows, note=accelerators.caption(trials, recorded)),
         lambda: _where_the_time_goes(run, rows),

@@ -11,8 +11,7 @@ import streamlit as st
 
 from core import units
 from core.answer.export import sweep_report
-from core.answer.run import causes
-from core.answer.study import wording
+from core.answer.study import study, wording
 from core.answer.study.result import BASES, Basis, Crossover, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError
@@ -125,14 +124,14 @@ def sizes(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:
 
 def cause(of: Study, answer: Crossover) -> None:
     """Why the slower device is slower at the measured size just below the crossing, if its step was taken apart."""
-    below = [run for run in of.runs if answer.estimate is not None and size_of(run[0], of.axis) <= answer.estimate]
-    if not below or causes.parts(below[-1][0]) is None or causes.parts(below[-1][1]) is None:
-        return
-    where = f"{sweep_report.axis_title(of.axis)} {wording.size(size_of(below[-1][0], of.axis))}"
     try:
-        st.markdown(f"**Why, at {plain(where)}:** {plain(causes.cause(*below[-1]))}")
+        known = study.cause(of, answer)
     except CrossoverError as error:
         st.caption(plain(str(error)))
+        return
+    if known:
+        where = f"{sweep_report.axis_title(of.axis)} {wording.size(known[0])}"
+        st.markdown(f"**Why, at {plain(where)}:** {plain(known[1])}")
 
 
 def bases(columns: Mapping[str, Callable[[Basis], Located]], axis: str, alt: str) -> None:

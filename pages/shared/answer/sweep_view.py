@@ -12,7 +12,7 @@ import streamlit as st
 
 from core.answer.charts.grids import Cell
 from core.answer.export import sweep_report
-from core.answer.run import speedup
+from core.answer.run.run_answer import RowAnswer
 from core.answer.study.result import Basis, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError, InvalidValue
@@ -191,7 +191,7 @@ def _speedups(found: Sequence[Study], baseline: str) -> dict[str, float | None]:
 
 
 def _row(row: Trial, asked: Sweep, speedups: Mapping[str, float | None]) -> dict[str, Any]:
-    step_s = speedup.step_time(row).median_s
+    step_s = RowAnswer(row).step.median_s
     is_baseline = row.contender == str(asked.contenders[0])
     return {
         **{axis.title.capitalize(): size_of(row, axis.name) for axis in asked.axes},

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from core.answer.run import training_time
+from core.answer.run import causes, training_time
 from core.answer.study import study
 from core.errors import NotComparable
 from core.question.experiment import Point
@@ -184,3 +184,25 @@ def test_out_of_memory_is_an_obstacle_at_its_size_alone():
 def test_sizes_without_comparable_rows_are_named_as_such():
     known = study.between(trials(SIZES[:2]), "hidden_size", ("cpu", "cuda:0"), others={16: "", 4096: "too slow"})
     assert {entry.size: entry.obstacle for entry in known} == {16: "", 32: "", 4096: "too slow"}
+
+
+def test_the_cause_is_that_of_the_measured_size_below_the_crossing():
+    (found,) = study.studies(trials())
+    answer = study.crossover(found)
+    size, words = study.cause(found, answer)
+    assert (size, words) == (128, causes.cause(*found.runs[SIZES.index(128)]))
+    base, other = study.parts(found)
+    assert list(base) == list(other) == list(SIZES)
+    assert other[32] == causes.parts(found.runs[1][1])
+
+
+def test_without_a_crossing_or_a_breakdown_there_is_no_cause():
+    (found,) = study.studies(trials())
+    answer = study.crossover(found)
+    assert study.cause(found, dataclasses.replace(answer, estimate=None)) is None
+    whole = {f"breakdown_{part}_s": () for part in causes.PARTS}
+    apart = dataclasses.replace(
+        found, runs=tuple((base, dataclasses.replace(other, **whole)) for base, other in found.runs)
+    )
+    assert study.cause(apart, answer) is None
+    assert [list(sizes) for sizes in study.parts(apart)] == [list(SIZES), []]
