@@ -36,13 +36,13 @@ class _Backwards(nn.Module):
 
 
 def trained(seed: int, contender: str):
-    """The row of a training that was done here, and its last bias; with two threads sums go backwards as well."""
+    """The row of a training that was done here, and its last bias; what stands for two threads sums backwards."""
     point = dataclasses.replace(POINT, seed=seed)
     data = datasets.load(point.dataset, samples=point.samples, seed=seed)
     network: nn.Module = networks.build(point.network, seed)
     if contender == TWO:
         network = _Backwards(network)
-    torch.set_num_threads(Contender.parse(contender).threads)
+    torch.set_num_threads(1)  # two would wait for each other wherever something else runs
     cpu = torch.device("cpu")
     training = Training(network, batches.feed(point, data, data.train, cpu), learning_rate=point.learning_rate)
     training.advance(point.total_steps)
