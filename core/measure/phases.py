@@ -99,7 +99,7 @@ def busy_step_s(training: Training, timer: Timer, device: torch.device, *, step_
     accelerator. The batch is on the device beforehand, so loader and transfer are left out.
 
     Returns:
-        One value a repeat; empty on a CPU, which has no queue.
+        One value a repeat, 0 where noise made the difference negative; empty on a CPU, which has no queue.
     """
     if device.type == "cpu":
         return ()
@@ -114,7 +114,8 @@ def busy_step_s(training: Training, timer: Timer, device: torch.device, *, step_
             work()
 
     fill_and_step()
-    return tuple((timer.time(fill_and_step).seconds - timer.time(fill).seconds) / steps for _ in range(BUSY_REPEATS))
+    differences = (timer.time(fill_and_step).seconds - timer.time(fill).seconds for _ in range(BUSY_REPEATS))
+    return tuple(max(0.0, difference / steps) for difference in differences)
 
 
 def _one_step(training: Training, timer: Timer) -> tuple[float, ...]:

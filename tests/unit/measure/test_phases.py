@@ -1,5 +1,6 @@
 """Taking a step apart: the parts on a real training, and the busy time on a device whose work is delayed."""
 
+import itertools
 import statistics
 from collections.abc import Callable
 
@@ -13,7 +14,10 @@ from core.measure.timer import Timer
 from core.measure.training import Training
 from core.question.experiment import Point
 from core.question.lanes import PLAIN
+from core.results import checks
+from core.results.schema import to_table
 from tests.fakes import FakeClock, FakeDevice, queueing
+from tests.rows import trial
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda:0")
 POINT = Point(samples=300, hidden_size=16, batch_size=50)
@@ -69,6 +73,20 @@ def test_the_busy_time_leaves_the_launches_out(monkeypatch, busy_s):
     values = phases.busy_step_s(FakeTraining(device, busy_s), Timer(device=device, clock=clock), GPU, step_s=step_s)
     assert len(values) == phases.BUSY_REPEATS
     assert statistics.median(values) == pytest.approx(busy_s, rel=0.01)
+
+
+def test_a_busy_time_that_noise_hides_is_none_at_all_and_its_row_can_be_read(monkeypatch):
+    clock = FakeClock()
+    device = FakeDevice(clock=clock)
+    noisy_s = itertools.cycle([0.005, 0.006])
+    monkeypatch.setattr(phases, "_filler", lambda *_, **__: lambda: device.launch(next(noisy_s)))
+    work = FakeTraining(device, 1e-6)
+    work.rehearsal()()
+    device.synchronize()
+    next(noisy_s)  # so that the filler with steps is always the quicker one
+    values = phases.busy_step_s(work, Timer(device=device, clock=clock), GPU, step_s=1e-3)
+    assert values == (0.0,) * phases.BUSY_REPEATS
+    checks.require(to_table([trial(contender="cuda:0", busy_step_s=values)]))
 
 
 def test_without_filler_the_launches_would_be_counted(monkeypatch):
