@@ -141,3 +141,12 @@ def test_sizes_that_are_further_away_than_the_nearest_have_no_say(asked, far):
     found, same = (curve.posterior(each, np.array([asked])) for each in (one, other))
     assert found.mean == pytest.approx(same.mean, rel=1e-12)
     assert found.sd == pytest.approx(same.sd, rel=1e-12)
+
+
+def test_readings_of_one_value_leave_the_noise_to_the_other_device():
+    pooled, shares = curve.noise_of_two(Noise(sd=0.0, freedom=10), Noise(sd=0.02, freedom=12))
+    assert pooled.sd == pytest.approx(0.02 / math.sqrt(2), rel=1e-6)
+    assert pooled.freedom == 12
+    assert shares == pytest.approx((0.0, 2.0), abs=1e-6)
+    still, _ = curve.noise_of_two(Noise(sd=0.0, freedom=10), Noise(sd=0.0, freedom=12))
+    assert still.sd == pytest.approx(curve.LEAST_NOISE)
