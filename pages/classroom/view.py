@@ -20,12 +20,11 @@ from core.jobs.machine import Machine
 from core.question import describe
 from core.text import as_lines
 from pages.classroom import access, findings
-from pages.compare import settings
 from pages.shared.data import reads
 from pages.shared.draw import charts
 from pages.shared.draw.tables import table
 from pages.shared.draw.text import plain
-from pages.shared.form import controls
+from pages.shared.form import devices
 from pages.shared.frame import apart, permits
 from pages.shared.job import live
 from pages.shared.link import membership, state
@@ -227,9 +226,9 @@ def _on_host(of: Class, who: Student, machine: Machine | None, *, again: bool) -
     if job and job.message:
         st.warning(plain(job.message))
     if machine is None:
-        controls.wait_for_devices()
+        devices.wait()
         return
-    asked = of.question.on(settings.usual(machine))
+    asked = of.question.on(devices.usual(machine))
     st.caption(plain(f"{' against '.join(map(str, asked.contenders))}, one measurement at a time for the whole class."))
     reason = permits.refusal(asked)
     if reason:

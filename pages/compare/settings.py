@@ -11,15 +11,12 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer.study import recorded as recordings
 from core.errors import InvalidValue
 from core.jobs.machine import Machine
 from core.question.experiment import Contender, Experiment, Point
 from pages.shared.answer import accelerators
-from pages.shared.form import controls, lane_controls
+from pages.shared.form import controls, devices, lane_controls
 from pages.shared.link import state
-
-ONE_THREAD = Contender(threads=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +41,7 @@ def panel(machine: Machine | None, answer: Callable[[RunAsked], None]) -> None:
         machine: this machine; None while it is not known, and then nothing can be asked yet.
         answer: draws what can be done with the question, beside the devices.
     """
-    data, model, training, devices = st.columns([1, 1, 1, 1.3], gap="medium")
+    data, model, training, beside = st.columns([1, 1, 1, 1.3], gap="medium")
     fields: dict[str, Any] = {}
     with data:
         dataset = controls.dataset()
@@ -57,31 +54,12 @@ def panel(machine: Machine | None, answer: Callable[[RunAsked], None]) -> None:
     with st.expander("More settings", **state.bound_view("more")):
         more, budget_s = _more(dataset.name, family.name)
         lanes = lane_controls.choose(machine, batch_size=fields["batch_size"], model=family.name)
-    wanted = _wanted({**fields, **more})
-    with devices:
+    wanted = controls.looked_for({**fields, **more})
+    with beside:
         accelerators.choose(machine, wanted)
-        chosen = lane_controls.applied(_devices(machine), lanes, machine) if machine else _unknown_devices()
+        chosen = lane_controls.applied(devices.choose(machine), lanes, machine)
         answer(_ask({**fields, **more}, chosen, budget_s, machine, lane_controls.too_many(chosen, lanes)))
     accelerators.listing(machine, wanted)
-
-
-def offered(machine: Machine) -> tuple[Contender, ...]:
-    """What this machine can train on, the baseline first."""
-    others = tuple(Contender(device=info.device) for info in machine.devices if info.kind != "cpu")
-    return (Contender(), ONE_THREAD, *others) if others else (ONE_THREAD, Contender())
-
-
-def usual(machine: Machine) -> tuple[Contender, ...]:
-    """What is compared unless asked otherwise: the CPU with the first accelerator, or one thread with all of them.
-
-    Beside a recorded accelerator the CPU alone is enough.
-    """
-    others = [contender for contender in offered(machine) if not contender.on_host]
-    if others:
-        return (Contender(), others[0])
-    if state.recorded():
-        return (Contender(),)
-    return (ONE_THREAD, Contender()) if machine.environment.cores_usable > 1 else (Contender(),)
 
 
 def facts(point: Point) -> None:
@@ -93,23 +71,6 @@ def facts(point: Point) -> None:
         f"**{units.operations(network.flops_per_step(point.batch_size))}** a step · **{memory}** of memory · "
         f"**{units.count(point.steps_per_epoch)}** steps an epoch, {units.count(point.total_steps)} in all"
     )
-
-
-def _wanted(fields: Mapping[str, Any]) -> Mapping[str, object] | None:
-    """The training as recordings are looked for; None where the settings make none."""
-    try:
-        return recordings.asked(Point(**fields))
-    except InvalidValue:
-        return None
-
-
-def _devices(machine: Machine) -> list[str]:
-    return controls.contenders("devices", offered(machine), usual(machine), machine)
-
-
-def _unknown_devices() -> list[str]:
-    controls.wait_for_devices()
-    return []
 
 
 def _more(dataset: str, model: str) -> tuple[dict[str, Any], float]:
@@ -154,4 +115,4 @@ def link_fault(machine: Machine | None) -> str:
         Experiment(point=Point(), contenders=asked or (Contender(),), budget_s=budget_s)
     except InvalidValue as error:
         return str(error)
-    return controls.missing(asked, machine)
+    return devices.missing(asked, machine)

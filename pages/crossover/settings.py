@@ -12,17 +12,15 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer.study import recorded as recordings
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
 from core.question import describe, experiment, models
-from core.question.experiment import Contender, Point
+from core.question.experiment import Contender
 from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, SIZE_AXES
 from core.question.sweep import LIMITS, Axis, Sweep
-from pages.compare import settings
 from pages.shared.answer import accelerators
 from pages.shared.data import reads
-from pages.shared.form import controls, lane_controls
+from pages.shared.form import controls, devices, lane_controls
 from pages.shared.link import links, state
 
 MOST_ALSO = 3
@@ -100,7 +98,7 @@ def panel(machine: Machine | None, answer: Callable[[SweepAsked], None]) -> Swee
         answer: draws what can be done with the question, beside the devices.
     """
     along, over, beside = st.columns([1, 2, 1.3], gap="medium")
-    data, model, training, devices = st.columns([1, 1, 1, 1.3], gap="medium")
+    data, model, training, contenders = st.columns([1, 1, 1, 1.3], gap="medium")
     with data:
         dataset = controls.dataset()
     with model:
@@ -127,33 +125,17 @@ def panel(machine: Machine | None, answer: Callable[[SweepAsked], None]) -> Swee
     with route:
         lanes = lane_controls.choose(machine, batch_size=int(fields.get("batch_size", 0)), model=family.name)
     wanted = _wanted(fields, family, axis)
-    with devices:
+    with contenders:
         accelerator = accelerators.choose(machine, wanted, axis)
     with over:
         sizes = accelerators.sizes(accelerator, wanted, axis)
         varied = _varied(axis, also, sizes, dataset=dataset.name, family=family, samples=fields.get("samples", 0))
-    with devices:
-        chosen = lane_controls.applied(_devices(machine), lanes, machine) if machine else _unknown_devices()
+    with contenders:
+        chosen = lane_controls.applied(_devices(machine), lanes, machine)
         question = _ask(fields, varied, chosen, bounds, machine, lane_controls.too_many(chosen, lanes))
         answer(question)
     accelerators.listing(machine, wanted, axis)
     return question
-
-
-def offered(machine: Machine) -> tuple[Contender, ...]:
-    """What this machine can measure, the baseline first."""
-    others = tuple(Contender(device=info.device) for info in machine.devices if info.kind != "cpu")
-    if others:
-        return (Contender(), settings.ONE_THREAD, *others)
-    return (settings.ONE_THREAD, Contender(threads=machine.environment.cores_usable), Contender())
-
-
-def usual(machine: Machine) -> tuple[Contender, ...]:
-    """What is measured unless asked otherwise: the CPU with the first accelerator, or one thread with all of them."""
-    others = [contender for contender in offered(machine) if not contender.on_host]
-    if not others and state.recorded():
-        return (Contender(),)
-    return (Contender(), others[0]) if others else tuple(dict.fromkeys(offered(machine)[:2]))
 
 
 def facts(sweep: Sweep) -> None:
@@ -198,10 +180,7 @@ def _wanted(fields: Mapping[str, Any], family: models.Family, axis: str) -> Mapp
     """The training as recordings of any size along an axis are looked for; None where the settings make none."""
     varied = family.size if axis == "parameters" else axis
     lowest = 0 if axis == "samples" else FIELDS[varied].low
-    try:
-        return recordings.asked(Point(**{**fields, varied: int(lowest)}))
-    except InvalidValue:
-        return None
+    return controls.looked_for({**fields, varied: int(lowest)})
 
 
 def _varied(
@@ -228,7 +207,7 @@ def _stops(axis: str, *, dataset: str, family: models.Family, samples: int) -> l
 def _range(axis: str, stops: list[float]) -> tuple[float, float]:
     """A slider with two ends."""
     key = links.RANGE.format(axis=axis)
-    linked = [value for value in _linked_numbers(key) if _possible(axis, value)]
+    linked = [value for value in controls.linked_numbers(key) if _possible(axis, value)]
     stops = sorted({*stops, *linked})
     low, high = (min(stops, key=lambda stop: abs(stop - end)) for end in FIELDS[axis].usual_range)
     chosen = st.select_slider(f"{FIELDS[axis].label} from … to", stops, value=(low, high), **state.bound(key))
@@ -237,7 +216,7 @@ def _range(axis: str, stops: list[float]) -> tuple[float, float]:
 
 def _values(axis: str, stops: list[float]) -> tuple[float, ...]:
     key = links.VALUES.format(axis=axis)
-    stops = sorted({*stops, *_linked_numbers(key)})
+    stops = sorted({*stops, *controls.linked_numbers(key)})
     usual = [value for value in FIELDS[axis].usual_values if value in stops] or stops[:1]
     return tuple(sorted(st.multiselect(f"{FIELDS[axis].label}, each of", stops, default=usual, **state.bound(key))))
 
@@ -246,21 +225,18 @@ def _limits() -> dict[str, float]:
     return {field: controls.ladder(name, least=LIMITS[field][0]) for name, field in links.SWEEP_LIMITS.items()}
 
 
-def _devices(machine: Machine) -> list[str]:
-    chosen = controls.contenders("contenders", offered(machine), usual(machine), machine)
+def _devices(machine: Machine | None) -> list[str]:
+    chosen = devices.choose(machine, "contenders", sweep=True)
+    if machine is None:
+        return []
     if len(machine.devices) == 1:
         if not state.recorded():
             st.caption(ALONE)
         return chosen
     fair = st.toggle("Fair CPU: also against one thread", True, help=FAIR_HELP, **state.bound("fair"))
-    if not fair or str(Contender()) not in chosen or str(settings.ONE_THREAD) in chosen or len(chosen) < 2:
+    if not fair or str(Contender()) not in chosen or str(devices.ONE_THREAD) in chosen or len(chosen) < 2:
         return chosen
-    return [chosen[0], str(settings.ONE_THREAD), *chosen[1:]]
-
-
-def _unknown_devices() -> list[str]:
-    controls.wait_for_devices()
-    return []
+    return [chosen[0], str(devices.ONE_THREAD), *chosen[1:]]
 
 
 def _ask(
@@ -295,7 +271,7 @@ def link_fault(machine: Machine | None) -> str:
         lane_controls.check(link)
     except InvalidValue as error:
         return str(error)
-    return controls.missing(asked, machine, field="contenders")
+    return devices.missing(asked, machine, field="contenders")
 
 
 def _check_axes(link: Mapping[str, Sequence[str]], family: models.Family, axis: str) -> None:
@@ -330,15 +306,3 @@ def _check_limit(name: str, field: str, text: str) -> None:
 
 def _possible(axis: str, value: float) -> bool:
     return FIELDS[axis].low <= value <= FIELDS[axis].high
-
-
-def _linked_numbers(name: str) -> list[float]:
-    found = []
-    for text in state.arrived().get(name, ()):
-        try:
-            value = float(text)
-        except ValueError:
-            continue
-        if math.isfinite(value):
-            found.append(describe.plain(value))
-    return found

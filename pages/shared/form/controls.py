@@ -5,25 +5,21 @@ its control out. What may be asked for is decided by `core.question.experiment` 
 """
 
 import bisect
+import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
+from core.answer.study import recorded as recordings
 from core.errors import InvalidValue
-from core.jobs.machine import Machine
 from core.question import catalog, describe, experiment, models
-from core.question.experiment import Contender, Point
+from core.question.experiment import Point
 from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING
-from pages.shared.data import reads
 from pages.shared.link import state
 
 DOUBLING_DEPTH_DEFAULT = 8
 """The published example that reaches no training error: 128 → 256 → classes at its end."""
-
-DEVICES_HELP = (
-    "The first is what the others are compared with. `cpu@1` is the CPU with one thread; `cpu` tries several."
-)
 
 DEFAULTS = Point()
 
@@ -97,37 +93,6 @@ def seed() -> Fields:
     return {"seed": int(chosen or 0)}
 
 
-def contenders(key: str, offered: Sequence[Contender], usual: Sequence[Contender], machine: Machine) -> list[str]:
-    """Contenders in the machine's order, so that the same choice is the same question however it was clicked."""
-    linked = [text for text in linked_contenders(key) if is_here(text, machine)]
-    options = list(dict.fromkeys([*map(str, offered), *linked]))
-    chosen = st.multiselect(
-        "Devices",
-        options,
-        default=[str(contender) for contender in usual],
-        max_selections=experiment.MAX_CONTENDERS,
-        help=DEVICES_HELP,
-        **state.bound(key),
-    )
-    return sorted(chosen, key=options.index)
-
-
-def wait_for_devices() -> None:
-    """Wait for the measuring process to say what this machine has, where there is one."""
-    if reason := reads.only_looking():
-        st.selectbox("Devices", ["none"], disabled=True)
-        st.caption(reason)
-    else:
-        _wait_for_devices()
-
-
-@st.fragment(run_every=0.5)
-def _wait_for_devices() -> None:
-    if reads.machine() is not None:
-        st.rerun()
-    st.selectbox("Devices", ["Looking at this machine's devices…"], disabled=True)
-
-
 def ladder(
     name: str,
     *,
@@ -182,36 +147,26 @@ def parsed(name: str, text: str) -> float:
 
 def linked_number(name: str) -> float | None:
     """The number that the link brought for a control; None if it brought none."""
-    values = state.arrived().get(name, ())
-    try:
-        return describe.plain(float(values[-1])) if values else None
-    except (ValueError, OverflowError):
-        return None
+    numbers = _numbers(state.arrived().get(name, ())[-1:])
+    return numbers[0] if numbers else None
 
 
-def linked_contenders(key: str) -> list[str]:
-    """The contenders that the link brought, in their own spelling."""
-    found: list[str] = []
-    for text in state.arrived().get(key, ()):
-        try:
-            found.append(str(Contender.parse(text)))
-        except InvalidValue:
-            continue
+def linked_numbers(name: str) -> list[float]:
+    """The numbers that the link brought for a control of several."""
+    return _numbers(state.arrived().get(name, ()))
+
+
+def _numbers(texts: Sequence[str]) -> list[float]:
+    found = []
+    for text in texts:
+        with contextlib.suppress(ValueError, OverflowError):  # no number, or infinite
+            found.append(describe.plain(float(text)))
     return found
 
 
-def missing(asked: Sequence[Contender], machine: Machine | None, *, field: str = "devices") -> str:
-    """In a sentence, the device that was asked for and is not here; empty if none."""
-    absent = [str(contender) for contender in asked if machine and not is_here(str(contender), machine)]
-    if machine is None or not absent:
-        return ""
-    return f"{field} is {absent[0]}, which this machine does not have: it has {', '.join(_names(machine))}."
-
-
-def is_here(contender: str, machine: Machine) -> bool:
-    """Whether this machine has a contender's device."""
-    return Contender.parse(contender).device in _names(machine)
-
-
-def _names(machine: Machine) -> list[str]:
-    return [info.device for info in machine.devices]
+def looked_for(fields: Mapping[str, Any]) -> Mapping[str, object] | None:
+    """A training as recordings of it are looked for; None where its fields make none."""
+    try:
+        return recordings.asked(Point(**fields))
+    except InvalidValue:
+        return None

@@ -47,8 +47,10 @@ def choose(machine: Machine | None, *, batch_size: int, model: str) -> list[str]
     return sorted(chosen, key=options.index)
 
 
-def applied(chosen: Sequence[str], words: Sequence[str], machine: Machine) -> list[str]:
+def applied(chosen: Sequence[str], words: Sequence[str], machine: Machine | None) -> list[str]:
     """Contenders with each chosen lane that their device has, the plain ones first; what is left out is said."""
+    if machine is None:
+        return []
     found, left_out = list(chosen), []
     for text in chosen:
         contender = Contender.parse(text)

@@ -17,12 +17,11 @@ from core.jobs.machine import Machine
 from core.results.exhibit import Exhibit
 from core.results.schema import Trial
 from core.text import as_lines
-from pages.compare import settings
 from pages.shared.data import reads
 from pages.shared.data.kept import kept
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import date, plain
-from pages.shared.form import controls
+from pages.shared.form import devices as form
 from pages.shared.link import links, memory, state
 
 MOST_NAMED = 3
@@ -76,11 +75,8 @@ def expect(question: Expectation) -> bool:
 
 def devices(machine: Machine | None) -> list[str]:
     """The control of the devices, the baseline first; none while the machine is not known."""
-    if machine is None:
-        controls.wait_for_devices()
-        return []
-    chosen = controls.contenders("devices", settings.offered(machine), settings.usual(machine), machine)
-    if len(machine.devices) == 1:
+    chosen = form.choose(machine)
+    if machine and len(machine.devices) == 1:
         st.caption(WITHOUT_ACCELERATOR)
     return chosen
 

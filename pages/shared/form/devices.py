@@ -1,0 +1,105 @@
+"""The control of devices: what this machine can be asked to measure on, bound to the link."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.errors import InvalidValue
+from core.jobs.machine import Machine
+from core.question import experiment
+from core.question.experiment import Contender
+from pages.shared.data import reads
+from pages.shared.link import state
+
+ONE_THREAD = Contender(threads=1)
+
+HELP = "The first is what the others are compared with. `cpu@1` is the CPU with one thread; `cpu` tries several."
+
+
+def choose(machine: Machine | None, key: str = "devices", *, sweep: bool = False) -> list[str]:
+    """Draw the control; contenders in the machine's order, so that however they were clicked the question is the same.
+
+    Args:
+        machine: this machine; None while it is not known, and then nothing can be chosen yet.
+        key: of the control, and its parameter of the link.
+        sweep: whether what is chosen is measured at many sizes.
+    """
+    if machine is None:
+        wait()
+        return []
+    linked = [text for text in _linked(key) if Contender.parse(text).device in _names(machine)]
+    options = list(dict.fromkeys([*map(str, offered(machine, sweep=sweep)), *linked]))
+    chosen = st.multiselect(
+        "Devices",
+        options,
+        default=[str(contender) for contender in usual(machine, sweep=sweep)],
+        max_selections=experiment.MAX_CONTENDERS,
+        help=HELP,
+        **state.bound(key),
+    )
+    return sorted(chosen, key=options.index)
+
+
+def wait() -> None:
+    """Wait for the measuring process to say what this machine has, where there is one."""
+    if reason := reads.only_looking():
+        st.selectbox("Devices", ["none"], disabled=True)
+        st.caption(reason)
+    else:
+        _wait()
+
+
+@st.fragment(run_every=0.5)
+def _wait() -> None:
+    if reads.machine() is not None:
+        st.rerun()
+    st.selectbox("Devices", ["Looking at this machine's devices…"], disabled=True)
+
+
+def offered(machine: Machine, *, sweep: bool = False) -> tuple[Contender, ...]:
+    """What this machine can train on, the baseline first.
+
+    Without an accelerator a sweep sets one thread against a fixed number of them, so that no size has a number of its
+    own.
+    """
+    others = tuple(Contender(device=info.device) for info in machine.devices if info.kind != "cpu")
+    if others:
+        return (Contender(), ONE_THREAD, *others)
+    fixed = (Contender(threads=machine.environment.cores_usable),) if sweep else ()
+    return (ONE_THREAD, *fixed, Contender())
+
+
+def usual(machine: Machine, *, sweep: bool = False) -> tuple[Contender, ...]:
+    """What is compared unless asked otherwise: the CPU with the first accelerator, or one thread with all of them.
+
+    Beside a recorded accelerator the CPU alone is enough.
+    """
+    others = [contender for contender in offered(machine) if not contender.on_host]
+    if others or state.recorded():
+        return (Contender(), *others[:1])
+    if sweep:
+        return tuple(dict.fromkeys(offered(machine, sweep=True)[:2]))
+    return (ONE_THREAD, Contender()) if machine.environment.cores_usable > 1 else (Contender(),)
+
+
+def missing(asked: Sequence[Contender], machine: Machine | None, *, field: str = "devices") -> str:
+    """In a sentence, the device that was asked for and is not here; empty if none."""
+    absent = [str(contender) for contender in asked if machine and contender.device not in _names(machine)]
+    if machine is None or not absent:
+        return ""
+    return f"{field} is {absent[0]}, which this machine does not have: it has {', '.join(_names(machine))}."
+
+
+def _linked(key: str) -> list[str]:
+    """The contenders that the link brought, in their own spelling."""
+    found: list[str] = []
+    for text in state.arrived().get(key, ()):
+        try:
+            found.append(str(Contender.parse(text)))
+        except InvalidValue:
+            continue
+    return found
+
+
+def _names(machine: Machine) -> list[str]:
+    return [info.device for info in machine.devices]
