@@ -13,7 +13,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -201,11 +201,11 @@ class Policy:
         epochs = max(point.epochs for point in points)
         for does, may, value, limit, shown in (
             ("may take", "take", seconds(asked), self.run.seconds, units.duration),
-            ("has", "have", parameters, self.run.parameters, _counted("parameters")),
-            ("needs", "need", operations, self.run.operations, _operations_a_step),
-            ("needs", "need", memory_bytes, self.run.memory_bytes, _memory),
-            ("has", "have", epochs, self.run.epochs, _counted("epochs")),
-            ("has", "have", len(points), self.run.points, _counted("points")),
+            ("has", "have", parameters, self.run.parameters, lambda value: f"{units.count(value)} parameters"),
+            ("needs", "need", operations, self.run.operations, lambda value: f"{units.operations(value)} a step"),
+            ("needs", "need", memory_bytes, self.run.memory_bytes, lambda value: f"{units.memory(value)} of memory"),
+            ("has", "have", epochs, self.run.epochs, lambda value: f"{units.count(value)} epochs"),
+            ("has", "have", len(points), self.run.points, lambda value: f"{units.count(value)} points"),
         ):
             if value > limit:
                 raise NotAllowed(f"This run {does} {shown(value)}, and a run may {may} {shown(limit)} on this host.")
@@ -295,18 +295,6 @@ def _costs(point: Point) -> tuple[int, int, int]:
     samples = models.FLOAT_BYTES * math.prod(facts.shape) * point.samples
     memory_bytes = network.memory_bytes(point.batch_size) + samples
     return network.parameters, network.flops_per_step(point.batch_size), memory_bytes
-
-
-def _counted(noun: str) -> Callable[[float], str]:
-    return lambda value: f"{units.count(int(value))} {noun}"
-
-
-def _operations_a_step(value: float) -> str:
-    return f"{units.operations(value)} a step"
-
-
-def _memory(value: float) -> str:
-    return f"{units.memory(value)} of memory"
 
 
 def _table(name: str, part: Any, value: object) -> dict[str, Any]:
