@@ -146,21 +146,34 @@ def verdict_sentence(speedup: Speedup) -> str:
 
 
 def _verdict(speedup: Speedup) -> str:
-    value, low, high = speedup.value, speedup.low, speedup.high
-    if value is None or low is None or high is None:
-        return f"No verdict on {speedup.challenger_name} against {speedup.baseline_name}: {speedup.reason}."
-    if speedup.verdict == "too_close":
-        return (
-            f"Too close to call between {speedup.challenger_name} and {speedup.baseline_name}: "
-            f"{speedup.reason} (speedup {units.ratio(value)}, {_interval(low, high, speedup.pairs)})."
-        )
-    winner, loser = speedup.challenger_name, speedup.baseline_name
-    if value < 1:
+    figures = None if speedup.value is None else (speedup.value, speedup.low or 0.0, speedup.high or 0.0)
+    names, counted = (speedup.challenger_name, speedup.baseline_name), units.counted(speedup.pairs, "pair")
+    return in_words(names, figures, speedup.reason, ratio="speedup", counted=f"{counted} of blocks")
+
+
+def in_words(
+    names: tuple[str, str], figures: tuple[float, float, float] | None, reason: str, *, ratio: str, counted: str
+) -> str:
+    """A verdict in one sentence, with the figures that it rests on.
+
+    Args:
+        names: the challenger and the baseline, for people.
+        figures: time of the baseline over that of the challenger, and its 95 % interval; None without a verdict.
+        reason: why there is no winner or no verdict; empty where there is a winner.
+        ratio: what the ratio is called.
+        counted: what it rests on: "20 pairs of blocks".
+    """
+    winner, loser = names
+    if figures is None:
+        return f"No verdict on {winner} against {loser}: {reason}."
+    value, low, high = figures
+    if not reason and value < 1:
         winner, loser, value, low, high = loser, winner, 1 / value, 1 / high, 1 / low
-    return (
-        f"{winner} trains {units.ratio(value)} as fast as {loser}, start-up not counted "
-        f"({_interval(low, high, speedup.pairs)})."
-    )
+    interval = f"95 % interval {units.ratio(low)} to {units.ratio(high)} from {counted}"
+    if reason:
+        close = f"Too close to call between {winner} and {loser}: {reason}"
+        return f"{close} ({ratio} {units.ratio(value)}, {interval})."
+    return f"{winner} trains {units.ratio(value)} as fast as {loser}, start-up not counted ({interval})."
 
 
 def obstacle(baseline: Trial, challenger: Trial) -> str:
@@ -230,7 +243,3 @@ def _speedup(
         reason=reason,
         caution=lane_check.warning(baseline, challenger),
     )
-
-
-def _interval(low: float, high: float, pairs: int) -> str:
-    return f"95 % interval {units.ratio(low)} to {units.ratio(high)} from {units.counted(pairs, 'pair')} of blocks"

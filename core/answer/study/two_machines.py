@@ -231,36 +231,16 @@ def _across(
         high=high,
         blocks=_blocks(measured, recorded),
         reason=reason,
-        sentence=_sentence(measured, recorded, verdict, reason, figures),
+        sentence=_sentence(measured, recorded, reason, figures),
         cautions=cautions(measured, recorded),
     )
 
 
-def _sentence(
-    measured: Trial,
-    recorded: Trial,
-    verdict: Verdict,
-    reason: str,
-    figures: tuple[float, float, float] | None,
-) -> str:
+def _sentence(measured: Trial, recorded: Trial, reason: str, figures: tuple[float, float, float] | None) -> str:
     ours = f"{summary.label(measured)} on {machine(measured)}"
     theirs = f"{summary.label(recorded)} recorded on {machine(recorded)}"
-    if figures is None:
-        return f"No verdict on {theirs} against {ours}: {reason}."
-    value, low, high = figures
-    blocks = _blocks(measured, recorded)
-    counted = f"from {units.count(blocks[0])} and {units.count(blocks[1])} blocks on two machines"
-    if verdict == "too_close":
-        interval = f"95 % interval {units.ratio(low)} to {units.ratio(high)}"
-        return (
-            f"Too close to call between {theirs} and {ours}: {reason} "
-            f"(ratio of medians {units.ratio(value)}, {interval} {counted})."
-        )
-    winner, loser = theirs, ours
-    if value < 1:
-        winner, loser, value, low, high = ours, theirs, 1 / value, 1 / high, 1 / low
-    interval = f"95 % interval {units.ratio(low)} to {units.ratio(high)}"
-    return f"{winner} trains {units.ratio(value)} as fast as {loser}, start-up not counted ({interval} {counted})."
+    counted = f"{' and '.join(map(units.count, _blocks(measured, recorded)))} blocks on two machines"
+    return summary.in_words((theirs, ours), figures, reason, ratio="ratio of medians", counted=counted)
 
 
 def _blocks(measured: Trial, recorded: Trial) -> tuple[int, int]:
