@@ -277,7 +277,7 @@ class _Course:
         """All recipes on one contender, within its share of the budget."""
         ends_s = self.stage.elapsed_s + share_s
         devices.initialise(contender.device)
-        self.stage.tell(f"starting up {contender}", done=self.done, of=self.total)
+        self.stage.tell(f"starting up {contender}", done=self.done, total=self.total)
         self.stage.use_threads(contender, self._threads(contender))
         device = devices.open_device(contender.device)
         resident = self.data.train.to(device.torch)
@@ -298,14 +298,14 @@ class _Course:
 
         for _ in lesson.blocks(self._blocks, late=late, allowance_s=WARM_UP_SHARE * share_s):
             self.done += 1
-            self.stage.tell(f"timing blocks on {contender}", done=self.done, of=self.total)
+            self.stage.tell(f"timing blocks on {contender}", done=self.done, total=self.total)
 
     def _give_whole(self, lesson: Lesson, contender: Contender, ends_s: float) -> None:
         tested = held_out(self.data) / len(self.data.train)
         for number, recipe in enumerate(self._whole):
             left_s = max(0.0, ends_s - self.stage.elapsed_s)
             for _ in lesson.whole(recipe, left_s / (len(self._whole) - number), left_s, tested=tested):
-                self.stage.tell(f"timing on {contender}: {recipe.title}", done=self.done, of=self.total)
+                self.stage.tell(f"timing on {contender}: {recipe.title}", done=self.done, total=self.total)
             self.done += 1
 
     def _threads(self, contender: Contender) -> int:
@@ -315,7 +315,7 @@ class _Course:
         measured.require_memory()
         if contender.threads or len(candidates) == 1:
             return contender.threads or candidates[0]
-        self.stage.tell(f"trying thread counts for {contender}", done=self.done, of=self.total)
+        self.stage.tell(f"trying thread counts for {contender}", done=self.done, total=self.total)
         try:
             measured.start()
             for _ in measured.try_threads(candidates, rounds=trial.THREAD_ROUNDS, block_s=trial.THREAD_BLOCK_S):

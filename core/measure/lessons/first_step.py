@@ -26,13 +26,13 @@ def run(demonstration: Demonstration, stage: Stage) -> FirstStep:
         DatasetUnavailable: the files of the data set are missing.
     """
     point, (one, other) = demonstration.point, demonstration.contenders
-    stage.tell("loading data", of=2)
+    stage.tell("loading data", total=2)
     data = datasets.load(point.dataset, samples=point.samples, seed=point.seed)
     first = batches.order(point, 0)[: point.batch_size]
     batch = Split(samples=data.train.samples[first], labels=data.train.labels[first])
     losses, gradients = [], []
     for done, contender in enumerate((one, other)):
-        stage.tell(f"taking the first step on {contender}", done=done, of=2)
+        stage.tell(f"taking the first step on {contender}", done=done, total=2)
         stage.use_threads(contender)
         loss, gradient = _step(point, contender, batch)
         losses.append(loss)

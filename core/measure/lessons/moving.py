@@ -146,7 +146,7 @@ def run(demonstration: Demonstration, stage: Stage) -> Moving:
     device = accelerators[0] if accelerators else META
     snippets = []
     for done, piece in enumerate(PIECES):
-        stage.tell(f"running: {piece.title}", done=done, of=len(PIECES))
+        stage.tell(f"running: {piece.title}", done=done, total=len(PIECES))
         snippets.append(_run(piece, device))
     return Moving(snippets=tuple(snippets), notes=() if accelerators else (META_NOTE,))
 

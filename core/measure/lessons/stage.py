@@ -31,15 +31,15 @@ class Stage:
     threads: dict[Contender, int] = field(default_factory=dict)
     _began: float = field(default_factory=time.perf_counter)
 
-    def tell(self, phase: str, *, done: int = 0, of: int = 0) -> None:
-        """Say what is being done and how many parts are, all contenders together; then heed a stop.
+    def tell(self, phase: str, *, done: int = 0, total: int = 0) -> None:
+        """Say what is being done and how many of all parts are, all contenders together; then heed a stop.
 
         Raises:
             Stopped: someone wants it to end.
         """
         contenders = tuple(
-            ContenderProgress(contender=str(contender), steps=done, total_steps=of, threads=self.threads.get(contender))
-            for contender in self.demonstration.contenders
+            ContenderProgress(contender=str(each), steps=done, total_steps=total, threads=self.threads.get(each))
+            for each in self.demonstration.contenders
         )
         budget_s = self.demonstration.budget_s
         self.hooks.progress(Progress(phase=phase, elapsed_s=self.elapsed_s, budget_s=budget_s, contenders=contenders))
