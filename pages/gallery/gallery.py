@@ -4,8 +4,7 @@ import streamlit as st
 
 from core.answer.gallery import filters
 from core.answer.gallery.table import Overview
-from pages.gallery import importing, lists, stock
-from pages.gallery import opened as gallery_open
+from pages.gallery import importing, lists, opened, stock
 from pages.shared.data import reads
 from pages.shared.draw.text import plain
 from pages.shared.frame import apart, navigation
@@ -20,25 +19,25 @@ def page() -> None:
 
 
 def _shelf(overview: Overview) -> None:
-    of = stock.held(overview)
+    held = stock.held(overview)
     st.caption(
-        plain(filters.in_one_line(of)) if len(of.trials) else "Results of real machines, to look at and compare."
+        plain(filters.in_one_line(held)) if len(held.trials) else "Results of real machines, to look at and compare."
     )
     apart.draw(stock.unread, overview)
-    if not len(of.trials):
+    if not len(held.trials):
         _empty()
         return
-    opened = state.view()
-    chosen = stock.filters(of)
+    named = state.view()
+    chosen = stock.draw_filters(held)
     view = lists.choice()
-    if opened is not None and opened[0] == "study":
-        gallery_open.study(opened[1], of, stock.found(of, chosen).studies)
+    if named is not None and named[0] == "study":
+        opened.study(named[1], held, stock.found(held, chosen).studies)
         return
-    if opened is None or view == "Trials":
-        apart.draw(lists.draw, view, of, chosen)
-    if opened is not None:
-        gallery_open.back()
-        apart.draw(gallery_open.run, opened[1])
+    if named is None or view == "Trials":
+        apart.draw(lists.draw, view, held, chosen)
+    if named is not None:
+        opened.back()
+        apart.draw(opened.run, named[1])
 
 
 def _empty() -> None:

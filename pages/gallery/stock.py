@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from core.answer.charts import gallery
-from core.answer.gallery import filters as holdings
+from core.answer.gallery import filters
 from core.answer.gallery.filters import Found, Held
 from core.answer.gallery.table import Overview, StudyLine
 from core.answer.study import study
@@ -68,7 +68,7 @@ class Card:
 @kept(2)
 def held(overview: Overview) -> Held:
     """Everything that is here."""
-    return holdings.held(overview.frame, reads.study_lines())
+    return filters.held(overview.frame, reads.study_lines())
 
 
 def unread(overview: Overview) -> None:
@@ -88,7 +88,7 @@ def unread(overview: Overview) -> None:
                     st.caption(f"These are the first {MOST_NAMED}; `python -m core store check` names all.")
 
 
-def filters(of: Held) -> Choices:
+def draw_filters(held: Held) -> Choices:
     """Draw the filters; those without a choice let all through, and need no control while they are folded away."""
     chosen: dict[str, list[str]] = {name: [] for name in LABELS}
     with st.expander("Filters", icon=":material/filter_alt:", **state.bound_view("filters")) as part:
@@ -98,7 +98,7 @@ def filters(of: Held) -> Choices:
         for column, (name, label) in zip(columns, LABELS.items(), strict=True):
             chosen[name] = column.multiselect(
                 label,
-                of.options[name],
+                held.options[name],
                 format_func=as_line,
                 placeholder="all",
                 help=HELP.get(name),
@@ -114,21 +114,21 @@ def filtered_by(chosen: Choices) -> str:
 
 
 @kept(64)
-def found(of: Held, chosen: Choices) -> Found:
+def found(held: Held, chosen: Choices) -> Found:
     """What the filters let through."""
-    return holdings.found(of, chosen)
+    return filters.found(held, chosen)
 
 
 @kept(64)
-def step_times(of: Held, chosen: Choices) -> dict[str, Any]:
+def step_times(held: Held, chosen: Choices) -> dict[str, Any]:
     """The finished chart of all trials that the filters let through."""
-    return gallery.step_times(holdings.lines(of, found(of, chosen).trials, gallery.COLUMNS))
+    return gallery.step_times(filters.lines(held, found(held, chosen).trials, gallery.COLUMNS))
 
 
 @kept(64)
-def machines(of: Held, chosen: Choices) -> list[dict[str, Any]]:
+def machines(held: Held, chosen: Choices) -> list[dict[str, Any]]:
     """The machines of the trials that the filters let through."""
-    return holdings.machines(of, found(of, chosen).trials)
+    return filters.machines(held, found(held, chosen).trials)
 
 
 def cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
@@ -139,12 +139,12 @@ def cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
 
 @kept(512)
 def _card(study_id: str, trial_ids: Sequence[str], _read: Callable[[], Mapping[str, Study]]) -> Card:
-    of = _read().get(study_id)
-    if of is None:
+    opened = _read().get(study_id)
+    if opened is None:
         return Card(said=NOT_READ, chart=None)
     try:
-        found = study.crossover(of)
+        answer = study.crossover(opened)
     except CrossoverError as error:
         return Card(said=str(error), chart=None)
-    baseline, challenger = of.runs[0]
-    return Card(said=found.sentence, chart=gallery.small(found, (baseline.device_kind, challenger.device_kind)))
+    baseline, challenger = opened.runs[0]
+    return Card(said=answer.sentence, chart=gallery.small(answer, (baseline.device_kind, challenger.device_kind)))

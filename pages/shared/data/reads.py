@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.answer.gallery import table as overviews
+from core.answer.gallery import table
 from core.answer.gallery.table import Overview, StudyLine
 from core.answer.study.study import Study
 from core.errors import StoreError
@@ -231,12 +231,12 @@ def _stores() -> tuple[tuple[Store, str], ...]:
 
 @kept(2)
 def _overview(stores: tuple[tuple[Store, str], ...]) -> Overview:
-    return overviews.whole(stores)
+    return table.whole(stores)
 
 
 @kept(2)
 def _study_lines(stores: tuple[tuple[Store, str], ...]) -> list[StudyLine]:
-    return overviews.studies(_overview(stores).frame)
+    return table.studies(_overview(stores).frame)
 
 
 def _rows(named: Named) -> tuple[Trial, ...]:

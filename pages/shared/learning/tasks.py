@@ -4,6 +4,7 @@ Answers come from the store, so the settings in the link are enough to find them
 question that waits or runs is found in the queue, whoever asked it; two who ask the same join one job.
 """
 
+import dataclasses
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment, Point
 from core.question.policy import Asked
 from core.question.sweep import Sweep
-from core.results import exhibit_files as exhibits
+from core.results import exhibit_files
 from core.results.exhibit import Exhibit
 from core.results.schema import Trial
 from pages.shared.data import reads
@@ -80,7 +81,7 @@ def content_key(trials: Sequence[Trial], shown: Sequence[Exhibit]) -> str:
 def known(task: Task, machine: Machine) -> Known:
     """What the store answers."""
     experiments = [asked for asked in task.asked if isinstance(asked, Experiment)]
-    rows = {name: tuple(found) for name, found in _newest(experiments, machine).items()}
+    rows = {name: tuple(found) for name, found in reads.known(experiments, machine).items()}
     found: dict[str, Exhibit] = {}
     complete = set(rows)
     for asked in task.asked:
@@ -122,7 +123,7 @@ def recorded_rows(points: Sequence[Point], machine: Machine | None) -> tuple[Tri
     """
     if not points:
         return ()
-    wanted = pd.DataFrame([_of(point) for point in points], columns=list(links.POINT_FIELDS))
+    wanted = pd.DataFrame([dataclasses.asdict(point) for point in points], columns=list(links.POINT_FIELDS))
     frame = reads.overview().frame
     elsewhere = frame["machine_id"] != (machine.environment.machine_id if machine else "")
     columns = [*links.POINT_FIELDS, "machine_id", "run_id", "device_kind", "started_at"]
@@ -217,29 +218,22 @@ def _panel(task: Task, active_before: int) -> None:
 def _phase(progress: Progress | None) -> str:
     if progress is None:
         return "the measuring process starts"
-    of = progress.sweep
-    if of is None:
+    sweep = progress.sweep
+    if sweep is None:
         return plain(progress.phase)
-    now = f", now {plain(of.size_label)}" if of.size_label else ""
-    return f"{of.done} of {of.total} points done{now}, {plain(progress.phase)}"
+    now = f", now {plain(sweep.size_label)}" if sweep.size_label else ""
+    return f"{sweep.done} of {sweep.total} points done{now}, {plain(progress.phase)}"
 
 
 def _key(asked: Asked) -> str:
     return f"{type(asked).__name__} {asked.id}"
 
 
-def _of(of: object) -> tuple[Any, ...]:
-    """The training of a point or a row."""
-    return tuple(getattr(of, name) for name in links.POINT_FIELDS)
-
-
-def _newest(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
-    return reads.known(experiments, machine)
-
-
 def _newest_exhibit(asked: Demonstration, machine: Machine) -> Exhibit | None:
     facts = machine.environment
-    found = exhibits.newest(reads.exhibits(), asked, machine_id=facts.machine_id, torch_version=facts.torch_version)
+    found = exhibit_files.newest(
+        reads.exhibits(), asked, machine_id=facts.machine_id, torch_version=facts.torch_version
+    )
     names = machine.device_names
     if found and any(names.get(entry.device, entry.device_name) != entry.device_name for entry in found.participants):
         return None  # of a card that was replaced
