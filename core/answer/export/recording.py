@@ -10,6 +10,7 @@ from datetime import datetime
 from core import units
 from core.answer.export.tensorboard import EventRecording, Scalar
 from core.answer.run import learned, speedup, training_time
+from core.question import models
 from core.question.experiment import Point
 from core.results.schema import Trial
 from core.text import as_label, in_markdown
@@ -36,7 +37,7 @@ def recording(trial: Trial) -> EventRecording:
 
 
 def _name(trial: Trial) -> str:
-    sizes = [f"{name}={value}" for name in ("hidden_size", "depth", "width") if (value := getattr(trial, name))]
+    sizes = [f"{name}={value}" for name in models.AXES if (value := getattr(trial, name))]
     sizes += [f"batch={trial.batch_size}", f"workers={trial.loader_workers}"]
     return "-".join([trial.dataset, trial.model, *sizes, trial.contender, trial.run_id])
 

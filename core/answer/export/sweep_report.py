@@ -15,12 +15,11 @@ from core.answer.study import wording
 from core.answer.study.result import BASES, Crossover, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError
+from core.question import models
 from core.question.experiment import Point
+from core.question.fields import title
 from core.question.sweep import AXES, Sweep, size_of
 from core.results.schema import OUTCOMES, Trial
-
-OF_SIZE = ("hidden_size", "depth", "width")
-"""Fields that are 0 where the model family has none."""
 
 SELDOM = ("loader_workers", "shuffle", "seed")
 """Fields that are only mentioned where they are not the default."""
@@ -168,11 +167,11 @@ def _training(study: Study) -> str:
     for field in dataclasses.fields(Point):
         values = {getattr(row, field.name) for row in rows}
         name, value = field.name, values.pop()
-        plain = (name in OF_SIZE and not value) or (name in SELDOM and value == field.default)
+        plain = (name in models.AXES and not value) or (name in SELDOM and value == field.default)
         if name in ("dataset", "model") or values or plain:
             continue
         shown = wording.size(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-        said.append(f"{axis_title(name).replace('_', ' ')} {shown}")
+        said.append(f"{title(name)} {shown}")
     return ", ".join(said)
 
 

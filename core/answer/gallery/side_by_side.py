@@ -16,6 +16,7 @@ from core.answer.study import wording
 from core.answer.study.result import Crossover
 from core.answer.study.study import Study
 from core.errors import CrossoverError
+from core.question.fields import title
 from core.results.schema import Trial
 
 TRAINING = (*comparable.TRAINING, "parameters", "dataset_hash")
@@ -227,10 +228,8 @@ TITLES = {
     "protocol_version": "protocol",
     "contender": "as asked for",
     "dataset_hash": "hash of the data",
-    "budget_s": "time budget",
-    "samples": "training samples",
 }
 
 
 def _title(name: str) -> str:
-    return TITLES.get(name, sweep_report.axis_title(name).replace("_", " "))
+    return TITLES.get(name, title(name))

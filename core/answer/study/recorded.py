@@ -18,8 +18,8 @@ from core.answer.comparable import CURVE, SETTINGS, TRAINING, varying
 from core.answer.run import lane_check
 from core.answer.study import wording
 from core.question.experiment import PROTOCOL_VERSION, Point
+from core.question.fields import SIZE_AXES, title
 from core.question.lanes import FIELDS
-from core.question.sweep import AXES, SIZE_AXES
 
 NEAREST = 3
 """Recordings of other settings that are named at most."""
@@ -184,7 +184,7 @@ def refused(accelerator: Accelerator, wanted: Mapping[str, object]) -> str:
     columns = {name for names in unlike if names and not set(names) & set(TRAINING) for name in names}
     if not columns:
         return ""
-    named = " and ".join(_title(name) for name in SETTINGS if name in columns)
+    named = " and ".join(title(name) for name in SETTINGS if name in columns)
     return f"Recordings of this training with another {named} are there too; they are never put beside this one."
 
 
@@ -236,7 +236,7 @@ def _differing(each: RecordedTraining, wanted: Mapping[str, object], but: Collec
 
 def _differences(each: RecordedTraining, wanted: Mapping[str, object], differing: Collection[str]) -> str:
     named = [name for name in SETTINGS if name in differing and name != "dataset_hash"]
-    parts = [f"{_title(name)} {_shown(each.value(name))} instead of {_shown(wanted[name])}" for name in named]
+    parts = [f"{title(name)} {_shown(each.value(name))} instead of {_shown(wanted[name])}" for name in named]
     return ", ".join(parts) or "other samples under the same name"
 
 
@@ -248,10 +248,6 @@ def _distance(each: RecordedTraining, wanted: Mapping[str, object], differing: C
         if isinstance(ours, int | float) and isinstance(theirs, int | float) and ours > 0 and theirs > 0:
             doublings += abs(math.log2(theirs / ours))
     return len([name for name in differing if name != "dataset_hash"]), doublings
-
-
-def _title(column: str) -> str:
-    return AXES.get(column, column.replace("_", " "))
 
 
 def _shown(value: object) -> str:
