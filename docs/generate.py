@@ -8,6 +8,7 @@ import argparse
 import ast
 import dataclasses
 import functools
+import itertools
 import re
 import sys
 import tomllib
@@ -94,14 +95,20 @@ def environment() -> str:
     """Every environment variable that a constant of the code names, with the docstring of the constant."""
     rows = []
     for path, tree in modules():
-        for node, after in zip(tree.body, [*tree.body[1:], None], strict=True):
-            value = node.value if isinstance(node, ast.Assign) else None
-            name = value.value if isinstance(value, ast.Constant) else None
-            if isinstance(name, str) and VARIABLE.fullmatch(name):
-                is_said = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-                said = " ".join(str(after.value.value).split()) if is_said else ""
-                rows.append((f"`{name}`", said.removeprefix("Environment variable that "), f"`{path}`"))
+        for node, after in itertools.zip_longest(tree.body, tree.body[1:]):
+            match node:
+                case ast.Assign(value=ast.Constant(value=str(name))) if VARIABLE.fullmatch(name):
+                    meaning = _docstring(after).removeprefix("Environment variable that ")
+                    rows.append((f"`{name}`", meaning, f"`{path}`"))
     return table("| variable | what it does | where |", *sorted(rows))
+
+
+def _docstring(node: ast.AST | None) -> str:
+    """What stands below a constant, in one line; empty where nothing does."""
+    match node:
+        case ast.Expr(value=ast.Constant(value=str(said))):
+            return " ".join(said.split())
+    return ""
 
 
 def settings() -> str:
