@@ -3,6 +3,7 @@
 Every number in a sentence comes from the exhibit that the piece is about.
 """
 
+import dataclasses
 from collections.abc import Sequence
 
 from core import units
@@ -19,13 +20,7 @@ def own_clock(preset: Preset, shown: Exhibit, note: str = "") -> Section:
     section = clock(shown, title="Its own clock beside ours", only=("ours", recipe), note=note)
     lines = tuple((sentence,) for sentence in claims.protocol(preset))
     listed = Table(title="What its clock does otherwise", header=("Shortcut",), rows=lines, prose=True)
-    return Section(
-        title=section.title,
-        sentences=section.sentences,
-        figures=section.figures,
-        tables=(*section.tables, listed),
-        notes=section.notes,
-    )
+    return dataclasses.replace(section, tables=(*section.tables, listed))
 
 
 def clock(
@@ -67,16 +62,16 @@ def _by_each_clock(content: Clock, contenders: Sequence[str]) -> tuple[str, ...]
     if len(contenders) < 2:
         return ()
     one, other = contenders[0], contenders[-1]
-    found = exhibition.speedups(content, one, other)
-    ours = found.pop("ours", None)
+    by_clock = exhibition.speedups(content, one, other)
+    ours = by_clock.pop("ours", None)
     titles = {variant.name: variant.title for variant in content.variants}
-    if ours is None or not found:
+    if ours is None or not by_clock:
         return ()
-    low, high = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
+    low, high = min(by_clock, key=by_clock.__getitem__), max(by_clock, key=by_clock.__getitem__)
     said = f"By our clock {other} is {units.ratio(ours)} as fast as {one}; by the others it is "
     if low == high:
-        return (f"{said}{units.ratio(found[low])} ({titles[low]}).",)
-    return (f"{said}{units.ratio(found[low])} ({titles[low]}) to {units.ratio(found[high])} ({titles[high]}).",)
+        return (f"{said}{units.ratio(by_clock[low])} ({titles[low]}).",)
+    return (f"{said}{units.ratio(by_clock[low])} ({titles[low]}) to {units.ratio(by_clock[high])} ({titles[high]}).",)
 
 
 def _clock_table(content: Clock, contenders: Sequence[str]) -> Table:

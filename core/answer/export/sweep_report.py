@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core import units
-from core.answer.run import speedup as summary
+from core.answer.run import speedup
 from core.answer.study import wording
 from core.answer.study.result import BASES, Crossover, Size
 from core.answer.study.study import Study
@@ -121,8 +121,8 @@ def _size_cells(size: Size, answer: Crossover) -> tuple[str, ...]:
         said = _short(answer.challenger if size.speedup > 1 else answer.baseline)
     else:
         said = f"neither: {size.reason}" if size.verdict == "too_close" else f"not known: {size.reason}"
-    speedup = "" if size.speedup is None else units.ratio(size.speedup)
-    return (wording.size(size.size), _time(size.baseline_s), _time(size.challenger_s), speedup, interval, said)
+    ratio = "" if size.speedup is None else units.ratio(size.speedup)
+    return (wording.size(size.size), _time(size.baseline_s), _time(size.challenger_s), ratio, interval, said)
 
 
 def _trial(row: Trial) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _trial(row: Trial) -> dict[str, Any]:
         "threads": row.threads,
         "outcome": row.outcome,
         "message": row.message,
-        "step": dataclasses.asdict(summary.step_time(row)),
+        "step": dataclasses.asdict(speedup.step_time(row)),
         "epoch_s": epoch_s(row),
     }
 
@@ -149,7 +149,7 @@ def _speedup(baseline: Trial | None, row: Trial) -> str:
     if baseline is None or baseline is row:
         return ""
     try:
-        value = summary.speedup(baseline, row).value
+        value = speedup.speedup(baseline, row).value
     except CrossoverError:
         return ""
     return "" if value is None else units.ratio(value)

@@ -133,7 +133,7 @@ def bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
         return None
     for row in rows[1:]:
         comparable.require_equal(rows[0], row, comparable.DELIVERIES)
-    ways = sorted(map(way, rows), key=lambda found: found.epoch_s, reverse=True)
+    ways = sorted(map(way, rows), key=lambda entry: entry.epoch_s, reverse=True)
     low, high = _bounds(ways[0], ways[-1])
     difference = loss_difference(rows)
     return Bottleneck(
@@ -201,7 +201,7 @@ def _title(trial: Trial) -> str:
     return f"{path}, {trial.loader_workers or 'no'} worker{'' if trial.loader_workers == 1 else 's'}"
 
 
-def _short(found: Way) -> str:
+def _short(way: Way) -> str:
     """A way within a sentence."""
     words = {
         "resident": "on the device",
@@ -209,8 +209,8 @@ def _short(found: Way) -> str:
         "loader": "through the DataLoader",
         "tutorial": "transformed one sample at a time",
     }
-    by = f" by {found.loader_workers} worker{'' if found.loader_workers == 1 else 's'}" if found.loader_workers else ""
-    return words.get(found.data_path, found.data_path) + by
+    by = f" by {way.loader_workers} worker{'' if way.loader_workers == 1 else 's'}" if way.loader_workers else ""
+    return words.get(way.data_path, way.data_path) + by
 
 
 def _bound(trial: Trial, parts: Parts | None) -> tuple[float | None, str]:

@@ -5,7 +5,6 @@ smaller than what would matter?", by two one-sided tests on the accuracy differe
 the margin, is an argument: it is fixed before the results are looked at. Nothing here trains or measures a time.
 """
 
-import dataclasses
 import math
 import statistics
 from collections.abc import Sequence
@@ -50,7 +49,6 @@ class Equivalence:
         items: test items.
         seed_to_seed: median number of test items on which the baseline disagrees with itself after another seed; None
             where another seed also draws other test items, or there is only one.
-        sentence: the verdict in words.
     """
 
     baseline: str
@@ -66,7 +64,6 @@ class Equivalence:
     disagreeing: tuple[int, ...]
     items: int
     seed_to_seed: float | None
-    sentence: str = ""
 
     @property
     def differences(self) -> tuple[float, ...]:
@@ -74,17 +71,42 @@ class Equivalence:
         return tuple(challenger - baseline for baseline, challenger in self.accuracies)
 
     @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        names = f"{self.challenger} and {self.baseline}"
+        if self.mean is None:
+            return (
+                f"Too few seeds to tell: no seed was trained and tested on both {self.baseline} and {self.challenger}."
+            )
+        mean, margin = f"{100 * self.mean:+.2f}", f"{100 * self.margin:.2f}"
+        seeds = f"{len(self.seeds)} seed{'' if len(self.seeds) == 1 else 's'}"
+        if self.low is None or self.high is None:
+            return f"Too few seeds to tell: {seeds}, a difference of {mean} percentage points; {MIN_SEEDS} are needed."
+        interval = f"90 % interval {100 * self.low:+.2f} to {100 * self.high:+.2f}, {seeds}"
+        figures = f"accuracy differs by {mean} percentage points ({interval})"
+        if self.verdict == "equivalent":
+            return f"Equivalent within ±{margin} percentage points: {names} learn the same, {figures}."
+        if self.verdict == "different":
+            return f"Different by more than {margin} percentage points: between {names} {figures}."
+        if len(self.seeds) < MIN_SEEDS:
+            return f"Too few seeds to tell: between {names} {figures}; {MIN_SEEDS} are needed."
+        return (
+            f"Too few seeds to tell: between {names} {figures}, "
+            f"which neither lies within ±{margin} percentage points nor excludes that range."
+        )
+
+    @property
     def disagreement_sentence(self) -> str:
         """How many test items got different predictions, beside how many another seed changes."""
         if not self.seeds:
             return "There are no predictions to compare."
-        found = (
+        apart = (
             f"{self.baseline} and {self.challenger} disagree on {_range(self.disagreeing)} of "
             f"{units.count(self.items)} test items with the same seed"
         )
         if self.seed_to_seed is None:
-            return f"{found}; what another seed would change is not known, because it was not tested on the same items."
-        return f"{found}, {self.baseline} with another seed on {units.significant(self.seed_to_seed)} (median)."
+            return f"{apart}; what another seed would change is not known, because it was not tested on the same items."
+        return f"{apart}, {self.baseline} with another seed on {units.significant(self.seed_to_seed)} (median)."
 
 
 def equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str, margin: float) -> Equivalence:
@@ -109,7 +131,7 @@ def equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str, marg
     accuracies = tuple((learned.accuracy(ours) or 0.0, learned.accuracy(theirs) or 0.0) for ours, theirs in pairs)
     differences = [theirs - ours for ours, theirs in accuracies]
     low, high = _interval(differences)
-    found = Equivalence(
+    return Equivalence(
         baseline=baseline,
         challenger=challenger,
         verdict=_verdict(len(pairs), low, high, margin),
@@ -124,7 +146,6 @@ def equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str, marg
         items=len(pairs[0][0].predictions) if pairs else 0,
         seed_to_seed=_seed_to_seed([ours for ours, _ in pairs]),
     )
-    return dataclasses.replace(found, sentence=_sentence(found))
 
 
 def seed_pairs(trials: Sequence[Trial], baseline: str, challenger: str) -> list[tuple[Trial, Trial]]:
@@ -182,28 +203,6 @@ def _seed_to_seed(trials: Sequence[Trial]) -> float | None:
     if len({len(trial.predictions) for trial in trials}) > 1:
         raise NotComparable("What another seed changes cannot be counted: the seeds have different test items.")
     return statistics.median(_disagreeing(a, b) for a, b in combinations(trials, 2))
-
-
-def _sentence(found: Equivalence) -> str:
-    names = f"{found.challenger} and {found.baseline}"
-    if found.mean is None:
-        return f"Too few seeds to tell: no seed was trained and tested on both {found.baseline} and {found.challenger}."
-    mean, margin = f"{100 * found.mean:+.2f}", f"{100 * found.margin:.2f}"
-    seeds = f"{len(found.seeds)} seed{'' if len(found.seeds) == 1 else 's'}"
-    if found.low is None or found.high is None:
-        return f"Too few seeds to tell: {seeds}, a difference of {mean} percentage points; {MIN_SEEDS} are needed."
-    interval = f"90 % interval {100 * found.low:+.2f} to {100 * found.high:+.2f}, {seeds}"
-    figures = f"accuracy differs by {mean} percentage points ({interval})"
-    if found.verdict == "equivalent":
-        return f"Equivalent within ±{margin} percentage points: {names} learn the same, {figures}."
-    if found.verdict == "different":
-        return f"Different by more than {margin} percentage points: between {names} {figures}."
-    if len(found.seeds) < MIN_SEEDS:
-        return f"Too few seeds to tell: between {names} {figures}; {MIN_SEEDS} are needed."
-    return (
-        f"Too few seeds to tell: between {names} {figures}, "
-        f"which neither lies within ±{margin} percentage points nor excludes that range."
-    )
 
 
 def _range(counts: Sequence[int]) -> str:

@@ -151,8 +151,7 @@ def two_batches(one: Trial, other: Trial) -> TwoBatches | None:
     comparable.require_equal(one, other, comparable.BATCHES)
     if one.batch_size == other.batch_size:
         raise NotComparable(f"Both rows have a batch size of {one.batch_size}, so they show nothing about batch size.")
-    found = [launches(trial) for trial in sorted((one, other), key=lambda trial: trial.batch_size)]
-    small, large = found
+    small, large = map(launches, sorted((one, other), key=lambda trial: trial.batch_size))
     if small is None or large is None:
         return None
     more = large.batch_size - small.batch_size

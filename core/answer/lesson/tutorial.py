@@ -13,8 +13,7 @@ from core import units
 from core.answer.lesson import claims
 from core.answer.lesson.claims import Number, Origin
 from core.answer.lesson.handout import Table
-from core.answer.run import learned, training_time
-from core.answer.run import speedup as summary
+from core.answer.run import learned, speedup, training_time
 from core.answer.run.speedup import Speedup
 from core.answer.study import study, wording
 from core.errors import CrossoverError
@@ -73,7 +72,7 @@ class Pair:
     def speedup(self) -> Speedup | None:
         """The challenger against the baseline; None where the rows cannot be compared."""
         try:
-            return summary.speedup(self.baseline, self.challenger)
+            return speedup.speedup(self.baseline, self.challenger)
         except CrossoverError:
             return None
 
@@ -187,18 +186,18 @@ def _measured_epochs(pair: Pair, origin: Origin) -> list[Number]:
 
 
 def _speedup_mark(pair: Pair, origin: Origin) -> Number | None:
-    found = pair.speedup
-    if found is None or found.value is None:
+    ratio = pair.speedup
+    if ratio is None or ratio.value is None:
         return None
     return Number(
         series=f"{origin}: {pair.challenger.contender} over {pair.baseline.contender}",
         origin=origin,
         kind=pair.challenger.device_kind,
-        value=found.value,
+        value=ratio.value,
         place=pair.place,
         label=pair.label,
-        low=found.low,
-        high=found.high,
+        low=ratio.low,
+        high=ratio.high,
     )
 
 
@@ -225,10 +224,10 @@ def _time(mark: Number) -> str:
 
 
 def _speedup_text(pair: Pair | None) -> str:
-    found = pair.speedup if pair else None
-    if found is None or found.value is None or found.low is None or found.high is None:
-        return "" if found is None else f"not known: {found.reason}"
-    return f"{units.ratio(found.value)} ({units.ratio(found.low)} to {units.ratio(found.high)})"
+    ratio = pair.speedup if pair else None
+    if ratio is None or ratio.value is None or ratio.low is None or ratio.high is None:
+        return "" if ratio is None else f"not known: {ratio.reason}"
+    return f"{units.ratio(ratio.value)} ({units.ratio(ratio.low)} to {units.ratio(ratio.high)})"
 
 
 def _answers(preset: Preset, pairs: Sequence[Pair]) -> tuple[str, ...]:
@@ -246,7 +245,7 @@ def _answers(preset: Preset, pairs: Sequence[Pair]) -> tuple[str, ...]:
 
 
 def _over_cells(pairs: Sequence[Pair]) -> str:
-    known = {pair.label: found.value for pair in pairs if (found := pair.speedup) and found.value is not None}
+    known = {pair.label: ratio.value for pair in pairs if (ratio := pair.speedup) and ratio.value is not None}
     names = f"{pairs[0].challenger.contender} against {pairs[0].baseline.contender}"
     if not known:
         return f"no cell of the grid gives a speedup of {names} yet."
@@ -258,8 +257,8 @@ def _over_cells(pairs: Sequence[Pair]) -> str:
 
 
 def _alone(pair: Pair) -> str:
-    found = pair.speedup
-    return f"{summary.verdict_sentence(found)}" if found else "the rows cannot be compared."
+    ratio = pair.speedup
+    return speedup.verdict_sentence(ratio) if ratio else "the rows cannot be compared."
 
 
 def _accuracies(pair: Pair) -> tuple[str, ...]:
@@ -275,18 +274,18 @@ def _differences(preset: Preset, scale: Scale, pairs: Sequence[Pair]) -> tuple[s
     named = list(dict.fromkeys(entry.device_name for entry in entries if entry.device_name))
     theirs = f"on {' and '.join(named)}" if named else "on devices that it does not name"
     date = entries[0].date if entries and entries[0].date else "without a date"
-    found = [
+    differences = [
         f"Hardware and year: published {theirs}, {date}; these rows are from {base.started_at[:10]}, "
-        f"{summary.label(base)} and {summary.label(other)}, torch {base.torch_version}."
+        f"{speedup.label(base)} and {speedup.label(other)}, torch {base.torch_version}."
     ]
-    if summary.is_host(other):
+    if speedup.is_host(other):
         threads = " and ".join(
             dict.fromkeys(f"{row.threads} thread{'s' * (row.threads != 1)}" for row in (base, other))
         )
-        found.append(
+        differences.append(
             f"No accelerator took part: {base.contender} and {other.contender} are one processor with {threads}, so "
             "these rows can neither confirm nor refute a claim on GPUs."
         )
     if scale == "class":
-        found.append(f"Size: this is the class scale. {preset.class_note}")
-    return tuple(found)
+        differences.append(f"Size: this is the class scale. {preset.class_note}")
+    return tuple(differences)
