@@ -1,4 +1,4 @@
-"""`store check` and `store compact`."""
+"""The store by command: looked at, compacted, taken along, brought in."""
 
 import pytest
 from filelock import FileLock
@@ -67,3 +67,57 @@ def test_a_check_names_what_is_skipped_and_fails(command, folder):
     done = command("store", "check", "--store", folder)
     assert done.status == 1
     assert "skipped torn.parquet: it is torn or not a parquet file" in done.out
+
+
+def test_check_names_what_it_skips(command, tmp_path):
+    store = Store(tmp_path)
+    for row in run():
+        store.add(row)
+    assert command("store", "check", "--store", str(tmp_path)).out == f"2 rows in {tmp_path}\n"
+    (tmp_path / "torn.parquet").write_bytes(b"PAR1 and no more")
+    done = command("store", "check", "--store", str(tmp_path), "--json")
+    assert done.status == 1
+    document = done.json
+    assert document["rows"] == 2
+    assert document["skipped"][0]["name"] == "torn.parquet"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_export_writes_all_rows(command, tmp_path, kind):
+    store = Store(tmp_path / "store")
+    for row in run():
+        store.add(row)
+    file = tmp_path / f"rows.{kind}"
+    done = command("store", "export", str(file), "--store", str(store.folder))
+    assert (done.status, done.out) == (0, f"2 rows written to {file}\n")
+    assert file.stat().st_size > 0
+
+
+def test_export_needs_a_known_ending(command, tmp_path):
+    done = command("store", "export", str(tmp_path / "rows.pickle"), "--store", str(tmp_path))
+    assert done.status == 2
+    assert "ends in .parquet or .csv" in done.err
+
+
+def test_import_adds_rows_once_and_refuses_what_is_not_ours(command, tmp_path):
+    there, here = Store(tmp_path / "there"), tmp_path / "here"
+    for row in run():
+        there.add(row)
+    file = tmp_path / "rows.parquet"
+    command("store", "export", str(file), "--store", str(there.folder))
+    first = command("store", "import", str(file), "--store", str(here), "--json")
+    again = command("store", "import", str(file), "--store", str(here), "--json")
+    assert (first.json["added"], again.json["duplicates"]) == (2, 2)
+    assert {row.origin for row in Store(here).trials()} == {"rows.parquet"}
+
+    file.write_bytes(b"something else")
+    refused = command("store", "import", str(file), "--store", str(here))
+    assert refused.status == 1
+    assert "torn or not a parquet file" in refused.err
+    assert len(Store(here).trials()) == 2
+
+
+def test_a_missing_file_is_one_sentence(command, tmp_path):
+    done = command("store", "import", str(tmp_path / "nowhere.parquet"), "--store", str(tmp_path))
+    assert done.status == 1
+    assert "nowhere.parquet cannot be read" in done.err
