@@ -116,6 +116,17 @@ def server(tmp_path: Path) -> Iterator[Server]:
     started.kill_worker()
 
 
+@pytest.fixture(scope="package")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server on which nobody measures and nothing is stored, for all tests that only look."""
+    started = Server(tmp_path_factory.mktemp("calm"))
+    started.start()
+    yield started
+    started.stop()
+    started.kill_worker()
+    assert not started.queue.jobs(), "somebody measured"
+
+
 @dataclass
 class Filled:
     """A server that has something to show on every page.
@@ -146,6 +157,12 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
 def visit(chromium: Browser, server: Server) -> Iterator[Callable[..., Page]]:
     """Opens an address in a browser of its own, empty each time; fails if a page raised or asked another host."""
     yield from _visits(chromium, server)
+
+
+@pytest.fixture
+def glance(chromium: Browser, calm: Server) -> Iterator[Callable[..., Page]]:
+    """The same on a server that is shared with others, where nothing is measured."""
+    yield from _visits(chromium, calm)
 
 
 @pytest.fixture

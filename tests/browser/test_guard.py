@@ -29,26 +29,26 @@ def complaints(page: Page) -> list[str]:
     return found
 
 
-def test_no_page_asks_for_what_the_headers_forbid(visit, server):
-    page = visit("/")
+def test_no_page_asks_for_what_the_headers_forbid(glance, calm):
+    page = glance("/")
     found = complaints(page)
     for path in (*PAGES, study_link()):
-        page.goto(server.url + path)
+        page.goto(calm.url + path)
         settled(page)
     expect(page.get_by_test_id("stVegaLiteChart").first.locator("canvas, svg").first).to_be_visible()
     assert found == []
 
 
-def test_a_script_that_was_brought_in_may_not_ask_another_host(visit):
-    page = settled(visit("/gallery"))
+def test_a_script_that_was_brought_in_may_not_ask_another_host(glance):
+    page = settled(glance("/gallery"))
     found = complaints(page)
     asked = page.evaluate("fetch('http://example.org/').then(() => 'answered', () => 'refused')")
     assert asked == "refused"
     assert found
 
 
-def test_a_chart_is_saved_as_a_picture_and_as_a_page_that_draws_itself(visit, chromium: Browser, tmp_path: Path):
-    page = settled(visit(study_link()))
+def test_a_chart_is_saved_as_a_picture_and_as_a_page_that_draws_itself(glance, chromium: Browser, tmp_path: Path):
+    page = settled(glance(study_link()))
     page.get_by_role("button", name="Save this chart").first.click()
     for label, suffix, start in (("PNG picture", ".png", b"\x89PNG"), ("SVG picture", ".svg", b"<svg")):
         with page.expect_download() as saved:
@@ -69,10 +69,10 @@ def test_a_chart_is_saved_as_a_picture_and_as_a_page_that_draws_itself(visit, ch
     assert errors == []
 
 
-def test_the_health_and_the_closed_doors_of_a_running_server(server):
-    with urllib.request.urlopen(f"{server.url}/health") as answer:
+def test_the_health_and_the_closed_doors_of_a_running_server(calm):
+    with urllib.request.urlopen(f"{calm.url}/health") as answer:
         assert json.load(answer)["ok"] is True
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(f"{server.url}/_stcore/metrics")
+        urllib.request.urlopen(f"{calm.url}/_stcore/metrics")
     refused.value.close()
     assert refused.value.code == 404

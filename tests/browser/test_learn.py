@@ -1,14 +1,11 @@
 """Tutorials and lessons in a real browser: expect, run, see, come back by link, and take the report along."""
 
-import itertools
 import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from core.results import exhibit_files
-from tests import exhibited
 from tests.browser.conftest import settled
 from tests.studies import measured
 
@@ -53,8 +50,8 @@ def test_a_lesson_from_the_question_to_the_report_and_back_by_its_link(visit, se
     assert len(server.queue.jobs()) == 1
 
 
-def test_expectations_survive_a_look_at_another_tutorial_and_a_reload(visit):
-    page = settled(visit("/tutorials?tutorial=disc"))
+def test_expectations_survive_a_look_at_another_tutorial_and_a_reload(glance):
+    page = settled(glance("/tutorials?tutorial=disc"))
     choose(page, "at no depth")
     expect(page.get_by_text("You expected: at no depth")).to_be_visible()
     page.get_by_role("radio", name="signal", exact=True).click()
@@ -74,22 +71,3 @@ def test_the_report_of_a_tutorial_has_its_charts_inside(visit, server, tmp_path)
     text = report(page, tmp_path)
     assert text.count("<svg") == 2
     assert "Recorded on another machine" in text
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/tutorials?tutorial=signal&predict_signal=at+no+hidden+size",
-        "/lessons?lesson=clock&predict_clock=too+little",
-    ],
-)
-def test_no_page_is_wider_than_its_window_on_a_phone_or_a_desk_by_day_or_night(visit, server, tmp_path, path):
-    for row in measured("signal", machine_id=ELSEWHERE):
-        server.store.add(row)
-    exhibit_files.add(server.store.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id=ELSEWHERE))
-    for width, theme in itertools.product((360, 1280), ("light", "dark")):
-        page = settled(visit(path, width=width, height=3000, theme=theme))
-        expect(page.get_by_text("Recorded on another machine").first).to_be_visible()
-        settled(page).screenshot(path=tmp_path / f"{width}-{theme}.png", animations="disabled")
-        needed, given = page.get_by_test_id("stMain").evaluate("main => [main.scrollWidth, main.clientWidth]")
-        assert needed <= given, (width, theme)

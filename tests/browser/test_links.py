@@ -105,14 +105,14 @@ def choose(page, key, option):
     box.press("Enter")
 
 
-def test_a_control_that_gave_way_to_another_model_stays_in_the_link(visit, server):
-    page = ready(visit("/?hidden_size=512&depth=4"))
+def test_a_control_that_gave_way_to_another_model_stays_in_the_link(glance, calm):
+    page = ready(glance("/?hidden_size=512&depth=4"))
     choose(page, "model", "linear")
     expect(page.locator(".st-key-hidden_size")).to_have_count(0)
     ready(page)
     expect(page).to_have_url(re.compile("kept=depth"))
     assert link(page) == {"model": ["linear"], "kept": ["hidden_size:512", "depth:4"]}
-    other = ready(visit(page.url.removeprefix(server.url)))
+    other = ready(glance(page.url.removeprefix(calm.url)))
     assert link(other) == {"model": ["linear"], "hidden_size": ["512"], "depth": ["4"]}
     for back in (page, other):
         choose(back, "model", "mlp")
@@ -122,8 +122,8 @@ def test_a_control_that_gave_way_to_another_model_stays_in_the_link(visit, serve
         assert link(ready(back)) == {"hidden_size": ["512"], "depth": ["4"]}
 
 
-def test_a_default_is_left_out_of_the_link_again(visit):
-    page = ready(visit("/"))
+def test_a_default_is_left_out_of_the_link_again(glance):
+    page = ready(glance("/"))
     slider = page.locator(".st-key-depth").get_by_role("slider")
     slider.press("ArrowRight")
     expect(page).to_have_url(re.compile("depth=3"))
@@ -132,16 +132,16 @@ def test_a_default_is_left_out_of_the_link_again(visit):
     expect(page).not_to_have_url(re.compile("depth"))
 
 
-def test_a_locked_control_cannot_be_moved_and_hidden_ones_are_out_of_sight(visit, server):
-    page = ready(visit("/?depth=4&epochs=7&lock=depth&hide=epochs,seed&text=Set+the+*hidden*+size"))
+def test_a_locked_control_cannot_be_moved_and_hidden_ones_are_out_of_sight(glance):
+    page = ready(glance("/?depth=4&epochs=7&lock=depth&hide=epochs,seed&text=Set+the+*hidden*+size"))
     expect(page.get_by_text("Set the *hidden* size")).to_be_visible()
     expect(page.locator(".st-key-depth").get_by_role("slider")).to_be_disabled()
     expect(page.locator(".st-key-epochs")).to_be_hidden()
     assert link(page)["epochs"] == ["7"]
 
 
-def test_the_share_button_gives_the_link_and_makes_one_for_a_class(visit, server):
-    page = ready(visit("/?depth=4"))
+def test_the_share_button_gives_the_link_and_makes_one_for_a_class(glance, calm):
+    page = ready(glance("/?depth=4"))
     page.locator(".st-key-hidden_size").get_by_role("slider").press("ArrowRight")
     expect(page).to_have_url(re.compile("hidden_size=256"))
     ready(page)
@@ -155,7 +155,7 @@ def test_the_share_button_gives_the_link_and_makes_one_for_a_class(visit, server
     code = shared.get_by_test_id("stCode").last
     expect(code).to_contain_text("lock=all")
     expect(code).to_contain_text("text=Find")
-    other = ready(visit(code.inner_text().strip().removeprefix(server.url)))
+    other = ready(glance(code.inner_text().strip().removeprefix(calm.url)))
     expect(other.get_by_text("Find where it turns")).to_be_visible()
     expect(other.locator(".st-key-depth").get_by_role("slider")).to_have_attribute("aria-valuetext", "4")
     expect(other.locator(".st-key-depth").get_by_role("slider")).to_be_disabled()
