@@ -71,15 +71,9 @@ def take_apart(training: Training, timer: Timer, *, step_s: float) -> Phases | N
 def epoch_s(
     training: Training, timer: Timer, *, steps: int, lead_in_steps: int, step_s: float, budget_s: float
 ) -> float | None:
-    """Seconds of a whole epoch, by as many in one piece as make whole calls of the lane; None if that takes too long.
+    """Seconds of a whole epoch of so many steps, by as many epochs in one piece as make whole calls of the lane.
 
-    Args:
-        training: goes on training.
-        timer: of the training's device.
-        steps: steps of an epoch.
-        lead_in_steps: untimed steps before it.
-        step_s: seconds of an undisturbed step.
-        budget_s: of the training.
+    The training goes on meanwhile, `lead_in_steps` of it untimed. None if it would take too long beside `budget_s`.
     """
     each = training.lane.steps_per_call
     in_step = each // math.gcd(each, steps)

@@ -62,12 +62,7 @@ class RawValues:
         return self.warmup_s[-1] / self.warmup_steps[-1] if self.warmup_s else None
 
     def choose_threads(self, step_s: Mapping[int, Sequence[float]], compile_s: Mapping[int, float]) -> None:
-        """Take the thread count whose median step is the shortest.
-
-        Args:
-            step_s: thread count → seconds of a step, each time that it was tried.
-            compile_s: thread count → seconds that compiling for it took.
-        """
+        """Take the thread count with the shortest median step, of all that were tried several times."""
         medians = {threads: statistics.median(values) for threads, values in step_s.items()}
         self.threads = min(medians, key=medians.__getitem__)
         self.threads_tried, self.threads_tried_step_s = list(medians), list(medians.values())
@@ -76,16 +71,7 @@ class RawValues:
     def add_block(
         self, pair: int, first_step: int, steps: int, reading: Reading, load: LoadReading, clock_mhz: float | None
     ) -> None:
-        """Take in a timed block.
-
-        Args:
-            pair: round of blocks that it belongs to.
-            first_step: steps trained before it.
-            steps: steps of it.
-            reading: of the clock, before and after.
-            load: of the machine, since the block's lead-in began.
-            clock_mhz: of the device after it; None where it cannot be read.
-        """
+        """Take in a timed block, of the round `pair`; a clock that cannot be read is None."""
         self.block_pair.append(pair)
         self.block_first_step.append(first_step)
         self.block_steps.append(steps)
