@@ -23,7 +23,7 @@ from core.results.schema import Trial
 
 @dataclass(frozen=True, eq=False)
 class RowAnswer:
-    """What one row says.
+    """What one row says; each part is described where it is worked out, in the functions of this folder.
 
     Attributes:
         row: of the store.
@@ -33,37 +33,30 @@ class RowAnswer:
 
     @cached_property
     def label(self) -> str:
-        """The contender with its device and lane, for people."""
         return speedup.label(self.row)
 
     @cached_property
     def step(self) -> StepTime:
-        """Seconds of a step."""
         return speedup.step_time(self.row)
 
     @cached_property
     def epoch_s(self) -> tuple[float, ...]:
-        """Seconds of each epoch that was trained to its end."""
         return training_time.epoch_times(self.row)
 
     @cached_property
     def epoch_check(self) -> str:
-        """How one epoch in one piece compares with its steps, in a sentence."""
         return training_time.epoch_check(self.row)
 
     @cached_property
     def startup_s(self) -> float | None:
-        """Seconds of start-up in a fresh process; None if not measured."""
         return training_time.startup_s(self.row)
 
     @cached_property
     def parts(self) -> Parts | None:
-        """Where the time of a step goes; None if it was not taken apart."""
         return causes.parts(self.row)
 
     @cached_property
     def whole(self) -> str:
-        """Why a step has no parts, in a sentence; empty if it has, or nothing was timed."""
         return causes.whole(self.row)
 
     @cached_property
@@ -84,12 +77,11 @@ class RowAnswer:
 
     @cached_property
     def classification(self) -> dict[str, Any] | None:
-        """The classification report by class name; None if it was not tested."""
         return learned.classification(self.row)
 
     @cached_property
     def classification_text(self) -> str:
-        """The same as text; empty if it was not tested."""
+        """The classification report as text; empty if it was not tested."""
         return learned.classification_text(self.row) if self.row.confusion else ""
 
 
@@ -107,27 +99,22 @@ class PairAnswer:
 
     @cached_property
     def speedup(self) -> Speedup:
-        """The ratio of their times, with its verdict."""
         return speedup.speedup(self.baseline, self.challenger)
 
     @cached_property
     def verdict(self) -> str:
-        """The verdict in a sentence."""
         return speedup.verdict_sentence(self.speedup)
 
     @cached_property
     def cause(self) -> str:
-        """Why the two differ as they do, in words."""
         return causes.cause(self.baseline, self.challenger)
 
     @cached_property
     def break_even(self) -> BreakEven:
-        """When the challenger has paid back its start-up."""
         return training_time.break_even(self.baseline, self.challenger)
 
     @cached_property
     def agreement(self) -> learned.Agreement | None:
-        """How far their predictions agree; None if one of them was not tested."""
         return learned.agreement(self.baseline, self.challenger)
 
 
@@ -143,7 +130,6 @@ class RunAnswer:
 
     @cached_property
     def rows(self) -> tuple[RowAnswer, ...]:
-        """What each row says."""
         return tuple(map(RowAnswer, self.trials))
 
     @cached_property

@@ -8,7 +8,7 @@ Medians only: no block is ever deleted, outliers are counted instead.
 import functools
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from core import units
@@ -129,15 +129,26 @@ def speedup(baseline: Trial, challenger: Trial) -> Speedup:
     pairs = len(set(baseline.block_pair) & set(challenger.block_pair))
     ratios = [] if hindrance else _log_ratios(baseline, challenger)
     interval = median_interval(ratios)
+    unknown = Speedup(
+        baseline=baseline.contender,
+        challenger=challenger.contender,
+        baseline_name=label(baseline),
+        challenger_name=label(challenger),
+        verdict="missing",
+        value=None,
+        low=None,
+        high=None,
+        pairs=pairs,
+        reason=hindrance or _too_few(baseline, pairs),
+        caution=lane_check.warning(baseline, challenger),
+    )
     if interval is None:
-        return _speedup(
-            baseline, challenger, verdict="missing", pairs=pairs, reason=hindrance or _too_few(baseline, pairs)
-        )
+        return unknown
     estimate = statistics.median(ratios)
     value, low, high = math.exp(estimate), math.exp(interval[0]), math.exp(interval[1])
     reason = closeness(estimate, *interval, ratio="speedup")
     verdict = "too_close" if reason else _winner_code(baseline, challenger, challenger_won=estimate > 0)
-    return _speedup(baseline, challenger, verdict=verdict, value=value, low=low, high=high, pairs=pairs, reason=reason)
+    return replace(unknown, verdict=verdict, value=value, low=low, high=high, reason=reason)
 
 
 def verdict_sentence(speedup: Speedup) -> str:
@@ -217,29 +228,3 @@ def _winner_code(baseline: Trial, challenger: Trial, *, challenger_won: bool) ->
         winner = challenger if challenger_won else baseline
         return "cpu_faster" if is_host(winner) else "gpu_faster"
     return "gpu_faster" if challenger_won else "cpu_faster"
-
-
-def _speedup(
-    baseline: Trial,
-    challenger: Trial,
-    *,
-    verdict: Verdict,
-    pairs: int,
-    reason: str,
-    value: float | None = None,
-    low: float | None = None,
-    high: float | None = None,
-) -> Speedup:
-    return Speedup(
-        baseline=baseline.contender,
-        challenger=challenger.contender,
-        baseline_name=label(baseline),
-        challenger_name=label(challenger),
-        verdict=verdict,
-        value=value,
-        low=low,
-        high=high,
-        pairs=pairs,
-        reason=reason,
-        caution=lane_check.warning(baseline, challenger),
-    )

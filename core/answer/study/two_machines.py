@@ -105,14 +105,23 @@ def speedup(measured: Trial, recorded: Trial) -> Across:
         NotComparable: they differ in a setting, or are of one machine.
     """
     require_two_machines(measured, recorded)
-    reason = _obstacle(measured, recorded) or _too_few(measured, recorded)
-    if reason:
-        return _across(measured, recorded, "missing", reason, None)
-    ends = ratio_interval(measured.step_s, recorded.step_s)
-    middle = math.log(statistics.median(measured.step_s) / statistics.median(recorded.step_s))
-    reason = closeness(middle, *map(math.log, ends), ratio="ratio")
-    verdict: Verdict = "too_close" if reason else "gpu_faster" if middle > 0 else "cpu_faster"
-    return _across(measured, recorded, verdict, reason, (math.exp(middle), *ends))
+    reason, figures = _obstacle(measured, recorded) or _too_few(measured, recorded), None
+    if not reason:
+        ends = ratio_interval(measured.step_s, recorded.step_s)
+        middle = math.log(statistics.median(measured.step_s) / statistics.median(recorded.step_s))
+        reason, figures = closeness(middle, *map(math.log, ends), ratio="ratio"), (math.exp(middle), *ends)
+    value, low, high = figures or (None, None, None)
+    won: Verdict = "gpu_faster" if value and value > 1 else "cpu_faster"
+    return Across(
+        verdict="missing" if value is None else "too_close" if reason else won,
+        value=value,
+        low=low,
+        high=high,
+        blocks=_blocks(measured, recorded),
+        reason=reason,
+        sentence=_sentence(measured, recorded, reason, figures),
+        cautions=cautions(measured, recorded),
+    )
 
 
 def require_two_machines(measured: Trial, recorded: Trial) -> None:
@@ -214,26 +223,6 @@ def cause(recorded: Trial) -> str:
     """What the recorded accelerator's step consists of, in a sentence; empty if it was not taken apart."""
     parts = causes.parts(recorded)
     return causes.accelerator(parts) if parts else ""
-
-
-def _across(
-    measured: Trial,
-    recorded: Trial,
-    verdict: Verdict,
-    reason: str,
-    figures: tuple[float, float, float] | None,
-) -> Across:
-    value, low, high = figures or (None, None, None)
-    return Across(
-        verdict=verdict,
-        value=value,
-        low=low,
-        high=high,
-        blocks=_blocks(measured, recorded),
-        reason=reason,
-        sentence=_sentence(measured, recorded, reason, figures),
-        cautions=cautions(measured, recorded),
-    )
 
 
 def _sentence(measured: Trial, recorded: Trial, reason: str, figures: tuple[float, float, float] | None) -> str:
