@@ -12,9 +12,10 @@ from typing import Any, Self
 from core.errors import InvalidValue
 from core.question import describe, policy, presets
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
+from core.question.fields import SIZE_AXES, TRAINING
 from core.question.lanes import PLAIN as PLAIN_LANE
 from core.question.presets import Scale
-from core.question.sweep import SIZE_AXES, Axis, Sweep, size_of
+from core.question.sweep import Axis, Sweep, size_of
 from core.results.schema import Trial
 
 ANYBODY = (Contender(), Contender(threads=1))
@@ -111,11 +112,11 @@ class ClassQuestion:
             return reason
         if _settings(trial) in self._allowed:
             return ""
-        for number, entry in enumerate(dataclasses.fields(Point)):
+        for number, name in enumerate(TRAINING):
             allowed = {settings[number] for settings in self._allowed}
-            if getattr(trial, entry.name) not in allowed:
+            if getattr(trial, name) not in allowed:
                 shown = ", ".join(f"{value}" for value in sorted(allowed, key=str)[:8])
-                return f"its {entry.name} is {getattr(trial, entry.name)!r:.40}, and the class measures {shown}"
+                return f"its {name} is {getattr(trial, name)!r:.40}, and the class measures {shown}"
         return "its settings are not combined as the class combines them"
 
     @functools.cached_property
@@ -143,7 +144,7 @@ class ClassQuestion:
 
 
 def _settings(of: Trial | Point) -> tuple[object, ...]:
-    return tuple(getattr(of, entry.name) for entry in dataclasses.fields(Point))
+    return tuple(getattr(of, name) for name in TRAINING)
 
 
 def _misread(contender: str) -> str:

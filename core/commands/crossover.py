@@ -14,7 +14,7 @@ from core.commands import FAILED, OK, USAGE, arguments, output
 from core.errors import InvalidValue, StoreError
 from core.question import catalog, models
 from core.question.experiment import Contender
-from core.question.sweep import SIZE_AXES
+from core.question.fields import SIZE_AXES
 from core.results.store import Store
 
 if TYPE_CHECKING:

@@ -16,11 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from core.errors import InvalidValue
-from core.question import fields, models
+from core.question import models
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point, allowed
-from core.question.fields import ADAPTIVE_PAIRS, FIELDS, GRID_PAIRS, LOADER_PATHS
-
-SIZE_AXES, OTHER_AXES, AXES = fields.SIZE_AXES, fields.OTHER_AXES, fields.AXES
+from core.question.fields import ADAPTIVE_PAIRS, AXES, FIELDS, GRID_PAIRS, LOADER_PATHS, SIZE_AXES
 
 MAX_AXES = 4
 MAX_POINTS = 400

@@ -10,8 +10,9 @@ from typing import Any
 
 from core.question import catalog, models
 from core.question.experiment import Contender, Experiment, Point
+from core.question.fields import AXES, SIZE_AXES
 from core.question.presets import PRESETS
-from core.question.sweep import AXES, SIZE_AXES, Axis, Sweep
+from core.question.sweep import Axis, Sweep
 from pages.shared.data import reads
 from pages.shared.frame import navigation
 from pages.shared.link import links

@@ -12,7 +12,7 @@ from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.run.speedup import Verdict
-from core.question.sweep import AXES
+from core.question.fields import AXES
 
 MOST_FIGURES = 8
 CELL_HEIGHT, FIGURE_WIDTH = 36, 40

@@ -17,7 +17,7 @@ from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.study.result import Basis, Crossing, Crossover, Evidence
-from core.question.sweep import AXES
+from core.question.fields import AXES
 
 TIMED: dict[Basis, str] = {
     "steady": "time per step",

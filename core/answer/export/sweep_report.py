@@ -17,8 +17,8 @@ from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.question import models
 from core.question.experiment import Point
-from core.question.fields import title
-from core.question.sweep import AXES, Sweep, size_of
+from core.question.fields import AXES, title
+from core.question.sweep import Sweep, size_of
 from core.results.schema import OUTCOMES, Trial
 
 SELDOM = ("loader_workers", "shuffle", "seed")

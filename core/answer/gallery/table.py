@@ -78,7 +78,7 @@ class StudyLine:
 
     Attributes:
         id: of the study.
-        axis: key of `core.question.sweep.SIZE_AXES`.
+        axis: key of `core.question.fields.SIZE_AXES`.
         baseline: contender as asked for, e.g. `cpu`.
         challenger: contender as asked for, e.g. `cuda:0`.
         sizes: places of its runs on the axis, ascending.

@@ -17,9 +17,10 @@ from core.answer.run import learned, speedup, training_time
 from core.answer.run.speedup import Speedup
 from core.answer.study import study, wording
 from core.errors import CrossoverError
+from core.question.fields import AXES
 from core.question.presets import Preset, Scale
 from core.question.published import published
-from core.question.sweep import AXES, size_of
+from core.question.sweep import size_of
 from core.results.schema import Trial
 
 AxisKind = Literal["log", "linear", "names"]

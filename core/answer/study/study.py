@@ -17,7 +17,8 @@ from core.answer.study.crossover import locate
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import NotComparable
 from core.question.experiment import MAX_CONTENDERS
-from core.question.sweep import SIZE_AXES, size_of
+from core.question.fields import SIZE_AXES
+from core.question.sweep import size_of
 from core.results.schema import Trial
 
 
@@ -27,7 +28,7 @@ class Study:
 
     Attributes:
         id: name, 12 hexadecimal digits: everything in which its runs agree.
-        axis: key of `core.question.sweep.SIZE_AXES`.
+        axis: key of `core.question.fields.SIZE_AXES`.
         baseline: contender as asked for, e.g. `cpu`.
         challenger: contender as asked for, e.g. `cuda:0`.
         runs: (baseline row, challenger row) of the newest run of each size, ascending by size.
@@ -105,7 +106,7 @@ def between(
 
     Args:
         trials: rows of one sweep.
-        axis: key of `core.question.sweep.SIZE_AXES`.
+        axis: key of `core.question.fields.SIZE_AXES`.
         contenders: the two, as asked for.
         others: sizes that were visited, with why they may have no comparable rows.
     """

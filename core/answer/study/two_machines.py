@@ -75,7 +75,7 @@ class Meeting:
     """One training along an axis on two machines.
 
     Attributes:
-        axis: key of `core.question.sweep.SIZE_AXES`.
+        axis: key of `core.question.fields.SIZE_AXES`.
         measured: a row a size, ascending, all of one contender of one machine.
         recorded: the same of the accelerator of another machine, at sizes of its own.
     """

@@ -139,7 +139,7 @@ def bases(columns: Mapping[str, Callable[[Basis], Located]], axis: str, alt: str
 
     Args:
         columns: what is compared, in words → its answer on a basis.
-        axis: key of `core.question.sweep.SIZE_AXES`.
+        axis: key of `core.question.fields.SIZE_AXES`.
         alt: what the table shows, for who cannot see it.
     """
     lines = [

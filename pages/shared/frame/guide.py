@@ -13,6 +13,7 @@ import streamlit as st
 from core.errors import InvalidValue
 from core.question import describe
 from core.question.experiment import Contender
+from core.question.fields import TRAINING
 from core.question.presets import LIMITS, PRESETS, SCALES, Preset, Scale, checked_scale, preset
 from core.question.sweep import Sweep
 from pages.shared.draw.text import plain
@@ -76,9 +77,7 @@ def started(page: links.PageName, of: Preset, scale: Scale) -> Link:
     return {
         name: value
         for name, value in links.sweep_settings(asked).items()
-        if name not in ("contenders", "fair")
-        and (name not in links.POINT_FIELDS or name in training)
-        and name not in varied
+        if name not in ("contenders", "fair") and (name not in TRAINING or name in training) and name not in varied
     }
 
 

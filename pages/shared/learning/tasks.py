@@ -19,6 +19,7 @@ from core.jobs.machine import Machine
 from core.progress import Progress
 from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment, Point
+from core.question.fields import TRAINING
 from core.question.policy import Asked
 from core.question.sweep import Sweep
 from core.results import exhibit_files
@@ -28,7 +29,6 @@ from pages.shared.data import reads
 from pages.shared.draw.text import plain
 from pages.shared.frame import permits
 from pages.shared.job import live
-from pages.shared.link import links
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,12 +123,12 @@ def recorded_rows(points: Sequence[Point], machine: Machine | None) -> tuple[Tri
     """
     if not points:
         return ()
-    wanted = pd.DataFrame([dataclasses.asdict(point) for point in points], columns=list(links.POINT_FIELDS))
+    wanted = pd.DataFrame([dataclasses.asdict(point) for point in points], columns=list(TRAINING))
     frame = reads.overview().frame
     elsewhere = frame["machine_id"] != (machine.environment.machine_id if machine else "")
-    columns = [*links.POINT_FIELDS, "machine_id", "run_id", "device_kind", "started_at"]
+    columns = [*TRAINING, "machine_id", "run_id", "device_kind", "started_at"]
     timed = frame.loc[elsewhere & (frame["pairs"] > 0), columns]
-    found = timed.merge(wanted.assign(number=range(len(points))), on=list(links.POINT_FIELDS))
+    found = timed.merge(wanted.assign(number=range(len(points))), on=list(TRAINING))
     runs = found.groupby("run_id")["device_kind"]
     found = found[(runs.transform("size") > 1) & runs.transform(lambda kinds: (kinds != "cpu").any())]
     newest = found.sort_values(["started_at", "run_id"]).drop_duplicates(["machine_id", "number"], keep="last")

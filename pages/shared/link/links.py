@@ -19,10 +19,7 @@ from core.question.fields import AXES, SIZE_AXES, TRAINING
 from core.question.presets import PRESETS
 from core.question.sweep import Sweep
 
-POINT_FIELDS = TRAINING
-"""Settings of the training; each is a parameter of the link and the key of its control."""
-
-SETTINGS = (*POINT_FIELDS, "devices", "lanes", "budget_s", "recorded")
+SETTINGS = (*TRAINING, "devices", "lanes", "budget_s", "recorded")
 """Every setting of the Compare page."""
 
 RANGE, VALUES = "{axis}_range", "{axis}_values"
@@ -32,7 +29,7 @@ SWEEP_LIMITS = {"sweep_budget_s": "budget_s", "point_budget_s": "point_budget_s"
 """Parameter of the link → field of a sweep; the budget of a sweep is not the one of a comparison."""
 
 SWEEP_SETTINGS = (
-    *POINT_FIELDS,
+    *TRAINING,
     "axis",
     *(RANGE.format(axis=axis) for axis in SIZE_AXES),
     "adaptive",

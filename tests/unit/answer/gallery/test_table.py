@@ -15,7 +15,7 @@ from core.answer.gallery import table
 from core.answer.run import speedup
 from core.answer.study import study
 from core.question.experiment import MAX_CONTENDERS, Point
-from core.question.sweep import SIZE_AXES
+from core.question.fields import SIZE_AXES
 from core.results import compaction
 from core.results.schema import Trial, to_table
 from core.results.store import GALLERY, Store
