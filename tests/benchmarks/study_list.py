@@ -82,7 +82,7 @@ def parts(store: Store, frame: pd.DataFrame) -> Iterable[tuple[str, Callable[[],
 
 def _read_anew(store: Store) -> None:
     """As a server does that has just started."""
-    overview.index.kept.cache_clear()
+    overview.folder_index.cache_clear()
     overview.whole([(store, "here")])
 
 
