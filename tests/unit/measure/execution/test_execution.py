@@ -263,6 +263,7 @@ def test_batches_are_placed_on_the_device_and_indices_that_a_graph_gathers_by_ar
     placed.clear()
     training.advance(8)
     assert sum(placed) == (0 if words and data_path == "resident" else 160)
+    assert training.steps == 8
 
 
 @pytest.mark.parametrize(("words", "sizes"), [("", [20]), ("bf16", [20]), ("micro5", [5] * 4), ("micro8", [8, 8, 4])])
