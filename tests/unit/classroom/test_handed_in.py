@@ -166,6 +166,7 @@ def file_of(table):
     return buffer.getvalue()
 
 
+@pytest.mark.slow
 def test_a_file_of_too_many_rows_is_refused_before_any_of_it_is_an_object(classes, of, ada, monkeypatch):
     """200,000 tiny rows of 0.39 MB took 2 GB and 43 s, as they became objects before the limit was looked at."""
     data = file_of(many(20_000, runs=10_000))

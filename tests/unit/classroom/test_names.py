@@ -65,6 +65,7 @@ def test_names_that_look_different_are_not(pair):
     assert len({names.folded(name) for name in pair}) == 2
 
 
+@pytest.mark.slow
 def test_every_nickname_that_is_allowed_leaves_something_to_compare():
     for code in range(0x30000):
         try:

@@ -6,6 +6,8 @@ from core.question.experiment import Point
 from core.results.store import Store
 from tests.unit.commands.stored import CROSSING, fill, measured, sweep
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path):

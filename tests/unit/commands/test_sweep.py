@@ -16,6 +16,8 @@ from core.results.environment import DeviceInfo
 from core.results.store import Store
 from tests.unit.commands.stored import CROSSING, SIZES, fill, measured, sweep
 
+pytestmark = pytest.mark.slow
+
 VALUES = ("--axis", "hidden_size", "--values", ",".join(map(str, SIZES)))
 DEVICES = ("--devices", "cpu,cuda:0")
 NOTES = ("Hidden size 1,024 did not fit into the memory of cuda:0.", "The interval is narrow.")

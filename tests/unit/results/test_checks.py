@@ -106,12 +106,14 @@ def test_a_reason_holds_nothing_that_a_terminal_would_obey():
     assert str(found.value).isascii()
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(row=possible.rows())
 def test_any_row_that_can_be_comes_through(row):
     checks.require(to_table([row]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [GALLERY, EARLIER], ids=["gallery", "earlier versions"])
 def test_every_row_that_was_ever_measured_comes_through(folder):
     assert Store(folder).read().skipped == ()

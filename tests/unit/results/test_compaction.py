@@ -23,6 +23,8 @@ from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, to_t
 from core.results.store import GALLERY, Store
 from tests.rows import EXPERIMENT, run, trial
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
@@ -110,7 +112,6 @@ def test_small_parts_are_merged_with_what_came_later_and_large_ones_are_not(stor
     assert len(store.trials()) == 9
 
 
-@pytest.mark.slow
 def test_parts_are_no_larger_than_readers_take(store, monkeypatch):
     rows = fill(store, 20)
     monkeypatch.setattr(writing, "PART_ROWS", 7)
@@ -355,7 +356,6 @@ print(steps)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not copy processes")
 def test_a_kill_at_any_step_loses_nothing_and_doubles_nothing(store, tmp_path, monkeypatch):
     rows = fill(store, 3)
@@ -384,7 +384,6 @@ def test_a_kill_at_any_step_loses_nothing_and_doubles_nothing(store, tmp_path, m
 # Readers and writers meanwhile
 
 
-@pytest.mark.slow
 def test_a_reader_that_listed_the_folder_before_loses_no_row(store, monkeypatch):
     rows = fill(store, 4)
     seen, real = [], index.listed
@@ -439,7 +438,6 @@ def test_a_listing_that_misses_the_new_file_and_the_removed_ones_is_made_again(s
     assert by_name(Store(store.folder).trials()) == by_name(rows)
 
 
-@pytest.mark.slow
 def test_readers_and_writers_go_on_while_compactions_run(store):
     rows, written, faults = fill(store, 10), [], []
     done = threading.Event()

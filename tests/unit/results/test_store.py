@@ -510,6 +510,7 @@ def test_files_written_by_earlier_versions_are_read(tmp_path, version):
     assert row.block_steps
 
 
+@pytest.mark.slow
 def test_the_gallery_is_read_whole():
     contents = Store(GALLERY).read()
     assert contents.table.num_rows > 0

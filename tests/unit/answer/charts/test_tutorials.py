@@ -51,6 +51,7 @@ def test_a_chart_fits_its_container_and_any_theme(spec):
     assert spec["background"] == "transparent"
 
 
+@pytest.mark.slow
 def test_every_chart_can_be_put_on_paper():
     drawn = pictures.drawings(list(EVERY_CHART.values()))
     assert [text[:4] for text in drawn] == ["<svg"] * len(EVERY_CHART)
@@ -93,6 +94,7 @@ def test_every_reading_of_every_clock_is_drawn():
     assert undrained == "0.200×"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["it's a clock with a long name", 'says "no" \\ and goes on', "two\nlines of a name"])
 def test_a_foreign_name_is_drawn_and_never_an_expression(name):
     variants = tuple(dataclasses.replace(entry, title=f"{name} {entry.name}") for entry in CLOCK.content.variants)

@@ -15,6 +15,8 @@ from core.errors import CrossoverError
 from tests import rows
 from tests.hostile import GFM
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = '<script>alert(1)</script> "x" | [l](javascript:alert(1)) <img src=x onerror=alert(1)> `'
 RUN = rows.run(device_name=HOSTILE)
 

@@ -195,6 +195,7 @@ def wholes(trials: list[Trial], **options) -> list[tuple]:
     ]
 
 
+@pytest.mark.slow
 def test_studies_of_the_gallery_are_those_of_its_rows():
     gallery = Store(GALLERY)
     frame = table.whole([(gallery, "gallery")]).frame
@@ -205,6 +206,7 @@ def test_studies_of_the_gallery_are_those_of_its_rows():
     assert lines(frame)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_studies_of_made_up_rows_are_those_of_the_rows(tmp_path, seed):
     """Rows that differ in a few columns at random, so that many nearly belong together."""

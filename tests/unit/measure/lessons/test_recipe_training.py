@@ -8,6 +8,8 @@ from core.measure.lessons.recipe_training import RecipeTraining
 from core.question.demonstration import RECIPES
 from tests.exhibited import DIGITS
 
+pytestmark = pytest.mark.slow
+
 CPU = torch.device("cpu")
 
 
