@@ -176,11 +176,5 @@ def _take_along(of: Study, rows: Sequence[Trial]) -> None:
     st.header("Take it along")
     downloads.rows(rows, name=f"crossover-{of.id}")
     downloads.script(rows)
-    asked = sweep_view.asked_by(of)
-    if asked is None:
-        st.caption("These settings are not offered by this version, so it cannot repeat the study.")
-    else:
-        st.caption("Repeat it on any machine, without the app:")
-        st.code(describe.command(asked), language="bash", wrap_lines=True)
-    st.caption("Link to this study:")
-    st.code(state.address({"study": of.id}), language=None, wrap_lines=True)
+    downloads.command(sweep_view.asked_by(of), "study")
+    downloads.link("Link to this study:", {"study": of.id})

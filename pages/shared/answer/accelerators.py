@@ -11,7 +11,6 @@ from typing import Any
 
 import streamlit as st
 
-from core import units
 from core.answer import comparable
 from core.answer.export import sweep_report
 from core.answer.run import speedup
@@ -24,7 +23,7 @@ from core.jobs.machine import Machine
 from core.question import describe
 from core.results.schema import Trial
 from core.text import as_line
-from pages.shared.answer import study_view
+from pages.shared.answer import headings, study_view
 from pages.shared.data import prepared, reads
 from pages.shared.data.prepared import Located
 from pages.shared.draw import tables
@@ -40,6 +39,7 @@ NONE = (
     "Rows that were measured on a machine with a GPU (there: `python -m core store export rows.parquet`) are imported "
     "by `python -m core store import rows.parquet`."
 )
+SPEEDUP_HELP = "Ratio of the median times per step of two machines. Above 1: the recorded one is faster."
 SIZES_HELP = "Measures here at just the sizes at which the accelerator was recorded, so that every size has both."
 
 Wanted = Mapping[str, object]
@@ -282,22 +282,12 @@ def _verdict(measured: Trial, other: Trial) -> None:
     except CrossoverError as error:
         st.warning(plain(str(error)))
         return
-    with st.container(border=True, key=f"across-{measured.trial_id}-{other.trial_id}"):
-        figure, words = st.columns([1, 3], gap="medium", vertical_alignment="center")
-        interval = f"95 %: {units.ratio(found.low)} to {units.ratio(found.high)}" if found.low and found.high else None
-        figure.metric(
-            f"Speedup of {plain(other.contender)}, recorded",
-            units.ratio(found.value) if found.value is not None else "—",
-            delta=interval,
-            delta_color="off",
-            delta_arrow="off",
-            help="Ratio of the median times per step of two machines. Above 1: the recorded one is faster.",
-        )
-        words.markdown(f"## {plain(found.sentence)}")
-        if found.verdict != "missing" and why:
-            words.markdown(plain(why))
-        for said in found.cautions:
-            words.caption(plain(said))
+    key, name = f"across-{measured.trial_id}-{other.trial_id}", f"{other.contender}, recorded"
+    words = headings.speedup(found, name, found.sentence, key=key, help=SPEEDUP_HELP)
+    if found.verdict != "missing" and why:
+        words.markdown(plain(why))
+    for said in found.cautions:
+        words.caption(plain(said))
 
 
 def _fingerprints(measured: Trial, other: Trial) -> None:

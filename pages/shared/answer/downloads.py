@@ -1,6 +1,6 @@
 """What can be taken along: rows, charts and a script as files, made when they are clicked and not before."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,10 +9,14 @@ import streamlit as st
 from core.answer.export import pictures
 from core.answer.export import script as takeaway
 from core.errors import CrossoverError
+from core.question import describe
+from core.question.experiment import Experiment
+from core.question.sweep import Sweep
 from core.results.intake import exchange
 from core.results.schema import Trial, to_table
 from core.text import in_file_name
 from pages.shared.draw.text import plain
+from pages.shared.link import state
 
 KINDS: dict[exchange.Format, str] = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
 """Kinds of file that rows are handed out as, with their media types."""
@@ -60,6 +64,21 @@ def script(trials: Sequence[Trial]) -> None:
     name = in_file_name(f"crossover-{trials[0].run_id}")
     label, media = "Script that repeats it", "text/x-python"
     st.download_button(label, text, f"{name}.py", media, key=f"script-{name}", on_click="ignore", icon=_ICON)
+
+
+def command(asked: Experiment | Sweep | None, what: str) -> None:
+    """Draw the command line that repeats a question; or why there is none, with what it is called."""
+    if asked is None:
+        st.caption(f"These settings are not offered by this version, so it cannot repeat the {what}.")
+        return
+    st.caption("Repeat it on any machine, without the app:")
+    st.code(describe.command(asked), language="bash", wrap_lines=True)
+
+
+def link(title: str, parameters: Mapping[str, str | list[str]]) -> None:
+    """Draw the address of this page with parameters."""
+    st.caption(title)
+    st.code(state.address(parameters), language=None, wrap_lines=True)
 
 
 def _rows(trials: Sequence[Trial], kind: exchange.Format) -> bytes:

@@ -15,13 +15,12 @@ from core.answer.run.speedup import is_host
 from core.answer.study import two_machines
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
-from core.question import describe
 from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point
 from core.results.schema import OUTCOMES, Trial
-from pages.shared.answer import accelerators, downloads, remedies
+from pages.shared.answer import accelerators, downloads, headings, remedies
 from pages.shared.data import prepared
 from pages.shared.draw import charts, tables
-from pages.shared.draw.text import date, plain
+from pages.shared.draw.text import plain
 from pages.shared.link import links, memory, state
 
 MOST_BESIDE = 4
@@ -71,14 +70,8 @@ def experiment_of(trials: Sequence[Trial]) -> Experiment | None:
 
 def heading(trials: Sequence[Trial]) -> None:
     """Draw what was asked, when and on what."""
-    first = trials[0]
     asked = experiment_of(trials)
-    question = describe.sentence(asked.point) if asked else f"{first.dataset} · {first.model}"
-    when = "Measured before, on" if memory.recalled(first.run_id) else "Measured on"
-    st.caption(
-        f"{plain(question)}  \n{when} {plain(date(first.started_at))} · {plain(first.cpu_name)} · "
-        f"{plain(first.system)} · torch {plain(first.torch_version)}"
-    )
+    headings.asked(trials[0], asked.point if asked else None, recalled=memory.recalled(trials[0].run_id))
 
 
 def _pairs(run: RunAnswer) -> list[PairAnswer]:
@@ -97,26 +90,10 @@ def _verdicts(run: RunAnswer) -> None:
 
 
 def _verdict(pair: PairAnswer) -> None:
-    found, challenger = pair.speedup, pair.challenger
-    with st.container(border=True, key=f"verdict-{challenger.trial_id}"):
-        figure, words = st.columns([1, 3], gap="medium", vertical_alignment="center")
-        with figure:
-            value = units.ratio(found.value) if found.value is not None else "—"
-            interval = (
-                f"95 %: {units.ratio(found.low)} to {units.ratio(found.high)}" if found.low and found.high else None
-            )
-            st.metric(
-                f"Speedup of {plain(challenger.contender)}",
-                value,
-                delta=interval,
-                delta_color="off",
-                delta_arrow="off",
-                help=SPEEDUP_HELP,
-            )
-        with words:
-            st.markdown(f"## {plain(pair.verdict)}")
-            if found.verdict != "missing":
-                st.markdown(plain(pair.cause))
+    key = f"verdict-{pair.challenger.trial_id}"
+    words = headings.speedup(pair.speedup, pair.challenger.contender, pair.verdict, key=key, help=SPEEDUP_HELP)
+    if pair.speedup.verdict != "missing":
+        words.markdown(plain(pair.cause))
 
 
 def _contenders(rows: Sequence[RowAnswer]) -> None:
@@ -251,17 +228,10 @@ def _take_along(trials: Sequence[Trial]) -> None:
     downloads.rows(trials, name=f"crossover-{run_id}")
     downloads.script(trials)
     asked = experiment_of(trials)
-    if asked is None:
-        st.caption("These settings are not offered by this version, so it cannot repeat the run.")
-        return
-    st.caption("Repeat it on any machine, without the app:")
-    st.code(describe.command(asked), language="bash", wrap_lines=True)
-    st.caption("Link to this result and its settings:")
-    st.code(
-        state.address({**links.settings(asked), **state.beside_machine(), "run": run_id}),
-        language=None,
-        wrap_lines=True,
-    )
+    downloads.command(asked, "run")
+    if asked:
+        link = {**links.settings(asked), **state.beside_machine(), "run": run_id}
+        downloads.link("Link to this result and its settings:", link)
 
 
 def _chart(

@@ -17,14 +17,13 @@ from core.answer.study.result import Basis, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
-from core.question import describe
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep, size_of
 from core.results.schema import Trial
-from pages.shared.answer import accelerators, downloads, remedies, study_view
+from pages.shared.answer import accelerators, downloads, headings, remedies, study_view
 from pages.shared.data import prepared, reads
 from pages.shared.draw import charts, tables
-from pages.shared.draw.text import date, plain
+from pages.shared.draw.text import plain
 from pages.shared.link import links, memory, state
 
 
@@ -209,13 +208,8 @@ def _take_along(rows: Sequence[Trial], asked: Sweep | None, link: dict[str, str 
     st.header("Take it along")
     if rows:
         downloads.rows(rows, name=f"crossover-{name}")
-    if asked is None:
-        st.caption("These settings are not offered by this version, so it cannot repeat the sweep.")
-    else:
-        st.caption("Repeat it on any machine, without the app:")
-        st.code(describe.command(asked), language="bash", wrap_lines=True)
-    st.caption("Link to this result:")
-    st.code(state.address({**link, **state.beside_machine()}), language=None, wrap_lines=True)
+    downloads.command(asked, "sweep")
+    downloads.link("Link to this result:", {**link, **state.beside_machine()})
 
 
 def whole(rows: Sequence[Trial], asked: Sweep, action: Callable[[], None], machine: Machine | None = None) -> None:
@@ -234,9 +228,4 @@ def whole(rows: Sequence[Trial], asked: Sweep, action: Callable[[], None], machi
 def heading(rows: Sequence[Trial], asked: Sweep | None) -> None:
     """What was asked, when and on what."""
     newest = max(rows, key=lambda row: row.started_at)
-    question = describe.sentence(asked) if asked else f"{newest.dataset} · {newest.model}"
-    when = "Measured before, on" if asked and memory.recalled(asked.id) else "Measured on"
-    st.caption(
-        f"{plain(question)}  \n{when} {plain(date(newest.started_at))} · {plain(newest.cpu_name)} · "
-        f"{plain(newest.system)} · torch {plain(newest.torch_version)}"
-    )
+    headings.asked(newest, asked, recalled=bool(asked and memory.recalled(asked.id)))

@@ -1,0 +1,65 @@
+"""What is worked out once for all visitors: kept under the contents of what it was made of."""
+
+import dataclasses
+import gc
+import weakref
+
+from core.results.store import Store
+from pages.shared.data.kept import content, kept
+from tests import rows
+
+
+def counted(most=8):
+    """A function that is kept, and the arguments with which it was really called."""
+    calls = []
+
+    @kept(most)
+    def made(value, _aside=None):
+        calls.append((value, _aside))
+        return [value]
+
+    return made, calls
+
+
+def test_what_says_the_same_is_worked_out_once_whatever_is_set_aside():
+    made, calls = counted()
+    assert made(["same", 1]) is made(("same", 1), _aside="other")
+    made(["same", 2])
+    assert calls == [(["same", 1], None), (["same", 2], None)]
+
+
+def test_the_oldest_goes_first_where_there_is_no_more_room():
+    made, calls = counted(most=1)
+    for value in ("kept for a while", "kept", "kept for a while"):
+        made(value)
+    assert len(calls) == 3
+
+
+def test_a_row_counts_with_all_that_it_holds():
+    row = rows.run({"cpu": 1e-3})[0]
+    assert content([row]) == content((dataclasses.replace(row),))
+    assert content([row]) != content([dataclasses.replace(row, contender="cpu recorded")])
+
+
+def test_a_store_counts_by_its_files(tmp_path):
+    store = Store(tmp_path)
+    before = content(store)
+    (tmp_path / "row.parquet").write_bytes(b"rows")
+    assert content(store) != before
+
+
+def test_what_is_equal_to_itself_alone_stays_while_its_answer_does():
+    class Table:
+        """Everything that is stored."""
+
+    @kept(4)
+    def size_of(table):
+        return id(table)
+
+    table = Table()
+    known = size_of(table)
+    alive = weakref.ref(table)
+    del table
+    gc.collect()
+    assert alive() is not None
+    assert size_of(alive()) == known
