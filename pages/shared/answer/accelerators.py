@@ -110,9 +110,9 @@ def listing(machine: Machine | None, wanted: Wanted | None, axis: str = "") -> N
             tables.table(lines, alt="Recorded accelerators")
 
 
-def sizes(of: Accelerator | None, wanted: Wanted | None, axis: str) -> tuple[float, ...]:
+def sizes(accelerator: Accelerator | None, wanted: Wanted | None, axis: str) -> tuple[float, ...]:
     """The sizes that the chosen accelerator was recorded at, if they are to be used; draws the control of that."""
-    curve = recorded.along(of, wanted, axis) if of and wanted else ()
+    curve = recorded.along(accelerator, wanted, axis) if accelerator and wanted else ()
     if len(curve) < 2:
         return ()
     used = st.toggle("Use the recorded sizes", True, help=SIZES_HELP, **state.bound("recorded_sizes"))
@@ -162,14 +162,14 @@ def meetings(rows: Sequence[Trial], axis: str, machine: Machine | None) -> list[
     return two_machines.meetings(rows, reads.rows(trial_ids=ids), axis) if ids else []
 
 
-def draw_meetings(found: Sequence[Meeting], basis: Basis | None = None) -> None:
+def draw_meetings(met: Sequence[Meeting], basis: Basis | None = None) -> None:
     """Draw the crossover of two machines: the answer, the chart, the sizes, both fingerprints.
 
     Args:
-        found: of one accelerator; the first is drawn, the others are in the table of cost bases.
+        met: of one accelerator; the first is drawn, the others are in the table of cost bases.
         basis: cost basis; asked for unless given.
     """
-    first = found[0]
+    first = met[0]
     answered = st.container()
     basis = basis or study_view.basis()
     try:
@@ -183,29 +183,29 @@ def draw_meetings(found: Sequence[Meeting], basis: Basis | None = None) -> None:
     chart(first, located)
     if why := _cause(first, located):
         st.markdown(plain(why))
-    _bases(found)
+    _bases(met)
     st.markdown("**Size by size**, from two machines")
     study_view.sizes(located.answer)
     study_view.speedups(located, "recorded_speedup")
     _fingerprints(first.measured[-1], first.recorded[-1])
 
 
-def draw_so_far(of: Meeting) -> None:
+def draw_so_far(met: Meeting) -> None:
     """Draw what two machines say while this one is still measuring.
 
     Raises:
         CrossoverError: their rows cannot be compared.
     """
-    located = prepared.meeting(of, "steady")
-    if len(of.shared) > 1:
+    located = prepared.meeting(met, "steady")
+    if len(met.shared) > 1:
         st.markdown(f"**So far:** {plain(located.answer.sentence)}")
-    chart(of, located)
+    chart(met, located)
 
 
-def chart(of: Meeting, located: Located) -> None:
+def chart(met: Meeting, located: Located) -> None:
     """Draw time against size of both machines, and which marks are whose."""
     study_view.chart(located)
-    ours, theirs = of.measured[-1], of.recorded[-1]
+    ours, theirs = met.measured[-1], met.recorded[-1]
     st.caption(
         plain(
             f"Two machines. Filled marks: measured on {_machine(ours)}. Hollow marks, dashed: {theirs.device_name}, "
@@ -225,52 +225,52 @@ def _say_none(machine: Machine | None) -> None:
         st.caption(NONE)
 
 
-def _say_what_it_has(of: Accelerator, wanted: Wanted, axis: str) -> None:
-    found = _exact(of, wanted, axis)
+def _say_what_it_has(accelerator: Accelerator, wanted: Wanted, axis: str) -> None:
+    found = _exact(accelerator, wanted, axis)
     if found:
         newest = max(each.started_at for each in found)
         times = f" at {len(found)} sizes" if axis else ""
         st.caption(plain(f"This very training was recorded{times}, {date(newest)}, torch {found[0].versions[0]}."))
     else:
-        st.caption(plain(_lacking(of, wanted, axis)))
-        for place, near in enumerate(recorded.nearest(of, wanted, axis)):
+        st.caption(plain(_lacking(accelerator, wanted, axis)))
+        for place, near in enumerate(recorded.nearest(accelerator, wanted, axis)):
             st.button(
                 plain(f"Use {near.differs.replace(' instead of ', ', not ')}"),
                 key=f"near-{place}",
                 on_click=state.adopt,
                 args=({name: near.recording.value(name) for name in comparable.TRAINING if name != axis},),
             )
-    if other := recorded.refused(of, wanted):
+    if other := recorded.refused(accelerator, wanted):
         st.caption(plain(other))
 
 
-def _exact(of: Accelerator, wanted: Wanted, axis: str) -> tuple[RecordedTraining, ...]:
+def _exact(accelerator: Accelerator, wanted: Wanted, axis: str) -> tuple[RecordedTraining, ...]:
     """Recordings of just this training; at two sizes or more where one is varied."""
     if axis:
-        curve = recorded.along(of, wanted, axis)
+        curve = recorded.along(accelerator, wanted, axis)
         return curve if len(curve) > 1 else ()
-    match = recorded.matching(of, wanted)
+    match = recorded.matching(accelerator, wanted)
     return (match,) if match else ()
 
 
-def _lacking(of: Accelerator, wanted: Wanted, axis: str) -> str:
-    said = f"No recording of this training by {of.name} is here, so it is not shown."
-    near = recorded.nearest(of, wanted, axis)
+def _lacking(accelerator: Accelerator, wanted: Wanted, axis: str) -> str:
+    said = f"No recording of this training by {accelerator.name} is here, so it is not shown."
+    near = recorded.nearest(accelerator, wanted, axis)
     return f"{said} Nearest, but not used: {'; '.join(map(_near, near))}." if near else said
 
 
-def _near(of: Near) -> str:
-    return f"{of.differs} ({of.sizes} sizes)" if of.sizes > 1 else of.differs
+def _near(near: Near) -> str:
+    return f"{near.differs} ({near.sizes} sizes)" if near.sizes > 1 else near.differs
 
 
-def _line(of: Accelerator, wanted: Wanted, axis: str) -> dict[str, Any]:
-    found, near = _exact(of, wanted, axis), recorded.nearest(of, wanted, axis)
+def _line(accelerator: Accelerator, wanted: Wanted, axis: str) -> dict[str, Any]:
+    found, near = _exact(accelerator, wanted, axis), recorded.nearest(accelerator, wanted, axis)
     had = f"yes, {len(found)} sizes" if found and axis else "yes" if found else "no"
     return {
-        "Accelerator": of.name,
-        "Device": of.device,
-        "Machine": of.machine,
-        "Rows": len(of.recordings),
+        "Accelerator": accelerator.name,
+        "Device": accelerator.device,
+        "Machine": accelerator.machine,
+        "Rows": len(accelerator.recordings),
         "This configuration": had,
         "Nearest": "" if found or not near else _near(near[0]),
     }
@@ -299,21 +299,21 @@ def _fingerprints(measured: Trial, other: Trial) -> None:
             tables.table(lines, height="content", alt="Fingerprints of both machines")
 
 
-def _cause(of: Meeting, located: Located) -> str:
+def _cause(met: Meeting, located: Located) -> str:
     """What the accelerator's step consists of at the shared size just below the crossing."""
     estimate = located.answer.estimate
-    below = [row for row, _ in of.shared if estimate is not None and getattr(row, of.axis) <= estimate]
-    other = next((other for row, other in of.shared if below and row is below[-1]), None)
+    below = [row for row, _ in met.shared if estimate is not None and getattr(row, met.axis) <= estimate]
+    other = next((other for row, other in met.shared if below and row is below[-1]), None)
     why = two_machines.cause(other) if other else ""
-    return f"At {sweep_report.axis_title(of.axis)} {wording.size(getattr(other, of.axis))}: {why}" if why else ""
+    return f"At {sweep_report.axis_title(met.axis)} {wording.size(getattr(other, met.axis))}: {why}" if why else ""
 
 
-def _bases(found: Sequence[Meeting]) -> None:
+def _bases(met: Sequence[Meeting]) -> None:
     columns = {
         f"{one.recorded[-1].contender} recorded, against {one.measured[-1].contender}": partial(prepared.meeting, one)
-        for one in found
+        for one in met
     }
-    study_view.bases(columns, found[0].axis, alt="The crossover of two machines on each cost basis")
+    study_view.bases(columns, met[0].axis, alt="The crossover of two machines on each cost basis")
 
 
 def _machine(row: Trial) -> str:
