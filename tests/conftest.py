@@ -1,8 +1,12 @@
 """What holds for every test."""
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from core.jobs.spare import SPARE_VARIABLE
+
+settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")  # a busy machine is no failure
 
 
 @pytest.fixture(autouse=True)
