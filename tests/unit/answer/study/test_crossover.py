@@ -282,3 +282,22 @@ def test_the_band_reaches_from_the_smallest_size_to_the_largest_and_holds_what_w
         at = min(range(len(found.band.sizes)), key=lambda place: abs(math.log(found.band.sizes[place] / size.size)))
         assert found.band.low[at] < found.band.speedup[at] < found.band.high[at]
         assert found.band.speedup[at] == pytest.approx(size.speedup, rel=0.1)
+
+
+def test_sizes_below_one_are_sizes():
+    assert len(answer([Evidence(size=0.5, baseline_s=(1.0,) * 3, challenger_s=(2.0,) * 3)]).sizes) == 1
+
+
+def test_a_difference_that_is_too_small_to_matter_is_named():
+    found = answer(evidence([*RISING[:5], 1.05, *RISING[6:]], noise=0.001))
+    assert found.sizes[5].reason == "the difference is within 10 %"
+
+
+@pytest.mark.parametrize(("speedup", "favoured"), [(2.0, "cuda:0"), (0.5, "cpu")])
+def test_single_readings_that_agree_name_whom_they_favour(speedup, favoured):
+    found = answer(evidence([speedup] * 3, pairs=1))
+    assert found.reason.endswith(f"the readings favour {favoured} everywhere")
+
+
+def test_a_single_reading_that_is_alike_on_both_devices_counts_for_the_baseline():
+    assert "between 16 and 32" in answer(evidence([0.5, 1.0, 2.0], pairs=1, noise=0.0)).reason

@@ -1,12 +1,14 @@
 """Every lane trains the same steps on the same batches in the same order, and none waits for the device in a block."""
 
 import dataclasses
+import time
 
 import pytest
 import torch
 
 from core.measure import networks
 from core.measure.data import batches, datasets
+from core.measure.execution import compiled
 from core.measure.execution.graph import WARM_UPS
 from core.measure.timer import Timer
 from core.measure.training import Training
@@ -285,3 +287,10 @@ def test_kernels_of_several_channels_lie_as_their_lane_says(data, words):
     for kernel in kernels:
         assert kernel.is_contiguous(memory_format=torch.channels_last) == bool(words)
         assert kernel.is_contiguous() != bool(words)
+
+
+def test_compiling_takes_what_it_took_and_once_more_what_brought_in_the_compiler(data, compilations):
+    training, loading_s = started(data, Lane.parse(["compiled"])), compiled.bring_in()
+    begin = time.perf_counter()
+    seconds = training.prepare((data.train.samples[:20], data.train.labels[:20]), remainder=True)
+    assert loading_s <= seconds <= loading_s + time.perf_counter() - begin
