@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from streamlit import config
+
 from core.classroom import handed_in
 from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Prediction, Student
 from core.classroom.question import CHALLENGER, ClassQuestion
@@ -215,6 +217,7 @@ def alone(folder: Path) -> Iterator[World]:
     queue = Queue(folder / "jobs")
     queue.folder.mkdir()
     before = Path.cwd()
+    config.get_config_options()  # read now: Streamlit looks for the project's settings where it is when it is first asked
     with (
         mock.patch.dict(os.environ, variables),
         mock.patch.object(reads, "GALLERY", folder / "gallery"),
