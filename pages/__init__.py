@@ -1,1 +1,1 @@
-"""The pages of the app, one folder for each group of the menu; Streamlit serves no file directly in here."""
+"""The pages of the app, a folder each, and what they share; Streamlit serves no file directly in here."""

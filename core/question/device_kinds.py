@@ -50,5 +50,5 @@ SINGLE = tuple(kind.torch_type for kind in DEVICE_KINDS.values() if not kind.num
 NUMBERED = tuple(dict.fromkeys(kind.torch_type for kind in DEVICE_KINDS.values() if kind.numbered))
 """Names of devices that are followed by a number."""
 
-DEVICES = " or ".join(", ".join((*SINGLE, *(f"{name}:N" for name in NUMBERED))).rsplit(", ", 1))
-"""How devices are written, for people: `cpu, mps, cuda:N or xpu:N`."""
+DEVICES = " or ".join(", ".join((*SINGLE, *(f"{name}, {name}:N" for name in NUMBERED))).rsplit(", ", 1))
+"""How devices are written, for people: `cpu, mps, cuda, cuda:N, xpu or xpu:N`; without a number the first is meant."""

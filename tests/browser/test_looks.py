@@ -45,7 +45,7 @@ def keep():
 
 
 def settled(page):
-    """Wait for as long as the page still takes on the width of its window; one that never does fails where it is read."""
+    """Wait while the page still takes on the width of its window; one that never does fails where it is read."""
     with contextlib.suppress(PlaywrightTimeout):
         page.wait_for_function(f"({OVERFLOW.strip()})().every(beyond => beyond === 0)", timeout=SETTLED_MS)
 

@@ -217,7 +217,7 @@ def alone(folder: Path) -> Iterator[World]:
     queue = Queue(folder / "jobs")
     queue.folder.mkdir()
     before = Path.cwd()
-    config.get_config_options()  # read now: Streamlit looks for the project's settings where it is when it is first asked
+    config.get_config_options()  # now: Streamlit looks for the settings where it is when first asked
     with (
         mock.patch.dict(os.environ, variables),
         mock.patch.object(reads, "GALLERY", folder / "gallery"),
