@@ -66,6 +66,7 @@ def test_no_two_kinds_have_one_colour():
     assert len({facts.colour for facts in DEVICE_KINDS.values()}) == len(DEVICE_KINDS)
 
 
+@pytest.mark.slow
 def test_another_kind_needs_one_entry_to_be_seen_asked_for_read_and_drawn():
     command = [sys.executable, "-c", WITH_ANOTHER]
     said = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)

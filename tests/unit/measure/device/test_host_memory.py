@@ -48,6 +48,7 @@ def test_what_is_kept_is_not_asked_for_again():
     assert kept_small <= 2
 
 
+@pytest.mark.slow
 def test_each_contender_of_a_run_has_its_own_way_and_the_next_measurement_its_own(monkeypatch):
     asked = []
     monkeypatch.setattr(host_memory, "use", lambda *, kept: asked.append(kept))
@@ -60,6 +61,7 @@ def test_each_contender_of_a_run_has_its_own_way_and_the_next_measurement_its_ow
     assert kept.lane_loss == kept.reference_loss
 
 
+@pytest.mark.slow
 def test_what_a_run_kept_goes_back_when_it_ends(monkeypatch):
     asked = []
     monkeypatch.setattr(host_memory, "use", lambda *, kept: asked.append(kept))
