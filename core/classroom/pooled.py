@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core import units
-from core.answer.run import speedup as summary
+from core.answer.run import speedup
 from core.answer.study import study as studies
 from core.answer.study.result import Outcome
 from core.answer.study.study import Study
@@ -165,7 +165,7 @@ def _result(question: ClassQuestion, student: Student, mine: Sequence[Trial]) ->
     found = studies.studies(mine, axis=axis.name if axis else "samples", least=1)
     if not found:
         return None
-    best = max(found, key=lambda entry: (len(entry.runs), not summary.is_host(entry.runs[-1][1]), entry.newest))
+    best = max(found, key=lambda entry: (len(entry.runs), not speedup.is_host(entry.runs[-1][1]), entry.newest))
     return _of_sweep(student, best) if axis else _of_training(student, best)
 
 
@@ -253,12 +253,12 @@ def _of_sweep(student: Student, study: Study) -> Result:
 
 def _of_training(student: Student, study: Study) -> Result:
     baseline, challenger = study.runs[-1]
-    found = summary.speedup(baseline, challenger)
+    found = speedup.speedup(baseline, challenger)
     outcomes: dict[str, Outcome] = {"gpu_faster": "gpu_always", "cpu_faster": "cpu_always", "too_close": "undecided"}
     outcome = outcomes.get(found.verdict, "not_measurable")
-    speedup = (found.value, found.low, found.high)
-    sentence = summary.verdict_sentence(found)
-    return _told(student, study, baseline, challenger, outcome, speedup=speedup, sentence=sentence)
+    figures = (found.value, found.low, found.high)
+    sentence = speedup.verdict_sentence(found)
+    return _told(student, study, baseline, challenger, outcome, speedup=figures, sentence=sentence)
 
 
 def _told(
@@ -294,6 +294,6 @@ def _device(row: Trial) -> str:
     """A device for people: its own name, and for the CPU how many threads, unless it had all."""
     name = as_line(row.device_name, NAME_LENGTH)
     threads = Contender.parse(row.contender).threads
-    if not summary.is_host(row) or threads == BEST_THREADS:
+    if not speedup.is_host(row) or threads == BEST_THREADS:
         return name
     return f"{name}, {units.count(threads)} thread{'' if threads == 1 else 's'}"

@@ -316,8 +316,3 @@ def _sections(
     said = Section(title="What to make of it", sentences=(of.reading,))
     against = Section(title="Where it disagrees with itself, and what we follow", sentences=contradictions(of))
     return [*found, said, against]
-
-
-def title_of(name: str) -> str:
-    """The title of a tutorial, for its choice."""
-    return PRESETS[name].title

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from core.answer.gallery import filters
-from core.answer.gallery import table as overview
+from core.answer.gallery import table as gallery_table
 from core.question.experiment import MAX_CONTENDERS
 from core.results import compaction
 from core.results.store import Store
@@ -38,7 +38,7 @@ def frames(folder: Path) -> dict[int, tuple[Store, pd.DataFrame]]:
         for table in made_up.tables(rows, MACHINES):
             store.add_all(table)
         compaction.compact(store.folder)
-        found[rows] = store, overview.whole([(store, "here")]).frame
+        found[rows] = store, gallery_table.whole([(store, "here")]).frame
     return found
 
 
@@ -72,18 +72,18 @@ def seconds(work: Callable[[], object]) -> float:
 
 def parts(store: Store, frame: pd.DataFrame) -> Iterable[tuple[str, Callable[[], object]]]:
     """What is done for the list, by name."""
-    lines, eights, one = overview.studies(frame), in_eights(frame), of_one_run(frame)
+    lines, eights, one = gallery_table.studies(frame), in_eights(frame), of_one_run(frame)
     yield "reading every line", lambda: _read_anew(store)
-    yield "finding the studies", lambda: overview.studies(frame)
-    yield "finding them, `eights`", lambda: overview.studies(eights)
-    yield "finding them, `one run`", lambda: overview.studies(one)
+    yield "finding the studies", lambda: gallery_table.studies(frame)
+    yield "finding them, `eights`", lambda: gallery_table.studies(eights)
+    yield "finding them, `one run`", lambda: gallery_table.studies(one)
     yield "marks and filters", lambda: filters.held(frame, lines)
 
 
 def _read_anew(store: Store) -> None:
     """As a server does that has just started."""
-    overview.folder_index.cache_clear()
-    overview.whole([(store, "here")])
+    gallery_table.folder_index.cache_clear()
+    gallery_table.whole([(store, "here")])
 
 
 def main() -> None:

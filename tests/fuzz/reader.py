@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core.answer.gallery import table as overview
+from core.answer.gallery import table as gallery_table
 from core.classroom import measured
 from core.errors import ForeignFile
 from core.results.intake import quarantine
@@ -40,7 +40,7 @@ def in_store(file: Path) -> str:
     contents = store.read()
     reasons = [skipped.reason for skipped in contents.skipped if skipped.name == file.name]
     store.check()
-    shown = overview.whole([(store, "here")])
+    shown = gallery_table.whole([(store, "here")])
     mine = store.trials(run_id=GOOD_RUN)
     students = measured.read(store.folder)
     rows = (contents.table["run_id"].to_pylist(), [row.run_id for row in mine], [row.run_id for row in students.rows])

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.answer.gallery import table as overview
+from core.answer.gallery import table as gallery_table
 from core.answer.gallery import trust
 from core.answer.study import study
 from core.question.experiment import Point
@@ -397,7 +397,7 @@ def test_two_rows_with_one_contender_make_a_study_that_can_be_opened(world, open
         first, second = run
         again = {"contender": first.contender, "device": first.device, "device_kind": first.device_kind}
         world.keep([first, dataclasses.replace(second, **again, threads=first.threads)])
-    (line,) = overview.studies(overview.whole([(world.store, "here")]).frame)
+    (line,) = gallery_table.studies(gallery_table.whole([(world.store, "here")]).frame)
     assert "Take it along" in words(open_page(PAGE, study=line.id))
     assert "Take it along" in words(open_page(PAGE, run=line.run_ids[0]))
 
@@ -418,7 +418,7 @@ def test_a_study_of_two_rows_of_one_device_is_drawn_with_all_its_charts(world, o
         world.keep(
             [dataclasses.replace(row, trial_id=f"{row.run_id}-{place}") for place, row in enumerate([of[1]] * 2)]
         )
-    (line,) = overview.studies(overview.whole([(world.store, "here")]).frame)
+    (line,) = gallery_table.studies(gallery_table.whole([(world.store, "here")]).frame)
     app = open_page(PAGE, study=line.id)
     assert len([chart for chart in alts(app) if chart.startswith("Parts of a step")]) == 2
     assert not app.error

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 import streamlit as st
 
-from core.answer.gallery import table as overview
+from core.answer.gallery import table as gallery_table
 from core.classroom.classes import Classes
 from core.jobs import client, process
 from core.progress import ContenderProgress, Progress, SweepProgress
@@ -84,7 +84,7 @@ def foreign(world, tmp_path, monkeypatch):
     strangers.fill(world.store, world.gallery)
     world.queue.worker_file.report(strangers.machine(), process.this())
     stores = [(world.store, "measured here"), (world.gallery, "came with the app")]
-    known = overview.studies(overview.whole(stores).frame)
+    known = gallery_table.studies(gallery_table.whole(stores).frame)
     (here,) = {line.id for line in known if line.trial_ids[0].startswith("a")}
     there = next(row for row in world.gallery.trials() if row.device == "cuda:0")
     return {

@@ -13,8 +13,7 @@ from typing import Literal
 
 from core import units
 from core.answer import comparable
-from core.answer.run import lane_check, speedup, training_time
-from core.answer.run import learned as parity
+from core.answer.run import lane_check, learned, speedup, training_time
 from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
 from core.errors import CrossoverError
 from core.question.fields import DATA_PATHS, LOADER_PATHS
@@ -216,14 +215,14 @@ def _note(plain: Trial, row: Trial, stands: Standing) -> str:
     held = lane_check.agreement(row)
     told = [held.sentence] if held else [f"{row.contender} is other mathematics ({lane_check.title(row)})."]
     if stands == "other" and plain.confusion and row.confusion:
-        learned = _learned(plain, row)
-        told += [learned] if learned else []
+        sentence = _learned(plain, row)
+        told += [sentence] if sentence else []
     return " ".join(told)
 
 
 def _learned(plain: Trial, row: Trial) -> str:
     try:
-        found = parity.agreement(plain, row)
+        found = learned.agreement(plain, row)
     except CrossoverError as error:
         return str(error)
     return found.sentence if found else ""

@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from core import units
 from core.answer import comparable
 from core.answer.run import causes, lane_check
-from core.answer.run import speedup as summary
-from core.answer.run.speedup import Verdict
+from core.answer.run.speedup import Verdict, in_words, label, obstacle
 from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
 from core.answer.study import study
 from core.answer.study.crossover import locate
@@ -226,10 +225,10 @@ def cause(recorded: Trial) -> str:
 
 
 def _sentence(measured: Trial, recorded: Trial, reason: str, figures: tuple[float, float, float] | None) -> str:
-    ours = f"{summary.label(measured)} on {machine(measured)}"
-    theirs = f"{summary.label(recorded)} recorded on {machine(recorded)}"
+    ours = f"{label(measured)} on {machine(measured)}"
+    theirs = f"{label(recorded)} recorded on {machine(recorded)}"
     counted = f"{' and '.join(map(units.count, _blocks(measured, recorded)))} blocks on two machines"
-    return summary.in_words((theirs, ours), figures, reason, ratio="ratio of medians", counted=counted)
+    return in_words((theirs, ours), figures, reason, ratio="ratio of medians", counted=counted)
 
 
 def _blocks(measured: Trial, recorded: Trial) -> tuple[int, int]:
@@ -238,11 +237,11 @@ def _blocks(measured: Trial, recorded: Trial) -> tuple[int, int]:
 
 def _obstacle(measured: Trial, recorded: Trial) -> str:
     """Why no verdict can be given; what hinders the recording is not this machine's."""
-    if hindrance := summary.obstacle(measured, measured):
+    if hindrance := obstacle(measured, measured):
         return hindrance
     if recorded.outcome == "out_of_memory":
         return f"the model and its batch did not fit into the memory of {recorded.device_name}"
-    if summary.obstacle(recorded, recorded):
+    if obstacle(recorded, recorded):
         return "the machine of the recording was too busy, or its clock readings cannot be right"
     return ""
 

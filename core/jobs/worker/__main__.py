@@ -45,7 +45,7 @@ def load() -> Bench:
     """The measuring half of this project; imports torch."""
     from core.measure import trial
     from core.measure.device import devices
-    from core.measure.lessons import run as show
+    from core.measure.lessons.run import show
     from core.results import environment
 
     def measure(experiment: Experiment, reporter: Reporter) -> list[Trial]:
@@ -54,7 +54,7 @@ def load() -> Bench:
 
     def demonstrate(demonstration: Demonstration, reporter: Reporter) -> Exhibit | None:
         hooks = trial.Hooks(progress=reporter.progress, should_stop=reporter.should_stop)
-        return show.show(demonstration, hooks=hooks)
+        return show(demonstration, hooks=hooks)
 
     def survey() -> Machine:
         return Machine(environment=environment.read(), devices=devices.discover(), hint=devices.hint())

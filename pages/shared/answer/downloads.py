@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from core.answer.export import pictures
-from core.answer.export import script as takeaway
+from core.answer.export import script as script_file
 from core.errors import CrossoverError
 from core.question import describe
 from core.question.experiment import Experiment
@@ -57,7 +57,7 @@ def chart(spec: dict[str, Any], name: str) -> None:
 def script(trials: Sequence[Trial]) -> None:
     """Draw what downloads one file that repeats a run with PyTorch alone; or why there is none."""
     try:
-        text = takeaway.script(trials)
+        text = script_file.script(trials)
     except CrossoverError as error:
         st.caption(plain(str(error)))
         return

@@ -13,7 +13,7 @@ from core import units
 from core.answer.run import remedies, speedup
 from core.answer.run.remedies import Remedies, Remedy
 from core.answer.run.run_answer import RunAnswer
-from core.answer.study import best_lanes as best
+from core.answer.study.best_lanes import CHOSEN_APART, Pick, moved, picks, plain_study
 from core.answer.study.result import Basis, Crossover
 from core.answer.study.study import Study
 from core.errors import CrossoverError, InvalidValue
@@ -107,7 +107,7 @@ def best_lanes(of: Study, rows: Sequence[Trial], others: Sequence[Study], basis:
         others: further studies of the same runs.
         basis: cost basis.
     """
-    chosen = best.picks(of, rows, basis)
+    chosen = picks(of, rows, basis)
     if not chosen:
         return
     st.divider()
@@ -118,16 +118,16 @@ def best_lanes(of: Study, rows: Sequence[Trial], others: Sequence[Study], basis:
         st.warning(plain(str(error)))
         return
     study_view.headline(located.answer)
-    plain_one = best.plain_study(of, others)
+    plain_one = plain_study(of, others)
     if plain_one:
         answer = prepared.located(plain_one, basis).answer
-        st.markdown(plain(best.moved(answer, located.answer) or f"Plain steps on both devices: {answer.sentence}"))
-    st.caption(f"{best.CHOSEN_APART}. Only lanes that compute what plain steps compute take part.")
+        st.markdown(plain(moved(answer, located.answer) or f"Plain steps on both devices: {answer.sentence}"))
+    st.caption(f"{CHOSEN_APART}. Only lanes that compute what plain steps compute take part.")
     study_view.chart(located)
     tables.table([_picked(pick, located.answer) for pick in chosen], alt="The best lane of either device at each size")
 
 
-def _picked(pick: best.Pick, answer: Crossover) -> dict[str, object]:
+def _picked(pick: Pick, answer: Crossover) -> dict[str, object]:
     named = {answer.baseline: pick.baseline, answer.challenger: pick.challenger}
     lanes_of = {name: row.contender if row else pick.obstacle for name, row in named.items()}
     return {study_view.size_title(answer): pick.size if pick.size % 1 else int(pick.size), **lanes_of}

@@ -10,7 +10,7 @@ import pytest
 from core.answer.study import search
 from core.answer.study.search import Step
 from core.errors import DatasetUnavailable, StoreError
-from core.files import atomic as whole
+from core.files import atomic
 from core.jobs import client, process, saving
 from core.jobs.job import Job
 from core.jobs.job_folder import JobFolder
@@ -417,7 +417,7 @@ def _die(owner: object, name: str, *, call: int, after: bool, monkeypatch: pytes
         (JobFolder, "write"),
         (Reporter, "save"),
         (saving, "save"),
-        (whole, "flush_folder"),
+        (atomic, "flush_folder"),
         (Queue, "end"),
     ],
     ids=lambda part: getattr(part, "__name__", part),
