@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from core.errors import CrossoverError
 from core.files import atomic
@@ -142,6 +143,7 @@ class Session:
                 self._end(process)
                 raise
         seconds = round(time.monotonic() - start, 1)
+        _shorten(self.logs / f"{step.name}.log")
         capped = seconds >= step.cap_s
         ended = "at its cap" if capped else "failed" if process.returncode else "well"
         return dataclasses.replace(begun, status=process.returncode, seconds=seconds, ended=ended)
@@ -167,8 +169,8 @@ class Session:
         with contextlib.suppress(CrossoverError):
             rows = exchange.export(Store(self.store).read().table, "parquet")
             atomic.write(self.out / "rows.parquet", lambda file: file.write(rows))
-        for name, folder, mode in (("exhibits.tar", self.store / EXHIBITS, "w"), ("logs.tar.gz", self.logs, "w:gz")):
-            atomic.write(self.out / name, lambda file, folder=folder, mode=mode: _pack(folder, file, mode))
+        atomic.write(self.out / "exhibits.tar", lambda file: _pack(self.store / EXHIBITS, file))
+        atomic.write(self.out / "logs.tar.gz", lambda file: _pack(self.logs, file, compressed=True))
         if self.junit.is_file():
             atomic.write(self.out / "junit.xml", lambda file: file.write(self.junit.read_bytes()))
         text = "\n".join(self._report(asked))
@@ -226,11 +228,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if any(entry.ended != "well" for entry in session.done.values()) else 0
 
 
-def _pack(folder: Path, file: object, mode: str) -> None:
-    with tarfile.open(fileobj=file, mode=mode) as packed:  # type: ignore[call-overload]
+def _shorten(log: Path) -> None:
+    if log.stat().st_size > LOG_BYTES:
+        log.write_bytes(log.read_bytes()[-LOG_BYTES:])
+
+
+def _pack(folder: Path, file: BinaryIO, *, compressed: bool = False) -> None:
+    with tarfile.open(fileobj=file, mode="w:gz" if compressed else "w") as packed:
         for path in sorted(folder.glob("*")):
-            if path.suffix == ".log" and path.stat().st_size > LOG_BYTES:
-                path.write_bytes(path.read_bytes()[-LOG_BYTES:])
             packed.add(path, arcname=path.name)
 
 
