@@ -9,8 +9,7 @@ from packaging.version import Version
 from core.files.project import PROJECT
 from pages.shared.frame import capacity, guard
 
-ROOT = PROJECT
-DEPLOY = ROOT / "deploy"
+DEPLOY = PROJECT / "deploy"
 PIN = re.compile(r"^(?P<name>[a-z0-9-]+)==(?P<version>\S+)(?: ; (?P<marker>.+?))? \\$", re.M)
 
 
@@ -19,7 +18,7 @@ def unit() -> str:
 
 
 def test_the_service_names_every_place_that_the_app_can_be_told():
-    sources = [file.read_text() for folder in ("core", "pages") for file in (ROOT / folder).rglob("*.py")]
+    sources = [file.read_text() for folder in ("core", "pages") for file in (PROJECT / folder).rglob("*.py")]
     known = {name for text in sources for name in re.findall(r'"(CROSSOVER_[A-Z]+)"', text)}
     known.remove("CROSSOVER_SPARE")  # memory that all processes share, which the service may write
     assert len(known) >= 6
@@ -44,7 +43,7 @@ def test_no_line_of_the_service_stands_twice():
 
 
 def test_the_proxies_let_through_what_the_app_takes():
-    most = int(re.search(r"maxUploadSize = (\d+)", (ROOT / ".streamlit" / "config.toml").read_text())[1])
+    most = int(re.search(r"maxUploadSize = (\d+)", (PROJECT / ".streamlit" / "config.toml").read_text())[1])
     for name, pattern in (("nginx.conf", r"client_max_body_size (\d+)m"), ("Caddyfile", r"max_size (\d+)MB")):
         assert int(re.search(pattern, (DEPLOY / name).read_text())[1]) > most
 
@@ -58,12 +57,14 @@ def test_every_package_of_the_gallery_is_pinned_with_hashes_within_its_bounds():
     assert "://" not in text
     for part in PIN.split(text)[4::4]:
         assert "--hash=sha256:" in part
-    asked = [line for line in (ROOT / "requirements-gallery.txt").read_text().splitlines() if line and line[0] != "#"]
+    asked = [
+        line for line in (PROJECT / "requirements-gallery.txt").read_text().splitlines() if line and line[0] != "#"
+    ]
     for requirement in map(Requirement, asked):
         assert all(version in requirement.specifier for version in pinned[requirement.name])
 
 
 def test_the_guide_for_hosts_names_every_example():
-    guide = (ROOT / "docs" / "hosting.md").read_text()
+    guide = (PROJECT / "docs" / "hosting.md").read_text()
     assert [file.name for file in DEPLOY.iterdir() if f"deploy/{file.name}" not in guide] == []
     assert str(guard.TRY_AGAIN_LATER) in guide

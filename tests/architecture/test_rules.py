@@ -10,8 +10,7 @@ from core.files.project import PROJECT
 from core.results import schema
 from pages.shared.frame import navigation
 
-ROOT = PROJECT
-PAGES = [ROOT / page for page in navigation.FILES]
+PAGES = [PROJECT / page for page in navigation.FILES]
 READING_HALF = (
     "core.question.experiment",
     "core.question.presets",
@@ -30,7 +29,7 @@ READING_HALF = (
 def loaded_by(code: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"],
-        cwd=ROOT,
+        cwd=PROJECT,
         capture_output=True,
         text=True,
         check=True,
@@ -47,25 +46,25 @@ def test_charts_need_no_torch():
     assert "torch" not in loaded_by("from core.answer.charts import gallery, runs, speedups, studies")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(PROJECT).as_posix())
 def test_a_page_is_thin(page):
     assert len(page.read_text().splitlines()) <= 100
 
 
 def test_no_page_lies_where_streamlit_would_run_it_without_the_shell():
-    stray = [path.name for path in (ROOT / "pages").glob("*.py") if path.name != "__init__.py"]
+    stray = [path.name for path in (PROJECT / "pages").glob("*.py") if path.name != "__init__.py"]
     assert stray == []
 
 
 @pytest.mark.parametrize("folder", ["core", "pages"])
 def test_no_module_is_a_pile(folder):
     piles = {"utils", "helpers", "common", "misc", "manager"}
-    assert not {path.stem for path in (ROOT / folder).rglob("*.py")} & piles
+    assert not {path.stem for path in (PROJECT / folder).rglob("*.py")} & piles
 
 
 @pytest.mark.parametrize("folder", ["core", "pages"])
 def test_names_say_what_they_are_and_not_that_they_are_got_or_managed(folder):
-    for path in (ROOT / folder).rglob("*.py"):
+    for path in (PROJECT / folder).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 assert not node.name.lstrip("_").startswith("get_"), f"{path}: {node.name}"
@@ -73,25 +72,25 @@ def test_names_say_what_they_are_and_not_that_they_are_got_or_managed(folder):
 
 
 def test_the_column_dictionary_in_the_data_folder_is_the_schemas():
-    assert schema.dictionary() in (ROOT / "data" / "README.md").read_text()
+    assert schema.dictionary() in (PROJECT / "data" / "README.md").read_text()
 
 
 def test_requirements_are_bounded():
-    lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if line and line[0] != "#"]
+    lines = [line for line in (PROJECT / "requirements.txt").read_text().splitlines() if line and line[0] != "#"]
     assert len(lines) >= 7
     assert all(">=" in line and "<" in line for line in lines)
 
 
 def test_ci_runs_the_readmes_test_command():
-    command = [line for line in (ROOT / "README.md").read_text().splitlines() if line.endswith("-m tests")]
+    command = [line for line in (PROJECT / "README.md").read_text().splitlines() if line.endswith("-m tests")]
     assert len(command) == 1
-    assert "grep -m 1 -- '-m tests$' README.md" in (ROOT / ".ci" / "run").read_text()
+    assert "grep -m 1 -- '-m tests$' README.md" in (PROJECT / ".ci" / "run").read_text()
 
 
 def test_nothing_is_queued_or_ended_by_a_page_but_through_its_permit():
-    chokepoint = ROOT / "pages" / "shared" / "frame" / "permits.py"
+    chokepoint = PROJECT / "pages" / "shared" / "frame" / "permits.py"
     forbidden = {"submit", "request_stop", "kill", "stop", "claim"}
-    for path in (ROOT / "pages").rglob("*.py"):
+    for path in (PROJECT / "pages").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())) if path != chokepoint else ():
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
@@ -117,7 +116,7 @@ NEVER_DRAWN = {
 
 
 def test_tables_and_charts_are_drawn_where_their_texts_are_cleaned():
-    for path in (ROOT / "pages").rglob("*.py"):
+    for path in (PROJECT / "pages").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             assert not isinstance(node, ast.keyword) or node.arg != "unsafe_allow_html", path
             if not isinstance(node, ast.Attribute):
@@ -130,7 +129,7 @@ def test_tables_and_charts_are_drawn_where_their_texts_are_cleaned():
 
 
 def test_nobody_else_has_a_way_of_their_own_to_escape_a_text():
-    for path in (*(ROOT / "core").rglob("*.py"), *(ROOT / "pages").rglob("*.py")):
+    for path in (*(PROJECT / "core").rglob("*.py"), *(PROJECT / "pages").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())) if path.name != "text.py" else ():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             assert not {"html", "shlex.quote", "escape"} & set(names), f"{path}: {names}"

@@ -27,12 +27,13 @@ from pathlib import Path
 import psutil
 
 from core.answer.run.speedup import step_time
+from core.files.project import PROJECT
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question.experiment import Contender, Experiment
 from core.question.presets import preset
 from core.results.store import Store
-from tests.benchmarks.sessions import ROOT, Session, server
+from tests.benchmarks.sessions import Session, server
 
 PAGES = ("", "crossover", "gallery", "tutorials", "lessons", "devices")
 """Addresses; the gallery and the first page are visited more often than the others."""
@@ -116,7 +117,7 @@ async def main() -> int:
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     queue, store = Queue(folder / "jobs"), Store(folder / "results")
-    host = ROOT / "crossover.hosted.toml"
+    host = PROJECT / "crossover.hosted.toml"
     with server(
         CROSSOVER_JOBS=str(queue.folder), CROSSOVER_RESULTS=str(store.folder), CROSSOVER_POLICY=str(host)
     ) as port:

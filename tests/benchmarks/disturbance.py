@@ -19,12 +19,13 @@ import time
 from pathlib import Path
 
 from core.answer.run.speedup import step_time
+from core.files.project import PROJECT
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question.experiment import Contender, Experiment
 from core.question.presets import preset
 from core.results.store import Store
-from tests.benchmarks.sessions import ROOT, Session, server
+from tests.benchmarks.sessions import Session, server
 
 SECONDS = 5.0
 EXPERIMENT = Experiment(point=preset("disc").point, contenders=(Contender(threads=1),), budget_s=60)
@@ -32,7 +33,7 @@ EXPERIMENT = Experiment(point=preset("disc").point, contenders=(Contender(thread
 
 def bare_s() -> float:
     """Median step of the bare loop in a process of its own."""
-    command = [sys.executable, str(ROOT / "tests" / "benchmarks" / "bare_loop.py"), str(SECONDS)]
+    command = [sys.executable, str(PROJECT / "tests" / "benchmarks" / "bare_loop.py"), str(SECONDS)]
     environment = {**os.environ, **client.WAITING_POLICY}
     return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 

@@ -22,8 +22,9 @@ from pathlib import Path
 
 import psutil
 
+from core.files.project import PROJECT
 from core.jobs.queue import Queue
-from tests.benchmarks.sessions import ROOT, Refused, Session, server
+from tests.benchmarks.sessions import Refused, Session, server
 
 PAGES = ("", "crossover", "gallery", "tutorials", "lessons", "devices")
 
@@ -107,7 +108,7 @@ async def main() -> int:
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     queue, log = Queue(folder / "jobs"), folder / "server.log"
-    host = {"CROSSOVER_RESULTS": str(folder / "results"), "CROSSOVER_POLICY": str(ROOT / "crossover.hosted.toml")}
+    host = {"CROSSOVER_RESULTS": str(folder / "results"), "CROSSOVER_POLICY": str(PROJECT / "crossover.hosted.toml")}
     with server(descriptors=options.descriptors, log=log, CROSSOVER_JOBS=str(queue.folder), **host) as port:
         (app,) = (child for child in psutil.Process().children() if "streamlit" in " ".join(child.cmdline()))
         seen, troubles = await _stay(port, app, options)

@@ -39,12 +39,13 @@ from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Student
 from core.classroom.question import NEVER, WINNERS, ClassQuestion
 from core.errors import CrossoverError
 from core.files import atomic
+from core.files.project import PROJECT
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.jobs.spare import SPARE_VARIABLE
 from core.results.store import Store
 from pages.shared.data import reads
-from tests.benchmarks.sessions import ROOT, Refused, Session, await_health, free_port
+from tests.benchmarks.sessions import Refused, Session, await_health, free_port
 from tests.integration import scripted_worker
 
 SEED = 20261122
@@ -267,7 +268,9 @@ class House:
         }
         command = [sys.executable, "-m", "tests.benchmarks.scripted_server", str(self.port)]
         with (self.folder / "server.log").open("ab") as log:
-            self._server = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **variables}, stdout=log, stderr=log)
+            self._server = subprocess.Popen(
+                command, cwd=PROJECT, env={**os.environ, **variables}, stdout=log, stderr=log
+            )
 
     async def healthy(self) -> None:
         """Wait until the server answers."""

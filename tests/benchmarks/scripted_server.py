@@ -4,13 +4,13 @@ import sys
 
 from streamlit.web import cli
 
+from core.files.project import PROJECT
 from core.jobs import client
-from tests.benchmarks.sessions import ROOT
 from tests.integration import scripted_worker
 
 OPTIONS = ("--server.headless", "true", "--server.address", "127.0.0.1", "--server.fileWatcherType", "none")
 
 if __name__ == "__main__":
     client.COMMAND = scripted_worker.COMMAND
-    sys.argv = ["streamlit", "run", str(ROOT / "streamlit_app.py"), "--server.port", sys.argv[1], *OPTIONS]
+    sys.argv = ["streamlit", "run", str(PROJECT / "streamlit_app.py"), "--server.port", sys.argv[1], *OPTIONS]
     cli.main()

@@ -23,7 +23,6 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from core.files.project import PROJECT
 
-ROOT = PROJECT
 START_TIMEOUT_S = 60
 
 
@@ -67,7 +66,7 @@ def server(*, descriptors: int | None = None, log: Path | None = None, **variabl
     with contextlib.ExitStack() as opened:
         output = opened.enter_context(log.open("ab")) if log else subprocess.DEVNULL
         errors = subprocess.STDOUT if log else None
-        started = subprocess.Popen([*command, *options], cwd=ROOT, env=environment, stdout=output, stderr=errors)
+        started = subprocess.Popen([*command, *options], cwd=PROJECT, env=environment, stdout=output, stderr=errors)
         process = opened.enter_context(started)
         opened.callback(process.terminate)
         await_health(port)

@@ -34,7 +34,6 @@ from core.results.store import Store
 from tests.benchmarks import made_up
 from tests.rows import run, trial
 
-ROOT = PROJECT
 LOOSE, APPENDS, QUERIES = 1_000, 100, 50
 
 Losses = dict[str, list[float]]
@@ -82,7 +81,7 @@ def scale(trials: int, machines: int) -> dict[str, str]:
 
 def in_a_process_of_its_own(folder: Path, trials: int, machines: int) -> str:
     command = [sys.executable, "-m", "tests.benchmarks.store_scale", "--ask", str(folder), str(trials), str(machines)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
 
 
 def ask(folder: Path, trials: int, machines: int) -> None:

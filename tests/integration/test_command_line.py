@@ -18,7 +18,6 @@ from core.question.experiment import Contender, Experiment, Point
 from core.results.store import Store
 
 ONE = (Contender(threads=1),)
-ROOT = PROJECT
 SMALL = ("--samples", "300", "--hidden-size", "8", "--depth", "1", "--epochs", "2")
 
 
@@ -37,7 +36,7 @@ def command(surroundings):
     def call(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "core", *arguments],
-            cwd=ROOT,
+            cwd=PROJECT,
             env={**environment, **changes},
             capture_output=True,
             text=True,
@@ -165,7 +164,7 @@ def test_two_sessions_and_a_command_line_that_ask_at_once_are_measured_one_after
         for seed in (1, 2)
     ]
     typed = subprocess.Popen(
-        [sys.executable, "-m", "core", *arguments], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "core", *arguments], cwd=PROJECT, env=environment, stdout=subprocess.DEVNULL
     )
     ended = [client.follow(queue, job.id, lambda _: None) for job in sessions]
     assert typed.wait(timeout=200) == 0

@@ -21,16 +21,6 @@ from tests import rows
 QUESTION = ClassQuestion.of_preset("disc")
 
 
-@pytest.fixture
-def classes(tmp_path):
-    return Classes(tmp_path / "classes")
-
-
-@pytest.fixture
-def of(classes):
-    return classes.create("Physics 7b", QUESTION)[0]
-
-
 def class_file(classes, of):
     return classes.folder / of.id / "class.json"
 

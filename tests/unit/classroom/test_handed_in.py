@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.classroom import handed_in, measured, pooled
-from core.classroom.classes import Classes
 from core.classroom.roster import Roster
 from core.errors import NotAllowed, StoreError
 from core.results import reading
@@ -18,11 +17,6 @@ from core.results.store import Store
 from tests import rows
 from tests.students import QUESTION
 from tests.students import measured as measured_rows
-
-
-@pytest.fixture
-def classes(tmp_path):
-    return Classes(tmp_path / "classes")
 
 
 @pytest.fixture

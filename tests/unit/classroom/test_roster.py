@@ -7,24 +7,13 @@ import pytest
 
 from core.classroom import classes as module
 from core.classroom import folders, measured
-from core.classroom.classes import Classes, Prediction
-from core.classroom.question import BASELINE, CHALLENGER, NEVER, ClassQuestion
+from core.classroom.classes import Prediction
+from core.classroom.question import BASELINE, CHALLENGER, NEVER
 from core.classroom.roster import Roster
 from core.errors import NotAllowed, StoreError
 from tests import rows
 
-QUESTION = ClassQuestion.of_preset("disc")
 AT_4, NEVERMORE = Prediction(winner=CHALLENGER, place=4), Prediction(winner=BASELINE, place=NEVER)
-
-
-@pytest.fixture
-def classes(tmp_path):
-    return Classes(tmp_path / "classes")
-
-
-@pytest.fixture
-def of(classes):
-    return classes.create("Physics 7b", QUESTION)[0]
 
 
 @pytest.fixture

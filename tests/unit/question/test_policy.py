@@ -14,7 +14,6 @@ from core.question.fields import FIELDS
 from core.question.policy import Policy
 from core.question.sweep import Axis, Sweep
 
-ROOT = PROJECT
 LARGEST = Experiment(point=Point(epochs=10_000, hidden_size=16_384, depth=16), budget_s=FIELDS["budget_s"].high)
 
 
@@ -216,7 +215,7 @@ def test_no_number_beyond_all_bounds_is_taken():
 
 
 def test_the_example_for_a_hosted_server_is_read_and_is_safe():
-    held = Policy.load(ROOT / "crossover.hosted.toml")
+    held = Policy.load(PROJECT / "crossover.hosted.toml")
     assert held.who_may_run == "signed_in"
     assert held.who_may_stop == "asker"
     assert held.classes.create != "anybody"
@@ -227,7 +226,7 @@ def test_the_example_for_a_hosted_server_is_read_and_is_safe():
 
 
 def test_the_documentation_explains_every_key_with_its_default():
-    text = (ROOT / "docs" / "class-mode.md").read_text()
+    text = (PROJECT / "docs" / "class-mode.md").read_text()
     for table, part in (
         ("", Policy()),
         ("run.", Policy().run),
