@@ -6,15 +6,14 @@ decides nothing about the others, the budget or the end; `core.measure.trial` do
 
 import dataclasses
 import math
-from collections.abc import Generator, Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from core import units
 from core.errors import OutOfMemory
-from core.measure import networks, pace, phases
+from core.measure import networks, pace, phases, threads
 from core.measure.data import batches
 from core.measure.data.batches import Feed
 from core.measure.data.datasets import Data, Split
@@ -122,28 +121,17 @@ class MeasuredContender:
         self._use_settings()
         pace.require(flops, budget_s, self._device, str(self.contender))
 
-    def try_threads(self, candidates: tuple[int, ...], *, rounds: int, block_s: float) -> Iterator[None]:
-        """Choose the thread count that trains fastest, on steps that are taken back afterwards.
+    def try_threads(self, counts: Sequence[int]) -> Iterator[None]:
+        """Choose the thread count that trains fastest, on steps that are taken back. Yields between timings.
 
-        Counts take turns, so that a disturbance meets all of them; the medians decide. Yields between timings.
         Comes after `start`, whose first step is therefore trained with torch's own choice of threads.
         """
         training, weights, steps_before = self.training, self.training.weights(), self.training.steps
-        times: dict[int, list[float]] = {threads: [] for threads in candidates}
-        compile_s = yield from self._prepare_for(candidates)
         self._use_settings()
-        few = self._whole(2)
-        step_s = self._timer.time(lambda: training.advance(few)).seconds / few
-        for _ in range(rounds):
-            for threads in candidates:
-                yield
-                torch.set_num_threads(threads)
-                training.advance(self._whole(1))
-                steps = self._whole(math.ceil(block_s / step_s))
-                step_s = self._timer.time(partial(training.advance, steps)).seconds / steps
-                times[threads].append(step_s)
-                training.read_losses()
-        self.raw.choose_threads(times, compile_s)
+        compile_s = {environment.usable_cores(): self.raw.startup_compile_s or 0.0}
+        look = threads.Look(training=training, timer=self._timer, prepare=self._prepare, compile_s=compile_s)
+        times = yield from threads.choose(counts, look)
+        self.raw.choose_threads(times, look.compile_s)
         training.set_weights(weights)
         training.rewind(self._feed(steps_before), steps_before)
 
@@ -301,16 +289,6 @@ class MeasuredContender:
         self.compiling_s += spent_s[0]
         return spent_s[0]
 
-    def _prepare_for(self, candidates: tuple[int, ...]) -> Generator[None, None, dict[int, float]]:
-        """Seconds that compiling for each thread count takes; what was compiled at the start is known."""
-        known = {environment.usable_cores(): self.raw.startup_compile_s or 0.0}
-        for threads in candidates:
-            if threads not in known:
-                yield
-                torch.set_num_threads(threads)
-                known[threads] = self._prepare()
-        return known
-
     def _whole(self, steps: int) -> int:
         """At least so many steps, in whole calls of the lane."""
         each = self.contender.lane.steps_per_call
@@ -318,11 +296,11 @@ class MeasuredContender:
 
     def _use_settings(self) -> None:
         """Train with this contender's threads, arithmetic and memory from here on; the others have theirs."""
-        threads = self.raw.threads
-        if threads == BEST_THREADS and self.contender.lane.execution == "compiled":
-            threads = environment.usable_cores()  # what is compiled at the start is one of those that are tried
-        if threads != BEST_THREADS and torch.get_num_threads() != threads:
-            torch.set_num_threads(threads)
+        count = self.raw.threads
+        if count == BEST_THREADS and self.contender.lane.execution == "compiled":
+            count = environment.usable_cores()  # what is compiled at the start is one of those that are tried
+        if count != BEST_THREADS and torch.get_num_threads() != count:
+            torch.set_num_threads(count)
         devices.use_tf32(self.contender.lane.precision == "tf32")
         host_memory.use(kept=self.contender.lane.host_memory == "kept")
 

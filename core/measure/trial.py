@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.errors import InvalidValue, LaneUnavailable, OutOfMemory
+from core.measure import threads
 from core.measure.contender import MeasuredContender
 from core.measure.data import datasets
 from core.measure.device import devices
@@ -30,10 +31,6 @@ TARGET_PAIRS = 20
 """Rounds of blocks that are measured even where training is over sooner; it then goes on beyond its last epoch.
 
 At a noise of 5 % twenty pairs give the speedup to about ±4 % (95 %), in about five seconds for two devices."""
-
-THREAD_ROUNDS = 3
-THREAD_BLOCK_S = 0.03
-"""Each thread count is tried so often, for so long or one step."""
 
 WARM_UP_SHARE = 0.25
 """Share of the budget after which slow contenders count as warm, all together."""
@@ -151,12 +148,12 @@ class _Measurement:
     def _choose_threads(self, measured: MeasuredContender) -> None:
         if measured.raw.threads != BEST_THREADS:
             return
-        candidates = thread_counts(environment.usable_cores())
+        candidates = threads.candidates(environment.usable_cores())
         if len(candidates) == 1:
             measured.raw.threads = candidates[0]
             return
         self._tell(f"trying thread counts for {measured.contender}")
-        self._drive(measured.try_threads(candidates, rounds=THREAD_ROUNDS, block_s=THREAD_BLOCK_S))
+        self._drive(measured.try_threads(candidates))
 
     def _train(self) -> None:
         """Rounds of blocks until every contender has what was asked for."""
@@ -307,11 +304,6 @@ class _Measurement:
             loss_step=measured.curve.last_steps,
             loss=measured.curve.means,
         )
-
-
-def thread_counts(usable: int) -> tuple[int, ...]:
-    """Thread counts worth trying on a machine that lets us use `usable`: one, half of them, all."""
-    return tuple(sorted({1, max(1, usable // 2), usable}))
 
 
 def _device_columns(measured: MeasuredContender) -> dict[str, Any]:

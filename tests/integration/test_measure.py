@@ -10,10 +10,10 @@ import torch
 
 from core.errors import DeviceUnavailable, InvalidValue, TooSlow
 from core.files.project import PROJECT
-from core.measure import contender, pace, trial
+from core.measure import contender, pace, threads, trial
 from core.measure.data import datasets
 from core.measure.device import devices
-from core.measure.trial import Hooks, measure, thread_counts
+from core.measure.trial import Hooks, measure
 from core.progress import Progress
 from core.question import catalog, models
 from core.question.experiment import Contender, Experiment, Point
@@ -98,6 +98,19 @@ def test_blocks_alternate_never_overlap_and_their_order_varies(monkeypatch):
     assert len({tuple(names) for names in rounds}) == 2
 
 
+@pytest.mark.parametrize(("enough_at", "pairs"), [(0, 3), (4, 5), (6, 8), (99, 10)])
+def test_a_training_that_is_over_is_timed_on_until_it_says_enough_or_there_is_no_hope(monkeypatch, enough_at, pairs):
+    monkeypatch.setattr(trial, "MOST_PAIRS", 10)
+    (row,) = run(small(), enough=lambda rows: len(rows[0].block_pair) >= enough_at)
+    assert row.outcome == "completed"
+    assert len(row.block_pair) == pairs
+
+
+def test_of_as_many_pairs_as_were_asked_for_nobody_asks_whether_they_are_enough():
+    (row,) = run(small(), pairs=2, enough=lambda _: False)
+    assert len(row.block_pair) == 2
+
+
 def test_a_block_is_long_enough_and_its_lead_in_is_not_timed():
     (row,) = run(small())
     assert min(row.block_steps) >= 5
@@ -122,14 +135,14 @@ def test_the_weights_examined_are_those_after_the_last_epoch():
 
 def test_the_best_thread_count_is_tried_and_kept():
     (row,) = run(small(), BEST)
-    assert row.threads_tried == thread_counts(environment.usable_cores())
+    assert row.threads_tried == threads.candidates(environment.usable_cores())
     times = dict(zip(row.threads_tried, row.threads_tried_step_s, strict=True))
     assert row.threads == min(times, key=times.__getitem__)
 
 
 @pytest.mark.parametrize(("usable", "counts"), [(1, (1,)), (2, (1, 2)), (3, (1, 3)), (8, (1, 4, 8)), (64, (1, 32, 64))])
 def test_one_half_and_all_threads_are_tried(usable, counts):
-    assert thread_counts(usable) == counts
+    assert threads.candidates(usable) == counts
 
 
 def test_start_up_is_reported_apart_and_the_parts_of_a_step_are_there():

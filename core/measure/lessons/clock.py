@@ -13,7 +13,7 @@ from functools import partial
 from typing import Protocol
 
 from core import units
-from core.measure import trial
+from core.measure import threads
 from core.measure.contender import (
     DISCARDED_BLOCKS,
     LEAD_IN_S,
@@ -309,8 +309,8 @@ class _Course:
             self.done += 1
 
     def _threads(self, contender: Contender) -> int:
-        """The threads that were asked for; otherwise as many as train fastest, found as in `core.measure.trial`."""
-        candidates = trial.thread_counts(environment.usable_cores())
+        """The threads that were asked for; otherwise as many as train fastest, found as `core.measure.threads` does."""
+        candidates = threads.candidates(environment.usable_cores())
         measured = MeasuredContender(contender, timed_point(RECIPES["ours"], self.point), self.data)
         measured.require_memory()
         if contender.threads or len(candidates) == 1:
@@ -318,7 +318,7 @@ class _Course:
         self.stage.tell(f"trying thread counts for {contender}", done=self.done, total=self.total)
         try:
             measured.start()
-            for _ in measured.try_threads(candidates, rounds=trial.THREAD_ROUNDS, block_s=trial.THREAD_BLOCK_S):
+            for _ in measured.try_threads(candidates):
                 self.stage.heed()
         finally:
             measured.release()

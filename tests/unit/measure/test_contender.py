@@ -243,6 +243,17 @@ def test_the_weights_at_the_end_of_the_last_epoch_are_those_examined_however_lon
     assert same_weights(measured.training, plain(data, 510))
 
 
+def test_an_epoch_that_ends_exactly_with_a_block_is_timed_to_its_end(data, machine):
+    measured = warm(data, batch_size=100, epochs=203)  # 609 steps: 478 to be warm, 20 to lead in, a block of 111
+    measured.block(0)
+    assert machine.advanced[-2:] == [20, 111]
+    assert (measured.raw.block_first_step, measured.steps, measured.trained) == ([498], 609, True)
+    measured.block(1)
+    measured.close()
+    measured.examine()
+    assert same_weights(measured.training, plain(data, 609, batch_size=100))
+
+
 def test_a_training_that_is_cut_short_is_examined_as_it_is(data, machine):
     measured = warm(data)
     measured.block(0)
@@ -337,19 +348,17 @@ def test_thread_counts_take_turns_and_the_fastest_is_kept(data, machine, monkeyp
     turns = []
 
     def seconds(steps):
-        tried = len(machine.advanced) - 1  # after the first two steps each turn has one that is not timed
+        tried = len(machine.advanced) - 1  # besides the first two steps each turn has one that is not timed
         turn, timed = divmod(tried - 1, 2)
-        if tried < 1 or not timed:
+        if tried <= 1 or not timed:
             return steps * 1e-3
         turns.append(torch.get_num_threads())
         return steps * pace[turns[-1]][turn // 3]
 
     machine.seconds = seconds
-    assert (
-        len(list(measured.try_threads((1, 2, 3), rounds=3, block_s=0.03))) == 2 + 9
-    )  # two are prepared for, then each has its turns
+    assert len(list(measured.try_threads((1, 2, 3)))) == 9
     assert turns == [1, 2, 3] * 3
-    assert machine.advanced[:5] == [2, 1, 30, 1, 15]
+    assert machine.advanced[:5] == [1, 2, 30, 1, 15]
     raw = measured.raw
     assert (raw.threads, raw.threads_tried) == (2, [1, 2, 3])
     assert raw.threads_tried_step_s == pytest.approx([2e-3, 1e-3, 3e-3])
@@ -372,6 +381,6 @@ def test_each_thread_count_is_compiled_for_once_and_its_compilation_is_the_one_t
     measured.start()
     assert measured.raw.startup_compile_s == 33.0
     machine.seconds = lambda steps: steps * 1e-3 / torch.get_num_threads()
-    assert len(list(measured.try_threads((1, 2), rounds=1, block_s=0.03))) == 4
+    assert len(list(measured.try_threads((1, 2)))) == 6
     assert (measured.raw.threads, measured.raw.startup_compile_s) == (2, 22.0)
     assert measured.compiling_s == 66.0
