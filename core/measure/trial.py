@@ -6,6 +6,7 @@ Out of memory, divergence, a spent budget and a stop are outcomes of the rows. N
 """
 
 import dataclasses
+import math
 import random
 import time
 import uuid
@@ -32,6 +33,9 @@ TARGET_PAIRS = 20
 
 At a noise of 5 % twenty pairs give the speedup to about ±4 % (95 %), in about five seconds for two devices."""
 
+MORE_PAIRS, MOST_PAIRS = 1.5, 60
+"""What is not enough yet is measured until it has so many times the rounds, and no further than so many in all."""
+
 WARM_UP_SHARE = 0.25
 """Share of the budget after which slow contenders count as warm, all together."""
 
@@ -47,11 +51,13 @@ class Hooks:
         progress: told how far it is.
         should_stop: asked whether someone wants it stopped.
         keep: given the rows every few seconds as they would be if it ended now, with the outcome `interrupted`.
+        enough: asked about such rows once a training is over, whether they say what it was measured for.
     """
 
     progress: Callable[[Progress], None] = lambda _: None
     should_stop: Callable[[], bool] = lambda: False
     keep: Callable[[Sequence[Trial]], None] = lambda _: None
+    enough: Callable[[Sequence[Trial]], bool] = lambda _: True
 
 
 class _Stopped(Exception):
@@ -90,6 +96,7 @@ class _Measurement:
     run_id: str
     started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
     pairs: int = 0
+    pairs_wanted: int = field(default_factory=lambda: TARGET_PAIRS)
     all_measured: list[MeasuredContender] = field(default_factory=list)
     _began: float = 0.0
     _kept_at: float = 0.0
@@ -170,11 +177,15 @@ class _Measurement:
             self._keep_if_due()
 
     def _due(self) -> list[MeasuredContender]:
-        """Who has another block to come: until enough pairs are timed, and all epochs trained unless times suffice."""
+        """Who has another block to come: until enough is timed, and all epochs are trained unless times suffice."""
         wanted = self.experiment.pairs
         if wanted != EVERY_EPOCH:
             return self._alive() if self.pairs < wanted else []
-        return [measured for measured in self._alive() if self.pairs < TARGET_PAIRS or not measured.trained]
+        due = [measured for measured in self._alive() if self.pairs < self.pairs_wanted or not measured.trained]
+        if due or self.pairs >= MOST_PAIRS or self.hooks.enough(self._rows(unfinished="interrupted")):
+            return due
+        self.pairs_wanted = min(MOST_PAIRS, math.ceil(MORE_PAIRS * self.pairs))
+        return self._alive()
 
     def _conclude(self) -> None:
         times_suffice = self.experiment.pairs != EVERY_EPOCH

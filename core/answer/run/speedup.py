@@ -8,13 +8,14 @@ Medians only: no block is ever deleted, outliers are counted instead.
 import functools
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from core import units
 from core.answer import comparable
 from core.answer.run import lane_check
-from core.answer.statistics import MIN_PAIRS, closeness, median_interval, noise, outliers, spread
+from core.answer.statistics import MIN_PAIRS, TIE, closeness, median_interval, noise, outliers, spread
 from core.results.schema import Trial
 
 Verdict = Literal["gpu_faster", "cpu_faster", "too_close", "missing"]
@@ -77,6 +78,13 @@ class Speedup:
     pairs: int
     reason: str
     caution: str = ""
+
+    @property
+    def told(self) -> bool:
+        """Whether more pairs would hardly say more: one of the two is faster, or neither by enough to matter."""
+        if self.low is None or self.high is None:
+            return False
+        return self.decided or (self.low >= 1 / TIE and self.high <= TIE)
 
     @property
     def decided(self) -> bool:
@@ -149,6 +157,11 @@ def speedup(baseline: Trial, challenger: Trial) -> Speedup:
     reason = closeness(estimate, *interval, ratio="speedup")
     verdict = "too_close" if reason else _winner_code(baseline, challenger, challenger_won=estimate > 0)
     return replace(unknown, verdict=verdict, value=value, low=low, high=high, reason=reason)
+
+
+def enough(trials: Sequence[Trial]) -> bool:
+    """Whether the pairs that a run has so far tell of each contender how it compares with the first, or never will."""
+    return all(speedup(trials[0], other).told for other in trials[1:] if trials[0].step_s and other.step_s)
 
 
 def verdict_sentence(speedup: Speedup) -> str:

@@ -13,6 +13,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
+from core.answer.run import speedup
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
 from core.jobs.worker.reporter import Reporter
@@ -49,7 +50,9 @@ def load() -> Bench:
     from core.results import environment
 
     def measure(experiment: Experiment, reporter: Reporter) -> list[Trial]:
-        hooks = trial.Hooks(progress=reporter.progress, should_stop=reporter.should_stop, keep=reporter.keep)
+        hooks = trial.Hooks(
+            progress=reporter.progress, should_stop=reporter.should_stop, keep=reporter.keep, enough=speedup.enough
+        )
         return trial.measure(experiment, hooks=hooks, run_id=reporter.job.run_of(experiment))
 
     def demonstrate(demonstration: Demonstration, reporter: Reporter) -> Exhibit | None:
