@@ -1,13 +1,12 @@
 """One measurement: every contender of an experiment trained in interleaved blocks, then taken apart and examined.
 
 The training itself is what is timed. Contenders start from the same weights and see the same batches; they take
-turns block by block, in random order within each round, so that whatever slows the machine meets all of them.
+turns block by block, in balanced orders of each round, so that whatever slows the machine meets all of them.
 Out of memory, divergence, a spent budget and a stop are outcomes of the rows. No file is read or written here.
 """
 
 import dataclasses
 import math
-import random
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +20,7 @@ from core.measure import threads
 from core.measure.contender import MeasuredContender
 from core.measure.data import datasets
 from core.measure.device import devices
+from core.measure.order import Orders
 from core.progress import Progress
 from core.question import lanes
 from core.question.experiment import BEST_THREADS, EVERY_EPOCH, PROTOCOL_VERSION, Experiment
@@ -164,12 +164,12 @@ class _Measurement:
 
     def _train(self) -> None:
         """Rounds of blocks until every contender has what was asked for."""
-        turns = random.Random(self.run_id)
+        orders = Orders[MeasuredContender](self.run_id)
         while self._elapsed() < self.experiment.budget_s:
             due = self._due()
             if not due:
                 return
-            for measured in turns.sample(due, len(due)):
+            for measured in orders.next(due):
                 with self._surviving(measured):
                     measured.block(self.pairs)
                 self._tell("training")
