@@ -1,8 +1,6 @@
 """One contender on a clock that passes a known time with each step: what is trained when, and what is kept of it."""
 
 from dataclasses import replace
-from functools import partial
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,10 +10,8 @@ from core.measure import contender, networks
 from core.measure.contender import MeasuredContender
 from core.measure.data import batches, datasets
 from core.measure.device import devices
-from core.measure.timer import Timer
 from core.measure.training import Training, classify
 from core.question.experiment import Contender, Point
-from tests.fakes import FakeClock
 
 CPU = torch.device("cpu")
 POINT = Point(samples=300, hidden_size=8, depth=1, batch_size=20, epochs=100)
@@ -28,25 +24,6 @@ DOUBLING = [1, 2, 4, 8, 16, 32, 64, 128]
 @pytest.fixture(scope="module")
 def data():
     return datasets.load("digits", samples=POINT.samples, seed=0)
-
-
-@pytest.fixture
-def machine(monkeypatch):
-    """A host on which so many steps take as many seconds as `seconds` says."""
-    clock, real = FakeClock(), Training.advance
-    found = SimpleNamespace(clock=clock, seconds=lambda steps: steps * 1e-3, advanced=[])
-
-    def advance(training, steps):
-        real(training, steps)
-        found.advanced.append(steps)
-        clock.pass_s(found.seconds(steps))
-
-    monkeypatch.setattr(Training, "advance", advance)
-    monkeypatch.setattr(contender, "Timer", partial(Timer, clock=clock))
-    threads = torch.get_num_threads()
-    yield found
-    torch.set_num_threads(threads)
-    devices.use_strict_fp32()
 
 
 def started(data, name="cpu@1", **fields):
@@ -254,6 +231,15 @@ def test_an_epoch_that_ends_exactly_with_a_block_is_timed_to_its_end(data, machi
     assert same_weights(measured.training, plain(data, 609, batch_size=100))
 
 
+def test_a_last_step_that_is_left_alone_is_trained_before_the_block(data, machine):
+    measured = warm(data, batch_size=300, epochs=479)  # of which 478 make it warm
+    measured.block(0)
+    assert machine.advanced[-3:] == [1, 20, 111]
+    measured.close()
+    measured.examine()
+    assert same_weights(measured.training, plain(data, 479, batch_size=300))
+
+
 def test_a_training_that_is_cut_short_is_examined_as_it_is(data, machine):
     measured = warm(data)
     measured.block(0)
@@ -336,6 +322,103 @@ def test_the_steps_of_whole_calls_beyond_those_that_are_checked_are_left_out(dat
     assert measured.training.steps == 24
 
 
+# What fails beside the blocks
+
+
+def no_memory(*_, **__):
+    """An allocator that refuses, and whose error still holds what was allocated before."""
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
+
+
+@pytest.mark.parametrize(
+    ("name", "failing", "lost", "words"),
+    [
+        ("cpu@1", "epoch_s", "epoch_check_s", "The time of a whole epoch is not known: out of memory."),
+        ("cpu@1", "take_apart", "breakdown_forward_s", "Where a step's time goes is not known: out of memory."),
+        ("cpu@1", "busy_step_s", "busy_step_s", "For how long the device is busy with a step is not known: out of"),
+    ],
+)
+def test_what_does_not_fit_beside_the_blocks_is_left_out_and_the_blocks_stay(
+    data, machine, monkeypatch, name, failing, lost, words
+):
+    monkeypatch.setattr(contender.phases, failing, no_memory)
+    measured = warm(data, name)
+    measured.block(0)
+    measured.close()
+    measured.take_apart(60.0)
+    measured.examine()
+    measured.end("completed")
+    columns = measured.raw.columns()
+    left = {"epoch_check_s", "breakdown_forward_s", "confusion"} - {lost}
+    assert not columns[lost]
+    assert all(columns[known] for known in left)
+    assert (measured.outcome, len(measured.raw.block_steps)) == ("completed", 1)
+    assert measured.message.startswith(words)
+
+
+def test_what_was_learned_is_not_known_where_nothing_can_be_classified_for_want_of_memory(data, machine, monkeypatch):
+    monkeypatch.setattr(contender, "examine", no_memory)
+    measured = warm(data)
+    measured.close()
+    measured.examine()
+    measured.end("budget_spent", "The budget ended.")
+    assert measured.message == "The budget ended. What it learned is not known: out of memory."
+    assert measured.raw.columns()["confusion"] == ()
+
+
+def test_a_contender_without_memory_for_a_copy_of_its_weights_is_not_examined_with_later_ones(
+    data, machine, monkeypatch
+):
+    measured = warm(data, epochs=34)
+    monkeypatch.setattr(Training, "weights", no_memory)
+    measured.block(0)
+    assert measured.trained
+    measured.close()
+    measured.examine()
+    measured.end("completed")
+    assert measured.raw.confusion == ()
+    assert measured.message == "What it learned is not known: out of memory."
+
+
+def test_a_lane_that_cannot_be_checked_keeps_neither_half_of_the_check(data, machine, monkeypatch):
+    measured = warm(data, "cpu@1+micro5")
+    monkeypatch.setattr(contender, "Training", no_memory)
+    measured.check_lane()
+    measured.end("completed")
+    assert (measured.raw.lane_loss, measured.raw.reference_loss) == ((), ())
+    assert measured.message == "Whether its first steps learn what plain ones do is not known: out of memory."
+
+
+def test_a_lane_that_fails_beside_the_blocks_says_so_and_a_plain_training_that_fails_is_raised(
+    data, machine, monkeypatch
+):
+    monkeypatch.setattr(contender.phases, "busy_step_s", lambda *_, **__: 1 / 0)
+    measured = warm(data, "cpu@1+micro5")
+    measured.take_apart(60.0)
+    measured.end("timed")
+    assert measured.message == (
+        "For how long the device is busy with a step is not known: cpu@1+micro5 failed: ZeroDivisionError: "
+        "division by zero."
+    )
+    with pytest.raises(ZeroDivisionError):
+        warm(data).take_apart(60.0)
+
+
+def test_a_message_is_never_longer_than_a_row_may_say(data, machine):
+    measured = MeasuredContender(Contender.parse("cpu@1"), POINT, data)
+    measured.end("interrupted", "ü" * 5_000)
+    assert len(measured.message.encode()) == 2_000
+
+
+def test_a_device_in_trouble_is_released_all_the_same(data, machine, monkeypatch):
+    measured = started(data)
+    measured._device = devices.Device(torch.device("cuda:0"))
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: 1 / 0)
+    measured.release()
+    with pytest.raises(RuntimeError, match="not been started"):
+        _ = measured.training
+
+
 # Threads
 
 
@@ -384,3 +467,35 @@ def test_each_thread_count_is_compiled_for_once_and_its_compilation_is_the_one_t
     assert len(list(measured.try_threads((1, 2)))) == 6
     assert (measured.raw.threads, measured.raw.startup_compile_s) == (2, 22.0)
     assert measured.compiling_s == 66.0
+
+
+# Leading in
+
+
+@pytest.fixture
+def card(monkeypatch):
+    """A device that is called cuda:0 and is the CPU."""
+    info = replace(devices.find("cpu"), device="cuda:0", kind="cuda")
+    monkeypatch.setattr(devices, "find", lambda name: info)
+    monkeypatch.setattr(devices, "open_device", lambda name: devices.Device(CPU))
+
+
+def lead_ins(measured, clock, *idle_s):
+    """Steps before each of some blocks, before each of which the device idles for so long."""
+    steps = []
+    for pair, seconds in enumerate(idle_s):
+        clock.pass_s(seconds)
+        done = measured.steps
+        measured.block(pair)
+        steps.append(measured.raw.block_first_step[-1] - done)
+    return steps
+
+
+def test_an_accelerator_that_idled_for_long_is_led_in_for_longer(data, machine, card):
+    measured = warm(data, "cuda:0@1")
+    assert lead_ins(measured, machine.clock, 0.1, 2.0, 60.0, 0.1) == [20, 200, 500, 20]
+    assert measured.raw.lead_in_steps == 20
+
+
+def test_a_cpu_is_led_in_for_the_same_time_whatever_came_between(data, machine):
+    assert lead_ins(warm(data), machine.clock, 0.1, 2.0, 60.0) == [20, 20, 20]

@@ -1,7 +1,9 @@
 """Every lane trains the same steps on the same batches in the same order, and none waits for the device in a block."""
 
 import dataclasses
+import logging
 import time
+import warnings
 
 import pytest
 import torch
@@ -219,6 +221,29 @@ def test_what_is_compiled_is_one_function_of_fixed_shapes_with_its_calls_compile
     started(data, Lane.parse(["compiled"]))
     ((options, *_),) = compilations
     assert options == {"fullgraph": True, "dynamic": False, "options": {"cpp_wrapper": True}}
+
+
+def test_what_a_compiler_remarks_is_neither_logged_nor_raised_and_others_may_speak_as_before(data, monkeypatch, caplog):
+    chatty = [logging.getLogger(name) for name in ("torch.utils.cpp_extension", "torch._inductor", "torch._dynamo")]
+    for logger in chatty:
+        caplog.set_level(logging.INFO, logger=logger.name)
+
+    def remark(function, **_):
+        for logger in chatty:
+            logger.warning("there is no CUDA")
+            logger.error("this is an error")
+        warnings.warn("there is no CUDA", stacklevel=1)
+        return function
+
+    monkeypatch.setattr(torch, "compile", remark)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        started(data, Lane.parse(["compiled"]))
+        assert warned == []
+        warnings.warn("there is a reason", stacklevel=1)
+    assert len(warned) == 1
+    assert [record.message for record in caplog.records] == ["this is an error"] * len(chatty)
+    assert [logger.level for logger in chatty] == [logging.INFO] * len(chatty)
 
 
 def test_compiled_code_belongs_to_a_number_of_threads(data, compilations):
