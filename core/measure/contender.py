@@ -20,7 +20,7 @@ from core.measure.data.datasets import Data, Split
 from core.measure.device import devices, host_memory
 from core.measure.examination import examine
 from core.measure.raw_values import RawValues
-from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps
+from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
 from core.measure.training import LossCurve, Training
 from core.progress import ContenderProgress
 from core.question.experiment import BEST_THREADS, Contender, Point
@@ -37,10 +37,6 @@ DISCARDED_BLOCKS = 2
 
 SIZING_TRIES = 5
 """Discarded blocks may show that blocks are too short; they are made longer at most this often."""
-
-LEAD_IN_S = 0.02
-LEAD_IN_STEPS = 2
-"""Untimed training before each block: caches refill, and a device wakes up that idled through the others' blocks."""
 
 CHECKED_STEPS = 20
 """First steps of a lane that are held against plain eager fp32: enough for a wrong update to show, few enough that
@@ -75,7 +71,7 @@ class MeasuredContender:
         self._resident: Split | None = None
         self._training: Training | None = None
         self._final: list[Tensor] | None = None
-        self._prefetched, self._closed_at = 0, 0
+        self._prefetched, self._closed_at, self._idle_since_ns = 0, 0, 0
         self.compiling_s = 0.0
         self._block_steps = MIN_BLOCK_STEPS
 
@@ -170,19 +166,28 @@ class MeasuredContender:
                 fitting, tries = 0, tries + 1
                 self._block_steps = self._whole(max(self._block_steps + 1, block_steps(seconds / self._block_steps)))
         step_s = raw.warmup_s[-1] / raw.warmup_steps[-1]
-        raw.lead_in_steps = self._whole(max(LEAD_IN_STEPS, math.ceil(LEAD_IN_S / step_s)) + self._prefetched)
+        raw.lead_in_steps = self._whole(lead_in_steps(step_s) + self._prefetched)
 
     def block(self, pair: int) -> None:
         """Lead in, then time one block of training, as block of round `pair`."""
         raw, training = self.raw, self.training
-        self._make_room(raw.lead_in_steps + self._block_steps)
+        lead_in = self._lead_in_steps()
+        self._make_room(lead_in + self._block_steps)
         self._use_settings()
         self._meter.read()
-        training.advance(raw.lead_in_steps)
+        training.advance(lead_in)
         first_step = training.steps
         reading = self._timer.time(lambda: training.advance(self._block_steps))
         raw.add_block(pair, first_step, self._block_steps, reading, self._meter.read(), self._device.clock_mhz())
         self._settle()
+
+    def _lead_in_steps(self) -> int:
+        """Steps that lead in the next block: as many as always on a CPU, more where an accelerator idled for long."""
+        if self.contender.on_host:
+            return self.raw.lead_in_steps
+        idle_s = (self._timer.clock() - self._idle_since_ns) / 1e9
+        steps = lead_in_steps(self.raw.step_s or 0.0, idle_s=idle_s)
+        return max(self.raw.lead_in_steps, self._whole(steps + self._prefetched))
 
     def close(self, *, examined: bool = True) -> None:
         """End the training that counts; the weights to be examined are those of now, or of the last epoch's end.
@@ -324,5 +329,6 @@ class MeasuredContender:
     def _settle(self) -> None:
         """Read the losses, and keep the weights when the last epoch has just ended."""
         self.curve.add(self.training.read_losses())
+        self._idle_since_ns = self._timer.clock()
         if self.training.steps == self._point.total_steps:
             self._final = self.training.weights()

@@ -6,6 +6,7 @@ relied on, and two clocks cannot be compared as one. The timer knows nothing of 
 """
 
 import gc
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,15 @@ MIN_BLOCK_STEPS = 5
 
 BLOCK_MARGIN = 1.1
 """Blocks are sized a tenth longer than the minimum, so that noise leaves them above it."""
+
+LEAD_IN_S = 0.02
+LEAD_IN_STEPS = 2
+"""Untimed training before each block: caches refill, and a device wakes up that idled through the others' blocks."""
+
+LEAD_IN_SHARE, LONGEST_LEAD_IN_S = 0.1, 0.5
+"""An accelerator lowers its clocks while it idles, the further the longer, and raises them within tenths of a second
+under load. A tenth of the time idled costs a run a tenth more at most; after the longest lead-in, clocks have risen.
+Both figures are assumed; `tests.benchmarks.block_length` looks at them on a real one."""
 
 Clock = Callable[[], int]
 """Monotonic nanoseconds."""
@@ -78,3 +88,16 @@ def block_steps(step_s: float) -> int:
     if step_s <= 0:
         return MIN_BLOCK_STEPS
     return max(MIN_BLOCK_STEPS, int(BLOCK_MARGIN * MIN_BLOCK_S / step_s) + 1)
+
+
+def lead_in_steps(step_s: float, *, idle_s: float = 0.0) -> int:
+    """Untimed steps before a block.
+
+    Args:
+        step_s: seconds of one step.
+        idle_s: for how long an accelerator had no work; 0 for a CPU, which the others' blocks keep awake.
+    """
+    if step_s <= 0:
+        return LEAD_IN_STEPS
+    seconds = max(LEAD_IN_S, min(LEAD_IN_SHARE * idle_s, LONGEST_LEAD_IN_S))
+    return max(LEAD_IN_STEPS, math.ceil(seconds / step_s))

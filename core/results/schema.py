@@ -160,7 +160,12 @@ class Trial(TrainingColumns):
     )
     drained: bool = column(BOOL, "whether the device was drained before every clock reading")
     budget_s: float = column(FLOAT, "seconds the training was given", unit="s")
-    lead_in_steps: int = column(INT, "untimed steps of the same training before each block", unit="steps", default=0)
+    lead_in_steps: int = column(
+        INT,
+        "untimed steps of the same training before each block, at least; an accelerator that idled has more",
+        unit="steps",
+        default=0,
+    )
 
     # Raw values
     steps: int = column(INT, "steps trained, at most epochs × steps_per_epoch are part of the result", default=0)

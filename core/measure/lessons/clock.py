@@ -4,7 +4,6 @@ Recipes that time blocks take turns in random order, so that whatever slows the 
 time whole epochs or trainings follow. What would not fit into the budget is left out, and a note says so.
 """
 
-import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,21 +13,14 @@ from typing import Protocol
 
 from core import units
 from core.measure import threads
-from core.measure.contender import (
-    DISCARDED_BLOCKS,
-    LEAD_IN_S,
-    LEAD_IN_STEPS,
-    WARM_UP_S,
-    WARM_UP_STEPS,
-    MeasuredContender,
-)
+from core.measure.contender import DISCARDED_BLOCKS, WARM_UP_S, WARM_UP_STEPS, MeasuredContender
 from core.measure.data import datasets
 from core.measure.data.datasets import Data
 from core.measure.device import devices
 from core.measure.lessons.recipe_training import RecipeTraining, held_out, timed_point
 from core.measure.lessons.stage import Stage
 from core.measure.timer import Clock as Nanoseconds
-from core.measure.timer import Drainable, Timer, block_steps
+from core.measure.timer import Drainable, Timer, block_steps, lead_in_steps
 from core.question.demonstration import RECIPES, Demonstration, Recipe
 from core.question.experiment import Contender, Point
 from core.results import environment
@@ -209,8 +201,7 @@ class Lesson:
                 seconds = train(self._block_steps)
                 spent, step_s = spent + seconds, seconds / self._block_steps
         self._block_steps = block_steps(step_s)
-        lead_in = math.ceil(LEAD_IN_S / step_s) if step_s > 0 else LEAD_IN_STEPS
-        return max(LEAD_IN_STEPS, lead_in) + training.prefetched
+        return lead_in_steps(step_s) + training.prefetched
 
     def _block(self, recipe: Recipe, training: Training, lead_in: int) -> None:
         """Lead in, untimed and undrained, then time one block."""

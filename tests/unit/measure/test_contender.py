@@ -492,7 +492,7 @@ def lead_ins(measured, clock, *idle_s):
 
 
 def test_an_accelerator_that_idled_for_long_is_led_in_for_longer(data, machine, card):
-    measured = warm(data, "cuda:0@1")
+    measured = warm(data, "cuda:0@1", epochs=1000)
     assert lead_ins(measured, machine.clock, 0.1, 2.0, 60.0, 0.1) == [20, 200, 500, 20]
     assert measured.raw.lead_in_steps == 20
 

@@ -111,3 +111,13 @@ def test_seconds_are_those_between_the_readings():
 @pytest.mark.parametrize(("step_s", "steps"), [(1e-3, 111), (1e-2, 12), (0.02, 6), (0.03, 5), (1.0, 5)])
 def test_a_block_lasts_a_tenth_longer_than_a_tenth_of_a_second_and_is_five_steps_at_least(step_s, steps):
     assert timer.block_steps(step_s) == steps
+
+
+@pytest.mark.parametrize(("step_s", "steps"), [(1e-3, 20), (0.05, 2), (1.0, 2), (0.0, 2)])
+def test_a_block_is_led_in_for_so_long_and_so_many_steps(step_s, steps):
+    assert timer.lead_in_steps(step_s) == steps
+
+
+@pytest.mark.parametrize(("idle_s", "steps"), [(0.0, 20), (0.1, 20), (0.5, 50), (2.0, 200), (5, 500), (60, 500)])
+def test_a_lead_in_grows_with_the_time_idled_up_to_a_longest(idle_s, steps):
+    assert timer.lead_in_steps(1e-3, idle_s=idle_s) == steps
