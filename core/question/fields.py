@@ -286,6 +286,11 @@ OTHER_AXES: dict[str, str] = {name: entry.title for name, entry in _AXES if entr
 AXES = SIZE_AXES | OTHER_AXES
 
 
+def axis_title(axis: str) -> str:
+    """The name of an axis for people; a name that is not ours as it is."""
+    return AXES.get(axis, axis)
+
+
 def title(name: str) -> str:
     """The name of a field for people; of a name that is not ours, the same with spaces."""
     return FIELDS[name].title if name in FIELDS else name.replace("_", " ")

@@ -3,10 +3,10 @@
 import pyarrow as pa
 import streamlit as st
 
-from core.answer.export import sweep_report
 from core.answer.study import wording
 from core.answer.study.study import Study
 from core.errors import CrossoverError
+from core.question.fields import axis_title
 from pages.shared.answer import study_view
 from pages.shared.data import prepared, reads
 from pages.shared.data.kept import kept
@@ -94,7 +94,7 @@ def _lines(studies: list[Study]) -> pa.Table:
 def _line(of: Study) -> dict[str, str]:
     row = of.runs[0][0]
     return {
-        "Along": sweep_report.axis_title(of.axis),
+        "Along": axis_title(of.axis),
         "From … to": f"{wording.size(of.sizes[0])} to {wording.size(of.sizes[-1])} ({len(of.sizes)} sizes)",
         "Devices": f"{of.challenger} against {of.baseline}",
         "Crossover": study_view.in_short(lambda: prepared.located(of, "steady")),

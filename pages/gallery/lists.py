@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from core.answer.export import sweep_report
 from core.answer.gallery import filters
 from core.answer.gallery.filters import Found, Held
 from core.answer.gallery.table import StudyLine
 from core.answer.gallery.trust import Level
 from core.answer.study import wording
+from core.question.fields import axis_title
 from pages.gallery import stock
 from pages.gallery.stock import Card, Choices
 from pages.shared.answer import downloads, run_view
@@ -82,7 +82,7 @@ def mark(level: Level, label: str) -> None:
 def title(line: StudyLine) -> str:
     """What a study compares along what, for people."""
     sizes = f"{wording.size(line.sizes[0])} to {wording.size(line.sizes[-1])}"
-    return f"{line.challenger_name} against {line.baseline}: {sweep_report.axis_title(line.axis)} {sizes}"
+    return f"{line.challenger_name} against {line.baseline}: {axis_title(line.axis)} {sizes}"
 
 
 def about(line: StudyLine) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.answer.charts import gallery
-from core.answer.export import sweep_report
 from core.answer.gallery import side_by_side, trust
 from core.answer.gallery.filters import Held
 from core.answer.gallery.trust import TrustMark
@@ -18,6 +17,7 @@ from core.answer.study.result import Basis
 from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.question import describe
+from core.question.fields import axis_title
 from core.question.sweep import size_of
 from core.results.schema import Trial
 from pages.gallery import beside, lists
@@ -129,7 +129,7 @@ def _where_the_time_goes(of: Study) -> None:
                 st.caption("Not measured.")
                 continue
             spec = gallery.parts_over_sizes(parts, of.axis)
-            name = f"Parts of a step by {sweep_report.axis_title(of.axis)} on {row.contender}"
+            name = f"Parts of a step by {axis_title(of.axis)} on {row.contender}"
             charts.chart(spec, height=None, alt=name)
             downloads.chart(spec, f"parts-{of.id}-{place}-{row.contender}")  # two rows may name one device
 
@@ -139,7 +139,7 @@ def _learned(of: Study) -> None:
     sizes = [str(describe.plain(size_of(run[0], of.axis))) for run in of.runs]
     st.header("One size in full")
     chosen = st.select_slider(
-        sweep_report.axis_title(of.axis).capitalize(),
+        axis_title(of.axis).capitalize(),
         sizes,
         value=sizes[-1],
         **state.bound("size"),

@@ -29,17 +29,9 @@ ENDS = {"gpu_always": "faster at every size", "cpu_always": "faster at no size"}
 
 @dataclass(frozen=True, kw_only=True)
 class StudentResult:
-    """One student's result.
+    """One student's result, grouped by pair of devices: size of the crossover, or the speedup, with its interval.
 
-    Attributes:
-        who: nickname.
-        devices: what results are grouped by.
-        kind: of the challenger's device.
-        value: size of the crossover, or the speedup; None if there is none.
-        low: lower end of its interval.
-        high: upper end.
-        outcome: key of `core.answer.study.result.OUTCOMES`.
-        said: the answer in words.
+    `outcome` is a key of `core.answer.study.result.OUTCOMES`, `said` the answer in words.
     """
 
     who: str
@@ -53,24 +45,16 @@ class StudentResult:
 
 
 def crossovers(marks: Sequence[StudentResult], expected: Mapping[float, int], axis: str) -> Spec:
-    """Everybody's crossover by pair of devices over the sizes, and how many expected it where.
+    """Everybody's crossover by pair of devices over the sizes, and how many expected it at each.
 
-    Args:
-        marks: one a student; who found the challenger faster at every size, or at none, stands at the end.
-        expected: each size → how many expect the crossover there.
-        axis: name of the axis, for people.
+    Who found the challenger faster at every size, or at none, stands at the end. `axis` is its name for people.
     """
     places = sorted(expected)
     drawn = [mark for mark in marks[:MOST_MARKS] if mark.value or mark.outcome in ENDS]
     rows = [_within(_placed(mark, places[0], places[-1]), places[0] / 10, places[-1] * 10) for mark in drawn]
     counted: list[Row] = [{"size": size, "students": expected[size]} for size in places if expected[size]]
-    title = f"{axis} (log scale)"
     values = [*places, *(row["at"] for row in rows)]
-    x: dict[str, Any] = {
-        "title": title,
-        "scale": look.log(values),
-        "axis": alt.Axis(labelExpr=look.COMPACT, values=look.ticks(values), labelOverlap="greedy", grid=False),
-    }
+    x = look.logged(axis, values, look.COMPACT, labelOverlap="greedy", grid=False)
     return _layered(rows, counted, x, "crossover")
 
 
@@ -79,12 +63,7 @@ def speedups(marks: Sequence[StudentResult]) -> Spec:
     drawn = [mark for mark in marks[:MOST_MARKS] if mark.value]
     rows = [_within(_placed(mark, 1, 1), 1 / MOST_RATIO, MOST_RATIO) for mark in drawn]
     values = [row[end] for row in rows for end in ("at", "low", "high")] + [0.5, 2]
-    x: dict[str, Any] = {
-        "title": "speedup (log scale)",
-        "scale": look.log(values),
-        "axis": alt.Axis(labelExpr="format(datum.value, '~r') + '×'", values=look.ticks(values), grid=False),
-    }
-    return _layered(rows, [], x, "speedup")
+    return _layered(rows, [], look.logged("speedup", values, look.TIMES, grid=False), "speedup")
 
 
 def height(groups: int) -> int:
@@ -117,9 +96,9 @@ def _layered(rows: list[Row], counted: list[Row], x: dict[str, Any], what: str) 
     seen: collections.Counter[str] = collections.Counter()
     sizes = collections.Counter(row["devices"] for row in rows)
     for row in rows:  # side by side within their lane, in the order of joining
-        of = row["devices"]
-        row["lane"] = devices.index(of) + 0.15 + 0.7 * (seen[of] + 0.5) / sizes[of]
-        seen[of] += 1
+        pair = row["devices"]
+        row["lane"] = devices.index(pair) + 0.15 + 0.7 * (seen[pair] + 0.5) / sizes[pair]
+        seen[pair] += 1
     chart = alt.layer(_tally(counted, x), *_students(rows, devices, x, what)).resolve_scale(y="independent")
     return look.finished(chart, [*counted, *rows], height=height(len(devices)))
 
@@ -131,52 +110,30 @@ def _tally(counted: list[Row], x: dict[str, Any]) -> alt.Chart:
         axis=alt.Axis(orient="right", tickMinStep=1, format="d", grid=False) if counted else None,
         scale=alt.Scale(domainMin=0, domainMax=max((row["students"] for row in counted), default=1) * 1.3),
     )
-    chart: alt.Chart = (
-        alt.Chart()
-        .transform_filter("isValid(datum.students)")
-        .mark_rule(color=look.NEUTRAL, opacity=0.35, strokeWidth=22)
-        .encode(
-            x=alt.X("size:Q", **x),
-            y=y,
-            y2=alt.datum(0),
-            tooltip=[look.tooltip("size", "expected from", "~r"), look.tooltip("students", "students", "d")],
-        )
-    )
-    return chart
+    rules: alt.Chart = alt.Chart().transform_filter("isValid(datum.students)")
+    rules = rules.mark_rule(color=look.NEUTRAL, opacity=0.35, strokeWidth=22)
+    tooltip = look.tooltips(("size", "expected from", "~r"), ("students", "students", "d"))
+    return rules.encode(x=alt.X("size:Q", **x), y=y, y2=alt.datum(0), tooltip=tooltip)
 
 
 def _students(rows: list[Row], devices: list[str], x: dict[str, Any], what: str) -> list[alt.Chart]:
-    of_kind = {row["devices"]: row["kind"] for row in rows}
-    colours = look.colours([of_kind[name] for name in devices])
-    y = alt.Y(
-        "lane:Q",
-        title=None,
-        scale=alt.Scale(domain=[0, max(1, len(devices))], nice=False, zero=False),
-        axis=None,
-    )
-    found = ["measured", *ENDS.values()]
+    kinds = {row["devices"]: row["kind"] for row in rows}
+    colours = look.colours([kinds[name] for name in devices])
+    lanes = alt.Scale(domain=[0, max(1, len(devices))], nice=False, zero=False)
     legend = look.legend(devices, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0)
-    colour = alt.Color("devices:N", scale=alt.Scale(domain=devices, range=colours), legend=legend)
+    tooltip = look.tooltips(("who", "student"), ("devices", "devices"), ("at", what, ".3~s"), ("said", "answer"))
     base = (
         alt.Chart()
         .transform_filter("isValid(datum.at)")
         .encode(
             x=alt.X("at:Q", **x),
-            y=y,
-            color=colour,
-            tooltip=[
-                look.tooltip("who", "student"),
-                look.tooltip("devices", "devices"),
-                look.tooltip("at", what, ".3~s"),
-                look.tooltip("said", "answer"),
-            ],
+            y=alt.Y("lane:Q", title=None, scale=lanes, axis=None),
+            color=look.by(alt.Color, "devices", devices, colours, legend=legend),
+            tooltip=tooltip,
         )
     )
-    shape = alt.Shape(
-        "found:N",
-        scale=alt.Scale(domain=found, range=["circle", "triangle-left", "triangle-right"]),
-        legend=None,
-    )
+    ends = ("circle", "triangle-left", "triangle-right")
+    shape = look.by(alt.Shape, "found", ["measured", *ENDS.values()], ends, legend=None)
     return [
         base.mark_rule(opacity=0.6, strokeWidth=2).encode(x=alt.X("low:Q", **x), x2="high:Q"),
         base.mark_point(filled=True, size=70, opacity=1).encode(shape=shape),

@@ -3,11 +3,10 @@
 A chart holds as many marks as can be read, however many rows stand behind it. Only what is named here reaches one.
 """
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import altair as alt
 import numpy as np
@@ -16,9 +15,10 @@ from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.charts.speedups import speedup_axis
-from core.answer.charts.studies import SECONDS, axis_title, size_axis, size_channel
+from core.answer.charts.studies import size_axis, size_channel
 from core.answer.run.causes import PARTS, Parts
 from core.answer.study.result import Crossover
+from core.question.fields import axis_title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,14 +41,7 @@ MOST_TOGETHER = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """A study as it is put beside others.
-
-    Attributes:
-        name: by which people tell it from the others.
-        devices: by which they tell its baseline and its challenger from all other curves.
-        answer: what it says.
-        kinds: device kinds of baseline and challenger.
-    """
+    """A study as it is put beside others: its name, and those of its baseline and its challenger, tell it from them."""
 
     name: str
     devices: tuple[str, str]
@@ -59,18 +52,16 @@ class Curve:
 def step_times(trials: "pd.DataFrame") -> Spec:
     """Median time per step against parameters: a point for each device kind and bin, a rule for its middle half.
 
-    Args:
-        trials: lines of `core.answer.gallery.table`; those without timed blocks are left out.
+    Of lines of `core.answer.gallery.table`; those without timed blocks are left out.
     """
     timed = trials.loc[(trials["step_s"] > 0) & (trials["parameters"] > 0), list(COLUMNS)]
     rows = _bins(timed) if len(timed) else []
     kinds = [kind for kind in look.DEVICE_COLOURS if any(row["kind"] == kind for row in rows)]
     places = [list(look.DEVICE_COLOURS).index(kind) for kind in kinds]
     legend = look.plain_legend(kinds, symbolSize=120, symbolOpacity=1)
-    x = {"type": "quantitative", "title": "parameters (log scale)"}
-    x |= _log([row["parameters"] for row in rows], look.COMPACT)
-    y = {"type": "quantitative", "title": "time per step (log scale)"}
-    y |= _log([row[end] for row in rows for end in ("low", "high")], SECONDS, grid=True)
+    x = _log("parameters (log scale)", [row["parameters"] for row in rows], look.COMPACT)
+    ends = [row[end] for row in rows for end in ("low", "high")]
+    y = _log("time per step (log scale)", ends, look.SECONDS, grid=True)
     by_kind = {"field": "kind", "type": "nominal", "legend": legend}
     colours = {"domain": kinds, "range": [look.DEVICE_COLOURS[kind] for kind in kinds]}
     shapes = {"domain": kinds, "range": [look.SHAPES[place] for place in places]}
@@ -128,8 +119,8 @@ def small(answer: Crossover, kinds: tuple[str, str]) -> Spec:
     rows = _medians(Curve(name="", devices=names, answer=answer, kinds=kinds))
     zones: list[Row] = [{"from": one.low, "to": one.high} for one in answer.crossings]
     sizes = [row["size"] for row in rows] + [zone[end] for zone in zones for end in ("from", "to")]
-    x = {"type": "quantitative", "title": axis_title(answer.axis), **_log(sizes, look.COMPACT)}
-    y = {"type": "quantitative", "title": None, **_log([row["time"] for row in rows], SECONDS)}
+    x = _log(axis_title(answer.axis), sizes, look.COMPACT)
+    y = _log(None, [row["time"] for row in rows], look.SECONDS)
     by_device = {"field": "curve", "type": "nominal"}
     key = look.plain_legend(names, symbolSize=80, symbolOpacity=1, symbolStrokeWidth=0)
     looks = {"color": look.colours(kinds), "strokeDash": list(look.DASHES[:2]), "shape": list(look.SHAPES[:2])}
@@ -176,14 +167,12 @@ def _written(layers: list[Row], rows: list[Row], *, height: int) -> Spec:
     }
 
 
-def _log(values: Sequence[float], label: str, *, grid: bool = False) -> Row:
-    """Scale and axis over values."""
+def _log(title: str | None, values: Sequence[float], label: str, *, grid: bool = False) -> Row:
+    """A channel of numbers with a scale and an axis over values."""
     ticks = look.ticks(values)
     axis = {"labelExpr": label, "labelOverlap": "greedy", "grid": grid}
-    return {
-        "scale": look.log_scale(values),
-        "axis": axis | ({"values": ticks} if ticks is not alt.Undefined else {}),
-    }
+    axis |= {"values": ticks} if ticks is not alt.Undefined else {}
+    return {"type": "quantitative", "title": title, "scale": look.log_scale(values), "axis": axis}
 
 
 def together(curves: Sequence[Curve]) -> Spec:
@@ -192,8 +181,10 @@ def together(curves: Sequence[Curve]) -> Spec:
     rows = [row for curve in shown for row in _medians(curve)]
     names = [device for curve in shown for device in curve.devices]
     colours = look.colours([kind for curve in shown for kind in curve.kinds])
-    sizes = [row["size"] for row in rows]
-    return look.finished(alt.layer(*_curves(rows, names, colours, shown[0].answer.axis, sizes)), rows, height=HEIGHT)
+    y = look.logged("time per step", [row["time"] for row in rows], look.SECONDS, labelOverlap="greedy")
+    base = _sized(rows, shown[0].answer.axis, ("curve", "device"), ("shown", "median step"))
+    line, points = _curves(base, alt.Y("time:Q", **y), names, colours)
+    return look.finished(alt.layer(line, points), rows, height=HEIGHT)
 
 
 def speedups_together(curves: Sequence[Curve]) -> Spec:
@@ -214,26 +205,14 @@ def speedups_together(curves: Sequence[Curve]) -> Spec:
     ]
     names = [curve.name for curve in shown]
     colours = look.colours([curve.kinds[1] for curve in shown])
-    sizes = [row["size"] for row in rows]
     y = speedup_axis("speedup", [row[end] for row in rows for end in ("speedup", "low", "high") if row[end]])
-    colour, dash, shape = _channels(names, colours)
-    base = alt.Chart().encode(
-        x=size_channel(shown[0].answer.axis, sizes)(axis=size_axis(sizes)),
-        color=colour,
-        tooltip=[
-            look.tooltip("curve", "study"),
-            look.tooltip("size", axis_title(shown[0].answer.axis), "~r"),
-            look.tooltip("shown", "speedup"),
-        ],
-    )
+    base = _sized(rows, shown[0].answer.axis, ("curve", "study"), ("shown", "speedup"))
     even = alt.Chart().mark_rule(color=look.NEUTRAL, strokeWidth=1.5).encode(y=alt.YDatum(1))
-    layers = [
-        even,
-        base.mark_rule(strokeWidth=2, opacity=0.6).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
-        base.mark_line(strokeWidth=2).encode(y=alt.Y("speedup:Q", **y), strokeDash=dash),
-        base.mark_point(filled=True, size=55, opacity=1).encode(y=alt.Y("speedup:Q", **y), shape=shape),
-    ]
-    return look.finished(alt.layer(*layers), rows, height=HEIGHT)
+    line, points = _curves(base, alt.Y("speedup:Q", **y), names, colours)
+    spans = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
+        y=alt.Y("low:Q", **y), y2="high:Q", color=line.encoding.color
+    )
+    return look.finished(alt.layer(even, spans, line, points), rows, height=HEIGHT)
 
 
 def parts_over_sizes(steps: Mapping[float, Parts], axis: str) -> Spec:
@@ -244,86 +223,45 @@ def parts_over_sizes(steps: Mapping[float, Parts], axis: str) -> Spec:
             "at": size,
             "part": part,
             "rank": rank,
-            "share": of.share(part),
-            "shown": units.duration(getattr(of, f"{part}_s")),
+            "share": step.share(part),
+            "shown": units.duration(getattr(step, f"{part}_s")),
         }
-        for size, of in sorted(steps.items())
+        for size, step in sorted(steps.items())
         for rank, part in enumerate(PARTS)
     ]
     sizes = list(dict.fromkeys(row["size"] for row in rows))
-    chart = (
-        alt.Chart()
-        .mark_bar()
-        .encode(
-            x=alt.X("size:O", sort=sizes, title=axis_title(axis), axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
-            y=alt.Y("share:Q", title="share of the step", stack="normalize", axis=alt.Axis(format="%", tickCount=5)),
-            color=alt.Color(
-                "part:N",
-                scale=alt.Scale(domain=list(PARTS), range=[look.PART_COLOURS[part] for part in PARTS]),
-                legend=alt.Legend(orient="top", title=None, columns=3),
-            ),
-            order=alt.Order("rank:Q"),
-            tooltip=[
-                look.tooltip("at", axis_title(axis), ",~r"),
-                look.tooltip("part", "part"),
-                look.tooltip("shown", "time per step"),
-                look.tooltip("share", "share", ".1%"),
-            ],
-        )
-    )
+    x = alt.X("size:O", sort=sizes, title=axis_title(axis), axis=alt.Axis(labelAngle=0, labelOverlap="greedy"))
+    y = alt.Y("share:Q", title="share of the step", stack="normalize", axis=alt.Axis(format="%", tickCount=5))
+    figures = (("shown", "time per step"), ("share", "share", ".1%"))
+    lines = look.tooltips(("at", axis_title(axis), ",~r"), ("part", "part"), *figures)
+    chart = look.stacked(alt.Chart().mark_bar().encode(x=x, y=y, tooltip=lines), look.PART_COLOURS)
     return look.finished(chart, rows, height=PARTS_HEIGHT)
 
 
 def _medians(curve: Curve) -> list[Row]:
     """Median time of both devices at each size that was timed."""
     return [
-        {"curve": device, "size": of.size, "time": seconds, "shown": units.duration(seconds)}
+        {"curve": device, "size": at.size, "time": seconds, "shown": units.duration(seconds)}
         for device, field in zip(curve.devices, ("baseline_s", "challenger_s"), strict=True)
-        for of in curve.answer.sizes
-        if (seconds := getattr(of, field)) and 0 < of.size < math.inf
+        for at in curve.answer.sizes
+        if (seconds := getattr(at, field)) and 0 < at.size < math.inf
     ]
 
 
-def _curves(
-    rows: Sequence[Row], names: Sequence[str], colours: Sequence[str], axis: str, sizes: Sequence[float]
-) -> list[alt.Chart]:
-    times = [row["time"] for row in rows]
-    y = alt.Y(
-        "time:Q",
-        title="time per step (log scale)",
-        scale=look.log(times),
-        axis=alt.Axis(labelExpr=SECONDS, values=look.ticks(times), labelOverlap="greedy"),
-    )
-    colour, dash, shape = _channels(names, colours)
-    base = (
-        alt.Chart()
-        .transform_filter("isValid(datum.time)")
-        .encode(
-            x=size_channel(axis, sizes)(axis=size_axis(sizes)),
-            y=y,
-            color=colour,
-            tooltip=[
-                look.tooltip("curve", "device"),
-                look.tooltip("size", axis_title(axis), "~r"),
-                look.tooltip("shown", "median step"),
-            ],
-        )
-    )
-    return [
-        base.mark_line(strokeWidth=2).encode(strokeDash=dash),
-        base.mark_point(filled=True, size=55, opacity=1).encode(shape=shape),
-    ]
+def _sized(rows: Sequence[Row], axis: str, curve: tuple[str, str], shown: tuple[str, str]) -> alt.Chart:
+    """A chart over the sizes of an axis, with its tooltip."""
+    sizes = [row["size"] for row in rows]
+    tooltip = look.tooltips(curve, ("size", axis_title(axis), "~r"), shown)
+    return alt.Chart().encode(x=size_channel(axis, sizes)(axis=size_axis(sizes)), tooltip=tooltip)
 
 
-def _channels(names: Sequence[str], colours: Sequence[str]) -> tuple[alt.Color, alt.StrokeDash, alt.Shape]:
-    """Colour, dash and shape by curve; curves of one colour still differ in the others."""
+def _curves(base: alt.Chart, y: alt.Y, names: Sequence[str], colours: Sequence[str]) -> tuple[alt.Chart, alt.Chart]:
+    """A line and points for each curve; curves of one colour still differ in dash and shape."""
     domain = list(dict.fromkeys(names))
     legend = look.legend(domain, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0)
     first = dict(zip(reversed(names), reversed(colours), strict=True))
-    looks: tuple[Sequence[Any], ...] = ([first[name] for name in domain], look.DASHES, look.SHAPES)
-    scales = [alt.Scale(domain=domain, range=list(itertools.islice(values, len(domain)))) for values in looks]
-    return (
-        alt.Color("curve:N", scale=scales[0], legend=legend),
-        alt.StrokeDash("curve:N", scale=scales[1], legend=None),
-        alt.Shape("curve:N", scale=scales[2], legend=legend),
-    )
+    base = base.encode(y=y, color=look.by(alt.Color, "curve", domain, [first[name] for name in domain], legend=legend))
+    dash = look.by(alt.StrokeDash, "curve", domain, look.DASHES, legend=None)
+    shape = look.by(alt.Shape, "curve", domain, look.SHAPES, legend=legend)
+    points = base.mark_point(filled=True, size=55, opacity=1)
+    return base.mark_line(strokeWidth=2).encode(strokeDash=dash), points.encode(shape=shape)

@@ -12,7 +12,7 @@ from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.run.speedup import Verdict
-from core.question.fields import AXES
+from core.question.fields import axis_title
 
 MOST_FIGURES = 8
 CELL_HEIGHT, FIGURE_WIDTH = 36, 40
@@ -30,15 +30,7 @@ HATCHED, MISSING = "too close (hatched)", "not measured"
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One point of a grid of two axes.
-
-    Attributes:
-        x: value on the first axis.
-        y: value on the second.
-        verdict: as in `core.answer.run.speedup`.
-        speedup: baseline over challenger; None if not known.
-        reason: why there is no winner; empty where there is one.
-    """
+    """One point of a grid of two axes; `reason` says why there is no winner, and is empty where there is one."""
 
     x: float
     y: float
@@ -52,11 +44,8 @@ def winners(
 ) -> Spec:
     """Map of two axes, each cell in the colour of the faster device, hatched where the two are too close.
 
-    Args:
-        cells: one for each point of the grid.
-        axes: what is varied from left to right, and upwards.
-        devices: baseline and challenger, for people.
-        kinds: their device kinds; without them a device is taken for what its name says.
+    The axes are what is varied from left to right, and upwards; the devices baseline and challenger, for people.
+    Without their kinds each is taken for what its name says.
     """
     rows = [_cell_row(cell, devices) for cell in cells]
     fills = {
@@ -65,23 +54,14 @@ def winners(
         MISSING: GREY,
     }
     present = [name for name in fills if any(row["winner"] == name for row in rows)]
-    x = alt.X(
-        "x:O", title=AXES.get(axes[0], axes[0]), axis=alt.Axis(labelExpr=look.COMPACT, labelAngle=0, labelOverlap=True)
-    )
-    y = alt.Y("y:O", title=AXES.get(axes[1], axes[1]), sort="descending", axis=alt.Axis(labelExpr=look.COMPACT))
+    across, up = (axis_title(axis) for axis in axes)
+    x = alt.X("x:O", title=across, axis=alt.Axis(labelExpr=look.COMPACT, labelAngle=0, labelOverlap=True))
+    y = alt.Y("y:O", title=up, sort="descending", axis=alt.Axis(labelExpr=look.COMPACT))
     legend = look.legend(present, symbolType="square", symbolStrokeColor=look.NEUTRAL, symbolStrokeWidth=1)
-    tooltip = [
-        look.tooltip("x", AXES.get(axes[0], axes[0])),
-        look.tooltip("y", AXES.get(axes[1], axes[1])),
-        look.tooltip("winner", "faster"),
-        look.tooltip("figure", f"speedup of {look.short(devices[1])}"),
-        look.tooltip("reason", "reason"),
-    ]
-    base = alt.Chart().encode(x=x, y=y, tooltip=tooltip)
-    scale = alt.Scale(domain=present, range=[fills[name] for name in present])
-    rects = base.mark_rect(stroke="white", strokeWidth=1).encode(
-        color=alt.Color("winner:N", scale=scale, legend=legend)
-    )
+    said = (("winner", "faster"), ("figure", f"speedup of {look.short(devices[1])}"), ("reason", "reason"))
+    base = alt.Chart().encode(x=x, y=y, tooltip=look.tooltips(("x", across), ("y", up), *said))
+    colour = look.by(alt.Color, "winner", present, [fills[name] for name in present], legend=legend)
+    rects = base.mark_rect(stroke="white", strokeWidth=1).encode(color=colour)
     close = [_hatch(base.transform_filter(f"datum.winner == '{HATCHED}'"), line) for line in HATCH]
     # Black is right in every theme, since the cell below it is always light.
     columns = len({cell.x for cell in cells})

@@ -11,10 +11,9 @@ import altair as alt
 from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
-from core.answer.charts.studies import SECONDS
 from core.answer.charts.tutorials import HEIGHT
 from core.answer.lesson.bottleneck import Bottleneck
-from core.answer.lesson.launches import TwoBatches
+from core.answer.lesson.launches import Launches, TwoBatches
 from core.answer.lesson.seed_band import SeedBand
 from core.answer.run.causes import PARTS
 from core.results.exhibit import Clock
@@ -29,12 +28,7 @@ SHARE_COLOURS = {FIXED: "#EE8866", GROWING: "#77AADD", WAITING: "#EE8866", COMPU
 
 
 def clocks(clock: Clock, kinds: Mapping[str, str]) -> Spec:
-    """Seconds an epoch by every clock: each reading, and a line at the median of ours.
-
-    Args:
-        clock: what was shown.
-        kinds: contender → device kind.
-    """
+    """Seconds an epoch by every clock: each reading, and a line at the median of ours; with each contender's kind."""
     contenders = list(dict.fromkeys(variant.contender for variant in clock.variants))
     rows: list[Row] = []
     for variant in clock.variants:
@@ -52,27 +46,17 @@ def clocks(clock: Clock, kinds: Mapping[str, str]) -> Spec:
             for seconds in variant.epoch_s
         ]
     names = list(dict.fromkeys(variant.title for variant in clock.variants))
-    colour = _devices(contenders, kinds)
-    seconds = [row["time"] for row in rows]
-    axis = alt.Axis(labelExpr=SECONDS, values=look.ticks(seconds), labelOverlap="greedy")
-    x = alt.X("time:Q", title="an epoch, by this clock (log scale)", scale=look.log(seconds), axis=axis)
-    base = alt.Chart().encode(color=alt.Color("device:N", **colour, legend=look.legend(contenders, symbolOpacity=1)))
-    rule = base.mark_rule(strokeWidth=2, strokeDash=[6, 3]).encode(x=alt.X("ours:Q", scale=look.log(seconds)))
+    colours = look.colours([kinds.get(name, "") for name in contenders])
+    legend = look.legend(contenders, symbolOpacity=1)
+    x = look.logged("an epoch, by this clock", [row["time"] for row in rows], look.SECONDS, labelOverlap="greedy")
+    base = alt.Chart().encode(color=look.by(alt.Color, "device", contenders, colours, legend=legend))
+    rule = base.mark_rule(strokeWidth=2, strokeDash=[6, 3]).encode(x=alt.X("ours:Q", scale=x["scale"]))
     points = base.mark_point(filled=True, size=60, opacity=0.8).encode(
-        x=x,
+        x=alt.X("time:Q", **x),
         y=alt.Y("clock:N", sort=names, title=None, axis=_wrapped(names)),
         yOffset=alt.YOffset("device:N", sort=contenders),
-        shape=alt.Shape(
-            "device:N",
-            scale=alt.Scale(domain=contenders, range=list(look.SHAPES[: len(contenders)])),
-            legend=look.legend(contenders, symbolOpacity=1),
-        ),
-        tooltip=[
-            look.tooltip("clock", "clock"),
-            look.tooltip("device", "device"),
-            look.tooltip("shown", "an epoch"),
-            look.tooltip("against", "of ours"),
-        ],
+        shape=look.by(alt.Shape, "device", contenders, look.SHAPES, legend=legend),
+        tooltip=look.tooltips(("clock", "clock"), ("device", "device"), ("shown", "an epoch"), ("against", "of ours")),
     )
     return look.finished(alt.layer(rule, points), rows, height=alt.Step(look.BAR_HEIGHT // 2))
 
@@ -95,39 +79,20 @@ def epoch_parts(bottleneck: Bottleneck) -> Spec:
     ]
     names = [way.title for way in bottleneck.ways]
     y = alt.Y("way:N", sort=names, title=None, axis=_wrapped(names))
-    colour = alt.Scale(domain=list(look.PART_COLOURS), range=list(look.PART_COLOURS.values()))
-    tooltip = [
-        look.tooltip("way", "data"),
-        look.tooltip("part", "part"),
-        look.tooltip("shown", "timed apart"),
-        look.tooltip("took", "undisturbed epoch"),
-    ]
+    figures = (("shown", "timed apart"), ("took", "undisturbed epoch"))
+    base = alt.Chart().encode(y=y, tooltip=look.tooltips(("way", "data"), ("part", "part"), *figures))
     title = f"an epoch on {bottleneck.contender} ({unit})"
-    bars = (
-        alt.Chart()
-        .mark_bar(size=look.BAR_HEIGHT // 2)
-        .encode(
-            x=alt.X("time:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5)),
-            y=y,
-            color=alt.Color("part:N", scale=colour, legend=alt.Legend(orient="top", title=None, columns=3)),
-            order=alt.Order("rank:Q"),
-            tooltip=tooltip,
-        )
-    )
-    tick = alt.Chart().transform_filter("datum.rank == 0").mark_tick(thickness=2, color=look.NEUTRAL)
-    whole = tick.encode(x="epoch:Q", y=y, tooltip=tooltip)
-    return look.finished(alt.layer(bars, whole), rows, height=alt.Step(look.BAR_HEIGHT))
+    x = alt.X("time:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5))
+    bars = look.stacked(base.mark_bar(size=look.BAR_HEIGHT // 2).encode(x=x), look.PART_COLOURS)
+    tick = base.transform_filter("datum.rank == 0").mark_tick(thickness=2, color=look.NEUTRAL)
+    return look.finished(alt.layer(bars, tick.encode(x="epoch:Q")), rows, height=alt.Step(look.BAR_HEIGHT))
 
 
 def seed_band(band: SeedBand, trials: Sequence[Trial]) -> Spec:
-    """Loss curves of the challenger on the band that the baseline's seeds draw.
-
-    Args:
-        band: of the baseline.
-        trials: rows of the challenger, one a seed.
-    """
+    """Loss curves of the challenger, a row a seed, on the band that the baseline's seeds draw."""
+    name = f"{band.baseline}, all seeds"
     areas: list[Row] = [
-        {"layer": "band", "step": step, "low": low, "high": high, "band": f"{band.baseline}, all seeds"}
+        {"layer": "band", "step": step, "low": low, "high": high, "band": name}
         for step, low, high in zip(band.steps, band.low, band.high, strict=True)
         if 0 < low <= high < math.inf
     ]
@@ -141,101 +106,55 @@ def seed_band(band: SeedBand, trials: Sequence[Trial]) -> Spec:
     y: dict[str, Any] = {"title": "training loss (nats, log scale)", "scale": look.log()}
     kind = trials[0].device_kind if trials else ""
     colour = look.DEVICE_COLOURS.get(kind, look.NEUTRAL)
-    name = f"{band.baseline}, all seeds"
-    area = (
-        alt.Chart()
-        .transform_filter("datum.layer == 'band'")
-        .mark_area(opacity=0.35)
-        .encode(
-            x=x,
-            y=alt.Y("low:Q", **y),
-            y2="high:Q",
-            color=alt.Color("band:N", scale=alt.Scale(domain=[name], range=[look.NEUTRAL]), legend=look.legend([name])),
-        )
-    )
-    lines = (
-        alt.Chart()
-        .transform_filter("datum.layer == 'curve'")
-        .mark_line(color=colour, strokeWidth=1.5)
-        .encode(
-            x=x,
-            y=alt.Y("loss:Q", **y),
-            strokeDash=alt.StrokeDash("seed:N", title=f"seed on {band.challenger}", legend=alt.Legend(orient="top")),
-            tooltip=[
-                look.tooltip("seed", "seed"),
-                look.tooltip("step", "steps", ",d"),
-                look.tooltip("loss", "loss", ".4g"),
-            ],
-        )
-    )
+    grey = look.by(alt.Color, "band", [name], [look.NEUTRAL], legend=look.legend([name]))
+    area = look.layer("band").mark_area(opacity=0.35).encode(x=x, y=alt.Y("low:Q", **y), y2="high:Q", color=grey)
+    lines = look.layer("curve").mark_line(color=colour, strokeWidth=1.5)
+    dash = alt.StrokeDash("seed:N", title=f"seed on {band.challenger}", legend=alt.Legend(orient="top"))
+    tooltip = look.tooltips(("seed", "seed"), ("step", "steps", ",d"), ("loss", "loss", ".4g"))
+    lines = lines.encode(x=x, y=alt.Y("loss:Q", **y), strokeDash=dash, tooltip=tooltip)
     return look.finished(alt.layer(area, lines), [*areas, *curves], height=HEIGHT)
 
 
 def step_shares(pairs: Sequence[TwoBatches]) -> Spec:
     """What a step consists of at both batch sizes, as shares: what it costs in any case, and what grows with it."""
-    rows: list[Row] = []
-    for pair in pairs:
-        for step in (pair.small, pair.large):
-            fixed = min(1.0, pair.fixed_s / step.step_s)
-            name = f"{step.contender}, batch {units.count(step.batch_size)}"
-            rows += [
-                {"step": name, "part": FIXED, "share": fixed, "rank": 0, "took": units.duration(step.step_s)},
-                {"step": name, "part": GROWING, "share": 1 - fixed, "rank": 1, "took": units.duration(step.step_s)},
-            ]
-    return _shares(rows, (FIXED, GROWING))
+    steps = [(step, pair.fixed_s) for pair in pairs for step in (pair.small, pair.large)]
+    return _shares([(step, min(1.0, fixed_s / step.step_s)) for step, fixed_s in steps], (FIXED, GROWING))
 
 
 def device_shares(pairs: Sequence[TwoBatches]) -> Spec:
     """For how much of a step an accelerator computes; those that were not asked, as CPUs, are left out."""
-    rows: list[Row] = []
-    for step in (step for pair in pairs for step in (pair.small, pair.large)):
-        if step.busy_s is not None:
-            busy = min(1.0, step.busy_s / step.step_s)
-            name = f"{step.contender}, batch {units.count(step.batch_size)}"
-            rows += [
-                {"step": name, "part": WAITING, "share": 1 - busy, "rank": 0, "took": units.duration(step.step_s)},
-                {"step": name, "part": COMPUTING, "share": busy, "rank": 1, "took": units.duration(step.step_s)},
-            ]
-    return _shares(rows, (WAITING, COMPUTING))
+    steps = [(step, step.busy_s) for pair in pairs for step in (pair.small, pair.large) if step.busy_s is not None]
+    waiting = [(step, 1 - min(1.0, busy_s / step.step_s)) for step, busy_s in steps]
+    return _shares(waiting, (WAITING, COMPUTING))
 
 
-def _shares(rows: list[Row], parts: Sequence[str]) -> Spec:
+def _shares(steps: Sequence[tuple[Launches, float]], parts: tuple[str, str]) -> Spec:
+    """A bar for each step: its share of the first part, and what is left for the second."""
+    rows: list[Row] = [
+        {
+            "step": f"{step.contender}, batch {units.count(step.batch_size)}",
+            "part": part,
+            "share": share,
+            "rank": rank,
+            "took": units.duration(step.step_s),
+        }
+        for step, first in steps
+        for rank, (part, share) in enumerate(zip(parts, (first, 1 - first), strict=True))
+    ]
     names = list(dict.fromkeys(row["step"] for row in rows))
-    colour = alt.Scale(domain=list(parts), range=[SHARE_COLOURS[part] for part in parts])
-    bars = (
-        alt.Chart()
-        .mark_bar(size=look.BAR_HEIGHT // 2)
-        .encode(
-            x=alt.X("share:Q", title="share of a step", stack="zero", axis=alt.Axis(format=".0%", tickCount=5)),
-            y=alt.Y("step:N", sort=names, title=None, axis=_wrapped(names)),
-            color=alt.Color("part:N", scale=colour, legend=look.legend(parts)),
-            order=alt.Order("rank:Q"),
-            tooltip=[
-                look.tooltip("step", "step"),
-                look.tooltip("part", "part"),
-                look.tooltip("share", "share", ".1%"),
-                look.tooltip("took", "a step takes"),
-            ],
-        )
-    )
-    return look.finished(bars, rows, height=alt.Step(look.BAR_HEIGHT))
-
-
-def _devices(contenders: Sequence[str], kinds: Mapping[str, str]) -> dict[str, Any]:
-    colours = look.colours([kinds.get(name, "") for name in contenders])
-    return {"scale": alt.Scale(domain=list(contenders), range=colours)}
+    x = alt.X("share:Q", title="share of a step", stack="zero", axis=alt.Axis(format=".0%", tickCount=5))
+    y = alt.Y("step:N", sort=names, title=None, axis=_wrapped(names))
+    lines = look.tooltips(("step", "step"), ("part", "part"), ("share", "share", ".1%"), ("took", "a step takes"))
+    bars = alt.Chart().mark_bar(size=look.BAR_HEIGHT // 2).encode(x=x, y=y, tooltip=lines)
+    colours = {part: SHARE_COLOURS[part] for part in parts}
+    return look.finished(look.stacked(bars, colours, look.legend(parts)), rows, height=alt.Step(look.BAR_HEIGHT))
 
 
 def _wrapped(names: Sequence[str]) -> alt.Axis:
     """Names beside bars in several lines where they are long: the chart needs the room more."""
     cases = [
-        f"datum.value == {_quoted(name)} ? [{', '.join(map(_quoted, textwrap.wrap(name, LABEL_LETTERS)))}] : "
+        f"datum.value == {json.dumps(name)} ? {json.dumps(textwrap.wrap(name, LABEL_LETTERS))} : "
         for name in names
         if len(name) > LABEL_LETTERS
     ]
     return alt.Axis(labelExpr="".join(cases) + "datum.label", labelLimit=140)
-
-
-def _quoted(text: str) -> str:
-    """`text` as a string of Vega's expression language."""
-    return json.dumps(text)

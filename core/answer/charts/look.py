@@ -4,8 +4,9 @@ A device kind has one colour everywhere and never colour alone: contenders also 
 takes the colours of the page's theme, the background is transparent, the width is the container's. Knows no row.
 """
 
+import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import altair as alt
@@ -63,6 +64,13 @@ ROOM, SMALLEST_ROOM = 0.04, 1.15
 COMPACT = "datum.value >= 1e4 && datum.value % 1000 == 0 ? format(datum.value, '.3~s') : format(datum.value, ',~r')"
 """Expression that writes a size in as few characters as there is room for."""
 
+SECONDS = (
+    "datum.value >= 1 ? format(datum.value, ',~r') + ' s' : "
+    "replace(format(datum.value, '~s'), regexp('([a-zµ]*)$'), ' $1s')"
+)
+TIMES = "format(datum.value, '~r') + '×'"
+"""Expressions that write a tick in the unit of time that suits it, and as a speedup."""
+
 MOST_DECADES, FEWEST_TICKS = 3, 3
 """Powers of ten up to which a log scale has ticks between them too, and ticks below which it finds its own."""
 
@@ -109,6 +117,36 @@ def _titled(title: Any) -> Any:
 def tooltip(field: str, title: str, number: str = "") -> alt.Tooltip:
     """One line of a tooltip; with a number's format the field is a number, else a name."""
     return alt.Tooltip(f"{field}:Q", title=title, format=number) if number else alt.Tooltip(f"{field}:N", title=title)
+
+
+def tooltips(*lines: tuple[str, ...]) -> list[alt.Tooltip]:
+    """Several lines, each as `tooltip` takes it."""
+    return [tooltip(*line) for line in lines]
+
+
+def layer(name: str) -> alt.Chart:
+    """A chart of the rows that say they are of this layer."""
+    chart: alt.Chart = alt.Chart().transform_filter(f"datum.layer == {json.dumps(name)}")
+    return chart
+
+
+def by(channel: Callable[..., Any], field: str, names: Sequence[str], looks: Sequence[Any], **options: Any) -> Any:
+    """A channel that tells names apart, each by its own look; channels with the same legend are shown in one."""
+    scale = alt.Scale(domain=list(names), range=list(looks[: len(names)]))
+    return channel(f"{field}:N", scale=scale, **options)
+
+
+def stacked(bars: alt.Chart, colours: Mapping[str, str], legend: alt.Legend | None = None) -> alt.Chart:
+    """Bars of parts, in the order in which they happen."""
+    legend = legend or alt.Legend(orient="top", title=None, columns=3)
+    colour = by(alt.Color, "part", list(colours), list(colours.values()), legend=legend)
+    return bars.encode(color=colour, order=alt.Order("rank:Q"))
+
+
+def logged(title: str, values: Sequence[float], label: str, **axis: Any) -> dict[str, Any]:
+    """Title, scale and axis of what is drawn on a log scale; `label` is the expression that writes a tick."""
+    labels = alt.Axis(labelExpr=label, values=ticks(values), **axis)
+    return {"title": f"{title} (log scale)", "scale": log(values), "axis": labels}
 
 
 def log(values: Iterable[float] = ()) -> alt.Scale:

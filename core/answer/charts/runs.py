@@ -8,8 +8,8 @@ import functools
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import altair as alt
 
@@ -29,6 +29,12 @@ MOST_BLOCKS = 1_000
 MOST_POINTS = 60
 """Values of one curve before its points are left out and the line stands alone."""
 
+LOSS, TRAINED_FOR = "training loss (nats, log scale)", "time of training, start-up apart (s)"
+"""Titles of axes."""
+
+STEPS, NATS = ("step", "steps", ",d"), ("y", "loss (nats)", ".4g")
+"""Lines of a tooltip."""
+
 
 def loss_over_epochs(trials: Sequence[Trial]) -> Spec:
     """Training loss of each segment against epochs trained, one curve a trial."""
@@ -37,12 +43,7 @@ def loss_over_epochs(trials: Sequence[Trial]) -> Spec:
         for trial in trials
         for step, loss in zip(trial.loss_step, trial.loss, strict=True)
     ]
-    tooltip = (
-        ("step", "steps", ",d"),
-        ("x", "epochs", ".2f"),
-        ("y", "loss (nats)", ".4g"),
-    )
-    return _curves(rows, _series(trials), x="epochs trained", y="training loss (nats, log scale)", tooltip=tooltip)
+    return _curves(rows, _series(trials), x="epochs trained", y=LOSS, tooltip=(STEPS, ("x", "epochs", ".2f"), NATS))
 
 
 def loss_over_time(trials: Sequence[Trial]) -> Spec:
@@ -54,18 +55,7 @@ def loss_over_time(trials: Sequence[Trial]) -> Spec:
             training_time.seconds_at(trial, trial.loss_step), trial.loss_step, trial.loss, strict=False
         )
     ]
-    tooltip = (
-        ("step", "steps", ",d"),
-        ("x", "seconds", ".4g"),
-        ("y", "loss (nats)", ".4g"),
-    )
-    return _curves(
-        rows,
-        _series(trials),
-        x="time of training, start-up apart (s)",
-        y="training loss (nats, log scale)",
-        tooltip=tooltip,
-    )
+    return _curves(rows, _series(trials), x=TRAINED_FOR, y=LOSS, tooltip=(STEPS, ("x", "seconds", ".4g"), NATS))
 
 
 def live_loss(
@@ -73,11 +63,7 @@ def live_loss(
 ) -> Spec:
     """Training loss of a running measurement.
 
-    Args:
-        progress: what the measurement said last.
-        by: what is on the horizontal axis.
-        kinds: device → device kind; without it a device is taken for what its name says, which for `cuda:0` is an
-            NVIDIA one.
+    `kinds` has the kind of each device; without it one is taken for what its name says: `cuda:0` for an NVIDIA one.
     """
     known = kinds or {}
     devices = {entry.contender: entry.contender.partition("@")[0] for entry in progress.contenders}
@@ -89,23 +75,17 @@ def live_loss(
             entry.loss_steps if by == "steps" else entry.loss_seconds, entry.loss_steps, entry.losses, strict=False
         )
     ]
-    title = "steps" if by == "steps" else "time of training, start-up apart (s)"
-    tooltip = (("step", "steps", ",d"), ("y", "loss (nats)", ".4g"))
-    return _curves(rows, series, x=title, y="training loss (nats, log scale)", tooltip=tooltip)
+    return _curves(rows, series, x="steps" if by == "steps" else TRAINED_FOR, y=LOSS, tooltip=(STEPS, NATS))
 
 
 def epoch_times(trials: Sequence[Trial]) -> Spec:
     """Time of each epoch, one curve a trial; above `MOST_EPOCHS` epochs the median of neighbours with their range."""
-    times = {trial.trial_id: training_time.epoch_times(trial) for trial in trials}
-    size = _group_size(max(map(len, times.values()), default=0), MOST_EPOCHS)
-    unit, scale = look.unit_of(itertools.chain.from_iterable(times.values()))
-    numbered = [(trial, list(enumerate(times[trial.trial_id], 1))) for trial in trials]
-    rows = [
-        _grouped(trial, all_[at : at + size], scale) for trial, all_ in numbered for at in range(0, len(all_), size)
-    ]
-    of = "time per epoch" if size == 1 else f"median time per epoch of every {size}"
+    times = [list(enumerate(training_time.epoch_times(trial), 1)) for trial in trials]
+    size = _group_size(max(map(len, times), default=0), MOST_EPOCHS)
+    title = "time per epoch" if size == 1 else f"median time per epoch of every {size}"
+    unit, rows = _in_groups(trials, times, size)
     tooltip = (("x", "epoch", ",d"), ("y", f"time ({unit})", ".4g"))
-    y = f"{of} ({unit}, log scale)"
+    y = f"{title} ({unit}, log scale)"
     return _curves(rows, _series(trials), x="epoch", y=y, tooltip=tooltip, grouped=size > 1, whole=True)
 
 
@@ -115,36 +95,27 @@ def blocks(trials: Sequence[Trial]) -> Spec:
     Above `MOST_BLOCKS` points the median of neighbouring blocks with their range.
     """
     size = _group_size(sum(len(trial.block_steps) for trial in trials), MOST_BLOCKS)
-    unit, scale = look.unit_of(time for trial in trials for time in trial.step_s)
-    timed = [(trial, list(zip(trial.block_pair, trial.step_s, strict=True))) for trial in trials]
-    rows = [_grouped(trial, all_[at : at + size], scale) for trial, all_ in timed for at in range(0, len(all_), size)]
-    of = "time per step" if size == 1 else f"median time per step of every {size} blocks"
+    title = "time per step" if size == 1 else f"median time per step of every {size} blocks"
+    unit, rows = _in_groups(trials, [list(zip(trial.block_pair, trial.step_s, strict=True)) for trial in trials], size)
     tooltip = (("x", "pair", ",d"), ("y", f"time per step ({unit})", ".4g"))
-    return _curves(
-        rows,
-        _series(trials),
-        x="pair of blocks",
-        y=f"{of} ({unit}, log scale)",
-        tooltip=tooltip,
-        grouped=size > 1,
-        line=False,
-    )
+    y = f"{title} ({unit}, log scale)"
+    return _curves(rows, _series(trials), x="pair of blocks", y=y, tooltip=tooltip, grouped=size > 1, line=False)
 
 
 def breakdown(trials: Sequence[Trial]) -> Spec:
     """Where the time of a step goes: stacked bars of the parts timed apart, a tick at the undisturbed step."""
-    known = [found for found in map(parts, trials) if found is not None]
-    unit, scale = look.unit_of(itertools.chain.from_iterable((of.sum_s, of.step_s) for of in known))
+    known = [step for step in map(parts, trials) if step is not None]
+    unit, scale = look.unit_of(itertools.chain.from_iterable((step.sum_s, step.step_s) for step in known))
     rows = [
         {
-            "contender": of.contender,
+            "contender": step.contender,
             "part": part,
             "rank": rank,
-            "time": getattr(of, f"{part}_s") * scale,
-            "share": of.share(part),
-            "step": of.step_s * scale,
+            "time": getattr(step, f"{part}_s") * scale,
+            "share": step.share(part),
+            "step": step.step_s * scale,
         }
-        for of in known
+        for step in known
         for rank, part in enumerate(PARTS)
     ]
     contenders = alt.Y("contender:N", sort=None, title=None)
@@ -155,7 +126,7 @@ def breakdown(trials: Sequence[Trial]) -> Spec:
         .encode(
             x=alt.X("step:Q"),
             y=contenders,
-            tooltip=[look.tooltip("contender", "device"), look.tooltip("step", f"undisturbed step ({unit})", ".4g")],
+            tooltip=look.tooltips(("contender", "device"), ("step", f"undisturbed step ({unit})", ".4g")),
         )
     )
     title = [f"time per step ({unit})", "grey tick: the undisturbed step"]
@@ -165,33 +136,18 @@ def breakdown(trials: Sequence[Trial]) -> Spec:
 
 def startup(trials: Sequence[Trial]) -> Spec:
     """Start-up of each trial in its parts, as stacked bars; parts that were not measured are left out."""
-    times = {
-        trial.contender: dict(
-            zip(
-                look.START_UP_COLOURS,
-                (
-                    trial.startup_device_s,
-                    trial.startup_build_s,
-                    trial.startup_transfer_s,
-                    trial.startup_compile_s or None,  # nothing is compiled in an eager lane
-                    trial.startup_first_step_s,
-                ),
-                strict=True,
-            )
-        )
-        for trial in trials
-    }
-    unit, scale = look.unit_of(s for of in times.values() for s in of.values() if s is not None)
+    times = {trial.contender: _startup(trial) for trial in trials}
+    unit, scale = look.unit_of(seconds for known in times.values() for seconds in known if seconds is not None)
     rows = [
         {
             "contender": contender,
             "part": part,
             "rank": rank,
             "time": seconds * scale,
-            "share": seconds / (sum(filter(None, of.values())) or 1),
+            "share": seconds / (sum(filter(None, known)) or 1),
         }
-        for contender, of in times.items()
-        for rank, (part, seconds) in enumerate(of.items())
+        for contender, known in times.items()
+        for rank, (part, seconds) in enumerate(zip(look.START_UP_COLOURS, known, strict=True))
         if seconds is not None
     ]
     contenders = alt.Y("contender:N", sort=None, title=None)
@@ -212,11 +168,7 @@ def confusion(trial: Trial) -> Spec:
     base = alt.Chart().encode(
         x=alt.X("predicted:N", sort=names, title="predicted class", axis=alt.Axis(labelAngle=slant)),
         y=alt.Y("true:N", sort=names, title="true class"),
-        tooltip=[
-            look.tooltip("true", "true class"),
-            look.tooltip("predicted", "predicted"),
-            look.tooltip("items", "items", ",d"),
-        ],
+        tooltip=look.tooltips(("true", "true class"), ("predicted", "predicted"), ("items", "items", ",d")),
     )
     # Errors are few beside right answers: a square root lets them show.
     scale = alt.Scale(type="sqrt", range=colours, domainMin=0)
@@ -226,6 +178,13 @@ def confusion(trial: Trial) -> Spec:
     text = alt.Text("items:Q", format=",d")
     figures = base.mark_text(color="black", fontSize=11).encode(text=text, opacity=faint)
     return look.finished(alt.layer(cells, figures), rows, height=alt.Step(look.CELL))
+
+
+def _startup(trial: Trial) -> tuple[float | None, ...]:
+    """Seconds of each part; None for what was not measured."""
+    compiling = trial.startup_compile_s or None  # nothing is compiled in an eager lane
+    first = (trial.startup_device_s, trial.startup_build_s, trial.startup_transfer_s)
+    return (*first, compiling, trial.startup_first_step_s)
 
 
 def _curves(
@@ -260,54 +219,35 @@ def _frame(
 ) -> Spec:
     """The chart without its rows. While a training runs, these change every second, and Altair's checks take long."""
     kinds = dict(series)
+    names = list(kinds)
     key = alt.Legend(orient="top", title=None, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0 if pointed else 2)
     ticks = alt.Axis(tickMinStep=1, format=",d") if whole else alt.Axis()
     base = alt.Chart().encode(
         x=alt.X("x:Q", title=x, axis=ticks, scale=alt.Scale(zero=False, nice=False, padding=look.EDGE)),
         y=alt.Y("y:Q", title=look.counting_left_out(y, left_out), scale=look.log()),
-        color=_by_contender(alt.Color, kinds, [look.DEVICE_COLOURS[kind] for kind in kinds.values()], key),
-        tooltip=[look.tooltip("contender", "device"), *(look.tooltip(*words) for words in tooltip)],
+        color=look.by(
+            alt.Color, "contender", names, [look.DEVICE_COLOURS[kind] for kind in kinds.values()], legend=key
+        ),
+        tooltip=look.tooltips(("contender", "device"), *tooltip),
     )
     layers = []
     if grouped:
         layers.append(base.mark_rule(opacity=0.4).encode(y="low:Q", y2="high:Q"))
     if line:
-        dash = _by_contender(alt.StrokeDash, kinds, look.DASHES, None if pointed else key)
+        dash = look.by(alt.StrokeDash, "contender", names, look.DASHES, legend=None if pointed else key)
         layers.append(base.mark_line(strokeWidth=2).encode(strokeDash=dash))
     if pointed:
         points = base.mark_point(filled=True, size=40, opacity=0.9)
-        layers.append(points.encode(shape=_by_contender(alt.Shape, kinds, look.SHAPES, key)))
+        layers.append(points.encode(shape=look.by(alt.Shape, "contender", names, look.SHAPES, legend=key)))
     return look.finished(alt.layer(*layers), [], height=look.HEIGHT)
 
 
-def _by_contender(
-    channel: Callable[..., Any], series: Mapping[str, str], values: Sequence[Any], legend: alt.Legend | None
-) -> Any:
-    """A channel that tells contenders apart; channels with the same legend are shown in one."""
-    scale = alt.Scale(domain=list(series), range=list(values[: len(series)]))
-    return channel("contender:N", scale=scale, legend=legend)
-
-
 def _bars(*, title: str | list[str], colours: Mapping[str, str], unit: str, y: alt.Y) -> alt.Chart:
-    """Stacked horizontal bars of parts, in the order in which they happen."""
-    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
-    chart: alt.Chart = (
-        alt.Chart()
-        .mark_bar(size=look.BAR_HEIGHT // 2)
-        .encode(
-            x=alt.X("time:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5)),
-            y=y,
-            color=alt.Color("part:N", scale=scale, legend=alt.Legend(orient="top", title=None, columns=3)),
-            order=alt.Order("rank:Q"),
-            tooltip=[
-                look.tooltip("contender", "device"),
-                look.tooltip("part", "part"),
-                look.tooltip("time", f"time ({unit})", ".4g"),
-                look.tooltip("share", "share", ".1%"),
-            ],
-        )
-    )
-    return chart
+    """The parts of each contender, with the share of each part."""
+    x = alt.X("time:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5))
+    figures = (("time", f"time ({unit})", ".4g"), ("share", "share", ".1%"))
+    lines = look.tooltips(("contender", "device"), ("part", "part"), *figures)
+    return look.stacked(alt.Chart().mark_bar(size=look.BAR_HEIGHT // 2).encode(x=x, y=y, tooltip=lines), colours)
 
 
 def _series(trials: Sequence[Trial]) -> dict[str, str]:
@@ -317,6 +257,17 @@ def _series(trials: Sequence[Trial]) -> dict[str, str]:
 
 def _point(trial: Trial, **values: float) -> Row:
     return {"contender": trial.contender, "device_name": trial.device_name, **values}
+
+
+def _in_groups(
+    trials: Sequence[Trial], times: Sequence[Sequence[tuple[int, float]]], size: int
+) -> tuple[str, list[Row]]:
+    """The unit in which the (number, seconds) of each trial read well, and a point for every `size` neighbours."""
+    unit, scale = look.unit_of(seconds for known in times for _, seconds in known)
+    pairs = zip(trials, times, strict=True)
+    return unit, [
+        _grouped(trial, known[at : at + size], scale) for trial, known in pairs for at in range(0, len(known), size)
+    ]
 
 
 def _grouped(trial: Trial, group: Sequence[tuple[int, float]], scale: float) -> Row:

@@ -12,9 +12,10 @@ import altair as alt
 from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
-from core.answer.charts.studies import BAND_OPACITY, CROSS, TIED, axis_title, size_axis, size_channel, zone_fill
+from core.answer.charts.studies import BAND_OPACITY, CROSS, TIED, size_axis, size_channel, zone_fill
 from core.answer.statistics import TIE
 from core.answer.study.result import Crossover, Size
+from core.question.fields import axis_title
 
 HEIGHT = 380
 """Pixels of the chart, with its axes and legends."""
@@ -26,11 +27,11 @@ CLOSE, UNDECIDED = "too close", "not decided"
 def speedup(answer: Crossover, *, kinds: tuple[str, str] | None = None) -> Spec:
     """Speedup of the challenger at each size with its interval, the line at 1, and what lies between the sizes.
 
-    Args:
-        answer: what was found.
-        kinds: device kinds of baseline and challenger; without them a device is taken for what its name says.
+    Without the kinds of the two devices each is taken for what its name says.
     """
-    points = [_speedup_row(answer, of, of.speedup) for of in answer.sizes if of.speedup and 0 < of.size < math.inf]
+    points = [
+        _speedup_row(answer, size, size.speedup) for size in answer.sizes if size.speedup and 0 < size.size < math.inf
+    ]
     band = answer.band
     between = [
         {"layer": "band", "size": size, "speedup": middle, "low": low, "high": high}
@@ -47,9 +48,7 @@ def speedup(answer: Crossover, *, kinds: tuple[str, str] | None = None) -> Spec:
 
 def speedup_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
     """Title, scale and axis of speedups; wide enough to tell what is too close to matter."""
-    shown = [*values, 1 / TIE**2, TIE**2]
-    axis = alt.Axis(labelExpr="format(datum.value, '~r') + '×'", values=look.ticks(shown))
-    return {"title": f"{title} (log scale)", "scale": look.log(shown), "axis": axis}
+    return look.logged(title, [*values, 1 / TIE**2, TIE**2], look.TIMES)
 
 
 def _faster(name: str) -> str:
@@ -74,31 +73,21 @@ def _speedup_row(answer: Crossover, size: Size, speedup: float) -> Row:
 
 
 def _tie_layers(y: dict[str, Any]) -> list[alt.Chart]:
-    tie = alt.Chart().transform_filter("datum.layer == 'tie'")
-    shaded = look.tooltip("zone", "shaded")
+    tie = look.layer("tie").encode(tooltip=look.tooltips(("zone", "shaded")))
     return [
-        tie.mark_rect().encode(y=alt.Y("low:Q", **y), y2="high:Q", fill=zone_fill([TIED]), tooltip=[shaded]),
-        tie.mark_rule(color=look.NEUTRAL, strokeWidth=1.5).encode(y=alt.YDatum(1), tooltip=[shaded]),
+        tie.mark_rect().encode(y=alt.Y("low:Q", **y), y2="high:Q", fill=zone_fill([TIED])),
+        tie.mark_rule(color=look.NEUTRAL, strokeWidth=1.5).encode(y=alt.YDatum(1)),
     ]
 
 
 def _band_layers(x: alt.X, y: dict[str, Any], between: Sequence[Row]) -> list[alt.Chart]:
     if not between:
         return []
-    band = alt.Chart().transform_filter("datum.layer == 'band'").encode(x=x)
-    figures = [
-        look.tooltip("size", "size", ",.3~r"),
-        look.tooltip("low", "between sizes, from", ".3~r"),
-        look.tooltip("high", "to", ".3~r"),
-    ]
-    return [
-        band.mark_area(color=look.NEUTRAL, opacity=BAND_OPACITY, clip=True).encode(
-            y=alt.Y("low:Q", **y), y2="high:Q", tooltip=figures
-        ),
-        band.mark_line(color=look.NEUTRAL, strokeWidth=1, strokeDash=[2, 2], clip=True).encode(
-            y=alt.Y("speedup:Q", **y), tooltip=figures
-        ),
-    ]
+    figures = (("size", "size", ",.3~r"), ("low", "between sizes, from", ".3~r"), ("high", "to", ".3~r"))
+    band = look.layer("band").encode(x=x, tooltip=look.tooltips(*figures))
+    dotted = band.mark_line(color=look.NEUTRAL, strokeWidth=1, strokeDash=[2, 2], clip=True)
+    area = band.mark_area(color=look.NEUTRAL, opacity=BAND_OPACITY, clip=True)
+    return [area.encode(y=alt.Y("low:Q", **y), y2="high:Q"), dotted.encode(y=alt.Y("speedup:Q", **y))]
 
 
 def _verdict_layers(
@@ -113,26 +102,17 @@ def _verdict_layers(
     }
     names = [name for name in looks if any(row["verdict"] == name for row in rows)]
     legend = look.legend(names, symbolSize=120, symbolOpacity=1)
-    scale = alt.Scale(domain=names, range=[looks[name][0] for name in names])
-    shapes = alt.Scale(domain=names, range=[looks[name][1] for name in names])
-    points = (
-        alt.Chart()
-        .transform_filter("datum.layer == 'size'")
-        .encode(
-            x=x,
-            color=alt.Color("verdict:N", scale=scale, legend=legend),
-            tooltip=[
-                look.tooltip("size", axis_title(answer.axis), "~r"),
-                look.tooltip("figure", "speedup"),
-                look.tooltip("interval", f"{units.share(answer.level)} interval"),
-                look.tooltip("readings", "pairs or readings", ",d"),
-                look.tooltip("verdict", "verdict"),
-            ],
-        )
+    colour = look.by(alt.Color, "verdict", names, [looks[name][0] for name in names], legend=legend)
+    shape = look.by(alt.Shape, "verdict", names, [looks[name][1] for name in names], legend=legend)
+    tooltip = look.tooltips(
+        ("size", axis_title(answer.axis), "~r"),
+        ("figure", "speedup"),
+        ("interval", f"{units.share(answer.level)} interval"),
+        ("readings", "pairs or readings", ",d"),
+        ("verdict", "verdict"),
     )
+    points = look.layer("size").encode(x=x, color=colour, tooltip=tooltip)
     return [
         points.mark_rule(strokeWidth=2, clip=True).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
-        points.mark_point(filled=True, size=70, opacity=1).encode(
-            y=alt.Y("speedup:Q", **y), shape=alt.Shape("verdict:N", scale=shapes, legend=legend)
-        ),
+        points.mark_point(filled=True, size=70, opacity=1).encode(y=alt.Y("speedup:Q", **y), shape=shape),
     ]

@@ -17,7 +17,7 @@ from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.study.result import Basis, Crossing, Crossover, Evidence
-from core.question.fields import AXES
+from core.question.fields import axis_title
 
 TIMED: dict[Basis, str] = {
     "steady": "time per step",
@@ -48,53 +48,33 @@ CROSS = "M-1,-1L1,1M-1,1L1,-1"
 EDGE_SHARE = 0.2
 """Share of the width at either end in which a label is aligned inwards, so that it is not cut."""
 
-SECONDS = (
-    "datum.value >= 1 ? format(datum.value, ',~r') + ' s' : "
-    "replace(format(datum.value, '~s'), regexp('([a-zµ]*)$'), ' $1s')"
-)
-"""Expression that writes a tick in the unit that suits it."""
-
 
 def crossover(
     answer: Crossover, pairs: Sequence[Evidence], *, kinds: tuple[str, str] | None = None, recorded: bool = False
 ) -> Spec:
     """Time against size of both devices: every reading, medians, their noise, and where the faster one changes.
 
-    Args:
-        answer: what was found.
-        pairs: the readings behind it.
-        kinds: device kinds of baseline and challenger; without them a device is taken for what its name says.
-        recorded: whether the challenger was recorded on another machine; its marks are then hollow diamonds.
+    Without the kinds of the two devices each is taken for what its name says. The marks of a challenger that was
+    recorded on another machine are hollow diamonds.
     """
     shown = [entry for entry in pairs if 0 < entry.size < math.inf]
-    readings, of = _readings(answer, shown)
+    readings, number = _readings(answer, shown)
     medians = [row for entry in shown for row in _medians(answer, entry)]
-    obstacles = [_obstacle(entry.size, entry.obstacle) for entry in shown if entry.obstacle]
+    obstacles: list[Row] = [
+        {"layer": "obstacle", "size": entry.size, "reason": entry.obstacle} for entry in shown if entry.obstacle
+    ]
     zones, crossings = _zones(answer), [_crossing(at) for at in answer.crossings]
     sizes = [entry.size for entry in shown] + [row[end] for row in zones for end in ("from", "to")]
     times = [row["time"] for row in (*readings, *medians)]
-    y_title = f"{TIMED[answer.basis]} (log scale)"
-    title = [y_title, f"{len(readings):,} of {of:,} readings drawn"] if len(readings) < of else y_title
-    x = size_channel(answer.axis, sizes)
-    y: dict[str, Any] = {
-        "title": title,
-        "scale": look.log(times),
-        "axis": alt.Axis(labelExpr=SECONDS, values=look.ticks(times)),
-    }
-    layers = [
-        *_zone_layers(x, zones),
-        *_curve_layers(
-            answer, kinds, x, y, bottom=size_axis(sizes), pointed=len(shown) <= MOST_MARKED, recorded=recorded
-        ),
-    ]
+    x, y = size_channel(answer.axis, sizes), look.logged(TIMED[answer.basis], times, look.SECONDS)
+    if len(readings) < number:
+        y["title"] = [y["title"], f"{len(readings):,} of {number:,} readings drawn"]
+    pointed, bottom = len(shown) <= MOST_MARKED, size_axis(sizes)
+    layers = _zone_layers(x, zones)
+    layers += _curve_layers(answer, kinds, x, y, bottom=bottom, pointed=pointed, recorded=recorded)
     layers += _crossing_layers(x, crossings, sizes) + _obstacle_layers(x, obstacles)
     chart = alt.layer(*layers).resolve_axis(x="independent")
     return look.finished(chart, [*zones, *medians, *readings, *crossings, *obstacles], height=HEIGHT)
-
-
-def axis_title(axis: str) -> str:
-    """What is varied, for people; a name that is not ours as it is."""
-    return AXES.get(axis, axis)
 
 
 def size_channel(axis: str, sizes: Sequence[float]) -> Any:
@@ -181,21 +161,13 @@ def _crossing(at: Crossing) -> Row:
     return {"layer": "crossing", "size": at.estimate, "shown": shown, "label": label}
 
 
-def _obstacle(size: float, reason: str) -> Row:
-    return {"layer": "obstacle", "size": size, "reason": reason}
-
-
 def _zone_layers(x: Any, zones: Sequence[Row]) -> list[alt.Chart]:
     names = list(dict.fromkeys(row["zone"] for row in zones))
     return [
-        alt.Chart()
-        .transform_filter(f"datum.layer == {json.dumps(name)}")
+        look.layer(name)
         .mark_rect()
         .encode(
-            x=x("from"),
-            x2="to",
-            fill=zone_fill(names),
-            tooltip=[look.tooltip("zone", "shaded"), look.tooltip("shown", "sizes")],
+            x=x("from"), x2="to", fill=zone_fill(names), tooltip=look.tooltips(("zone", "shaded"), ("shown", "sizes"))
         )
         for name in names
     ]
@@ -204,7 +176,8 @@ def _zone_layers(x: Any, zones: Sequence[Row]) -> list[alt.Chart]:
 def zone_fill(names: Sequence[str]) -> alt.Fill:
     """The fill of what is shaded, with its names in the legend."""
     legend = look.legend(names, orient="bottom", symbolType="square", symbolStrokeWidth=0)
-    return alt.Fill("zone:N", scale=alt.Scale(domain=names, range=[ZONE_FILLS[name] for name in names]), legend=legend)
+    fill: alt.Fill = look.by(alt.Fill, "zone", names, [ZONE_FILLS[name] for name in names], legend=legend)
+    return fill
 
 
 def _curve_layers(
@@ -220,38 +193,21 @@ def _curve_layers(
     """Noise, readings, median lines and median points; the first has the axis that all stand on."""
     names = [answer.baseline, answer.challenger]
     legend = look.legend(names, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0 if pointed else 2)
-    colour = alt.Color(
-        "device:N",
-        legend=legend,
-        scale=alt.Scale(domain=names, range=look.colours(look.kinds_of((names[0], names[1]), kinds))),
-    )
+    colours = look.colours(look.kinds_of((answer.baseline, answer.challenger), kinds))
+    colour = look.by(alt.Color, "device", names, colours, legend=legend)
     shapes = [look.SHAPES[0], look.RECORDED if recorded else look.SHAPES[1]]
-    shape = alt.Shape("device:N", scale=alt.Scale(domain=names, range=shapes), legend=legend)
-    dash = alt.StrokeDash(
-        "device:N",
-        scale=alt.Scale(domain=names, range=list(look.DASHES[:2])),
-        legend=None if pointed else legend,
-    )
-    device, size, time = (
-        look.tooltip("device", "device"),
-        look.tooltip("size", axis_title(answer.axis), "~r"),
-        "shown",
-    )
-    summary = [
-        device,
-        size,
-        look.tooltip(time, "median"),
-        look.tooltip("noise", "middle half of the readings"),
-        look.tooltip("readings", "readings", ",d"),
-    ]
-    base = alt.Chart().encode(color=colour, tooltip=summary)
+    shape = look.by(alt.Shape, "device", names, shapes, legend=legend)
+    dash = look.by(alt.StrokeDash, "device", names, look.DASHES, legend=None if pointed else legend)
+    which = (("device", "device"), ("size", axis_title(answer.axis), "~r"))
+    summary = (("shown", "median"), ("noise", "middle half of the readings"), ("readings", "readings", ",d"))
+    base = alt.Chart().encode(color=colour, tooltip=look.tooltips(*which, *summary))
     medians = base.transform_filter("datum.layer == 'median'")
     readings = base.transform_filter("datum.layer == 'reading'")
     at = {"x": x(), "y": alt.Y("time:Q", **y)}
     layers = [
         medians.mark_area(opacity=BAND_OPACITY).encode(x=x(axis=bottom), y=alt.Y("low:Q", **y), y2="high:Q"),
         readings.mark_point(filled=True, size=14, opacity=0.45).encode(
-            **at, shape=shape, tooltip=[device, size, look.tooltip(time, "one reading")]
+            **at, shape=shape, tooltip=look.tooltips(*which, ("shown", "one reading"))
         ),
         medians.mark_line(strokeWidth=2).encode(**at, strokeDash=dash),
     ]
@@ -286,8 +242,8 @@ def _crossing_layers(x: Any, crossings: Sequence[Row], sizes: Sequence[float]) -
         ticks=False,
         domain=False,
     )
-    rules = alt.Chart().transform_filter("datum.layer == 'crossing'").mark_rule(color=look.NEUTRAL, strokeWidth=1)
-    tooltip = [look.tooltip("shown", "crossover"), look.tooltip("label", "95 % interval")]
+    rules = look.layer("crossing").mark_rule(color=look.NEUTRAL, strokeWidth=1)
+    tooltip = look.tooltips(("shown", "crossover"), ("label", "95 % interval"))
     return [rules.encode(x=x(axis=axis), tooltip=tooltip)]
 
 
@@ -303,14 +259,8 @@ def _alignment(crossings: Sequence[Row], sizes: Sequence[float]) -> Literal["lef
 def _obstacle_layers(x: Any, obstacles: Sequence[Row]) -> list[alt.Chart]:
     if not obstacles:
         return []
-    chart = (
-        alt.Chart()
-        .transform_filter("datum.layer == 'obstacle'")
-        .mark_point(shape=CROSS, size=90, stroke=look.NEUTRAL, strokeWidth=2, filled=False, opacity=1, yOffset=-8)
-        .encode(
-            x=x(),
-            y=alt.value("height"),
-            tooltip=[look.tooltip("size", "size", "~r"), look.tooltip("reason", "not timed")],
-        )
+    crosses = look.layer("obstacle").mark_point(
+        shape=CROSS, size=90, stroke=look.NEUTRAL, strokeWidth=2, filled=False, opacity=1, yOffset=-8
     )
-    return [chart]
+    tooltip = look.tooltips(("size", "size", "~r"), ("reason", "not timed"))
+    return [crosses.encode(x=x(), y=alt.value("height"), tooltip=tooltip)]

@@ -12,7 +12,6 @@ import altair as alt
 from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
-from core.answer.charts.studies import SECONDS
 from core.answer.lesson.claims import Number
 from core.answer.lesson.tutorial import PublishedBeside
 
@@ -20,28 +19,15 @@ HEIGHT = 400
 """Pixels of a chart with axes, legend included."""
 
 
-TIMES = "format(datum.value, '~r') + '×'"
-"""Expression that writes a tick as a speedup."""
-
-
 def times(beside: PublishedBeside) -> Spec:
     """Seconds of a training or an epoch, published and measured, against what the tutorial varies."""
-    y = {
-        "title": f"time per {beside.per} (log scale)",
-        "scale": look.log(_ends(beside.times)),
-        "axis": alt.Axis(labelExpr=SECONDS, values=look.ticks(_ends(beside.times))),
-    }
+    y = look.logged(f"time per {beside.per}", _ends(beside.times), look.SECONDS)
     return _side_by_side(beside, beside.times, y, units.duration)
 
 
 def speedups(beside: PublishedBeside) -> Spec:
     """Speedup of the challenger, published and measured; the line at 1 is where neither wins."""
-    values = [*_ends(beside.speedups), 1.0]
-    y = {
-        "title": "speedup (log scale)",
-        "scale": look.log(values),
-        "axis": alt.Axis(labelExpr=TIMES, values=look.ticks(values)),
-    }
+    y = look.logged("speedup", [*_ends(beside.speedups), 1.0], look.TIMES)
     return _side_by_side(beside, beside.speedups, y, units.ratio, even=True)
 
 
@@ -84,15 +70,9 @@ def _places(beside: PublishedBeside, marks: Sequence[Number]) -> alt.X:
         return alt.X("label:N", sort=names, title=beside.axis, axis=axis, scale=alt.Scale(padding=0.5))
     places = [mark.place for mark in marks if mark.place is not None]
     if beside.axis_kind == "log":
-        return alt.X("place:Q", title=f"{beside.axis} (log scale)", scale=look.log(places), axis=_log_axis(places))
-    whole = alt.Axis(tickMinStep=1, format="d")
-    return alt.X(
-        "place:Q", title=beside.axis, scale=alt.Scale(zero=False, nice=False, padding=look.EDGE * 2), axis=whole
-    )
-
-
-def _log_axis(places: Sequence[float]) -> alt.Axis:
-    return alt.Axis(labelExpr=look.COMPACT, values=look.ticks(places), labelOverlap="greedy", grid=False)
+        return alt.X("place:Q", **look.logged(beside.axis, places, look.COMPACT, labelOverlap="greedy", grid=False))
+    scale = alt.Scale(zero=False, nice=False, padding=look.EDGE * 2)
+    return alt.X("place:Q", title=beside.axis, scale=scale, axis=alt.Axis(tickMinStep=1, format="d"))
 
 
 def _rules(
@@ -102,17 +82,14 @@ def _rules(
     layers: list[alt.Chart | alt.LayerChart] = []
     grey: dict[str, Any] = {"color": look.NEUTRAL, "strokeWidth": 1.5}
     if even:
-        rule = alt.Chart().transform_filter("datum.layer == 'even'").mark_rule(**grey)
+        rule = look.layer("even").mark_rule(**grey)
         layers.append(rule.encode(y=alt.Y("value:Q", **y)))
     if any(mark.place is None for mark in marks):
-        base = alt.Chart().transform_filter("datum.layer == 'claim'").encode(y=alt.Y("value:Q", **y))
+        base = look.layer("claim").encode(y=alt.Y("value:Q", **y))
         text = base.mark_text(align="left", dx=4, dy=-6, color=look.NEUTRAL)
-        layers += [
-            base.mark_rule(strokeDash=[6, 3], **grey),
-            text.encode(text="series:N", x=alt.value(0)),
-        ]
+        layers += [base.mark_rule(strokeDash=[6, 3], **grey), text.encode(text="series:N", x=alt.value(0))]
     if beside.wins_from is not None:
-        base = alt.Chart().transform_filter("datum.layer == 'wins'").encode(x=x)
+        base = look.layer("wins").encode(x=x)
         layers.append(base.mark_rule(strokeDash=[6, 3], **grey))
         text = base.mark_text(align="right", dx=-4, color=look.NEUTRAL)
         layers.append(text.encode(text="said:N", y=alt.value(8)))
@@ -125,28 +102,26 @@ def _series_layers(
     first = {mark.series: mark for mark in reversed(marks)}
     origins = {name: first[name].origin for name in series}
     colours = _series_colours(series, first)
-    scale = alt.Scale(domain=list(series), range=colours)
-    shapes = alt.Scale(domain=list(series), range=[look.SHAPES[at % len(look.SHAPES)] for at in range(len(series))])
+    shapes = [look.SHAPES[at % len(look.SHAPES)] for at in range(len(series))]
     dashes = [[5, 4] if origins[name] == "published" else [1, 0] for name in series]
     legend = look.legend(series, symbolSize=100, symbolOpacity=1, symbolStrokeWidth=0)
-    base = alt.Chart().transform_filter("datum.layer == 'mark'")
-    base = base.encode(
-        x=x,
-        color=alt.Color("series:N", scale=scale, legend=legend),
-        tooltip=[look.tooltip("series", "from"), look.tooltip("label", "at"), look.tooltip("shown", "value")],
-    )
+    tooltip = look.tooltips(("series", "from"), ("label", "at"), ("shown", "value"))
+    colour = look.by(alt.Color, "series", series, colours, legend=legend)
+    base = look.layer("mark").encode(x=x, color=colour, tooltip=tooltip)
     value = alt.Y("value:Q", **y)
     layers = [
         base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", **y), y2="high:Q")
     ]
     if line:
-        dash = alt.StrokeDash("series:N", scale=alt.Scale(domain=list(series), range=dashes), legend=None)
+        dash = look.by(alt.StrokeDash, "series", series, dashes, legend=None)
         layers.append(base.mark_line(strokeWidth=2).encode(y=value, strokeDash=dash))
-    shape = alt.Shape("series:N", scale=shapes, legend=legend)
     filled = [name for name in series if origins[name] != "published"]
     solid = alt.condition(alt.FieldOneOfPredicate(field="series", oneOf=filled), alt.value(1.0), alt.value(0.0))
     points = base.mark_point(size=60, strokeWidth=2).encode(
-        y=value, shape=shape, fill=alt.Fill("series:N", scale=scale, legend=legend), fillOpacity=solid
+        y=value,
+        shape=look.by(alt.Shape, "series", series, shapes, legend=legend),
+        fill=look.by(alt.Fill, "series", series, colours, legend=legend),
+        fillOpacity=solid,
     )
     return [*layers, points]
 

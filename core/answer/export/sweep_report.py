@@ -17,7 +17,7 @@ from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.question import models
 from core.question.experiment import Point
-from core.question.fields import AXES, title
+from core.question.fields import axis_title, title
 from core.question.sweep import Sweep, size_of
 from core.results.schema import OUTCOMES, Trial
 
@@ -108,11 +108,6 @@ def held(sweep: Sweep, study: Study) -> dict[str, float]:
 def held_text(sweep: Sweep, study: Study) -> str:
     """The same for people: `batch size 64, learning rate 0.1`."""
     return ", ".join(f"{axis_title(name)} {wording.size(value)}" for name, value in held(sweep, study).items())
-
-
-def axis_title(axis: str) -> str:
-    """The name of an axis for people; a name that is not ours as it is."""
-    return AXES.get(axis, axis)
 
 
 def _size_cells(size: Size, answer: Crossover) -> tuple[str, ...]:

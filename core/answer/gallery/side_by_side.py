@@ -9,14 +9,13 @@ from dataclasses import dataclass
 
 from core import units
 from core.answer import comparable
-from core.answer.export import sweep_report
 from core.answer.gallery import trust
 from core.answer.run.run_answer import PairAnswer, RunAnswer
 from core.answer.study import wording
 from core.answer.study.result import Crossover
 from core.answer.study.study import Study
 from core.errors import CrossoverError
-from core.question.fields import title
+from core.question.fields import axis_title, title
 from core.results.schema import Trial
 
 TRAINING = (*comparable.TRAINING, "parameters", "dataset_hash")
@@ -92,7 +91,7 @@ def refusal(first: Study, second: Study) -> str:
             f"{one.protocol_version}: rows of different protocols never share a chart."
         )
     if first.axis != second.axis:
-        axes = sweep_report.axis_title(second.axis), sweep_report.axis_title(first.axis)
+        axes = axis_title(second.axis), axis_title(first.axis)
         return f"It varies the {axes[0]}, the study that is open the {axes[1]}: they have no axis in common."
     for name in comparable.differing(one, other, comparable.along(comparable.TOGETHER, first.axis)):
         theirs, ours = _text(name, getattr(other, name)), _text(name, getattr(one, name))
@@ -119,7 +118,7 @@ def _study(study: Study, answer: Crossover | None) -> Facts:
     varied = comparable.varying(study.axis) | {"parameters"}
     sizes = f"{wording.size(study.sizes[0])} to {wording.size(study.sizes[-1])} ({len(study.sizes)} sizes)"
     return {
-        ("Settings", "varied"): sweep_report.axis_title(study.axis),
+        ("Settings", "varied"): axis_title(study.axis),
         ("Settings", "sizes"): sizes,
         **_columns("Settings", rows, [name for name in TRAINING if name not in varied]),
         **_columns("Measuring", rows, MEASURING),

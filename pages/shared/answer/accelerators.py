@@ -12,7 +12,6 @@ from typing import Any
 import streamlit as st
 
 from core.answer import comparable
-from core.answer.export import sweep_report
 from core.answer.run import speedup
 from core.answer.study import recorded, two_machines, wording
 from core.answer.study.recorded import Accelerator, Near, RecordedTraining
@@ -21,6 +20,7 @@ from core.answer.study.two_machines import Meeting
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question import describe
+from core.question.fields import axis_title
 from core.results.schema import Trial
 from core.text import as_line
 from pages.shared.answer import headings, study_view
@@ -118,7 +118,7 @@ def sizes(accelerator: Accelerator | None, wanted: Wanted | None, axis: str) -> 
     used = st.toggle("Use the recorded sizes", True, help=SIZES_HELP, **state.bound("recorded_sizes"))
     places = tuple(describe.plain(float(each.value(axis))) for each in curve)
     if used:
-        st.caption(plain(f"{sweep_report.axis_title(axis).capitalize()}: {', '.join(map(wording.size, places))}"))
+        st.caption(plain(f"{axis_title(axis).capitalize()}: {', '.join(map(wording.size, places))}"))
     return places if used else ()
 
 
@@ -305,7 +305,7 @@ def _cause(met: Meeting, located: Located) -> str:
     below = [row for row, _ in met.shared if estimate is not None and getattr(row, met.axis) <= estimate]
     other = next((other for row, other in met.shared if below and row is below[-1]), None)
     why = two_machines.cause(other) if other else ""
-    return f"At {sweep_report.axis_title(met.axis)} {wording.size(getattr(other, met.axis))}: {why}" if why else ""
+    return f"At {axis_title(met.axis)} {wording.size(getattr(other, met.axis))}: {why}" if why else ""
 
 
 def _bases(met: Sequence[Meeting]) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer.export import sweep_report
 from core.answer.study import study, wording
 from core.answer.study.result import BASES, Basis, Crossover, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError
+from core.question.fields import axis_title
 from core.question.lanes import PLAIN
 from core.question.sweep import Sweep, size_of
 from core.results.schema import Trial
@@ -92,7 +92,7 @@ def headline(answer: Crossover) -> None:
 def chart(located: Located) -> None:
     """Time against size, and what its crosses stand for."""
     names = f"{located.answer.baseline} and {located.answer.challenger}"
-    alt = f"Time against {sweep_report.axis_title(located.answer.axis)} for {names}"
+    alt = f"Time against {axis_title(located.answer.axis)} for {names}"
     charts.chart(located.chart, alt=alt)
     if any(entry.obstacle for entry in located.evidence):
         st.caption("Crosses at the bottom are sizes that cannot be compared; the table says why.")
@@ -130,7 +130,7 @@ def cause(of: Study, answer: Crossover) -> None:
         st.caption(plain(str(error)))
         return
     if known:
-        where = f"{sweep_report.axis_title(of.axis)} {wording.size(known[0])}"
+        where = f"{axis_title(of.axis)} {wording.size(known[0])}"
         st.markdown(f"**Why, at {plain(where)}:** {plain(known[1])}")
 
 
@@ -146,7 +146,7 @@ def bases(columns: Mapping[str, Callable[[Basis], Located]], axis: str, alt: str
         {"Cost basis": basis, **{words: in_short(partial(found, basis)) for words, found in columns.items()}}
         for basis in BASES
     ]
-    st.markdown(f"**Crossover on each cost basis**, {plain(sweep_report.axis_title(axis))} with its 95 % interval")
+    st.markdown(f"**Crossover on each cost basis**, {plain(axis_title(axis))} with its 95 % interval")
     tables.table(lines, alt=alt)
 
 
@@ -194,7 +194,7 @@ def _interval(size: Size) -> str:
 
 def size_title(answer: Crossover) -> str:
     """The heading of a column of sizes."""
-    return sweep_report.axis_title(answer.axis).capitalize()
+    return axis_title(answer.axis).capitalize()
 
 
 def _time(seconds: float | None) -> str:
