@@ -40,26 +40,33 @@ class ContenderProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepProgress:
-    """How far a sweep is, of which one point is being measured.
+    """How far a sweep is, whose points take turns.
 
     Attributes:
         done: points that are settled: measured, found in the store, or skipped.
         total: points of a grid; of an adaptive sweep the most that may be.
-        size_label: where the point that is being measured lies, for people; empty between points.
+        alive: points that take turns now and lack pairs.
+        pairs: pairs that these have, all together.
+        pairs_each: pairs that each of them needs.
+        size_label: where the point whose turn it is lies, for people; empty between points.
         remaining_s: seconds that the rest may take, None while that is not known.
         notes: a sentence for each point that has no times, and why the sweep ended early.
     """
 
     done: Count
     total: Count
+    alive: Count = 0
+    pairs: Count = 0
+    pairs_each: Count = 0
     size_label: str = ""
     remaining_s: Seconds | None = None
     notes: tuple[str, ...] = ()
 
     @property
     def share(self) -> float:
-        """Share of the points that are settled, 0 to 1."""
-        return min(1.0, self.done / self.total) if self.total else 0.0
+        """Share of the points that are settled, 0 to 1; one that has half its pairs counts as half of one."""
+        begun = min(self.alive, self.pairs / self.pairs_each) if self.pairs_each else 0.0
+        return min(1.0, (self.done + begun) / self.total) if self.total else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -155,10 +155,15 @@ class JobFolder:
             return Exhibit.from_json(data) if data is not None else None
         return None
 
-    def drop_rows(self) -> None:
-        """Drop what was kept of rows that the store has, and what writers left here that were killed."""
+    def drop_rows(self, *, partial: bool = True) -> None:
+        """Drop what was kept of rows that the store has, and what writers left here that were killed.
+
+        Args:
+            partial: whether also of rows as they would be if the measurement ended now.
+        """
+        names = ("unsaved.parquet", *(("partial.parquet",) if partial else ()))
         for folder in (self.path, self._twin):
-            for name in ("partial.parquet", "unsaved.parquet"):
+            for name in names:
                 (folder / name).unlink(missing_ok=True)
         for left in self.path.glob(".*.tmp"):  # nobody else writes into the folder of a job that ends
             with contextlib.suppress(OSError):

@@ -50,6 +50,8 @@ def _progress(asked: Sweep, progress: Progress) -> None:
         st.progress(0.0, text="The measuring process starts.")
         return
     counted = f"**{of.done}** of {'at most ' if asked.adaptive else ''}{of.total} points done"
+    if of.alive > 1:
+        counted += f", {of.alive} take turns and have {of.pairs} of {of.alive * of.pairs_each} pairs"
     now = f"now {plain(of.size_label)}, {plain(progress.phase)}" if of.size_label else plain(progress.phase)
     most = "at most " if asked.adaptive else "about "
     left = f" · {most}{units.duration(of.remaining_s)} left" if of.remaining_s is not None else ""

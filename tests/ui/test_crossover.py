@@ -341,6 +341,19 @@ def test_a_sweep_that_is_measured_shows_how_far_it_is_and_the_answer_so_far(worl
     assert button(app, "Stop")
 
 
+def test_points_that_take_turns_are_shown_with_the_pairs_that_they_have_by_now(world, open_page):
+    world.has(CPU, GPU)
+    turns = SweepProgress(done=0, total=57, alive=4, pairs=8, pairs_each=3, size_label="hidden size 512")
+    job = job_of(world, ADAPTIVE, progress=dataclasses.replace(PROGRESS, sweep=turns))
+    world.queue.files(job.id).keep_partial(measured(outcome="interrupted"))
+    app = open_page(PAGE, job=job.id)
+    said = words(app)
+    (bar,) = app.get("progress")
+    assert "**0** of at most 57 points done, 4 take turns and have 8 of 12 pairs" in bar.proto.text
+    assert "**So far:**" in said
+    assert world.store.trials() == []
+
+
 def test_a_sweep_without_rows_yet_has_no_answer_and_no_chart(world, open_page):
     world.has(CPU, GPU)
     job_of(world, ADAPTIVE, progress=None)

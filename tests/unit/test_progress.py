@@ -27,3 +27,11 @@ def test_progress_of_an_earlier_version_knows_of_no_sweep():
 def test_as_many_losses_as_steps_at_which_they_were_read():
     with pytest.raises(InvalidValue, match="losses"):
         ContenderProgress(contender="cpu", losses=(0.5,), loss_steps=(10, 20))
+
+
+@pytest.mark.parametrize(
+    ("alive", "pairs", "share"), [(0, 0, 2 / 9), (3, 6, 3 / 9), (3, 18, 5 / 9), (3, 20, 5 / 9), (9, 54, 1.0)]
+)
+def test_a_point_with_half_its_pairs_counts_as_half_a_point(alive, pairs, share):
+    told = dataclasses.replace(SWEEP, alive=alive, pairs=pairs, pairs_each=6)
+    assert Progress(phase="training", sweep=told).share == pytest.approx(share)

@@ -58,7 +58,7 @@ class Reporter:
         """Bring the rows of a point of a sweep to the store; why it refused them, empty if it did not."""
         self.job, refusal = saving.save(self._files, self.job, trials)
         if not refusal and self._report():
-            self._files.drop_rows()
+            self._files.drop_rows(partial=False)  # other points lack pairs
         return refusal
 
     def should_stop(self) -> bool:
