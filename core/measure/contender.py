@@ -6,25 +6,24 @@ decides nothing about the others, the budget or the end; `core.measure.trial` do
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from core import units
-from core.errors import OutOfMemory
-from core.measure import networks, pace, phases, threads
+from core.measure import networks, pace, phases, room, threads
 from core.measure.data import batches
 from core.measure.data.batches import Feed
 from core.measure.data.datasets import Data, Split
-from core.measure.device import devices, host_memory
+from core.measure.device import devices, failures, host_memory
 from core.measure.examination import examine
 from core.measure.raw_values import RawValues
 from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
 from core.measure.training import LossCurve, Training
 from core.progress import ContenderProgress
 from core.question.experiment import BEST_THREADS, Contender, Point
-from core.results import environment
+from core.results import allowed, environment
 from core.results.environment import LoadMeter
 from core.results.schema import Outcome
 
@@ -52,7 +51,7 @@ class MeasuredContender:
         raw: raw values so far.
         curve: losses so far.
         outcome: how it ended; None while it goes on.
-        message: the reason where it did not end well.
+        message: the reason where it did not end well, and what beside the blocks could not be measured.
         compiling_s: seconds spent so far on compiling or recording, which no budget is charged with.
     """
 
@@ -63,7 +62,7 @@ class MeasuredContender:
         self.raw = RawValues(threads=contender.threads)
         self.curve = LossCurve(total_steps=point.total_steps)
         self.outcome: Outcome | None = None
-        self.message = ""
+        self.message, self._left_out = "", list[str]()
         self._point, self._data = point, data
         self._device = devices.open_device(contender.device)
         self._timer = Timer(device=self._device)
@@ -93,19 +92,8 @@ class MeasuredContender:
         return self.steps >= self._point.total_steps
 
     def require_memory(self) -> None:
-        """Refuse a training that cannot fit, before the system has to kill someone for it.
-
-        Raises:
-            OutOfMemory: network, batch and data need more than the device has free.
-        """
-        needed = self._point.network.memory_bytes(self._point.batch_size)
-        samples = self._data.train.samples
-        if self._point.data_path == "resident":
-            needed += samples.numel() * samples.element_size()
-        free = self._device.free_bytes()
-        if needed > free:
-            have = f"{units.memory(free)} of {self.contender.device} are free"
-            raise OutOfMemory(f"The training needs about {units.memory(needed)}, but {have}.")
+        """Refuse a training that cannot fit; raises OutOfMemory."""
+        room.require(self._point, self.contender, self._data, self._device)
 
     def require_pace(self, budget_s: float) -> None:
         """Refuse a training of which not even a block can be timed within its budget.
@@ -195,9 +183,9 @@ class MeasuredContender:
         Args:
             examined: whether `examine` follows; the memory of a copy is spared otherwise.
         """
-        if examined and self._final is None:
-            self._final = self.training.weights()
         self._closed_at = self.training.steps
+        if examined and self._final is None and self._closed_at <= self._point.total_steps:
+            self._keep_weights()
 
     def take_apart(self, budget_s: float, *, whole_epoch: bool = True) -> None:
         """Afterwards: a whole epoch in one piece, the parts of a step, and how long the device is busy with one.
@@ -206,48 +194,43 @@ class MeasuredContender:
             budget_s: of the training; an epoch that is long beside it is not run again.
             whole_epoch: whether to run one at all.
         """
-        step_s, raw = self.raw.step_s or 0.0, self.raw
         self._use_settings()
         if whole_epoch:
-            steps, lead_in = self._point.steps_per_epoch, raw.lead_in_steps
-            raw.epoch_check_s = phases.epoch_s(
-                self.training, self._timer, steps=steps, lead_in_steps=lead_in, step_s=step_s, budget_s=budget_s
-            )
-        parts = phases.take_apart(self.training, self._timer, step_s=step_s)
-        for name, values in (dataclasses.asdict(parts) if parts else {}).items():
-            setattr(raw, f"breakdown_{name}", values)
-        raw.busy_step_s = phases.busy_step_s(self.training, self._timer, self._device.torch, step_s=step_s)
-        self.training.read_losses()
+            self._try("The time of a whole epoch is", lambda: self._run_epoch(budget_s))
+        self._try("Where a step's time goes is", self._take_step_apart)
+        self._try("For how long the device is busy with a step is", self._find_busy_time)
 
     def check_lane(self) -> None:
         """Train the first steps again, in this lane and plainly, from the same weights on the same batches.
 
         Comes last, as it leaves the weights of those steps.
         """
+        self._try("Whether its first steps learn what plain ones do is", self._compare_with_plain)
+
+    def _compare_with_plain(self) -> None:
         steps = min(CHECKED_STEPS, self._point.total_steps)
         self.training.set_weights(list(self._network().parameters()))
         self.training.rewind(self._feed(0), 0)
         self._use_settings()
         self.training.advance(self._whole(steps))
-        self.raw.lane_loss = tuple(self.training.read_losses()[:steps])
+        lane_loss = tuple(self.training.read_losses()[:steps])
         devices.use_strict_fp32()
         plain = Training(self._network(), self._feed(0), learning_rate=self._point.learning_rate)
         plain.advance(steps)
-        self.raw.reference_loss = tuple(plain.read_losses())
+        self.raw.lane_loss, self.raw.reference_loss = lane_loss, tuple(plain.read_losses())
 
     def examine(self) -> None:
-        """Classify with the weights that `close` kept."""
+        """Classify with the weights that were kept, if any were."""
         if self._final is not None:
-            self.training.set_weights(self._final)
-        classes = self._point.network.classes
-        examine(self.training.network, classes, self._data, self._device.torch, self.raw)
+            self._try("What it learned is", self._classify)
 
     def end(self, outcome: Outcome, message: str = "") -> None:
         """Settle the outcome."""
-        self.outcome, self.message = outcome, message
+        said = " ".join(filter(None, [message, *self._left_out])).encode()
+        self.outcome, self.message = outcome, said[: allowed.LONG_TEXTS["message"]].decode(errors="ignore")
 
     def release(self) -> None:
-        """Drop network and data from the device."""
+        """Drop network and data from the device; never raises."""
         self._training, self._final, self._resident = None, None, None
         self._device.release()
 
@@ -264,6 +247,39 @@ class MeasuredContender:
             losses=self.curve.means,
             loss_seconds=tuple(step * step_s for step in ends) if step_s else (),
         )
+
+    def _try(self, known: str, measure: Callable[[], object]) -> None:
+        """Measure what is of use beside the blocks; where it fails by itself they stay, and the message says so.
+
+        Args:
+            known: the beginning of a sentence that goes on with "not known".
+            measure: puts what it finds into the raw values.
+        """
+        if failed := failures.attempt(measure, partial(failures.ending, self.contender)):
+            outcome, why = failed
+            self._left_out.append(f"{known} not known: {'out of memory.' if outcome == 'out_of_memory' else why}")
+            self._device.release()
+
+    def _run_epoch(self, budget_s: float) -> None:
+        steps, lead_in, step_s = self._point.steps_per_epoch, self.raw.lead_in_steps, self.raw.step_s or 0.0
+        self.raw.epoch_check_s = phases.epoch_s(
+            self.training, self._timer, steps=steps, lead_in_steps=lead_in, step_s=step_s, budget_s=budget_s
+        )
+        self.training.read_losses()
+
+    def _take_step_apart(self) -> None:
+        parts = phases.take_apart(self.training, self._timer, step_s=self.raw.step_s or 0.0)
+        for name, values in (dataclasses.asdict(parts) if parts else {}).items():
+            setattr(self.raw, f"breakdown_{name}", values)
+
+    def _find_busy_time(self) -> None:
+        step_s, device = self.raw.step_s or 0.0, self._device.torch
+        self.raw.busy_step_s = phases.busy_step_s(self.training, self._timer, device, step_s=step_s)
+
+    def _classify(self) -> None:
+        self.training.set_weights(self._final or [])
+        classes = self._point.network.classes
+        examine(self.training.network, classes, self._data, self._device.torch, self.raw)
 
     def _move_data(self) -> None:
         self._resident = self._data.train.to(self._device.torch)
@@ -331,4 +347,8 @@ class MeasuredContender:
         self.curve.add(self.training.read_losses())
         self._idle_since_ns = self._timer.clock()
         if self.training.steps == self._point.total_steps:
-            self._final = self.training.weights()
+            self._keep_weights()
+
+    def _keep_weights(self) -> None:
+        """Keep a copy of the weights to examine them, on the host, where it takes no memory from the blocks."""
+        self._try("What it learned is", lambda: setattr(self, "_final", self.training.weights("cpu")))

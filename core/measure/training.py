@@ -154,9 +154,9 @@ class Training:
             drawn = self._draw(count)
             self._losses.append(engine.run(drawn if isinstance(drawn, Tensor) else self._feed.place(drawn), count))
 
-    def weights(self) -> list[Tensor]:
-        """Copies of all parameters, on the device."""
-        return [parameter.detach().clone() for parameter in self.network.parameters()]
+    def weights(self, device: str | None = None) -> list[Tensor]:
+        """Copies of all parameters, on their own device unless another is given."""
+        return [parameter.detach().to(device, copy=True) for parameter in self.network.parameters()]
 
     def set_weights(self, weights: list[Tensor]) -> None:
         """Put earlier weights back.

@@ -10,16 +10,16 @@ import math
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from core.errors import InvalidValue, LaneUnavailable, OutOfMemory
+from core.errors import InvalidValue, LaneUnavailable
 from core.measure import threads
 from core.measure.contender import MeasuredContender
 from core.measure.data import datasets
-from core.measure.device import devices
+from core.measure.device import devices, failures
 from core.measure.order import Orders
 from core.progress import Progress
 from core.question import lanes
@@ -60,12 +60,12 @@ class Hooks:
     enough: Callable[[Sequence[Trial]], bool] = lambda _: True
 
 
-class _Stopped(Exception):
-    """Someone wants the measurement to end now."""
+class _Stopped(BaseException):
+    """Someone wants the measurement to end now: no failure, and nobody shall take it for one."""
 
 
-class _BudgetSpent(Exception):
-    """The budget was over before the first pair could be timed."""
+class _BudgetSpent(BaseException):
+    """The budget was over before the first pair could be timed; no failure either."""
 
 
 def measure(experiment: Experiment, *, hooks: Hooks, run_id: str = "") -> list[Trial]:
@@ -114,6 +114,9 @@ class _Measurement:
         except _Stopped:
             for measured in self._alive():
                 measured.end("stopped", "It was stopped before it was done.")
+        except Exception:
+            self._keep()
+            raise
         finally:
             rows = self._rows()
             for measured in self.all_measured:
@@ -140,17 +143,18 @@ class _Measurement:
         self._began = self._kept_at = time.perf_counter()
         for measured in self.all_measured:
             self._tell(f"starting up {measured.contender}")
-            with self._surviving(measured):
-                measured.require_memory()
-                measured.require_pace(self.experiment.budget_s)
-                measured.start()
-                self._require_time()
-                self._choose_threads(measured)
+            self._attempt(measured, partial(self._start, measured))
         allowance_s = WARM_UP_SHARE * self.experiment.budget_s / len(self.all_measured)
         for measured in self._alive():
             self._tell(f"warming up {measured.contender}")
-            with self._surviving(measured):
-                self._drive(measured.warm_up(allowance_s))
+            self._attempt(measured, partial(self._drive, measured.warm_up(allowance_s)))
+
+    def _start(self, measured: MeasuredContender) -> None:
+        measured.require_memory()
+        measured.require_pace(self.experiment.budget_s)
+        measured.start()
+        self._require_time()
+        self._choose_threads(measured)
 
     def _choose_threads(self, measured: MeasuredContender) -> None:
         if measured.raw.threads != BEST_THREADS:
@@ -170,8 +174,7 @@ class _Measurement:
             if not due:
                 return
             for measured in orders.next(due):
-                with self._surviving(measured):
-                    measured.block(self.pairs)
+                self._attempt(measured, partial(measured.block, self.pairs))
                 self._tell("training")
             self.pairs += 1
             self._keep_if_due()
@@ -188,20 +191,22 @@ class _Measurement:
         return self._alive()
 
     def _conclude(self) -> None:
-        times_suffice = self.experiment.pairs != EVERY_EPOCH
         for measured in self._alive():
-            with self._surviving(measured):
-                measured.close(examined=not times_suffice)
-                self._tell(f"taking {measured.contender}'s step apart")
-                if measured.raw.block_steps:
-                    measured.take_apart(self.experiment.budget_s, whole_epoch=not times_suffice)
-                if not times_suffice and not measured.curve.diverged:
-                    self._tell(f"testing what {measured.contender} learned")
-                    measured.examine()
-                if measured.raw.block_steps and measured.contender.lane != PLAIN:
-                    self._tell(f"checking {measured.contender} against plain steps")
-                    measured.check_lane()
-                self._end(measured)
+            self._attempt(measured, partial(self._conclude_one, measured))
+
+    def _conclude_one(self, measured: MeasuredContender) -> None:
+        times_suffice = self.experiment.pairs != EVERY_EPOCH
+        measured.close(examined=not times_suffice)
+        self._tell(f"taking {measured.contender}'s step apart")
+        if measured.raw.block_steps:
+            measured.take_apart(self.experiment.budget_s, whole_epoch=not times_suffice)
+        if not times_suffice and not measured.curve.diverged:
+            self._tell(f"testing what {measured.contender} learned")
+            measured.examine()
+        if measured.raw.block_steps and measured.contender.lane != PLAIN:
+            self._tell(f"checking {measured.contender} against plain steps")
+            measured.check_lane()
+        self._end(measured)
 
     def _end(self, measured: MeasuredContender) -> None:
         if measured.curve.diverged:
@@ -228,16 +233,10 @@ class _Measurement:
         epochs = measured.steps / point.steps_per_epoch
         measured.end("budget_spent", f"The budget of {budget:g} s ended after {epochs:.1f} of {point.epochs} epochs.")
 
-    @contextmanager
-    def _surviving(self, measured: MeasuredContender) -> Iterator[None]:
-        """Out of memory ends one contender, not the others."""
-        try:
-            yield
-        except Exception as error:
-            if not (isinstance(error, OutOfMemory) or devices.is_out_of_memory(error)):
-                raise
-            message = str(error) if isinstance(error, OutOfMemory) else "The device ran out of memory."
-            measured.end("out_of_memory", message)
+    def _attempt(self, measured: MeasuredContender, work: Callable[[], object]) -> None:
+        """Do a part of one contender's measurement; no memory, or a lane that fails, ends it and not the others."""
+        if failed := failures.attempt(work, partial(failures.ending, measured.contender)):
+            measured.end(*failed)
             measured.release()
 
     def _alive(self) -> list[MeasuredContender]:
@@ -278,15 +277,19 @@ class _Measurement:
 
     def _keep_if_due(self) -> None:
         if time.perf_counter() - self._kept_at >= KEEP_EVERY_S:
-            self.hooks.keep(self._rows(unfinished="interrupted"))
+            self._keep()
             self._kept_at = time.perf_counter()
+
+    def _keep(self) -> None:
+        if rows := self._rows(unfinished="interrupted"):
+            self.hooks.keep(rows)
 
     def _rows(self, *, unfinished: Outcome = "stopped") -> list[Trial]:
         """A row for each contender that has something to tell."""
         return [
             self._row(index, measured, measured.outcome or unfinished)
             for index, measured in enumerate(self.all_measured)
-            if measured.raw.block_steps or measured.outcome == "out_of_memory"
+            if measured.raw.block_steps or measured.outcome in ("out_of_memory", "interrupted")
         ]
 
     def _row(self, index: int, measured: MeasuredContender, outcome: Outcome) -> Trial:

@@ -34,7 +34,7 @@ OUTCOMES: dict[Outcome, str] = {
     "diverged": "the loss became NaN or infinite; times are valid, there is no classification report",
     "out_of_memory": "the model and its batch did not fit; nothing was timed",
     "stopped": "stopped by the user; what was measured by then is kept",
-    "interrupted": "the measuring process was killed; what it had saved is kept",
+    "interrupted": "ended by itself: the measuring process was killed, or its lane failed; what was measured is kept",
 }
 
 STRING, BOOL = pa.string(), pa.bool_()

@@ -23,9 +23,6 @@ from core.question.device_kinds import DEVICE_KINDS
 from core.results import environment
 from core.results.environment import DeviceInfo
 
-_OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
-"""What the allocators of CPU, CUDA, XPU and MPS write where they raise a plain RuntimeError."""
-
 
 @dataclass(frozen=True)
 class Device:
@@ -53,11 +50,15 @@ class Device:
         return None
 
     def release(self) -> None:
-        """Hand memory that nothing uses back to the device; that of a CPU to the system."""
+        """Hand memory that nothing uses back to the device; that of a CPU to the system.
+
+        Never raises: a device in trouble refuses this too, and what was measured on it is worth more.
+        """
         if self.torch.type == "cpu":
             host_memory.use(kept=False)
-        else:
-            torch.accelerator.memory.empty_cache()
+            return
+        with contextlib.suppress(Exception):  # not by torch.accelerator, whose cache is not that of MPS
+            torch.get_device_module(self.torch).empty_cache()
 
 
 def discover() -> tuple[DeviceInfo, ...]:
@@ -126,13 +127,6 @@ def use_tf32(wanted: bool) -> None:
         torch.set_float32_matmul_precision(precision)
     if torch.backends.cudnn.allow_tf32 != wanted:
         torch.backends.cudnn.allow_tf32 = wanted
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an allocator refused."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _OUT_OF_MEMORY)
 
 
 def hint() -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from core.errors import InvalidValue, OutOfMemory
-from core.measure.device import devices, host_memory
+from core.measure.device import devices, failures, host_memory
 from core.measure.lessons import clock, first_step, moving
 from core.measure.lessons.stage import Stage, Stopped
 from core.measure.trial import Hooks
@@ -49,7 +49,7 @@ def show(demonstration: Demonstration, *, hooks: Hooks) -> Exhibit | None:
     except Stopped:
         return None
     except Exception as error:
-        if isinstance(error, OutOfMemory) or not devices.is_out_of_memory(error):
+        if isinstance(error, OutOfMemory) or not failures.is_out_of_memory(error):
             raise
         message = "The training does not fit into the memory of a device; a smaller model or batch may."
         raise OutOfMemory(message) from error

@@ -105,21 +105,6 @@ def test_where_an_accelerator_is_seen_nothing_needs_explaining(accelerator):
     assert devices.hint() == ""
 
 
-@pytest.mark.parametrize(
-    ("error", "missing"),
-    [
-        (MemoryError(), True),
-        (torch.OutOfMemoryError("CUDA out of memory."), True),
-        (RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory"), True),
-        (RuntimeError("MPS backend out of memory (MPS allocated: 9.00 GB)"), True),
-        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
-        (ValueError("out of memory"), False),
-    ],
-)
-def test_an_allocators_refusal_is_told_from_other_errors(error, missing):
-    assert devices.is_out_of_memory(error) is missing
-
-
 def test_memory_of_a_card_is_asked_of_the_card(monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (7, 8) if device.index == 1 else (1, 2))
     assert devices.Device(torch.device("cuda:1")).free_bytes() == 7
@@ -135,10 +120,19 @@ def test_a_clock_is_read_where_it_can_be(monkeypatch):
     assert devices.Device(torch.device("cpu")).clock_mhz() is None
 
 
-def test_memory_is_given_back_to_a_card_and_nothing_is_asked_of_the_cpu(monkeypatch):
+@pytest.mark.parametrize("kind", ["cuda", "xpu", "mps"])
+def test_memory_is_given_back_to_a_card_and_nothing_is_asked_of_the_cpu(monkeypatch, kind):
     emptied = []
-    monkeypatch.setattr(torch.accelerator.memory, "empty_cache", lambda: emptied.append(True))
+    monkeypatch.setattr(torch.get_device_module(kind), "empty_cache", lambda: emptied.append(True))
     devices.Device(torch.device("cpu")).release()
     assert emptied == []
-    devices.Device(torch.device("cuda:0")).release()
+    devices.Device(torch.device(kind, 0)).release()
     assert emptied == [True]
+
+
+def test_a_card_that_takes_nothing_back_any_more_costs_no_row(monkeypatch):
+    def refuse():
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(torch.cuda, "empty_cache", refuse)
+    devices.Device(torch.device("cuda:0")).release()

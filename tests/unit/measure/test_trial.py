@@ -1,0 +1,102 @@
+"""A measurement in which something fails: what that ends, and which rows are left."""
+
+import time
+import weakref
+
+import pytest
+import torch
+
+from core.measure.contender import MeasuredContender
+from core.measure.trial import Hooks, measure
+from core.question.experiment import Contender, Experiment, Point
+
+POINT = Point(samples=300, hidden_size=8, depth=1, batch_size=20, epochs=1)
+PLAIN, LANE = Contender.parse("cpu@1"), Contender.parse("cpu@1+micro5")
+
+
+@pytest.fixture(autouse=True)
+def budget(machine, monkeypatch):
+    """A budget is spent by the clock of the machine too."""
+    monkeypatch.setattr(time, "perf_counter", lambda: 1.0 + machine.clock() / 1e9)
+
+
+def run(*contenders, pairs=2, **hooks):
+    asked = Experiment(point=POINT, contenders=contenders, pairs=pairs)
+    return measure(asked, hooks=Hooks(**hooks))
+
+
+def failing(monkeypatch, method, error, *, contender=LANE, after=0):
+    """Let a contender fail in a method, from the call of this number on."""
+    real, calls = getattr(MeasuredContender, method), []
+
+    def fail(measured, *asked, **more):
+        if measured.contender == contender:
+            calls.append(True)
+            if len(calls) > after:
+                raise error
+        return real(measured, *asked, **more)
+
+    monkeypatch.setattr(MeasuredContender, method, fail)
+
+
+@pytest.mark.parametrize("method", ["start", "_warm_up_block", "block"])
+def test_a_lane_that_fails_ends_alone_and_says_why(monkeypatch, method):
+    failing(monkeypatch, method, RuntimeError("Failed to find C compiler.\nSet TORCHDYNAMO_VERBOSE=1"))
+    plain, lane = run(PLAIN, LANE)
+    assert (plain.outcome, plain.block_pair) == ("timed", (0, 1))
+    assert (lane.outcome, lane.block_pair) == ("interrupted", ())
+    assert lane.message == "cpu@1+micro5 failed: RuntimeError: Failed to find C compiler."
+
+
+def test_a_lane_that_fails_later_keeps_its_blocks(monkeypatch):
+    failing(monkeypatch, "block", RuntimeError("capture error"), after=1)
+    plain, lane = run(PLAIN, LANE)
+    assert (len(plain.block_pair), len(lane.block_pair), lane.outcome) == (2, 1, "interrupted")
+
+
+def test_a_lane_that_fails_at_the_very_end_keeps_its_blocks(monkeypatch):
+    failing(monkeypatch, "close", RuntimeError("capture error"))
+    plain, lane = run(PLAIN, LANE)
+    assert (plain.outcome, lane.outcome, lane.block_pair) == ("timed", "interrupted", (0, 1))
+
+
+def test_a_plain_training_that_fails_ends_the_run_and_what_was_measured_is_given_away(monkeypatch):
+    failing(monkeypatch, "block", RuntimeError("CUDA error: unspecified launch failure"), contender=PLAIN, after=1)
+    kept = []
+    with pytest.raises(RuntimeError, match="launch failure"):
+        run(PLAIN, LANE, keep=kept.append)
+    plain, lane = kept[-1]
+    assert (plain.contender, len(plain.block_pair), lane.contender) == ("cpu@1", 1, "cpu@1+micro5")
+    assert lane.block_pair
+
+
+def test_the_memory_of_a_contender_is_free_before_the_device_is_asked_to_take_it_back(monkeypatch):
+    held, found = [], []
+    real = MeasuredContender.release
+
+    def block(measured, pair):
+        samples = torch.zeros(100)
+        held.append(weakref.ref(samples))
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    def release(measured):
+        found.append([reference() is None for reference in held])
+        real(measured)
+
+    monkeypatch.setattr(MeasuredContender, "block", block)
+    monkeypatch.setattr(MeasuredContender, "release", release)
+    (row,) = run(PLAIN)
+    assert row.outcome == "out_of_memory"
+    assert found[0] == [True]
+
+
+def test_no_memory_after_the_blocks_costs_no_block_and_no_outcome(monkeypatch):
+    def refuse(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    for name in ("take_apart", "busy_step_s", "epoch_s"):
+        monkeypatch.setattr(f"core.measure.contender.phases.{name}", refuse)
+    monkeypatch.setattr("core.measure.contender.examine", refuse)
+    (row,) = run(PLAIN, pairs=0)
+    assert (row.outcome, len(row.block_pair), row.confusion) == ("completed", 20, ())
+    assert row.message.count("not known: out of memory.") == 4
