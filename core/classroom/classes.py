@@ -47,11 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 class Classes:
-    """The classes of one folder.
-
-    Attributes:
-        folder: where they are; `CROSSOVER_CLASSES`, or data/classes of the project, unless given.
-    """
+    """The classes of one folder: `CROSSOVER_CLASSES`, or data/classes of the project, unless given."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = Path(folder or os.environ.get(CLASSES_VARIABLE) or CLASSES).absolute()
@@ -59,13 +55,7 @@ class Classes:
     def create(
         self, name: str, question: ClassQuestion, *, days: int = DAYS, admission: bool = False
     ) -> tuple[Class, str]:
-        """Make a class.
-
-        Args:
-            name: for people.
-            question: what is measured.
-            days: until it is dropped.
-            admission: whether who joins waits until the teacher admits them.
+        """Make a class, to be dropped after some days; with `admission` who joins waits until the teacher admits them.
 
         Returns:
             It, and the teacher's secret code, which is kept nowhere.

@@ -33,14 +33,7 @@ MOST_TAKEN_BYTES = 64 * 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """What became of a file.
-
-    Attributes:
-        added: rows that were new.
-        duplicates: rows that were there already.
-        refused: why the file was not taken; empty if it was.
-        left_out: why some of its rows were not.
-    """
+    """What became of a file: rows that were new or there already, why it was not taken, why some rows were not."""
 
     added: int = 0
     duplicates: int = 0
@@ -56,13 +49,6 @@ def to_file(rows: Sequence[Trial], *, code: str, nickname: str) -> bytes:
 
 def take(classes: Classes, class_: Class, student: Student, data: bytes, name: str) -> Receipt:
     """Add the rows of a student's file to that student's results.
-
-    Args:
-        classes: where the class is.
-        class_: the class.
-        student: who brings it.
-        data: the file.
-        name: of the file.
 
     Raises:
         NotAllowed: the class is closed, or the student waits to be admitted, was removed, or would have too many rows.
@@ -97,11 +83,7 @@ def require_room(classes: Classes, class_: Class, student: Student) -> None:
 
 
 def everything(tables: Iterable[tuple[str, pa.Table]], kind: exchange.Format) -> bytes:
-    """All rows of a class as one file, with the nickname as a last column.
-
-    Args:
-        tables: nickname, and rows of `SCHEMA`.
-        kind: of file.
+    """All rows of a class, by nickname, as one file of a kind, with the nickname as a last column.
 
     Raises:
         StoreError: they are more than are given out at once.
@@ -130,7 +112,6 @@ def _too_much(rows: pa.Table, question: ClassQuestion) -> str:
 
 
 def _sifted(rows: pa.Table, question: ClassQuestion) -> tuple[pa.Table, tuple[str, ...]]:
-    """The rows that are pooled, and why others are not."""
     mine, reasons = pooled.sifted(question, from_table(rows))
     names_of_mine = pa.array([row.trial_id for row in mine], pa.string())
     return rows.filter(pc.is_in(rows["trial_id"], names_of_mine)), tuple(reasons)

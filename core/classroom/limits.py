@@ -26,11 +26,9 @@ MOST_BUCKETS = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where somebody comes from, in hashes that say nothing about them.
+    """Where somebody comes from, in hashes that say nothing about them: their browser, and their network's address.
 
-    Attributes:
-        visitor: their browser; all those without a cookie at one address are one.
-        address: their network's: a school has one for everybody.
+    A school has one address for everybody; all those without a cookie at one address are one visitor.
     """
 
     visitor: str
@@ -39,12 +37,7 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """How often.
-
-    Attributes:
-        at_once: goes in a full bucket.
-        every_s: seconds after which there is one more.
-    """
+    """How often: goes in a full bucket, and seconds after which there is one more."""
 
     at_once: int
     every_s: float
@@ -85,12 +78,7 @@ FILES: dict[By, Rate] = {
 
 
 class TooOften(NotAllowed):
-    """There is no go left just now.
-
-    Attributes:
-        by: whose bucket is empty.
-        wait_s: until there is a go in it again, if nobody else takes it.
-    """
+    """There is no go left just now in somebody's bucket; in `wait_s` there is one, if nobody else takes it."""
 
     def __init__(self, what: str, by: By, wait_s: float) -> None:
         self.by = by
@@ -100,24 +88,16 @@ class TooOften(NotAllowed):
 
 
 def source(cookie: str, address: str) -> Source:
-    """Where somebody comes from.
+    """Where somebody comes from, by what tells their browser from others and by their network address, if known.
 
-    Args:
-        cookie: what tells their browser from others; empty without one.
-        address: their network address; empty if it is not known. Of IPv6 the network counts, of which one person has
-            more addresses than there are codes.
+    Of IPv6 the network counts, of which one person has more addresses than there are codes.
     """
     network = _hashed("address", _network(address))
     return Source(visitor=_hashed("browser", cookie) if cookie else _hashed("no cookie", network), address=network)
 
 
 class Limits:
-    """The goes that are left to do one thing.
-
-    Attributes:
-        what: is said to have been too much, e.g. "Too many wrong codes were tried".
-        rates: of one visitor, of one address and of all; who is not named has no limit.
-    """
+    """The goes that are left to do one thing; `what` is said to have been too much. Who has no rate has no limit."""
 
     def __init__(self, what: str, rates: dict[By, Rate], now: Callable[[], float] = time.monotonic) -> None:
         self.what = what
@@ -127,11 +107,7 @@ class Limits:
         self._buckets: dict[tuple[By, str], tuple[float, float]] = {}
 
     def take(self, source: Source, within: str = "") -> None:
-        """Use a go up, of every bucket.
-
-        Args:
-            source: who does it.
-            within: where, if each place has buckets of its own.
+        """Use a go up, of every bucket; each place `within` which it is done has buckets of its own.
 
         Raises:
             TooOften: one of the buckets is empty; then nothing is used up.

@@ -30,12 +30,7 @@ MOST_BYTES = 16 * 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a student has.
-
-    Attributes:
-        rows: that were read, no trial twice, in the order of run and contender.
-        faults: what was not, and why, in words that can stand after a colon.
-    """
+    """What a student has: rows that were read, none twice, in the order of run and contender; what was not, and why."""
 
     rows: tuple[Trial, ...] = ()
     faults: tuple[str, ...] = ()
@@ -96,12 +91,7 @@ def count(file: Path) -> int:
 
 
 def require_room(files: Sequence[Path], *, rows: int = 0, size: int = 0) -> None:
-    """Find out whether a student may have some files and more.
-
-    Args:
-        files: of rows.
-        rows: beyond those of the files.
-        size: of them, in bytes.
+    """Find out whether a student may have some files of rows, and so many rows and bytes beyond them.
 
     Raises:
         NotAllowed: it is more than one student may have.

@@ -34,23 +34,17 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What one student measured.
+    """What one student measured, with the devices' own names.
 
     Attributes:
-        nickname: of the student.
-        baseline: device that the other is compared with, with its own name.
-        challenger: the other device.
         kind: of the challenger, as in the rows.
         outcome: of the crossover; of one training, `crossing` never, and the others by who was faster.
         estimate: size from which on the challenger is faster; None unless the outcome is `crossing`.
-        low: lower end of its 95 % interval.
-        high: upper end.
+        low: lower end of its 95 % interval; `high` the upper.
         speedup: at the largest size that was timed; above 1 the challenger is faster. None if nothing was timed.
         speedup_low: lower end of its interval; None where the noise is not known.
-        speedup_high: upper end.
-        sizes: that were timed.
+        sizes: how many were timed.
         from_file: whether it was measured elsewhere and brought in a file.
-        sentence: the answer in words.
     """
 
     nickname: str
@@ -95,16 +89,7 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Results of one pair of devices.
-
-    Attributes:
-        devices: both, in words.
-        results: how many.
-        crossings: how many of them found a crossover.
-        median: of the crossovers; None without any.
-        lowest: of the crossovers.
-        highest: of the crossovers.
-    """
+    """Results of one pair of devices, how many of them found a crossover, and where these lie; None without any."""
 
     devices: str
     results: int
@@ -116,13 +101,7 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """How often each thing is expected.
-
-    Attributes:
-        students: how many expect something.
-        winners: key of `core.classroom.question.WINNERS` → how many.
-        places: size, or `NEVER`, → how many; in the order of the question, none left out.
-    """
+    """How often each thing is expected: key of `WINNERS` → how many; size, or `NEVER`, → how many, none left out."""
 
     students: int
     winners: Mapping[str, int]
@@ -131,12 +110,7 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What became of one student's rows.
-
-    Attributes:
-        result: None if none of them says anything of the question.
-        fault: why some or all of them do not count, in words that can stand after a colon; empty if all do.
-    """
+    """What became of one student's rows; why some or all of them do not count, in words that can follow a colon."""
 
     result: Result | None = None
     fault: str = ""

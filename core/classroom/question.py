@@ -45,13 +45,7 @@ CONTENDER_LENGTH = 60
 
 @dataclass(frozen=True, kw_only=True)
 class ClassQuestion:
-    """What a class measures.
-
-    Attributes:
-        title: for people.
-        asked: the experiment or the sweep, on `ANYBODY`.
-        words: the same as options of the command line.
-    """
+    """What a class measures, on `ANYBODY`: its title for people, and the same in words of the command line."""
 
     title: str
     asked: Experiment | Sweep

@@ -34,11 +34,9 @@ _Moment = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What a student expects.
+    """What a student expects: who wins at the largest size, and the size from which on the challenger does.
 
-    Attributes:
-        winner: key of `core.classroom.question.WINNERS`, at the largest size.
-        place: size from which on the challenger wins, one of the question's; `NEVER`; None for one training.
+    The place is one of the question's, `NEVER`, or None for one training.
     """
 
     winner: str
@@ -47,15 +45,13 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class Student:
-    """One student.
+    """One student, of whom nothing else is known.
 
     Attributes:
         id: name of the folder; the same for nicknames that look alike.
-        nickname: as chosen; nothing else is known of a person.
         joined_at: ISO 8601, UTC; empty if it is not known.
         waiting: whether the teacher has not admitted them yet.
         results: name of the folder of their results.
-        prediction: None before there is one.
         fault: what is wrong with a file of theirs, in one sentence; empty if nothing is.
     """
 
@@ -70,18 +66,9 @@ class Student:
 
 @dataclass(frozen=True, kw_only=True)
 class Class:
-    """One class.
+    """One class, in a folder whose name, the `id`, follows from the join code; its times are ISO 8601, UTC.
 
-    Attributes:
-        id: name of its folder; follows from the join code.
-        code: to join by.
-        name: for people.
-        question: what is measured.
-        created_at: ISO 8601, UTC.
-        expires_at: when it is dropped.
-        closed: whether nothing is taken any more.
-        secret_hash: of the teacher's code.
-        admission: whether who joins waits until the teacher admits them.
+    Once it is closed nothing is taken any more; with `admission`, who joins waits until the teacher admits them.
     """
 
     id: str

@@ -13,12 +13,7 @@ from core.files import atomic
 
 
 class Roster:
-    """The students of one class, for its teacher.
-
-    Attributes:
-        classes: where the class is.
-        class_: the class.
-    """
+    """The students of one class, for its teacher."""
 
     def __init__(self, classes: Classes, class_: Class) -> None:
         self.classes = classes

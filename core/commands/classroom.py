@@ -214,11 +214,6 @@ def _class(code: str) -> tuple[Classes, Class]:
 
 
 def _named(classes: Classes, of: Class, nicknames: list[str]) -> list[Student]:
-    """The students of some nicknames, in that order.
-
-    Raises:
-        InvalidValue: there is none of one of them.
-    """
     by_look = {names.folded(student.nickname): student for student in classes.students(of)}
     unknown = [nickname for nickname in nicknames if names.folded(nickname) not in by_look]
     if unknown:
@@ -271,6 +266,5 @@ def _title(options: argparse.Namespace) -> str:
 
 
 def _words(options: argparse.Namespace) -> str:
-    """The question as it would be typed."""
     given = {name: getattr(options, name, None) for name in (*OPTIONS, *TRAINING)}
     return describe.options(given | ({"scale": None} if options.scale == "class" else {}))

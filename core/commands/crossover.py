@@ -95,7 +95,6 @@ def _of_file(options: argparse.Namespace, devices: tuple[str, str] | None) -> in
 
 
 def _two(text: str | None) -> tuple[str, str] | None:
-    """Baseline and challenger."""
     if text is None:
         return None
     names = [part.strip() for part in text.split(",")]
@@ -132,7 +131,6 @@ def _found(
 
 
 def _whole(store: Store, line: "StudyLine") -> Study:
-    """A study with its rows."""
     return study.named(line.id, store.trials(trial_id=line.trial_ids), line.axis)
 
 

@@ -47,12 +47,7 @@ def here(queue: Queue) -> Here:
 
 
 def contenders(text: str | None, queue: Queue, *, without: tuple[str, ...]) -> tuple[Contender, ...]:
-    """As asked for; otherwise the CPU against the first accelerator.
-
-    Args:
-        text: what was asked for, comma-separated.
-        queue: whose measuring process says which accelerators there are.
-        without: who contends where there is no accelerator.
+    """As asked for, comma-separated; otherwise the CPU against the first accelerator, or who contends without one.
 
     Raises:
         InvalidValue: a device is misspelt.
@@ -88,7 +83,6 @@ def follow(queue: Queue, job: Job) -> Job:
 
 
 def _phase(job: Job) -> str:
-    """What is being done, in words."""
     if job.state == "queued":
         return job.message or f"waiting, place {job.place} in the queue"
     progress = job.progress
@@ -101,7 +95,6 @@ def _phase(job: Job) -> str:
 
 
 def _done(job: Job) -> float:
-    """Share of the work that is done, 0 to 1."""
     if not job.active:
         return 1.0
     return job.progress.share if job.progress else 0.0

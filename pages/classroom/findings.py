@@ -37,11 +37,8 @@ _pools: "dict[str, tuple[float, Pool]]" = {}
 class Entry:
     """A student with what became of their rows.
 
-    Attributes:
-        student: who.
-        result: None before there is one.
-        fault: what is wrong with their files or rows, in words; empty if nothing is.
-        known: whether their rows were read; if not, a later look does.
+    `result` is None before there is one; `fault` says what is wrong with their files or rows. Where their rows are not
+    `known`, a later look reads them.
     """
 
     student: Student
@@ -52,13 +49,7 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """A class as it stands.
-
-    Attributes:
-        entries: everybody who is in, in the order of joining.
-        waiting: everybody who waits to be admitted, in the same order.
-        tally: what is expected.
-    """
+    """A class as it stands: who is in and who waits to be admitted, in the order of joining, and what is expected."""
 
     entries: tuple[Entry, ...]
     waiting: tuple[Student, ...]
@@ -155,7 +146,6 @@ def _finding(of: Class, student: Student, until: float) -> Finding | None:
 
 
 def _bound(kept: dict[Any, Any], most: int) -> None:
-    """Drop what has been kept for longest."""
     while len(kept) > most:
         with contextlib.suppress(StopIteration, KeyError, RuntimeError):  # another session was quicker
             del kept[next(iter(kept))]

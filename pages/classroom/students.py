@@ -75,7 +75,6 @@ def _admission(of: Class, waiting: Sequence[Student]) -> None:
 
 
 def _choice(of: Class, pool: Pool) -> None:
-    """Draw the choice of students and what can be done with those who are chosen."""
     everybody = {entry.student.id: entry.student for entry in pool.entries} | {one.id: one for one in pool.waiting}
     labels = _labels(list(everybody.values()))
     ids: list[str] = st.multiselect(

@@ -270,7 +270,6 @@ def _on_own_machine(of: Class, who: Student) -> None:
 
 
 def _job(of: Class, who: Student) -> Job | None:
-    """The newest job of a student for the class."""
     store = findings.classes().store(of, who).folder.absolute()
     mine = [job for job in reads.queue().jobs() if job.store == store]
     return mine[-1] if mine else None

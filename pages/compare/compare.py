@@ -80,7 +80,6 @@ def _run_button(question: settings.RunAsked, machine: Machine | None) -> None:
 
 
 def _again(trials: Sequence[Trial], machine: Machine | None) -> None:
-    """Draw the button that measures a run again, if it was measured on this machine."""
     asked = run_view.experiment_of(trials)
     if asked and machine and trials[0].machine_id != machine.environment.machine_id:
         st.caption("Measured on another machine")

@@ -21,13 +21,7 @@ from pages.shared.link import state
 
 @dataclass(frozen=True, kw_only=True)
 class RunAsked:
-    """What the settings ask.
-
-    Attributes:
-        experiment: the question, None where the settings cannot be asked.
-        point: the training alone, None where it is not possible; its cost is known without a device.
-        fault: why it cannot be asked, in one sentence; empty where it can.
-    """
+    """What the settings ask: the question; the training alone, of known cost; and why it cannot be asked, if so."""
 
     experiment: Experiment | None = None
     point: Point | None = None
@@ -35,12 +29,7 @@ class RunAsked:
 
 
 def panel(machine: Machine | None, answer: Callable[[RunAsked], None]) -> None:
-    """Draw the controls and read them.
-
-    Args:
-        machine: this machine; None while it is not known, and then nothing can be asked yet.
-        answer: draws what can be done with the question, beside the devices.
-    """
+    """Draw the controls and read them; `answer` draws what can be done with the question, beside the devices."""
     data, model, training, beside = st.columns([1, 1, 1, 1.3], gap="medium")
     fields: dict[str, Any] = {}
     with data:

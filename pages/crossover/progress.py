@@ -68,7 +68,6 @@ def _progress(asked: Sweep, progress: Progress) -> None:
 
 
 def _so_far(job: Job, asked: Sweep) -> None:
-    """The answer that the rows give by now."""
     axis = asked.axes[0].name
     try:
         rows = reads.job_rows(job)

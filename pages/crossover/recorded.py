@@ -87,7 +87,6 @@ def _timings(data: bytes, name: str) -> None:
 
 @kept(4)
 def _lines(studies: list[Study]) -> pa.Table:
-    """The table as the browser gets it, made once for all visitors."""
     return pa.Table.from_pylist([_line(study) for study in studies])
 
 

@@ -43,12 +43,7 @@ ALONE = (
 
 @dataclass(frozen=True, kw_only=True)
 class SweepAsked:
-    """What the settings ask.
-
-    Attributes:
-        sweep: the question, None where the settings cannot be asked.
-        fault: why it cannot be asked, in one sentence; empty where it can.
-    """
+    """What the settings ask; where they cannot be asked, why not, in one sentence."""
 
     sweep: Sweep | None = None
     fault: str = ""
@@ -56,16 +51,7 @@ class SweepAsked:
 
 @dataclass(frozen=True, kw_only=True)
 class Varied:
-    """What the controls of the axes say.
-
-    Attributes:
-        axis: name of the first axis.
-        also: names of the others.
-        ends: lowest and highest value of the first.
-        values: of each of the others.
-        adaptive: whether to choose among the values of the range.
-        sizes: of the first, in place of a range; none where there is one.
-    """
+    """What the controls of the axes say: the first with the ends of its range, or its sizes; the others with values."""
 
     axis: str
     also: tuple[str, ...]
@@ -91,12 +77,7 @@ class Varied:
 
 
 def panel(machine: Machine | None, answer: Callable[[SweepAsked], None]) -> SweepAsked:
-    """Draw the controls and read them; what they ask.
-
-    Args:
-        machine: this machine; None while it is not known, and then nothing can be asked yet.
-        answer: draws what can be done with the question, beside the devices.
-    """
+    """Draw the controls and read them; `answer` draws what can be done with what they ask, beside the devices."""
     along, over, beside = st.columns([1, 2, 1.3], gap="medium")
     data, model, training, contenders = st.columns([1, 1, 1, 1.3], gap="medium")
     with data:
@@ -196,7 +177,6 @@ def _varied(
 
 
 def _stops(axis: str, *, dataset: str, family: models.Family, samples: int) -> list[float]:
-    """Values that an axis may begin and end at."""
     low, high = experiment.allowed(axis, dataset=dataset, model=family.name)
     if axis == "batch_size" and samples:
         high = min(high, samples)
@@ -205,7 +185,6 @@ def _stops(axis: str, *, dataset: str, family: models.Family, samples: int) -> l
 
 
 def _range(axis: str, stops: list[float]) -> tuple[float, float]:
-    """A slider with two ends."""
     key = links.RANGE.format(axis=axis)
     linked = [value for value in controls.linked_numbers(key) if _possible(axis, value)]
     stops = sorted({*stops, *linked})

@@ -34,11 +34,7 @@ MOST_OFFERED = 200
 def studies(of: Study, held: Held, shown: Sequence[int], basis: Basis) -> None:
     """Other studies on one chart with the one that is open, and what differs where there is one of them.
 
-    Args:
-        of: the study that is open.
-        held: everything that is here.
-        shown: places of the studies that the filters let through.
-        basis: the cost basis that was chosen.
+    `shown` are the places of the studies that the filters let through.
     """
     st.header("Beside other studies")
     names = _offered(of, held, shown)
@@ -76,7 +72,6 @@ def _offered(of: Study, held: Held, shown: Sequence[int]) -> dict[str, str]:
 
 
 def _read(study_id: str, name: str) -> Study | None:
-    """A study that was chosen; None, and why, where its rows cannot be read."""
     try:
         return reads.study(study_id)
     except CrossoverError as error:
@@ -85,7 +80,6 @@ def _read(study_id: str, name: str) -> Study | None:
 
 
 def _distance(of: Study, line: StudyLine) -> tuple[bool, ...]:
-    """Sorts those first that are most likely of the same training."""
     row = of.runs[0][0]
     return line.axis != of.axis, line.dataset != row.dataset, line.model != row.model
 

@@ -37,7 +37,6 @@ def panel() -> None:
 
 
 def _offer(data: bytes, name: str) -> None:
-    """Say what would become of a file, and let it be kept."""
     try:
         proposal = reads.proposal(data, name)
     except CrossoverError as error:
@@ -74,7 +73,6 @@ def _preview(proposal: Proposal) -> None:
 
 
 def _keep(proposal: Proposal) -> None:
-    """Keep a proposal, if it may still be kept."""
     if reason := permits.may_import():
         st.toast(plain(reason))
         return

@@ -94,7 +94,6 @@ def about(line: StudyLine) -> str:
 
 
 def _studies(of: Held, found: Found, chosen: Choices) -> None:
-    """Cards, so many as fit on a screen."""
     st.caption(f"{len(found.studies):,} of {len(of.studies):,} studies{stock.filtered_by(chosen)}")
     cards = st.container()
     shown = _page("studies_page", found.studies, CARDS)
@@ -177,7 +176,6 @@ def _select(runs: Sequence[str]) -> None:
 
 
 def _machines(of: Held, chosen: Choices) -> None:
-    """A line each; selecting one filters by it."""
     known = stock.machines(of, chosen)
     number = f"{len(known):,} of {len(of.options['in_machine']):,} machines{stock.filtered_by(chosen)}"
     most = ", those with the most trials" if len(known) == filters.MOST_MACHINES else ""
@@ -195,7 +193,6 @@ def _machines(of: Held, chosen: Choices) -> None:
 
 
 def _only(names: Sequence[str]) -> None:
-    """Let the filter of machines be the line that was selected, and show its studies."""
     if rows := memory.selected("gallery_machines"):
         memory.put({"in_machine": [names[rows[0]]], "view": "Studies"})
 

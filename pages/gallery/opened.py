@@ -92,7 +92,6 @@ def back() -> None:
 
 
 def _answer(of: Study) -> Basis:
-    """The crossover in words, as a chart and size by size; the cost basis that was chosen."""
     basis, located = study_view.answer(of)
     if located is None:
         return basis
@@ -105,7 +104,6 @@ def _answer(of: Study) -> Basis:
 
 
 def _trust(found: TrustMark) -> None:
-    """The trust mark and, for each check that is not met, why."""
     lists.mark(found.level, found.label)
     if found.missing:
         with st.expander(f"What the trust mark lacks ({len(found.missing)})", **state.bound_view("lacks")) as part:
@@ -116,7 +114,6 @@ def _trust(found: TrustMark) -> None:
 
 
 def _where_the_time_goes(of: Study) -> None:
-    """The parts of a step over the sizes, for each device."""
     known = grouping.parts(of)
     st.header("Where the time goes")
     if not any(known):
@@ -172,7 +169,6 @@ def _fingerprint(rows: Sequence[Trial]) -> None:
 
 
 def _take_along(of: Study, rows: Sequence[Trial]) -> None:
-    """Rows, a script, the command and the link."""
     st.header("Take it along")
     downloads.rows(rows, name=f"crossover-{of.id}")
     downloads.script(rows)

@@ -54,12 +54,7 @@ Choices = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """A study as it is shown among others.
-
-    Attributes:
-        said: its answer in words, or why there is none.
-        chart: finished; None where there is no answer.
-    """
+    """A study as it is shown among others: its answer in words, or why there is none, and its finished chart."""
 
     said: str
     chart: dict[str, Any] | None

@@ -21,14 +21,9 @@ from pages.shared.link import memory
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What a lesson is given: the devices, and its own settings.
+    """What a lesson is given: the devices, the baseline first, and its own settings.
 
-    Attributes:
-        contenders: the baseline first.
-        machine: this machine.
-        data: data set of the lesson on the loader.
-        seeds: of the lesson on learning.
-        margin: the same, as a share of the test items.
+    `data` is of the lesson on the loader, `seeds` and `margin`, a share of the test items, of the one on learning.
     """
 
     contenders: tuple[Contender, ...]
@@ -50,14 +45,7 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a lesson has to show.
-
-    Attributes:
-        rows: measured here.
-        shown: exhibits of this machine.
-        recorded_rows: of another machine, with an accelerator.
-        recorded: exhibits of another machine, with an accelerator.
-    """
+    """What a lesson has to show: measured here, and recorded on another machine with an accelerator."""
 
     rows: tuple[Trial, ...] = ()
     shown: tuple[Exhibit, ...] = ()
@@ -70,13 +58,8 @@ class Lesson:
     """One lesson.
 
     Attributes:
-        title: for its choice.
-        intro: what it is about, before the question.
-        question: asked before and after.
         without: what an accelerator would add, where there is none.
-        task: what is asked of the measuring process.
         build: makes what is shown, with the charts in it.
-        takeaway: what to keep in mind.
         settings: draws the settings that it has of its own, and what is trained; may raise CrossoverError.
         recorded: kinds of exhibits that may be replayed.
     """
@@ -105,7 +88,6 @@ def draw(lesson: Lesson, machine: Machine | None) -> None:
 
 
 def _run(lesson: Lesson, machine: Machine | None) -> tuple[Choice, Task, Known] | None:
-    """Draw the settings and the button; what they ask, and what is known of it."""
     chosen = frame.devices(machine)
     if machine is None:
         return None
@@ -124,7 +106,6 @@ def _run(lesson: Lesson, machine: Machine | None) -> tuple[Choice, Task, Known] 
 
 
 def _see(lesson: Lesson, choice: Choice, task: Task, known: Known) -> None:
-    """What the lesson shows, and the report on it."""
     found = _found(lesson, choice, task, known)
     trials, shown = (*found.rows, *found.recorded_rows), (*found.shown, *found.recorded)
     if not trials and not shown:
@@ -140,7 +121,6 @@ def _see(lesson: Lesson, choice: Choice, task: Task, known: Known) -> None:
 
 
 def _found(lesson: Lesson, choice: Choice, task: Task, known: Known) -> Found:
-    """What was measured here, and what was recorded elsewhere if there is no accelerator here."""
     alone = len(choice.machine.devices) == 1
     points = [asked.point for asked in task.asked if isinstance(asked, Experiment)]
     replays = [tasks.recorded_exhibit(kind, choice.machine) for kind in lesson.recorded] if alone else []

@@ -47,11 +47,9 @@ class Tutorial:
     """One tutorial for a class.
 
     Attributes:
-        preset: key of `core.question.presets.PRESETS`.
-        question: asked before and after.
         contradicts: where its text and its code, or its figure, disagree, and which we follow.
         reading: what a careful measurement looks at, in one or two sentences.
-        lesson: key of the lesson that goes deeper.
+        lesson: the lesson that goes deeper.
     """
 
     preset: str
@@ -216,7 +214,6 @@ def _see(
     found: Known | None,
     machine: Machine | None,
 ) -> None:
-    """What came of it beside what was published, and the report on it."""
     built, rows, shown = _results(of, scale, chosen, asked, found, machine)
     frame.draw(built, memory.expected(of.question.name))
     st.page_link(
@@ -243,7 +240,6 @@ def _run_settings(of: Preset, machine: Machine | None) -> tuple[Scale, list[str]
 
 
 def _axes(of: Preset, scale: Scale) -> str:
-    """What is varied, in words."""
     varied = [f"{axis.title} {', '.join(f'{value:,.0f}' for value in axis.values)}" for axis in of.axes_at(scale)]
     return f" · varied: {' × '.join(varied)}" if varied else ""
 
@@ -277,7 +273,6 @@ def _results(
     found: Known | None,
     machine: Machine | None,
 ) -> tuple[tuple[Section, ...], tuple[Trial, ...], tuple[Exhibit, ...]]:
-    """What is shown of a tutorial, with the rows and exhibits it rests on: measured here first, then recorded."""
     rows = found.rows.get(asked.asked[0].id, ()) if asked and found else ()
     live = found.exhibits.get(asked.asked[1].id) if asked and found else None
     alone = machine is None or len(machine.devices) == 1

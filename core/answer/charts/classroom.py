@@ -86,7 +86,6 @@ def _placed(mark: StudentResult, lowest: float, highest: float) -> Row:
 
 
 def _within(row: Row, lowest: float, highest: float) -> Row:
-    """A row whose places are within bounds."""
     return row | {end: min(max(row[end], lowest), highest) for end in ("at", "low", "high")}
 
 

@@ -239,7 +239,6 @@ def parts_over_sizes(steps: Mapping[float, Parts], axis: str) -> Spec:
 
 
 def _medians(curve: Curve) -> list[Row]:
-    """Median time of both devices at each size that was timed."""
     return [
         {"curve": device, "size": at.size, "time": seconds, "shown": units.duration(seconds)}
         for device, field in zip(curve.devices, ("baseline_s", "challenger_s"), strict=True)

@@ -202,7 +202,6 @@ def kinds_of(devices: tuple[str, str], kinds: tuple[str, str] | None) -> tuple[s
 
 
 def _kind(name: str) -> str:
-    """Device kind that a name tells of, empty if none."""
     start = name.lower()
     found = next((kind for kind in DEVICE_COLOURS if start.startswith(kind)), "")
     return found or ("cuda" if "gpu" in start else "")

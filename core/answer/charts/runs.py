@@ -181,7 +181,6 @@ def confusion(trial: Trial) -> Spec:
 
 
 def _startup(trial: Trial) -> tuple[float | None, ...]:
-    """Seconds of each part; None for what was not measured."""
     compiling = trial.startup_compile_s or None  # nothing is compiled in an eager lane
     first = (trial.startup_device_s, trial.startup_build_s, trial.startup_transfer_s)
     return (*first, compiling, trial.startup_first_step_s)
@@ -243,7 +242,6 @@ def _frame(
 
 
 def _bars(*, title: str | list[str], colours: Mapping[str, str], unit: str, y: alt.Y) -> alt.Chart:
-    """The parts of each contender, with the share of each part."""
     x = alt.X("time:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5))
     figures = (("time", f"time ({unit})", ".4g"), ("share", "share", ".1%"))
     lines = look.tooltips(("contender", "device"), ("part", "part"), *figures)

@@ -30,14 +30,7 @@ def clock(
     only: Sequence[str] = (),
     note: str = "",
 ) -> Section:
-    """One training by several clocks.
-
-    Args:
-        shown: what was timed.
-        title: heading.
-        only: recipes that are shown; all unless given.
-        note: where it is from, if not from here.
-    """
+    """One training by several clocks, all of them unless recipes are named; the note says where it is from."""
     content = shown.content
     if not isinstance(content, Clock):
         return Section(title=title, sentences=("This exhibit shows no clocks.",))
@@ -97,7 +90,6 @@ def _clock_table(content: Clock, contenders: Sequence[str]) -> Table:
 
 
 def _clock_words(content: Clock) -> Table:
-    """What each clock does, in words."""
     words = {variant.title: variant.explains for variant in content.variants}
     return Table(title="What each clock does", header=("Clock", "What is done"), rows=tuple(words.items()), prose=True)
 

@@ -50,11 +50,7 @@ def picture(spec: Spec, kind: Picture) -> bytes:
 
 
 def drawings(specs: Sequence[Spec], width: int = WIDTH) -> list[str]:
-    """Several charts as SVG on white, drawn by one process.
-
-    Args:
-        specs: finished charts.
-        width: pixels of those that take the width of their page.
+    """Several charts as SVG on white, drawn by one process; `width`, in pixels, of those that take that of their page.
 
     Raises:
         CrossoverError: one of them cannot be drawn.

@@ -15,11 +15,7 @@ from core.results.schema import Trial
 
 
 def document(trials: Sequence[Trial], *, from_store: bool) -> dict[str, Any]:
-    """The run as plain data.
-
-    Args:
-        trials: rows of one run, the baseline first.
-        from_store: whether they were measured earlier.
+    """The run as plain data, of its rows with the baseline first; `from_store`, whether they were measured earlier.
 
     Returns:
         `run_id`, `measured_at`, `from_store`, `trials` (one object a contender), `comparisons` (one object for each

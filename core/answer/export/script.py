@@ -35,10 +35,7 @@ FINGERPRINT = (
 
 
 def script(trials: Sequence[Trial]) -> str:
-    """The script that repeats a run.
-
-    Args:
-        trials: rows of one run; those of lanes other than plain eager training in fp32 are left out, and it says so.
+    """The script that repeats a run, but for lanes other than plain eager training in fp32, of which it says so.
 
     Raises:
         CrossoverError: the rows ask for what this version does not offer, or for nothing that a plain script repeats.
@@ -76,7 +73,6 @@ def _times(trial: Trial) -> str:
 
 
 def _layers(point: Point) -> list[str]:
-    """Torch's modules, a line each."""
     network = point.network
     lines = [_layer(layer) for layer in network.layers]
     if len(network.input_shape) == 1 and isinstance(network.layers[0], models.Conv2d):

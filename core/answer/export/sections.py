@@ -31,16 +31,7 @@ def published_only(preset: Preset) -> Section:
 def compared(
     preset: Preset, scale: Scale, rows: Sequence[Trial], *, contenders: tuple[str, str], origin: Origin, note: str = ""
 ) -> Section:
-    """Published and measured side by side.
-
-    Args:
-        preset: the tutorial.
-        scale: of the rows.
-        rows: of its training or sweep on one machine.
-        contenders: baseline and challenger as asked for.
-        origin: whether the rows are from here or recorded elsewhere.
-        note: where they are from, if not from here.
-    """
+    """Published and measured side by side, of rows of one machine; the note says where they are from, if elsewhere."""
     title = f"Published and {origin}"
     try:
         beside = tutorial.compare(preset, scale, rows, baseline=contenders[0], challenger=contenders[1], origin=origin)
@@ -124,7 +115,6 @@ def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> Section:
 
 
 def _losses(training: Bottleneck) -> tuple[str, ...]:
-    """Whether every way of delivering the data taught the same."""
     if training.loss_difference is None:
         return ()
     same = "the same but for rounding" if training.same_losses else "not the same"
@@ -132,7 +122,6 @@ def _losses(training: Bottleneck) -> tuple[str, ...]:
 
 
 def _speedups_by_way(rows: Sequence[Trial]) -> Section | None:
-    """The second device against the first, for each way of delivering data."""
     pairs = _pairs(rows)
     lines = []
     for base, other in pairs:
@@ -201,7 +190,6 @@ def _seed_table(verdict: Equivalence) -> Table:
 
 
 def _reports(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Section, ...]:
-    """Classification reports of the first seed, side by side in one table."""
     pairs = equivalence.seed_pairs(rows, baseline, challenger)
     if not pairs:
         return ()

@@ -27,11 +27,9 @@ class EventRecording:
     """One run as TensorBoard shows it.
 
     Attributes:
-        name: of its folder; whatever no file name should hold is replaced.
         id: unique; the same recording written twice replaces itself.
         began: seconds since 1970, UTC.
-        settings: what the run was asked to be, for TensorBoard's HParams tab.
-        text: the same and more, as Markdown.
+        settings: what the run was asked to be, for TensorBoard's HParams tab; `text` has it and more, as Markdown.
         scalars: tag → values, ascending by step.
     """
 

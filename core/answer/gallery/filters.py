@@ -52,10 +52,8 @@ class Held:
     Attributes:
         trials: lines of `core.answer.gallery.table`, with `trust` (the level) and `mark` (level and count).
         studies: every study, those with the most sizes first.
-        marks: the mark of each study: a check is met where all its rows meet it.
-        levels: the same as a level.
-        row_of: place of a row in `trials`, for each row of each study.
-        study_of: place of that study in `studies`.
+        marks: the mark of each study: a check is met where all its rows meet it; `levels` has its level.
+        row_of: place of a row in `trials`, for each row of each study; `study_of` the place of that study in `studies`.
         options: of each filter, ascending.
     """
 
@@ -70,11 +68,9 @@ class Held:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What filters let through.
+    """What filters let through: places of lines in `Held.trials`, and in `Held.studies` of studies, ascending.
 
-    Attributes:
-        trials: places of its lines in `Held.trials`, ascending.
-        studies: places in `Held.studies` of those with a row among them and a mark of the chosen levels.
+    A study has a row among the lines and a mark of the chosen levels.
     """
 
     trials: npt.NDArray[np.int32]

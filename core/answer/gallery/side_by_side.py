@@ -38,14 +38,7 @@ LISTED = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """One thing in which two sides differ.
-
-    Attributes:
-        group: `Settings`, `Measuring`, `Machine`, `Devices` or `Answer`.
-        what: its name for people.
-        first: what the first side says; empty if nothing.
-        second: what the second side says.
-    """
+    """One thing in which two sides differ: a group of things, its name for people, and what each side says of it."""
 
     group: str
     what: str
@@ -55,12 +48,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class SideBySide:
-    """Two sides beside each other.
-
-    Attributes:
-        differences: in the order of the groups.
-        alike: how many things are the same on both sides.
-    """
+    """Two sides beside each other: what differs, in the order of the groups, and how many things are alike."""
 
     differences: tuple[Difference, ...]
     alike: int

@@ -29,16 +29,10 @@ class Way:
     """One way in which data reached the device.
 
     Attributes:
-        data_path: key of `core.question.experiment.DATA_PATHS`.
-        loader_workers: worker processes of the DataLoader.
-        title: both in words.
-        epoch_s: seconds of an epoch: its steps at their median.
-        low_s: lower end of the 95 % interval of that; None where too few blocks were timed.
-        high_s: upper end.
+        epoch_s: seconds of an epoch, its steps at their median; `low_s` and `high_s` where it has a 95 % interval.
         parts_s: seconds of each of `core.answer.run.causes.PARTS` in an epoch, timed apart; empty if not measured.
         loader_share: share of the loader in the sum of the parts; None if not measured.
-        bound: speedup that an infinitely fast device could at most bring; None where the loader does not bound it.
-        bound_reason: why there is none; empty where there is.
+        bound: speedup that an infinitely fast device could at most bring; None for `bound_reason`.
     """
 
     data_path: str
@@ -66,17 +60,12 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class Bottleneck:
-    """One training with its data delivered in several ways.
+    """One training on one contender with its data delivered in several ways, the slowest first.
 
     Attributes:
-        contender: contender as asked for, the same for all.
-        ways: slowest first.
-        gain: epoch time of the slowest way over that of the fastest; 1 if there is only one.
-        gain_low: lower end, from the intervals of both; None where one has none.
-        gain_high: upper end.
+        gain: epoch time of the slowest way over that of the fastest, with its ends where both have an interval.
         loss_difference: largest relative difference between the loss curves of two ways; None if there are not two
-            curves of the same segments.
-        same_losses: whether that is within `LOSS_TOLERANCE`; None if there is none.
+            curves of the same segments. They are the `same_losses` within `LOSS_TOLERANCE`.
     """
 
     contender: str
@@ -118,10 +107,7 @@ class Bottleneck:
 
 
 def bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
-    """What the ways of delivering data cost; None if nothing was timed.
-
-    Args:
-        trials: rows of one training on one contender; of a way that was measured again the newest row counts.
+    """What the ways of delivering data cost; None if nothing was timed. Of each way the newest row counts.
 
     Raises:
         NotComparable: rows differ in more than `comparable.DATA`.
@@ -202,7 +188,6 @@ def _title(trial: Trial) -> str:
 
 
 def _short(way: Way) -> str:
-    """A way within a sentence."""
     words = {
         "resident": "on the device",
         "per_batch": "copied per batch",

@@ -21,17 +21,12 @@ KINDS = {"cpu": "cpu", "gpu": "cuda"}
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """One number on a chart.
+    """One number on a chart: seconds, or a speedup, with the ends of what is known of it.
 
     Attributes:
         series: what it belongs to, for a legend.
-        origin: where it comes from.
         kind: device kind, for its colour; empty for a number that is about both devices.
-        value: seconds, or a speedup.
-        place: where on the axis; None for a number that is about the whole axis.
-        label: the place in words.
-        low: lower end of what is known of it; None if nothing is.
-        high: upper end.
+        place: where on the axis, and `label` in words; None for a number that is about the whole axis.
     """
 
     series: str

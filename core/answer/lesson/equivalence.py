@@ -35,18 +35,13 @@ class Equivalence:
     """Two contenders, trained from the same seeds.
 
     Attributes:
-        baseline: contender as asked for, e.g. `cpu`.
-        challenger: contender as asked for, e.g. `cuda:0`.
         verdict: whether the difference is smaller than the margin, larger, or the seeds do not tell which.
         seeds: those that both were trained and tested with, ascending.
         accuracies: (baseline, challenger) test accuracy of each seed, 0 to 1.
-        mean: mean of challenger minus baseline accuracy over the seeds; None without a seed.
-        low: lower end of its 90 % interval; None below two seeds.
-        high: upper end.
+        mean: mean of challenger minus baseline accuracy over the seeds, with its 90 % interval; None below two seeds.
         margin: difference of accuracy up to which two are called equivalent.
         seed_sd: standard deviation of the baseline's accuracy from seed to seed; None below two seeds.
-        disagreeing: test items with different predictions, for each seed.
-        items: test items.
+        disagreeing: of the test `items`, those with different predictions, for each seed.
         seed_to_seed: median number of test items on which the baseline disagrees with itself after another seed; None
             where another seed also draws other test items, or there is only one.
     """
@@ -110,14 +105,10 @@ class Equivalence:
 
 
 def equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str, margin: float) -> Equivalence:
-    """Judge whether two contenders learn the same.
+    """Judge whether two contenders learn the same, by rows of one training with several seeds.
 
-    Args:
-        trials: rows of one training with several seeds; those of other contenders, and those that were not tested, do
-            not count. Of a seed that was measured again the newest rows count.
-        baseline: contender as asked for.
-        challenger: contender as asked for.
-        margin: difference of accuracy, as a share of the test items, that is still called the same.
+    Rows of other contenders, and those that were not tested, do not count; of a seed the newest rows do. The margin is
+    the difference of accuracy, as a share of the test items, that is still called the same.
 
     Raises:
         InvalidValue: the margin is not a share above 0, or the two contenders are one.
@@ -174,7 +165,6 @@ def quantile(freedom: int) -> float:
 
 
 def _interval(differences: Sequence[float]) -> tuple[float | None, float | None]:
-    """90 % interval of the mean difference."""
     count = len(differences)
     if count < 2:
         return None, None

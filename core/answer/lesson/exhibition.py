@@ -21,9 +21,7 @@ class ClockReading:
     """One clock beside ours.
 
     Attributes:
-        variant: what was read.
-        epoch_s: median seconds of an epoch by this clock.
-        against_ours: that over the median by our clock; 1 for ours.
+        epoch_s: median seconds of an epoch by this clock; `against_ours` is that over the median by our clock.
         spread: largest reading over smallest; None for a single one.
         within: whether this median lies between the smallest and the largest reading of ours, so that the difference
             may be chance.

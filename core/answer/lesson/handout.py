@@ -14,14 +14,7 @@ from core.results.schema import Trial
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows of text below a header.
-
-    Attributes:
-        title: what it shows.
-        header: names of the columns.
-        rows: as many cells each.
-        prose: whether its cells are sentences, which a page shows as a list.
-    """
+    """Rows of text below a header; of `prose`, which a page shows as a list, the cells are sentences."""
 
     title: str
     header: tuple[str, ...]
@@ -31,12 +24,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A chart.
-
-    Attributes:
-        title: what it shows; also its name for who does not see it.
-        spec: finished Vega-Lite specification of `core.answer.charts`, its rows inline.
-    """
+    """A chart: its title, also its name for who does not see it, and a specification of `core.answer.charts`."""
 
     title: str
     spec: dict[str, Any]
@@ -44,13 +32,7 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """Lines of code with what they said, shown as they are.
-
-    Attributes:
-        title: what they are about.
-        code: the lines.
-        output: what they said.
-    """
+    """Lines of code with what they said, shown as they are."""
 
     title: str
     code: str
@@ -59,16 +41,7 @@ class Listing:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """One thing that is shown.
-
-    Attributes:
-        title: heading.
-        sentences: paragraphs.
-        figures: charts.
-        tables: what the charts are drawn from, and what has no chart.
-        listings: code and output.
-        notes: what has to be known beside it, in small print.
-    """
+    """One thing that is shown: paragraphs, charts, the tables they are drawn from, code, and notes in small print."""
 
     title: str
     sentences: tuple[str, ...] = ()
@@ -80,12 +53,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """A question with what the student said to it.
-
-    Attributes:
-        question: as it was asked.
-        text: the reply; empty if there is none.
-    """
+    """A question with what the student said to it; empty if there is nothing."""
 
     question: str
     text: str
@@ -95,15 +63,7 @@ class Reply:
 class Handout:
     """What a student hands in.
 
-    Attributes:
-        title: of the lesson.
-        student: name, as written.
-        date: when it was put together, for people.
-        link: address of the page that shows it.
-        predictions: made before anything was shown.
-        sections: what was shown.
-        answers: written after it.
-        machine: facts on where it was measured, name and value.
+    Predictions made before anything was shown, what was shown, answers written after it, and where it was measured.
     """
 
     title: str

@@ -26,12 +26,9 @@ class Launches:
     """What a step of one trial consists of.
 
     Attributes:
-        contender: contender as asked for.
-        batch_size: samples of one step.
         operations: operations dispatched in a step; views, which start no work, are not counted.
-        step_s: seconds of an undisturbed step.
+        step_s: seconds of an undisturbed step; `per_operation_s` is that for each operation.
         busy_s: seconds of it in which the accelerator computes; None on a CPU, which has no queue.
-        per_operation_s: seconds of a step for each operation.
         flops: operations of arithmetic in a step.
     """
 
@@ -67,8 +64,6 @@ class TwoBatches:
     """One model at a small and a large batch on one contender: what a step costs whatever its size, and per sample.
 
     Attributes:
-        small: the small batch.
-        large: the large batch.
         fixed_s: seconds of a step that do not depend on the batch, from a straight line through both, at least 0.
         per_sample_s: seconds of the line for each sample, at least 0.
         fixed_per_operation_s: fixed seconds for each operation: the cost of a launch, by this line.
@@ -105,11 +100,8 @@ class TwoBatches:
 def operations(network: Network, *, foreach: bool) -> int:
     """Operations that PyTorch dispatches in one eager step of cross entropy and plain SGD; views not counted.
 
-    A hidden layer of an MLP adds six with `foreach`, eight without; an MLP of L hidden layers has 9 + 6L or 10 + 8L.
-
-    Args:
-        network: layers as data.
-        foreach: whether the optimizer updates all parameters in one operation.
+    A hidden layer of an MLP adds six with `foreach`, where the optimizer updates all parameters in one operation, and
+    eight without; an MLP of L hidden layers has 9 + 6L or 10 + 8L.
     """
     weighted = [layer for layer in network.layers if isinstance(layer, Linear | Conv2d)]
     first_linear = isinstance(weighted[0], Linear)

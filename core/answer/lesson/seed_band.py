@@ -23,19 +23,14 @@ the other contender, but for rounding."""
 
 @dataclass(frozen=True, kw_only=True)
 class SeedBand:
-    """Loss curves of two contenders over the same seeds.
+    """Loss curves of two contenders over the same seeds; those of the baseline make the band.
 
     Attributes:
-        baseline: contender whose seeds make the band.
-        challenger: contender that is held against it.
-        seeds: ascending.
         steps: last step of each segment of the curves.
-        low: lowest loss of the baseline's seeds, for each segment (nats).
-        high: highest loss.
+        low: lowest loss of the baseline's seeds, for each segment (nats); `high` the highest.
         inside: share of the challenger's segments, over all seeds, that lie in the band, give or take `ROUNDING`.
-        same_seed: median relative distance of the two contenders' losses with the same seed, over all segments.
-        seed_to_seed: the same between two seeds of the baseline.
-        sentence: all of this in words.
+        same_seed: median relative distance of the two contenders' losses with the same seed, over all segments;
+            `seed_to_seed` the same between two seeds of the baseline.
     """
 
     baseline: str
@@ -52,11 +47,6 @@ class SeedBand:
 
 def seed_band(trials: Sequence[Trial], *, baseline: str, challenger: str) -> SeedBand | None:
     """The band, and where the challenger's curves lie; None below two seeds, which make no band.
-
-    Args:
-        trials: as `core.answer.lesson.equivalence.equivalence` takes them.
-        baseline: contender as asked for.
-        challenger: contender as asked for.
 
     Raises:
         NotComparable: rows differ in more than the seed, or their curves have other segments.

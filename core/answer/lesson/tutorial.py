@@ -28,18 +28,9 @@ AxisKind = Literal["log", "linear", "names"]
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedBeside:
-    """Published and measured, side by side.
+    """Published and measured, side by side: times in seconds of a `per` (training or epoch), and speedups.
 
-    Attributes:
-        axis: title of the axis.
-        axis_kind: how its places are spaced.
-        per: what a time is of: `training` or `epoch`.
-        times: seconds on each device.
-        speedups: of the challenger over the baseline.
-        wins_from: published place from which the GPU is said to win; None if there is none.
-        table: all of this in figures.
-        sentences: what was published, and what was measured.
-        differences: what tells the two apart.
+    `wins_from` is the published place from which the GPU is said to win, if any; `differences` tell the two apart.
     """
 
     axis: str
@@ -55,14 +46,7 @@ class PublishedBeside:
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """The two rows of one run that are set against each other.
-
-    Attributes:
-        place: where on the axis.
-        label: the same in words.
-        baseline: its row.
-        challenger: its row.
-    """
+    """The two rows of one run that are set against each other, at a place of the axis, which `label` has in words."""
 
     place: float
     label: str
@@ -81,15 +65,9 @@ class Pair:
 def compare(
     preset: Preset, scale: Scale, rows: Sequence[Trial], *, baseline: str, challenger: str, origin: Origin = "measured"
 ) -> PublishedBeside | None:
-    """Set what was measured beside what was published; None if no run has both devices.
+    """Set what was measured beside what was published; None if no run has both devices, which are named as asked for.
 
-    Args:
-        preset: the tutorial.
-        scale: of the rows.
-        rows: of its training or its sweep, from one machine.
-        baseline: contender as asked for.
-        challenger: contender as asked for.
-        origin: whether the rows are from here or recorded elsewhere.
+    The rows are of the tutorial's training or sweep at this scale, from one machine.
     """
     pairs = _pairs(preset, scale, rows, baseline, challenger)
     if not pairs:

@@ -64,13 +64,7 @@ def chosen(machine: Machine | None) -> Accelerator | None:
 
 
 def choose(machine: Machine | None, wanted: Wanted | None, axis: str = "") -> Accelerator | None:
-    """Draw the control and what the chosen accelerator has of a training.
-
-    Args:
-        machine: this machine.
-        wanted: the training; None while the settings make none.
-        axis: what is varied; then recordings at several sizes are looked for.
-    """
+    """Draw the control and what the chosen accelerator has of a training, at several sizes where an axis is varied."""
     found = stock(machine)
     if not found:
         _say_none(machine)
@@ -165,9 +159,7 @@ def meetings(rows: Sequence[Trial], axis: str, machine: Machine | None) -> list[
 def draw_meetings(met: Sequence[Meeting], basis: Basis | None = None) -> None:
     """Draw the crossover of two machines: the answer, the chart, the sizes, both fingerprints.
 
-    Args:
-        met: of one accelerator; the first is drawn, the others are in the table of cost bases.
-        basis: cost basis; asked for unless given.
+    Of several of one accelerator the first is drawn, the others are in the table of cost bases.
     """
     first = met[0]
     answered = st.container()

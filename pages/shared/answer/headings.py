@@ -15,12 +15,9 @@ from pages.shared.draw.text import date, plain
 
 
 def asked(row: Trial, question: Point | Sweep | None, *, recalled: bool) -> None:
-    """Draw what was asked, when and on what.
+    """Draw what was asked, when and on what, as the newest row of the answer says it.
 
-    Args:
-        row: the newest of the answer.
-        question: None where its rows ask for what this version does not offer.
-        recalled: whether the store had the answer when it was asked for.
+    Where there is no question, its rows ask for what this version does not offer.
     """
     said = describe.sentence(question) if question else f"{row.dataset} · {row.model}"
     when = "Measured before, on" if recalled else "Measured on"

@@ -41,12 +41,7 @@ COMPILING = "Compiling takes tens of seconds for each compiled lane."
 
 
 def section(run: RunAnswer, machine: Machine | None = None) -> None:
-    """Draw what would help the devices of a run.
-
-    Args:
-        run: what it says.
-        machine: this machine, where what is missing may be measured; None where it is only looked at.
-    """
+    """Draw what would help the devices of a run; on this machine, what is missing may be measured."""
     found, duel = {one.device: one for one in run.remedies}, run.duel
     bases = [row for row in run.trials if remedies.is_plain(row) and row.step_s]
     ours = [row for row in bases if machine and row.machine_id == machine.environment.machine_id]
@@ -77,12 +72,7 @@ def beside(trial: Trial, trials: Sequence[Trial]) -> bool:
 
 
 def question(row: Trial, machine: Machine) -> Experiment | None:
-    """The lanes of a row's device that this machine has, with plain steps, for the times alone; None if there is none.
-
-    Args:
-        row: of plain steps.
-        machine: this machine.
-    """
+    """The lanes that the device of a row of plain steps has here, beside these, for the times alone, if it has any."""
     refusals = next((info.refusals for info in machine.devices if info.device == row.device), None)
     if refusals is None:
         return None
@@ -101,11 +91,7 @@ def question(row: Trial, machine: Machine) -> Experiment | None:
 def best_lanes(of: Study, rows: Sequence[Trial], others: Sequence[Study], basis: Basis) -> None:
     """Draw the crossover of the best lane of either device beside that of plain steps, where there are several lanes.
 
-    Args:
-        of: the study that is looked at.
-        rows: every row of its runs.
-        others: further studies of the same runs.
-        basis: cost basis.
+    The others are further studies of the same runs, whose rows are all given.
     """
     chosen = picks(of, rows, basis)
     if not chosen:
@@ -134,7 +120,6 @@ def _picked(pick: Pick, answer: Crossover) -> dict[str, object]:
 
 
 def _draw(found: Remedies) -> None:
-    """What the lanes of one device did: the headline, a line for each, and what has to be said of some."""
     st.markdown(f"**{plain(found.headline)}**")
     for title, listed in (("", found.same), ("Other mathematics, so another training:", found.other)):
         if listed and title:
@@ -153,11 +138,7 @@ def _line(one: Remedy) -> None:
 
 
 def _offer(row: Trial, machine: Machine, own: Remedies | None, *, waited: bool) -> bool:
-    """Draw what was measured of a device's lanes before, its measurement, or the button that asks for it.
-
-    Returns:
-        Whether a measurement is drawn that is under way.
-    """
+    """Draw what was measured of a device's lanes before, its measurement, or the button; whether one is under way."""
     asked = question(row, machine)
     if asked is None or (own and _has_all(own, asked)):
         return False
@@ -217,7 +198,6 @@ def _button(asked: Experiment, row: Trial, *, fresh: bool) -> None:
 
 
 def _apart(row: Trial) -> None:
-    """Other data paths and batch sizes that this machine has rows of."""
     found = prepared.remedies_apart(row)
     if not found:
         return

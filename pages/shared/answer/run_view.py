@@ -30,10 +30,7 @@ MOST_BESIDE = 4
 def draw(trials: Sequence[Trial], recorded: Sequence[Trial] = (), machine: Machine | None = None) -> None:
     """Draw the rows of one run, in the order of its contenders; what rows from elsewhere do not allow is said.
 
-    Args:
-        trials: rows of one run.
-        recorded: rows of accelerators of other machines that did the same training, to stand beside it.
-        machine: this machine, where what would help may be measured too.
+    Recorded rows of other machines' accelerators stand beside it; on this machine what would help may be measured too.
     """
     run = RunAnswer(trials)
     everything = [*trials, *map(two_machines.shown, recorded)]
@@ -97,7 +94,6 @@ def _verdict(pair: PairAnswer) -> None:
 
 
 def _contenders(rows: Sequence[RowAnswer]) -> None:
-    """One line a contender: the figures side by side."""
     tables.table([_line(row) for row in rows], alt="The devices side by side")
     for trial in (row.row for row in rows):
         if trial.outcome != "completed":
@@ -139,7 +135,6 @@ def _training(rows: Sequence[RowAnswer], note: str) -> None:
 
 
 def _where_the_time_goes(run: RunAnswer, rows: Sequence[RowAnswer]) -> None:
-    """The parts of a step and of the start-up of all rows, and the break-even of those that were measured together."""
     st.header("Where the time goes")
     left, right = st.columns(2, gap="medium")
     everything = [row.row for row in rows]
@@ -197,7 +192,6 @@ def _report_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _raw(run: RunAnswer) -> None:
-    """The values behind the verdict, and the checks on them."""
     if not any(trial.block_steps for trial in run.trials):
         return
     with st.expander("How it was measured", **state.bound_view("blocks")) as part:
@@ -222,7 +216,6 @@ def _threads_tried(trial: Trial) -> str:
 
 
 def _take_along(trials: Sequence[Trial]) -> None:
-    """Rows to download, the command that repeats the run, and the link."""
     st.header("Take it along")
     run_id = trials[0].run_id
     downloads.rows(trials, name=f"crossover-{run_id}")
@@ -250,7 +243,6 @@ def _chart(
 
 
 def _say(sentence: Callable[[PairAnswer], str], pair: PairAnswer) -> None:
-    """Draw a sentence on two rows, or the one why it cannot be said."""
     try:
         text = sentence(pair)
     except CrossoverError as error:

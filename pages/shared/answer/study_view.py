@@ -64,11 +64,7 @@ def basis() -> Basis:
 
 
 def answer(of: Study) -> tuple[Basis, Located | None]:
-    """Draw the crossover in words and as a chart.
-
-    Returns:
-        The cost basis that was chosen, and what was drawn; None if the rows cannot be compared.
-    """
+    """Draw the crossover in words and as a chart; the cost basis, and what was drawn if the rows can be compared."""
     answered = st.container()
     chosen = basis()
     try:
@@ -135,13 +131,7 @@ def cause(of: Study, answer: Crossover) -> None:
 
 
 def bases(columns: Mapping[str, Callable[[Basis], Located]], axis: str, alt: str) -> None:
-    """The crossover on each cost basis.
-
-    Args:
-        columns: what is compared, in words → its answer on a basis.
-        axis: key of `core.question.fields.SIZE_AXES`.
-        alt: what the table shows, for who cannot see it.
-    """
+    """The crossover on each cost basis, of what is compared in words → its answer on a basis."""
     lines = [
         {"Cost basis": basis, **{words: in_short(partial(found, basis)) for words, found in columns.items()}}
         for basis in BASES

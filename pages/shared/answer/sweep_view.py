@@ -57,11 +57,7 @@ def draw_study(of: Study, machine: Machine | None = None) -> None:
 def _two_machines(rows: Sequence[Trial], axis: str, machine: Machine | None, *, basis: Basis | None) -> None:
     """What rows say together with the chosen recorded accelerator; without one, that there is nothing to compare.
 
-    Args:
-        rows: measured along the axis.
-        axis: what is varied.
-        machine: this machine.
-        basis: cost basis of the study that is drawn above; None if there is none.
+    The basis is that of the study that is drawn above, if there is one.
     """
     met = accelerators.meetings(rows, axis, machine)
     if met and basis is not None:
@@ -108,7 +104,6 @@ def _beside(other: Study, chosen: Study, asked: Sweep) -> bool:
 
 
 def _study(of: Study, beside: Sequence[Study]) -> Basis:
-    """The answer of one study; the cost basis that was chosen for it."""
     basis, located = study_view.answer(of)
     if located is None:
         return basis
@@ -121,14 +116,12 @@ def _study(of: Study, beside: Sequence[Study]) -> Basis:
 
 
 def _bases(beside: Sequence[Study], of: Study) -> None:
-    """The crossover on each basis, and against each way of using the CPU."""
     ordered = sorted(beside, key=lambda study: study is not of)
     columns = {f"{study.challenger} against {study.baseline}": partial(prepared.located, study) for study in ordered}
     study_view.bases(columns, of.axis, alt="The crossover on each cost basis")
 
 
 def _grid(rows: Sequence[Trial], asked: Sweep, found: Sequence[Study], chosen: Study | None, basis: Basis) -> None:
-    """The map of the first two axes, and every row by epoch time."""
     if chosen is not None:
         axes = (asked.axes[0].name, asked.axes[1].name)
         st.markdown(f"**Map**: which is faster, {plain(chosen.challenger)} or {plain(chosen.baseline)}")
@@ -172,7 +165,6 @@ def _cell(size: Size, y: float) -> Cell:
 
 
 def _sizes(of: Study, basis: Basis) -> tuple[Size, ...]:
-    """The verdicts of a study's sizes, none where its rows cannot be compared."""
     try:
         return prepared.located(of, basis).answer.sizes
     except CrossoverError:
@@ -204,7 +196,6 @@ def _row(row: Trial, asked: Sweep, speedups: Mapping[str, float | None]) -> dict
 
 
 def _take_along(rows: Sequence[Trial], asked: Sweep | None, link: dict[str, str | list[str]], *, name: str) -> None:
-    """Rows to download, the command that repeats the sweep, and the link."""
     st.header("Take it along")
     if rows:
         downloads.rows(rows, name=f"crossover-{name}")

@@ -36,11 +36,8 @@ Rows = TypeVar("Rows")
 class Located:
     """A crossover with what it rests on; its charts are drawn when they are first wanted, for all visitors.
 
-    Attributes:
-        answer: the crossover.
-        evidence: what was timed at each size.
-        kinds: of the baseline's and the challenger's device; None where they are not known.
-        recorded: whether the challenger was recorded on another machine.
+    `kinds` are those of the baseline's and the challenger's device; `recorded`, whether the challenger was recorded on
+    another machine.
     """
 
     answer: Crossover
@@ -129,10 +126,7 @@ def report(trial: Trial) -> dict[str, Any] | None:
 
 
 def accelerators(but: str) -> tuple[Accelerator, ...]:
-    """Every recorded accelerator that something was timed on.
-
-    Args:
-        but: id of a machine whose accelerators are left out.
+    """Every recorded accelerator that something was timed on, without those of the machine `but`.
 
     Raises:
         StoreError: the store cannot be read.
@@ -178,7 +172,6 @@ def _alike(overview: Overview, row: Trial) -> list[str]:
 
 
 def _kinds_of(study: Study) -> tuple[str, str]:
-    """The sorts of a study's two devices."""
     return study.runs[0][0].device_kind, study.runs[0][1].device_kind
 
 

@@ -43,12 +43,7 @@ RESULTS_VARIABLE = "CROSSOVER_RESULTS"
 
 @dataclass(frozen=True, kw_only=True)
 class SweepCost:
-    """What a sweep asks for, known before anything runs.
-
-    Attributes:
-        points: number of points, or of sizes to choose from.
-        parameters: fewest and most of a point.
-    """
+    """What a sweep asks for: the number of points, or of sizes to choose from; fewest and most parameters."""
 
     points: int
     parameters: tuple[int, int]
@@ -56,12 +51,7 @@ class SweepCost:
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What the store knows of a sweep.
-
-    Attributes:
-        rows: in the order of points, and of contenders at each.
-        complete: whether every point has its rows.
-    """
+    """What the store knows of a sweep, in the order of points and contenders, and whether every point has its rows."""
 
     rows: tuple[Trial, ...]
     complete: bool

@@ -32,11 +32,7 @@ _kept: Kept[tuple[Any, ...], tuple[Any, int]] = Kept(KEPT_BYTES, itemgetter(1))
 
 
 def rows(stores: Sequence[Store], named: Named) -> tuple[Trial, ...]:
-    """Rows by the names of some columns, in the order of runs and their contenders; no trial twice.
-
-    Args:
-        stores: of a trial that is in several the first counts.
-        named: what is wanted.
+    """Rows by the names of some columns, in the order of runs and their contenders; of a trial the first store counts.
 
     Raises:
         StoreError: a store cannot be read, or the rows take more than `MOST_BYTES`.

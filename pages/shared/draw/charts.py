@@ -13,17 +13,13 @@ from pages.shared.data.kept import kept
 
 
 def chart(spec: Mapping[str, Any], *, alt: str, place: Any = st, height: Any = "content") -> None:
-    """Draw a finished chart.
+    """Draw a finished chart, never changed afterwards; `alt` says what it shows, for who cannot see it.
 
     Streamlit sends rows as an Arrow table. It would make one of a list anew at every run of a page, which takes longer
     than all else of a chart; here it is made once and kept with the list that it was made of. A click makes a file for
     spreadsheets of the rows, so their texts are cleaned as those of a table are.
 
-    Args:
-        spec: made by `core.answer.charts`, and never changed afterwards.
-        alt: what the chart shows, for who cannot see it.
-        place: where it is drawn.
-        height: as in `st.vega_lite_chart`; None for what the specification says.
+    Without a height, the chart has that of its specification.
     """
     values = spec["data"]["values"]
     options = {} if height is None else {"height": height}

@@ -13,13 +13,9 @@ Rows: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Iterable[Any]] | pa
 
 
 def table(rows: Rows, *, alt: str, place: Any = st, **options: Any) -> None:
-    """Draw a table without the numbers of its lines.
+    """Draw a table without the numbers of its lines; `alt` says what it shows, for who cannot see it.
 
-    Args:
-        rows: what it shows; texts and the names of columns may be anybody's.
-        alt: what it shows, for who cannot see it.
-        place: where it is drawn.
-        options: as in `st.dataframe`; columns that are configured are named as in `rows`.
+    Texts and the names of columns may be anybody's; columns that are configured are named as in `rows`.
     """
     if "column_config" in options:
         options["column_config"] = {in_table(name): entry for name, entry in options["column_config"].items()}

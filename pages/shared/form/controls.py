@@ -101,14 +101,10 @@ def ladder(
     least: float | None = None,
     most: float | None = None,
 ) -> Any:
-    """A slider over the stops of a field, and over the value that the link brought.
+    """A slider over the stops of a field, or over others, and over the value that the link brought.
 
-    Args:
-        name: key of `core.question.fields.FIELDS`; that of its control and its parameter of the link.
-        default: where it stands at first, if elsewhere than the field's own.
-        stops: others than the field's own.
-        least: lowest value that the link may bring, if higher than the lowest stop.
-        most: highest value, if lower than the field's own.
+    It stands at `default` at first, if elsewhere than the field's own. `least` is the lowest value that the link may
+    bring, if higher than the lowest stop, `most` the highest, if lower than the field's own.
     """
     entry = FIELDS[name]
     default = entry.default if default is None else default

@@ -19,10 +19,7 @@ HELP = "The first is what the others are compared with. `cpu@1` is the CPU with 
 def choose(machine: Machine | None, key: str = "devices", *, sweep: bool = False) -> list[str]:
     """Draw the control; contenders in the machine's order, so that however they were clicked the question is the same.
 
-    Args:
-        machine: this machine; None while it is not known, and then nothing can be chosen yet.
-        key: of the control, and its parameter of the link.
-        sweep: whether what is chosen is measured at many sizes.
+    Nothing can be chosen yet while the machine is not known. A sweep measures what is chosen at many sizes.
     """
     if machine is None:
         wait()

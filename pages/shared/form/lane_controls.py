@@ -26,12 +26,9 @@ HELP = (
 
 
 def choose(machine: Machine | None, *, batch_size: int, model: str) -> list[str]:
-    """Draw the control; lanes that no device of this machine has are named with their reason.
+    """Draw the control, once the machine is known; lanes that no device of it has are named with their reason.
 
-    Args:
-        machine: this machine; None while it is not known, and then there is no control yet.
-        batch_size: 0 where it is varied.
-        model: key of `core.question.models.FAMILIES`.
+    The batch size is 0 where it is varied.
     """
     if machine is None:
         return []

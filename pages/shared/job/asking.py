@@ -41,12 +41,6 @@ def run_button(label: str, asked: Experiment | Sweep | None, fault: str, machine
     """Draw why a question cannot be asked if so, and the button that asks it.
 
     What the store has can be shown to who may not run it, so the button stays; what it leads to is decided later.
-
-    Args:
-        label: of the button.
-        asked: the question; None while the settings make none.
-        fault: why they make none, in a sentence; empty if nothing is wrong.
-        machine: this machine.
     """
     if fault:
         st.error(plain(fault))
@@ -72,12 +66,9 @@ def again(asked: Experiment | Sweep | None, machine: Machine | None) -> None:
 
 
 def ask(asked: Experiment | Sweep, machine: Machine, *, fresh: bool = False) -> None:
-    """Show the stored answer, or queue the measurement and show that.
+    """Show what this machine measured before, or queue the measurement and show that.
 
-    Args:
-        asked: the question; of a sweep, points that are in the store are not measured again either.
-        machine: this machine; only what it measured itself answers.
-        fresh: measure even what the store has.
+    Of a sweep, points that are in the store are not measured again either, unless the measurement is to be `fresh`.
     """
     if isinstance(asked, Sweep):
         memory.remember(asked)

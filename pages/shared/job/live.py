@@ -35,12 +35,7 @@ def draw(job: Job) -> None:
 
 
 def draw_end(job: Job, again: Callable[[], None]) -> None:
-    """Draw what became of a job that did not simply finish.
-
-    Args:
-        job: ended.
-        again: called when the user wants it run again; a sweep then goes on behind the points that are stored.
-    """
+    """Draw what became of a job that did not simply finish; run again, a sweep goes on behind the points stored."""
     if job.state == "finished" and not job.message:
         return
     box = st.error if job.state in ("failed", "crashed") else st.warning
@@ -79,14 +74,9 @@ def watched(job_id: str) -> Job | None:
 
 
 def running(job_id: str, title: str = "") -> Job | None:
-    """Draw the head of a job that waits or runs, and the page anew once it has ended.
+    """Draw the head of a job that waits or runs, and the page anew once it has ended; the job while it is measured.
 
-    Args:
-        job_id: of the job.
-        title: what is measured, below a heading; neither if empty.
-
-    Returns:
-        The job while it is measured; None while it waits, or where its state cannot be told.
+    A title, of what is measured, stands below a heading; there is neither without one.
     """
     job = watched(job_id)
     if job is None:

@@ -41,14 +41,7 @@ WITHOUT_ACCELERATOR = (
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation:
-    """What is asked before anything is shown.
-
-    Attributes:
-        name: of the tutorial or lesson, in the link.
-        text: the question.
-        options: what may be expected.
-        after: what is asked at the end.
-    """
+    """What is asked before anything is shown, by the name of a tutorial or lesson, and `after` it at the end."""
 
     name: str
     text: str
@@ -131,15 +124,7 @@ def report(
     trials: Sequence[Trial],
     shown: Sequence[Exhibit],
 ) -> None:
-    """Draw the fields of a student and the report with everything that the page shows.
-
-    Args:
-        title: of the tutorial or lesson.
-        question: what was asked before and after.
-        sections: what is shown.
-        trials: rows that it rests on.
-        shown: exhibits that it rests on.
-    """
+    """Draw the fields of a student and the report: what the page shows, and the rows and exhibits that it rests on."""
     st.header("4 · Hand in")
     _hand_in(title, question, sections, (*handout.fingerprint(trials), *exhibit_facts(shown)))
 

@@ -33,11 +33,7 @@ from pages.shared.job import live
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Several questions.
-
-    Attributes:
-        asked: in the order in which they are measured.
-    """
+    """Several questions, in the order in which they are measured."""
 
     asked: tuple[Asked, ...]
 
@@ -49,12 +45,9 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What this machine has measured of a task itself.
+    """What this machine has measured of a task itself, by the id of each question.
 
-    Attributes:
-        rows: id of an experiment or a sweep → its rows, in the order of points and contenders.
-        exhibits: id of a demonstration → what it showed.
-        missing: questions without an answer, or a sweep without all of its points.
+    `missing` are those without an answer, and sweeps without all of their points.
     """
 
     rows: dict[str, tuple[Trial, ...]]
@@ -97,13 +90,7 @@ def known(task: Task, machine: Machine) -> Known:
 
 
 def recorded_exhibit(kind: str, machine: Machine | None, recipe: str = "") -> Exhibit | None:
-    """The newest exhibit of a kind with an accelerator that this machine has not; None if none was recorded.
-
-    Args:
-        kind: of the demonstration.
-        machine: this machine.
-        recipe: that it must show, if any.
-    """
+    """The newest exhibit of a kind with an accelerator that this machine has not, showing a recipe if one is named."""
     here = machine.environment.machine_id if machine else ""
     found = [
         shown
@@ -188,7 +175,6 @@ def run_button(task: Task, found: Known) -> None:
 
 
 def _complain(task: Task, found: Known) -> None:
-    """Say what went wrong with questions that have no answer yet; the same sentence once."""
     missing = {_key(asked) for asked in found.missing}
     ended = [job for job in jobs(task) if not job.active and _key(job.asked) in missing]
     for message in dict.fromkeys(job.message for job in ended if job.message):
@@ -196,7 +182,6 @@ def _complain(task: Task, found: Known) -> None:
 
 
 def _panel(task: Task, active_before: int) -> None:
-    """The part of a task that is measured now, once a second while there is one."""
     mine = jobs(task)
     active = [job for job in mine if job.active]
     if len(active) != active_before:

@@ -90,10 +90,8 @@ Kind = Literal["job", "run", "study", "sweep"]
 class PageLink:
     """What a page puts into its link.
 
-    Attributes:
-        settings: controls of what is asked; a link may lock and hide them.
-        views: controls of what is shown of the answer; they stay open.
-        kinds: what it may show beside the settings.
+    Controls of what is asked, which a link may lock and hide, controls of what is shown, which stay open, and what it
+    may show beside the settings.
     """
 
     settings: tuple[str, ...] = ()

@@ -29,17 +29,14 @@ class _Page:
     """What a session remembers of one of its pages.
 
     Attributes:
-        name: of the page.
         arrived: the settings in the link that the session came with; None before the first look.
         touched: whether the user has taken the settings into their own hands since.
         view: what was shown beside the settings last.
         guide: the guided start that the page was opened with; None before the first look.
-        locked: settings that it fixes.
-        drawn: controls of this run, and …
-        before: … of the last one.
+        before: controls of the run before, as `drawn` has those of this one.
         seen: what the link said when the run began.
         hidden: what controls stood at that gave way to others.
-        cut: why a part of the link was not read, in one sentence; empty where all of it was.
+        cut: why a part of the link was not read, in one sentence.
     """
 
     name: links.PageName
@@ -124,11 +121,7 @@ def _unfold(here: _Page) -> None:
 
 
 def bound(name: str) -> dict[str, Any]:
-    """What makes a control part of the link: its key is its parameter, and the link may lock it.
-
-    Args:
-        name: of the control, one of those that `links.PAGES` has for the page.
-    """
+    """What makes a control, one of `links.PAGES`, part of the link: its key is its parameter; the link may lock it."""
     here = _here()
     if name not in here.link.controls:
         raise LookupError(f"{name} is no control of the page {here.name}: see `links.PAGES`")
@@ -234,13 +227,7 @@ def view() -> tuple[links.Kind, str] | None:
 
 
 def show(kind: links.Kind, name: str, *, recalled: bool = False) -> None:
-    """Put what the page shows into the link, in place of what is there.
-
-    Args:
-        kind: of what.
-        name: its id.
-        recalled: whether the store had the run already when it was asked for.
-    """
+    """Put what the page shows into the link, in place of what is there; `recalled` if the store had it when asked."""
     for other in links.PATTERNS:
         if other != kind and other in st.query_params:
             del st.query_params[other]
@@ -325,7 +312,6 @@ def address(parameters: Mapping[str, str | list[str]]) -> str:
 
 
 def _here() -> _Page:
-    """What is remembered of the page that is open."""
     found: _Page | None = st.session_state.get(_HERE)
     return found or _known("compare")
 
