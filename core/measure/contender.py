@@ -4,25 +4,25 @@ A contender starts up, warms up, runs block after block when it is told to, and 
 decides nothing about the others, the budget or the end; `core.measure.trial` does.
 """
 
-import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from core.measure import networks, pace, phases, room, threads
+from core.measure import networks, pace, room, threads
+from core.measure.afterwards import Afterwards
 from core.measure.data import batches
 from core.measure.data.batches import Feed
 from core.measure.data.datasets import Data, Split
-from core.measure.device import devices, failures, host_memory
-from core.measure.examination import examine
+from core.measure.device import devices, host_memory
 from core.measure.raw_values import RawValues
 from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
 from core.measure.training import LossCurve, Training
 from core.progress import ContenderProgress
 from core.question.experiment import BEST_THREADS, Contender, Point
+from core.question.lanes import PLAIN, Lane
 from core.results import allowed, environment
 from core.results.environment import LoadMeter
 from core.results.schema import Outcome
@@ -36,10 +36,6 @@ DISCARDED_BLOCKS = 2
 
 SIZING_TRIES = 5
 """Discarded blocks may show that blocks are too short; they are made longer at most this often."""
-
-CHECKED_STEPS = 20
-"""First steps of a lane that are held against plain eager fp32: enough for a wrong update to show, few enough that
-rounding has not yet grown."""
 
 
 class MeasuredContender:
@@ -62,11 +58,14 @@ class MeasuredContender:
         self.raw = RawValues(threads=contender.threads)
         self.curve = LossCurve(total_steps=point.total_steps)
         self.outcome: Outcome | None = None
-        self.message, self._left_out = "", list[str]()
+        self.message = ""
         self._point, self._data = point, data
         self._device = devices.open_device(contender.device)
         self._timer = Timer(device=self._device)
         self._meter = LoadMeter()
+        self._afterwards = Afterwards(
+            contender=contender, point=point, data=data, timer=self._timer, device=self._device, raw=self.raw
+        )
         self._resident: Split | None = None
         self._training: Training | None = None
         self._final: list[Tensor] | None = None
@@ -195,38 +194,23 @@ class MeasuredContender:
             whole_epoch: whether to run one at all.
         """
         self._use_settings()
-        if whole_epoch:
-            self._try("The time of a whole epoch is", lambda: self._run_epoch(budget_s))
-        self._try("Where a step's time goes is", self._take_step_apart)
-        self._try("For how long the device is busy with a step is", self._find_busy_time)
+        self._afterwards.take_apart(self.training, budget_s, whole_epoch=whole_epoch)
 
     def check_lane(self) -> None:
         """Train the first steps again, in this lane and plainly, from the same weights on the same batches.
 
         Comes last, as it leaves the weights of those steps.
         """
-        self._try("Whether its first steps learn what plain ones do is", self._compare_with_plain)
-
-    def _compare_with_plain(self) -> None:
-        steps = min(CHECKED_STEPS, self._point.total_steps)
-        self.training.set_weights(list(self._network().parameters()))
-        self.training.rewind(self._feed(0), 0)
-        self._use_settings()
-        self.training.advance(self._whole(steps))
-        lane_loss = tuple(self.training.read_losses()[:steps])
-        devices.use_strict_fp32()
-        plain = Training(self._network(), self._feed(0), learning_rate=self._point.learning_rate)
-        plain.advance(steps)
-        self.raw.lane_loss, self.raw.reference_loss = lane_loss, tuple(plain.read_losses())
+        self._afterwards.attempt("Whether its first steps learn what plain ones do is", self._compare_with_plain)
 
     def examine(self) -> None:
         """Classify with the weights that were kept, if any were."""
         if self._final is not None:
-            self._try("What it learned is", self._classify)
+            self._afterwards.examine(self.training, self._final)
 
     def end(self, outcome: Outcome, message: str = "") -> None:
         """Settle the outcome."""
-        said = " ".join(filter(None, [message, *self._left_out])).encode()
+        said = " ".join(filter(None, [message, *self._afterwards.left_out])).encode()
         self.outcome, self.message = outcome, said[: allowed.LONG_TEXTS["message"]].decode(errors="ignore")
 
     def release(self) -> None:
@@ -248,46 +232,21 @@ class MeasuredContender:
             loss_seconds=tuple(step * step_s for step in ends) if step_s else (),
         )
 
-    def _try(self, known: str, measure: Callable[[], object]) -> None:
-        """Measure what is of use beside the blocks; where it fails by itself they stay, and the message says so.
-
-        Args:
-            known: the beginning of a sentence that goes on with "not known".
-            measure: puts what it finds into the raw values.
-        """
-        if failed := failures.attempt(measure, partial(failures.ending, self.contender)):
-            outcome, why = failed
-            self._left_out.append(f"{known} not known: {'out of memory.' if outcome == 'out_of_memory' else why}")
-            self._device.release()
-
-    def _run_epoch(self, budget_s: float) -> None:
-        steps, lead_in, step_s = self._point.steps_per_epoch, self.raw.lead_in_steps, self.raw.step_s or 0.0
-        self.raw.epoch_check_s = phases.epoch_s(
-            self.training, self._timer, steps=steps, lead_in_steps=lead_in, step_s=step_s, budget_s=budget_s
-        )
-        self.training.read_losses()
-
-    def _take_step_apart(self) -> None:
-        parts = phases.take_apart(self.training, self._timer, step_s=self.raw.step_s or 0.0)
-        for name, values in (dataclasses.asdict(parts) if parts else {}).items():
-            setattr(self.raw, f"breakdown_{name}", values)
-
-    def _find_busy_time(self) -> None:
-        step_s, device = self.raw.step_s or 0.0, self._device.torch
-        self.raw.busy_step_s = phases.busy_step_s(self.training, self._timer, device, step_s=step_s)
-
-    def _classify(self) -> None:
-        self.training.set_weights(self._final or [])
-        classes = self._point.network.classes
-        examine(self.training.network, classes, self._data, self._device.torch, self.raw)
+    def _compare_with_plain(self) -> None:
+        self.training.set_weights(list(self._network().parameters()))
+        self.training.rewind(self._feed(0), 0)
+        self._use_settings()
+        self._afterwards.compare(self.training, partial(self._fresh, PLAIN))
 
     def _move_data(self) -> None:
         self._resident = self._data.train.to(self._device.torch)
 
     def _build(self) -> None:
-        """Put a fresh network in training, with a feed that begins with the first step."""
-        rate, lane = self._point.learning_rate, self.contender.lane
-        self._training = Training(self._network(), self._feed(0), learning_rate=rate, lane=lane)
+        self._training = self._fresh(self.contender.lane)
+
+    def _fresh(self, lane: Lane) -> Training:
+        """A fresh network in training, with a feed that begins with the first step."""
+        return Training(self._network(), self._feed(0), learning_rate=self._point.learning_rate, lane=lane)
 
     def _network(self) -> nn.Module:
         """A fresh network on the device."""
@@ -351,4 +310,4 @@ class MeasuredContender:
 
     def _keep_weights(self) -> None:
         """Keep a copy of the weights to examine them, on the host, where it takes no memory from the blocks."""
-        self._try("What it learned is", lambda: setattr(self, "_final", self.training.weights("cpu")))
+        self._afterwards.attempt("What it learned is", lambda: setattr(self, "_final", self.training.weights("cpu")))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from core.errors import OutOfMemory
-from core.measure import contender, networks
+from core.measure import afterwards, contender, networks
 from core.measure.contender import MeasuredContender
 from core.measure.data import batches, datasets
 from core.measure.device import devices
@@ -341,7 +341,7 @@ def no_memory(*_, **__):
 def test_what_does_not_fit_beside_the_blocks_is_left_out_and_the_blocks_stay(
     data, machine, monkeypatch, name, failing, lost, words
 ):
-    monkeypatch.setattr(contender.phases, failing, no_memory)
+    monkeypatch.setattr(afterwards.phases, failing, no_memory)
     measured = warm(data, name)
     measured.block(0)
     measured.close()
@@ -357,7 +357,7 @@ def test_what_does_not_fit_beside_the_blocks_is_left_out_and_the_blocks_stay(
 
 
 def test_what_was_learned_is_not_known_where_nothing_can_be_classified_for_want_of_memory(data, machine, monkeypatch):
-    monkeypatch.setattr(contender, "examine", no_memory)
+    monkeypatch.setattr(afterwards, "examine", no_memory)
     measured = warm(data)
     measured.close()
     measured.examine()
@@ -392,7 +392,7 @@ def test_a_lane_that_cannot_be_checked_keeps_neither_half_of_the_check(data, mac
 def test_a_lane_that_fails_beside_the_blocks_says_so_and_a_plain_training_that_fails_is_raised(
     data, machine, monkeypatch
 ):
-    monkeypatch.setattr(contender.phases, "busy_step_s", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(afterwards.phases, "busy_step_s", lambda *_, **__: 1 / 0)
     measured = warm(data, "cpu@1+micro5")
     measured.take_apart(60.0)
     measured.end("timed")

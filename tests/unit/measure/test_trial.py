@@ -95,8 +95,8 @@ def test_no_memory_after_the_blocks_costs_no_block_and_no_outcome(monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     for name in ("take_apart", "busy_step_s", "epoch_s"):
-        monkeypatch.setattr(f"core.measure.contender.phases.{name}", refuse)
-    monkeypatch.setattr("core.measure.contender.examine", refuse)
+        monkeypatch.setattr(f"core.measure.afterwards.phases.{name}", refuse)
+    monkeypatch.setattr("core.measure.afterwards.examine", refuse)
     (row,) = run(PLAIN, pairs=0)
     assert (row.outcome, len(row.block_pair), row.confusion) == ("completed", 20, ())
     assert row.message.count("not known: out of memory.") == 4

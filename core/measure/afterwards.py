@@ -1,0 +1,107 @@
+"""What is measured of a contender once its blocks are over: a whole epoch, the parts of a step, what it learned.
+
+Blocks are worth more than all of it. What fails by itself, for want of memory or because its lane does, is left out,
+and a sentence of the row's message says so.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from torch import Tensor
+
+from core.measure import phases
+from core.measure.data.datasets import Data
+from core.measure.device import devices, failures
+from core.measure.examination import examine
+from core.measure.raw_values import RawValues
+from core.measure.timer import Timer
+from core.measure.training import Training
+from core.question.experiment import Contender, Point
+
+CHECKED_STEPS = 20
+"""First steps of a lane that are held against plain eager fp32: enough for a wrong update to show, few enough that
+rounding has not yet grown."""
+
+
+@dataclass(kw_only=True)
+class Afterwards:
+    """Measures what is of use beside the blocks of one contender, into its raw values.
+
+    Attributes:
+        contender: whose blocks.
+        point: that it trains.
+        data: that it trains on.
+        timer: of its device.
+        device: given back what a failure had taken.
+        raw: raw values so far.
+        left_out: what is not known and why, a sentence each.
+    """
+
+    contender: Contender
+    point: Point
+    data: Data
+    timer: Timer
+    device: devices.Device
+    raw: RawValues
+    left_out: list[str] = field(default_factory=list)
+
+    def attempt(self, known: str, work: Callable[[], object]) -> None:
+        """Do what may fail by itself.
+
+        Args:
+            known: the beginning of a sentence that goes on with "not known".
+            work: what to do.
+        """
+        if failed := failures.attempt(work, partial(failures.ending, self.contender)):
+            outcome, why = failed
+            self.left_out.append(f"{known} not known: {'out of memory.' if outcome == 'out_of_memory' else why}")
+            self.device.release()
+
+    def take_apart(self, training: Training, budget_s: float, *, whole_epoch: bool) -> None:
+        """A whole epoch in one piece, the parts of a step, and how long the device is busy with one."""
+        if whole_epoch:
+            self.attempt("The time of a whole epoch is", lambda: self._run_epoch(training, budget_s))
+        self.attempt("Where a step's time goes is", lambda: self._take_step_apart(training))
+        self.attempt("For how long the device is busy with a step is", lambda: self._find_busy_time(training))
+
+    def examine(self, training: Training, weights: list[Tensor]) -> None:
+        """Classify with these weights."""
+        self.attempt("What it learned is", lambda: self._classify(training, weights))
+
+    def compare(self, training: Training, plain: Callable[[], Training]) -> None:
+        """Train the first steps in this lane and plainly, and keep both losses.
+
+        Args:
+            training: back at its first weights and its first batch.
+            plain: makes a plain training that begins as this one did.
+        """
+        steps = min(CHECKED_STEPS, self.point.total_steps)
+        calls = -(-steps // training.lane.steps_per_call)
+        training.advance(calls * training.lane.steps_per_call)
+        lane_loss = tuple(training.read_losses()[:steps])
+        devices.use_strict_fp32()
+        reference = plain()
+        reference.advance(steps)
+        self.raw.lane_loss, self.raw.reference_loss = lane_loss, tuple(reference.read_losses())
+
+    def _run_epoch(self, training: Training, budget_s: float) -> None:
+        steps, lead_in, step_s = self.point.steps_per_epoch, self.raw.lead_in_steps, self.raw.step_s or 0.0
+        self.raw.epoch_check_s = phases.epoch_s(
+            training, self.timer, steps=steps, lead_in_steps=lead_in, step_s=step_s, budget_s=budget_s
+        )
+        training.read_losses()
+
+    def _take_step_apart(self, training: Training) -> None:
+        parts = phases.take_apart(training, self.timer, step_s=self.raw.step_s or 0.0)
+        for name, values in (dataclasses.asdict(parts) if parts else {}).items():
+            setattr(self.raw, f"breakdown_{name}", values)
+
+    def _find_busy_time(self, training: Training) -> None:
+        step_s, device = self.raw.step_s or 0.0, self.device.torch
+        self.raw.busy_step_s = phases.busy_step_s(training, self.timer, device, step_s=step_s)
+
+    def _classify(self, training: Training, weights: list[Tensor]) -> None:
+        training.set_weights(weights)
+        examine(training.network, self.point.network.classes, self.data, self.device.torch, self.raw)
