@@ -4,6 +4,7 @@ A contender starts up, warms up, runs block after block when it is told to, and 
 decides nothing about the others, the budget or the end; `core.measure.trial` does.
 """
 
+import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -23,7 +24,7 @@ from core.measure.training import LossCurve, Training
 from core.progress import ContenderProgress
 from core.question.experiment import BEST_THREADS, Contender, Point
 from core.question.lanes import PLAIN, Lane
-from core.results import allowed, environment
+from core.results import allowed
 from core.results.environment import LoadMeter
 from core.results.schema import Outcome
 
@@ -56,6 +57,7 @@ class MeasuredContender:
         self.contender = contender
         self.info = devices.find(contender.device)
         self.raw = RawValues(threads=contender.threads)
+        self._counts: Sequence[int] = threads.candidates()
         self.curve = LossCurve(total_steps=point.total_steps)
         self.outcome: Outcome | None = None
         self.message = ""
@@ -104,17 +106,34 @@ class MeasuredContender:
         self._use_settings()
         pace.require(flops, budget_s, self._device, str(self.contender))
 
-    def try_threads(self, counts: Sequence[int]) -> Iterator[None]:
+    def shortlist_threads(self, late: threads.Late = threads.never) -> Iterator[None]:
+        """Before a compiled lane starts: keep the counts with which plain steps train fastest. Yields between timings.
+
+        Compiling for each count would take too long.
+        """
+        devices.initialise(self.contender.device)
+        self._use_settings()
+        eager = self._fresh(dataclasses.replace(self.contender.lane, execution="eager", steps_per_call=1))
+        times = yield from threads.choose(self._counts, threads.Look(training=eager, timer=self._timer), late=late)
+        self._counts = threads.fastest(times)[: threads.COMPILED_FOR if self.contender.on_host else 1]
+
+    def try_threads(self, late: threads.Late = threads.never) -> Iterator[None]:
         """Choose the thread count that trains fastest, on steps that are taken back. Yields between timings.
 
         Comes after `start`, whose first step is therefore trained with torch's own choice of threads.
         """
+        if len(self._counts) == 1:
+            self.raw.threads = self._counts[0]
+            return
         training, weights, steps_before = self.training, self.training.weights(), self.training.steps
         self._use_settings()
-        compile_s = {environment.usable_cores(): self.raw.startup_compile_s or 0.0}
-        look = threads.Look(training=training, timer=self._timer, prepare=self._prepare, compile_s=compile_s)
-        times = yield from threads.choose(counts, look)
-        self.raw.choose_threads(times, look.compile_s)
+        look = threads.Look(training=training, timer=self._timer)
+        if self.contender.lane.execution == "compiled":
+            look.prepare, look.prepare_s[self._counts[0]] = self._prepare, self.raw.startup_compile_s or 0.0
+        times = yield from threads.choose(sorted(self._counts), look, late=late)
+        self.raw.choose_threads(threads.typical(times))
+        if self.raw.threads in look.prepare_s:
+            self.raw.startup_compile_s = look.prepare_s[self.raw.threads]
         training.set_weights(weights)
         training.rewind(self._feed(steps_before), steps_before)
 
@@ -278,7 +297,7 @@ class MeasuredContender:
         """Train with this contender's threads, arithmetic and memory from here on; the others have theirs."""
         count = self.raw.threads
         if count == BEST_THREADS and self.contender.lane.execution == "compiled":
-            count = environment.usable_cores()  # what is compiled at the start is one of those that are tried
+            count = self._counts[0]  # what is compiled at the start is one of those that are tried
         if count != BEST_THREADS and torch.get_num_threads() != count:
             torch.set_num_threads(count)
         devices.use_tf32(self.contender.lane.precision == "tf32")

@@ -2,7 +2,7 @@
 
 import dataclasses
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,12 +61,10 @@ class RawValues:
             return statistics.median((end - begin) / 1e9 / steps for begin, end, steps in readings)
         return self.warmup_s[-1] / self.warmup_steps[-1] if self.warmup_s else None
 
-    def choose_threads(self, step_s: Mapping[int, Sequence[float]], compile_s: Mapping[int, float]) -> None:
-        """Take the thread count with the shortest median step, of all that were tried several times."""
-        medians = {threads: statistics.median(values) for threads, values in step_s.items()}
-        self.threads = min(medians, key=medians.__getitem__)
-        self.threads_tried, self.threads_tried_step_s = list(medians), list(medians.values())
-        self.startup_compile_s = compile_s[self.threads]
+    def choose_threads(self, step_s: Mapping[int, float]) -> None:
+        """Take the thread count that trains fastest, of all that were tried."""
+        self.threads = min(step_s, key=step_s.__getitem__)
+        self.threads_tried, self.threads_tried_step_s = list(step_s), list(step_s.values())
 
     def add_block(
         self, pair: int, first_step: int, steps: int, reading: Reading, load: LoadReading, clock_mhz: float | None

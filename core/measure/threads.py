@@ -1,10 +1,11 @@
-"""How many CPU threads train fastest: which counts are tried, and how a count is timed.
+"""How many CPU threads train fastest: which counts are tried, when one is given up, and how a count is timed.
 
-The choice is a rule that is given a way to time one count, so that a simulated machine can be chosen for as well as
-this one. Counts take turns, so that a disturbance meets all of them.
+The choice is a rule that is given a way to time one count, so that a simulated processor can be chosen for as well as
+this one (`tests.benchmarks.thread_choice`). Counts take turns, so that a disturbance meets all of them.
 """
 
 import math
+import statistics
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,33 +13,97 @@ import torch
 
 from core.measure.timer import Timer
 from core.measure.training import Training
+from core.results import environment
 
-ROUNDS = 3
+LOST, LOSSES = 1.1, 2
+"""A count that takes so many times as long as the fastest has lost; after so many losses in a row no more is tried."""
+
+ROUNDS = 10
+"""Each count is tried so often at most."""
+
+FIRST_ROOM, ROOM, GAIN = 2.0, 0.3, 0.04
+"""Who takes twice as long at first sight is given up; later who is slower by more than 0.3 / √rounds less 4 %.
+
+A reading of 30 ms scatters by 2 to 10 %, and to win or lose 4 % is not worth more readings."""
+
+FEW = 3
+"""Counts that stay beyond the second round."""
+
 LOOK_S = 0.03
-"""Each thread count is tried so often, for so long or one step."""
+"""A count is trained for so long, or one step."""
+
+LONG_S = 0.5
+"""Steps of so long need none before them that is not timed: caches are full again after a small part of one."""
+
+COMPILED_FOR = 2
+"""A compiled lane of a CPU is compiled for so many counts, those with which plain steps train fastest."""
+
+Late = Callable[[], bool]
+"""Asked between rounds whether the choice must do with what is known."""
 
 Times = Mapping[int, Sequence[float]]
 """Thread count → seconds a step, each time that it was tried."""
 
 
-def candidates(usable: int) -> tuple[int, ...]:
-    """Thread counts worth trying on a machine that lets us use `usable`: one, half of them, all."""
-    return tuple(sorted({1, max(1, usable // 2), usable}))
+def candidates() -> tuple[int, ...]:
+    """Thread counts worth trying here, ascending: 1, 2, 4, 8, … all that are usable, and as many as there are cores."""
+    usable = environment.usable_cores()
+    return doubled(usable, environment.physical_cores())
 
 
-def choose(counts: Sequence[int], look: Callable[[int], float]) -> Generator[None, None, Times]:
-    """Time thread counts in turns; yields before each.
+def doubled(usable: int, physical: int) -> tuple[int, ...]:
+    """The powers of two up to `usable`, and both numbers."""
+    return tuple(sorted({2**power for power in range(usable.bit_length())} | {physical, usable}))
+
+
+def never() -> bool:
+    """Nobody is in a hurry."""
+    return False
+
+
+def choose(counts: Sequence[int], look: Callable[[int], float], *, late: Late = never) -> Generator[None, None, Times]:
+    """Time thread counts, first each once, then in rounds those that may be the fastest; yields before each.
 
     Args:
         counts: ascending.
         look: trains a little with so many threads; seconds a step.
+        late: asked before each round but the first.
     """
-    times: dict[int, list[float]] = {count: [] for count in counts}
-    for _ in range(ROUNDS):
-        for count in counts:
+    times: dict[int, list[float]] = {}
+    lost = 0
+    for count in counts:
+        yield
+        times[count] = [look(count)]
+        lost = lost + 1 if times[count][0] > LOST * min(first for (first,) in times.values()) else 0
+        if lost == LOSSES:
+            break
+    staying = list(times)
+    for rounds in range(1, ROUNDS):
+        staying = _staying(typical({count: times[count] for count in staying}), rounds)
+        if len(staying) == 1 or late():
+            break
+        for count in staying:
             yield
             times[count].append(look(count))
     return times
+
+
+def typical(times: Times) -> dict[int, float]:
+    """The median of each, the lower of two: what disturbs a step only ever makes it longer."""
+    return {count: statistics.median_low(readings) for count, readings in times.items()}
+
+
+def fastest(times: Times) -> list[int]:
+    """The counts that were tried, the fastest first."""
+    step_s = typical(times)
+    return sorted(step_s, key=step_s.__getitem__)
+
+
+def _staying(step_s: Mapping[int, float], rounds: int) -> list[int]:
+    """Counts that may still be the fastest after so many rounds, ascending."""
+    room = FIRST_ROOM if rounds == 1 else 1 + ROOM / math.sqrt(rounds) - GAIN
+    near = [count for count, seconds in step_s.items() if seconds <= room * min(step_s.values())]
+    return near if rounds == 1 else sorted(sorted(near, key=step_s.__getitem__)[:FEW])
 
 
 @dataclass(kw_only=True)
@@ -48,32 +113,33 @@ class Look:
     Attributes:
         training: what is trained; whoever wants its steps taken back does that.
         timer: of its device.
-        prepare: compiles for the number of threads that is set; seconds.
-        compile_s: thread count → seconds that compiling for it took.
-        step_s: of the last look; sizes the next one.
+        prepare: makes the lane ready for the number of threads that is set; seconds. Most lanes need no such thing.
+        prepare_s: thread count → seconds that it took.
     """
 
     training: Training
     timer: Timer
-    prepare: Callable[[], float]
-    compile_s: dict[int, float]
-    step_s: float | None = field(default=None, init=False)
+    prepare: Callable[[], float] | None = None
+    prepare_s: dict[int, float] = field(default_factory=dict)
+    _step_s: float | None = field(default=None, init=False)
 
     def __call__(self, count: int) -> float:
-        """Seconds a step with `count` threads, after one call that is not timed."""
+        """Seconds a step with `count` threads."""
         torch.set_num_threads(count)
-        if count not in self.compile_s:
-            self.compile_s[count] = self.prepare()
-        self.training.advance(self._whole(1))
-        if self.step_s is None:
-            self._time(self._whole(2))
-        self.step_s = self._time(self._whole(math.ceil(LOOK_S / (self.step_s or LOOK_S))))
+        if self.prepare and count not in self.prepare_s:
+            self.prepare_s[count] = self.prepare()
+        if self._step_s is None:
+            self._step_s = self._time(1)  # a first step: it only tells how many make a look
+            self._step_s = self._time(2) if self._step_s < LONG_S else self._step_s
+        elif self._step_s < LONG_S:
+            self.training.advance(self._whole(1))
+        self._step_s = self._time(math.ceil(LOOK_S / (self._step_s or LOOK_S)))
         self.training.read_losses()
-        return self.step_s
+        return self._step_s
 
     def _time(self, steps: int) -> float:
-        self.step_s = self.timer.time(lambda: self.training.advance(steps)).seconds / steps
-        return self.step_s
+        whole = self._whole(steps)
+        return self.timer.time(lambda: self.training.advance(whole)).seconds / whole
 
     def _whole(self, steps: int) -> int:
         """At least so many steps, in whole calls of the lane."""

@@ -36,6 +36,9 @@ At a noise of 5 % twenty pairs give the speedup to about ±4 % (95 %), in about 
 MORE_PAIRS, MOST_PAIRS = 1.5, 60
 """What is not enough yet is measured until it has so many times the rounds, and no further than so many in all."""
 
+THREADS_SHARE = 0.15
+"""Share of the budget, for all contenders together, after which the thread counts that are known suffice."""
+
 WARM_UP_SHARE = 0.25
 """Share of the budget after which slow contenders count as warm, all together."""
 
@@ -152,19 +155,18 @@ class _Measurement:
     def _start(self, measured: MeasuredContender) -> None:
         measured.require_memory()
         measured.require_pace(self.experiment.budget_s)
+        if measured.contender.lane.execution == "compiled":
+            self._try_threads(measured, measured.shortlist_threads)
         measured.start()
         self._require_time()
-        self._choose_threads(measured)
+        self._try_threads(measured, measured.try_threads)
 
-    def _choose_threads(self, measured: MeasuredContender) -> None:
+    def _try_threads(self, measured: MeasuredContender, tried: Callable[[threads.Late], Iterator[None]]) -> None:
         if measured.raw.threads != BEST_THREADS:
             return
-        candidates = threads.candidates(environment.usable_cores())
-        if len(candidates) == 1:
-            measured.raw.threads = candidates[0]
-            return
         self._tell(f"trying thread counts for {measured.contender}")
-        self._drive(measured.try_threads(candidates))
+        ends_s = self._elapsed() + THREADS_SHARE * self.experiment.budget_s / len(self.all_measured)
+        self._drive(tried(lambda: self._elapsed() >= ends_s))
 
     def _train(self) -> None:
         """Rounds of blocks until every contender has what was asked for."""

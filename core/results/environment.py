@@ -12,7 +12,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated
@@ -154,13 +154,30 @@ def usable_cores(root: Path = Path("/")) -> int:
     return allowed if quota is None else max(1, min(allowed, int(quota)))
 
 
+def physical_cores(root: Path = Path("/")) -> int:
+    """Processor cores among the usable threads, as far as the system tells which threads share one, at least 1.
+
+    Args:
+        root: of the file system in which the cores are looked up.
+    """
+    shared = set()
+    with contextlib.suppress(OSError):
+        for thread in _affinity() or range(psutil.cpu_count() or 1):
+            shared.add((root / f"sys/devices/system/cpu/cpu{thread}/topology/thread_siblings_list").read_text())
+    cores = len(shared) or psutil.cpu_count(logical=False) or 1
+    return min(cores, usable_cores(root))
+
+
 def _allowed() -> int:
     """Processor threads that affinity leaves to this process; all where the system has none."""
+    return len(_affinity()) or psutil.cpu_count() or 1
+
+
+def _affinity() -> Sequence[int]:
+    """Numbers of the processor threads that this process may run on; empty where the system has no such thing."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    if sys.platform == "win32":
-        return len(psutil.Process().cpu_affinity())
-    return psutil.cpu_count() or 1
+        return sorted(os.sched_getaffinity(0))
+    return psutil.Process().cpu_affinity() if sys.platform == "win32" else ()
 
 
 def _quota(root: Path) -> float | None:

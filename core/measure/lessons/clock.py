@@ -12,7 +12,6 @@ from functools import partial
 from typing import Protocol
 
 from core import units
-from core.measure import threads
 from core.measure.contender import DISCARDED_BLOCKS, WARM_UP_S, WARM_UP_STEPS, MeasuredContender
 from core.measure.data import datasets
 from core.measure.data.datasets import Data
@@ -23,7 +22,6 @@ from core.measure.timer import Clock as Nanoseconds
 from core.measure.timer import Drainable, Timer, block_steps, lead_in_steps
 from core.question.demonstration import RECIPES, Demonstration, Recipe
 from core.question.experiment import Contender, Point
-from core.results import environment
 from core.results.exhibit import Clock, Variant
 
 REPEATS = 9
@@ -301,15 +299,14 @@ class _Course:
 
     def _threads(self, contender: Contender) -> int:
         """The threads that were asked for; otherwise as many as train fastest, found as `core.measure.threads` does."""
-        candidates = threads.candidates(environment.usable_cores())
+        if contender.threads:
+            return contender.threads
         measured = MeasuredContender(contender, timed_point(RECIPES["ours"], self.point), self.data)
         measured.require_memory()
-        if contender.threads or len(candidates) == 1:
-            return contender.threads or candidates[0]
         self.stage.tell(f"trying thread counts for {contender}", done=self.done, total=self.total)
         try:
             measured.start()
-            for _ in measured.try_threads(candidates):
+            for _ in measured.try_threads():
                 self.stage.heed()
         finally:
             measured.release()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from core.errors import OutOfMemory
-from core.measure import afterwards, contender, networks
+from core.measure import afterwards, contender, networks, threads
 from core.measure.contender import MeasuredContender
 from core.measure.data import batches, datasets
 from core.measure.device import devices
@@ -422,29 +422,30 @@ def test_a_device_in_trouble_is_released_all_the_same(data, machine, monkeypatch
 # Threads
 
 
-def test_thread_counts_take_turns_and_the_fastest_is_kept(data, machine, monkeypatch):
-    monkeypatch.setattr(contender.environment, "usable_cores", lambda: 3)
-    pace = {1: [2e-3, 2e-3, 9e-3], 2: [1e-3, 8e-3, 1e-3], 3: [3e-3] * 3}
+@pytest.fixture
+def three_cores(monkeypatch):
+    monkeypatch.setattr(threads.environment, "usable_cores", lambda *_: 3)
+    monkeypatch.setattr(threads.environment, "physical_cores", lambda *_: 3)
+
+
+def by_threads(**seconds):
+    """Seconds of so many steps, as each thread count takes them: `by_threads(one=2e-3, …)`."""
+    names = ("one", "two", "three")
+    return lambda steps: steps * seconds[names[torch.get_num_threads() - 1]]
+
+
+def test_thread_counts_take_turns_and_the_fastest_is_kept(data, machine, three_cores):
     measured = started(data, "cpu")
     before = measured.training.weights()
     machine.advanced.clear()
-    turns = []
-
-    def seconds(steps):
-        tried = len(machine.advanced) - 1  # besides the first two steps each turn has one that is not timed
-        turn, timed = divmod(tried - 1, 2)
-        if tried <= 1 or not timed:
-            return steps * 1e-3
-        turns.append(torch.get_num_threads())
-        return steps * pace[turns[-1]][turn // 3]
-
-    machine.seconds = seconds
-    assert len(list(measured.try_threads((1, 2, 3)))) == 9
-    assert turns == [1, 2, 3] * 3
-    assert machine.advanced[:5] == [1, 2, 30, 1, 15]
+    turns, pace = [], by_threads(one=1.2e-3, two=1e-3, three=3e-3)
+    machine.seconds = lambda steps: turns.append(torch.get_num_threads()) or pace(steps)
+    assert len(list(measured.try_threads())) == 5
+    assert turns == [1, 1, 1, 2, 2, 3, 3, 1, 1, 2, 2]
+    assert machine.advanced == [1, 2, 25, 1, 25, 1, 30, 1, 10, 1, 25]
     raw = measured.raw
     assert (raw.threads, raw.threads_tried) == (2, [1, 2, 3])
-    assert raw.threads_tried_step_s == pytest.approx([2e-3, 1e-3, 3e-3])
+    assert raw.threads_tried_step_s == pytest.approx([1.2e-3, 1e-3, 3e-3])
     assert raw.startup_compile_s == 0.0
     assert measured.steps == 1
     machine.seconds = lambda _: 0.0
@@ -454,19 +455,42 @@ def test_thread_counts_take_turns_and_the_fastest_is_kept(data, machine, monkeyp
     assert measured.training.read_losses() == plain(data, 10).read_losses()[1:]
 
 
-def test_each_thread_count_is_compiled_for_once_and_its_compilation_is_the_one_that_is_kept(
-    data, machine, uncompiled, monkeypatch
+def test_long_steps_need_none_before_them_when_threads_are_tried(data, machine, three_cores):
+    measured = started(data, "cpu")
+    machine.advanced.clear()
+    machine.seconds = by_threads(one=3.0, two=1.0, three=1.4)
+    list(measured.try_threads())
+    assert machine.advanced == [1, 1, 1, 1, 1, 1]
+    assert measured.raw.threads == 2
+
+
+def test_a_lane_is_compiled_for_the_two_counts_that_train_plain_steps_fastest(
+    data, machine, uncompiled, monkeypatch, three_cores
 ):
-    monkeypatch.setattr(contender.environment, "usable_cores", lambda: 3)
     measured = MeasuredContender(Contender.parse("cpu+compiled"), POINT, data)
     spent = {1: 11.0, 2: 22.0, 3: 33.0}
     monkeypatch.setattr(Training, "prepare", lambda *_, **__: spent[torch.get_num_threads()])
+    machine.seconds = by_threads(one=5e-3, two=2e-3, three=1e-3)
+    assert list(measured.shortlist_threads())
     measured.start()
-    assert measured.raw.startup_compile_s == 33.0
-    machine.seconds = lambda steps: steps * 1e-3 / torch.get_num_threads()
-    assert len(list(measured.try_threads((1, 2)))) == 6
-    assert (measured.raw.threads, measured.raw.startup_compile_s) == (2, 22.0)
-    assert measured.compiling_s == 66.0
+    assert (measured.raw.startup_compile_s, measured.steps) == (33.0, 1)
+    machine.seconds = by_threads(one=1e-4, two=1e-3, three=2e-3)
+    list(measured.try_threads())
+    assert (measured.raw.threads, measured.raw.threads_tried) == (2, [2, 3])
+    assert measured.raw.startup_compile_s == 22.0
+    assert measured.compiling_s == 55.0
+
+
+def test_on_an_accelerator_a_lane_is_compiled_once(data, machine, uncompiled, monkeypatch, three_cores, card):
+    measured = MeasuredContender(Contender.parse("cuda:0+compiled"), POINT, data)
+    prepared = []
+    monkeypatch.setattr(Training, "prepare", lambda *_, **__: prepared.append(torch.get_num_threads()) or 7.0)
+    machine.seconds = by_threads(one=3e-3, two=1e-3, three=2e-3)
+    list(measured.shortlist_threads())
+    measured.start()
+    list(measured.try_threads())
+    assert prepared == [2]
+    assert (measured.raw.threads, measured.raw.threads_tried, measured.raw.startup_compile_s) == (2, [], 7.0)
 
 
 # Leading in

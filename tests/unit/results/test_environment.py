@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from core.results import environment
-from core.results.environment import Environment, LoadMeter, machine_id, usable_cores
+from core.results.environment import Environment, LoadMeter, machine_id, physical_cores, usable_cores
 from core.results.schema import SCHEMA
 
 V1, V2 = "sys/fs/cgroup/cpu", "sys/fs/cgroup"
@@ -102,6 +102,31 @@ class TestTheNameOfAMachine:
 
     def test_some_megabytes_that_a_new_kernel_keeps_for_itself_do_not_make_another_machine(self):
         assert machine_id(**{**FACTS, "memory_bytes": 16 * 2**30 - 100 * 2**20}) == machine_id(**FACTS)
+
+
+@pytest.mark.usefixtures("eight_cores")
+class TestPhysicalCores:
+    def siblings(self, folder, *lists):
+        topology = {
+            f"sys/devices/system/cpu/cpu{n}/topology/thread_siblings_list": text for n, text in enumerate(lists)
+        }
+        return put(folder, topology)
+
+    def test_threads_that_share_a_core_count_once(self, tmp_path):
+        assert physical_cores(self.siblings(tmp_path, *(f"{n % 4},{n % 4 + 4}\n" for n in range(8)))) == 4
+
+    def test_only_those_that_affinity_leaves_count(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 4}, raising=False)
+        assert physical_cores(self.siblings(tmp_path, *(f"{n % 4},{n % 4 + 4}\n" for n in range(8)))) == 2
+
+    def test_no_more_than_a_quota_leaves(self, tmp_path):
+        self.siblings(tmp_path, *(f"{n}\n" for n in range(8)))
+        assert physical_cores(put(tmp_path, {f"{V2}/cpu.max": "300000 100000"})) == 3
+
+    @pytest.mark.parametrize(("known", "cores"), [(4, 4), (None, 1), (64, 8)])
+    def test_where_the_system_tells_nothing_they_are_what_is_known_of_it(self, tmp_path, monkeypatch, known, cores):
+        monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: 8 if logical else known)
+        assert physical_cores(tmp_path) == cores
 
 
 @pytest.mark.usefixtures("eight_cores")
