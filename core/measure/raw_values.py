@@ -14,6 +14,9 @@ from core.results.environment import LoadReading
 class RawValues:
     """Raw values of one contender, named as the columns they become."""
 
+    device_power_limit_w: float | None = None
+    device_clock_limit_mhz: float | None = None
+    device_ecc_errors: int | None = None
     threads: int = 0
     threads_tried: list[int] = field(default_factory=list)
     threads_tried_step_s: list[float] = field(default_factory=list)
@@ -28,8 +31,16 @@ class RawValues:
     block_load: list[float] = field(default_factory=list)
     block_steal: list[float] = field(default_factory=list)
     block_switches: list[int] = field(default_factory=list)
-    block_clock_mhz: list[float] = field(default_factory=list)
+    block_clock_before_mhz: list[float | None] = field(default_factory=list)
+    block_clock_mhz: list[float | None] = field(default_factory=list)
+    block_power_w: list[float | None] = field(default_factory=list)
+    block_temperature_c: list[float | None] = field(default_factory=list)
+    block_throttle: list[int | None] = field(default_factory=list)
+    block_throttled_s: list[float | None] = field(default_factory=list)
+    block_use_before: list[float | None] = field(default_factory=list)
+    block_other_processes: list[int | None] = field(default_factory=list)
     startup_device_s: float | None = None
+    startup_fresh: bool = False
     startup_build_s: float | None = None
     startup_transfer_s: float | None = None
     startup_compile_s: float | None = None
@@ -49,8 +60,8 @@ class RawValues:
     predictions: tuple[int, ...] = ()
 
     def columns(self) -> dict[str, Any]:
-        """Values for a row: lists become tuples, predictions bytes."""
-        values = {name: tuple(v) if isinstance(v, list) else v for name, v in dataclasses.asdict(self).items()}
+        """Values for a row: lists become tuples, predictions bytes; a list of which a value is not known is empty."""
+        values = {name: _tuple(v) if isinstance(v, list) else v for name, v in dataclasses.asdict(self).items()}
         return {**values, "predictions": bytes(self.predictions)}
 
     @property
@@ -67,9 +78,15 @@ class RawValues:
         self.threads_tried, self.threads_tried_step_s = list(step_s), list(step_s.values())
 
     def add_block(
-        self, pair: int, first_step: int, steps: int, reading: Reading, load: LoadReading, clock_mhz: float | None
+        self,
+        pair: int,
+        first_step: int,
+        steps: int,
+        reading: Reading,
+        load: LoadReading,
+        card: Mapping[str, float | None],
     ) -> None:
-        """Take in a timed block, of the round `pair`; a clock that cannot be read is None."""
+        """Take in a timed block of the round `pair`; what its card said is named as its columns, without `block_`."""
         self.block_pair.append(pair)
         self.block_first_step.append(first_step)
         self.block_steps.append(steps)
@@ -78,5 +95,9 @@ class RawValues:
         self.block_load.append(load.load)
         self.block_steal.append(load.steal)
         self.block_switches.append(load.switches)
-        if clock_mhz is not None:
-            self.block_clock_mhz.append(clock_mhz)
+        for name, value in card.items():
+            getattr(self, f"block_{name}").append(value)
+
+
+def _tuple(values: list[Any]) -> tuple[Any, ...]:
+    return () if None in values else tuple(values)

@@ -110,13 +110,23 @@ AT_MOST: Mapping[str, float] = {
     "micro_batch": lanes.MAX_MICRO_BATCH,
     **dict.fromkeys(("cores", "cores_usable", "threads", "threads_tried"), 2**16),
     "protocol_version": 10_000,
+    "block_use_before": 1,
     "confusion": MAX_ITEMS,
     "train_accuracy": 1,
     "validation_accuracy": 1,
 }
 """Highest value of numbers that are multiplied, counted up to, or shown as a share; what is asked for has its range."""
 
-_BLOCK_LISTS = tuple(c.name for c in COLUMNS if c.name.startswith("block_") and c.name != "block_clock_mhz")
+OF_CARDS = tuple(
+    f"block_{entry}"
+    for entry in (
+        *("clock_before_mhz", "clock_mhz", "power_w", "temperature_c"),
+        *("throttle", "throttled_s", "use_before", "other_processes"),
+    )
+)
+"""What is read of a card around each block; empty where it cannot be read."""
+
+_BLOCK_LISTS = tuple(c.name for c in COLUMNS if c.name.startswith("block_") and c.name not in OF_CARDS)
 EQUALLY_LONG = (
     _BLOCK_LISTS,
     ("warmup_steps", "warmup_s"),
@@ -126,6 +136,6 @@ EQUALLY_LONG = (
 """Lists whose entries belong together."""
 
 LONGEST: Mapping[str, int] = {
-    **dict.fromkeys((*_BLOCK_LISTS, "block_clock_mhz"), MAX_LIST),
+    **dict.fromkeys((*_BLOCK_LISTS, *OF_CARDS), MAX_LIST),
     "confusion": MAX_CLASSES**2,
 }

@@ -15,12 +15,13 @@ import pyarrow as pa
 from core.question.device_kinds import DEVICE_KINDS
 from core.question.fields import FIELDS, TRAINING
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Raised when a column is added, removed or changes its meaning.
 
 2: the outcome `timed`, which a reader of version 1 would refuse as a value that cannot be.
 3: lanes: steps_per_call, optimizer, memory_format, micro_batch, startup_compile_s, lane_loss, reference_loss.
-4: the lane's host_memory."""
+4: the lane's host_memory.
+5: what a card says of itself around a block; whether start-up was taken in a fresh process."""
 
 VERSION_KEY = b"crossover_schema_version"
 """Key of the version in a parquet file's metadata."""
@@ -118,6 +119,16 @@ class Trial(TrainingColumns):
     device_name: str = column(STRING, "the device's own name")
     device_memory_bytes: int = column(INT, "memory of the device; the host's for a CPU", unit="bytes")
     device_driver: str = column(STRING, "driver and runtime of an accelerator", default="")
+    device_power_limit_w: float | None = column(
+        FLOAT,
+        "power beyond which the card lowers its clocks; None, as in all that cards tell: not known",
+        unit="W",
+        default=None,
+    )
+    device_clock_limit_mhz: float | None = column(FLOAT, "highest clock of the card", unit="MHz", default=None)
+    device_ecc_errors: int | None = column(
+        INT, "memory errors of the card that could not be corrected since its driver was loaded", default=None
+    )
     threads: int = column(INT, "CPU threads that served the training", unit="threads", default=0)
     threads_tried: tuple[int, ...] = column(INTS, "thread counts tried first", unit="threads", default=())
     threads_tried_step_s: tuple[float, ...] = column(FLOATS, "median time of each", unit="s per step", default=())
@@ -187,8 +198,43 @@ class Trial(TrainingColumns):
     block_switches: tuple[int, ...] = column(
         INTS, "involuntary context switches of the process in the block and its lead-in", default=()
     )
+    block_clock_before_mhz: tuple[float, ...] = column(
+        FLOATS,
+        "clock of the accelerator before the lead-in; empty, as all that cards tell, where it cannot be read",
+        unit="MHz",
+        default=(),
+    )
     block_clock_mhz: tuple[float, ...] = column(
         FLOATS, "clock of the accelerator after the block; empty where it cannot be read", unit="MHz", default=()
+    )
+    block_power_w: tuple[float, ...] = column(
+        FLOATS,
+        "mean power of the card in the block and its lead-in, by its energy counter; if it has none, the power after",
+        unit="W",
+        default=(),
+    )
+    block_temperature_c: tuple[float, ...] = column(
+        FLOATS, "temperature of the card after the block", unit="°C", default=()
+    )
+    block_throttle: tuple[int, ...] = column(
+        INTS, "what held the card's clock down after the block", unit="bits of nvmlClocksEventReasons", default=()
+    )
+    block_throttled_s: tuple[float, ...] = column(
+        FLOATS,
+        "for how long power, heat or the board lowered the card's clocks in the block and its lead-in, added up",
+        unit="s",
+        default=(),
+    )
+    block_use_before: tuple[float, ...] = column(
+        FLOATS,
+        "share of the last second or less before the lead-in in which the card worked, for whomever",
+        default=(),
+    )
+    block_other_processes: tuple[int, ...] = column(
+        INTS,
+        "other processes that computed on the card around the block, as far as they can be seen",
+        unit="processes",
+        default=(),
     )
     resumed_at_block: tuple[int, ...] = column(
         INTS, "blocks before which another process took the training over from saved weights", default=()
@@ -196,7 +242,13 @@ class Trial(TrainingColumns):
     loss_step: tuple[int, ...] = column(INTS, "last step of each segment of the loss curve", unit="steps", default=())
     loss: tuple[float, ...] = column(FLOATS, "mean training loss of each segment", unit="nats", default=())
     startup_device_s: float | None = column(
-        FLOAT, "first use of the device in a fresh process: context, libraries, one small step", unit="s", default=None
+        FLOAT, "first use of the device: context, libraries, one small step", unit="s", default=None
+    )
+    startup_fresh: bool = column(
+        BOOL,
+        "whether the first use was in a process of its own, with this kind of layers alone; otherwise it was in the "
+        "measuring process, which may have used another device or other layers before",
+        default=False,
     )
     startup_build_s: float | None = column(FLOAT, "building the model on the device", unit="s", default=None)
     startup_transfer_s: float | None = column(FLOAT, "copying resident data to the device", unit="s", default=None)

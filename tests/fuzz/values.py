@@ -50,7 +50,7 @@ MANY = (2_000, 5_000, 20_000)
 """Blocks of a long run; seldom, since each row takes megabytes."""
 
 _TOGETHER = {name for group in allowed.EQUALLY_LONG for name in group}
-_TOGETHER |= {"block_clock_mhz", "confusion", "predictions", "test_samples"}
+_TOGETHER |= {*allowed.OF_CARDS, "confusion", "predictions", "test_samples"}
 _NAMES = {"run_id", "trial_id", "contender", "device", "device_kind", "threads", *Lane().columns}
 _COLUMNS = tuple(column for column in COLUMNS if column.name not in _TOGETHER | _NAMES)
 
@@ -124,8 +124,13 @@ def _blocks(draw: Random, row: Trial) -> Changes:
         "block_load": (_number(draw, "block_load"),) * count,
         "block_steal": (_number(draw, "block_steal"),) * count,
         "block_switches": (_whole(draw, "block_switches"),) * count,
-        "block_clock_mhz": (_number(draw, "block_clock_mhz"),) * draw.choice((0, count)),
+        **{name: _of_card(draw, name, draw.choice((0, count))) for name in allowed.OF_CARDS},
     }
+
+
+def _of_card(draw: Random, name: str, count: int) -> tuple[float, ...]:
+    whole = name in ("block_throttle", "block_other_processes")
+    return ((_whole if whole else _number)(draw, name),) * count
 
 
 def _lengths_ns(draw: Random, count: int) -> list[int]:

@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn import functional
 
 from core.errors import DeviceUnavailable
-from core.measure.device import capabilities, host_memory
+from core.measure.device import capabilities, cards, host_memory
 from core.question.device_kinds import DEVICE_KINDS
 from core.results import environment
 from core.results.environment import DeviceInfo
@@ -42,12 +42,6 @@ class Device:
     def free_bytes(self) -> int:
         """Memory that is free now; the host's for a CPU and for devices that share it or do not tell."""
         return _backend(self.torch.type).free_bytes(self.torch)
-
-    def clock_mhz(self) -> float | None:
-        """Clock of the device now in MHz; None where it cannot be read."""
-        with contextlib.suppress(Exception):  # NVML's bindings are optional, and drivers may refuse
-            return _backend(self.torch.type).clock_mhz(self.torch)
-        return None
 
     def release(self) -> None:
         """Hand memory that nothing uses back to the device; that of a CPU to the system.
@@ -188,12 +182,9 @@ def _cuda_driver(_: str) -> str:
 
 
 def _nvidia_driver() -> str:
-    """The driver's own version by NVML, whose bindings are optional."""
+    """The driver's own version."""
     try:
-        import pynvml
-
-        pynvml.nvmlInit()
-        return str(pynvml.nvmlSystemGetDriverVersion())
+        return str(cards.nvml().nvmlSystemGetDriverVersion())
     except Exception:  # no bindings, or the driver refuses: the row says so
         return "unknown"
 
@@ -206,13 +197,11 @@ class _Backend:
         describe: from the type and a device's number.
         driver: driver and runtime, from the type.
         free_bytes: memory that is free now.
-        clock_mhz: the clock now; None where it is not told.
     """
 
     describe: Callable[[str, int], _Description] = _by_properties
     driver: Callable[[str], str] = lambda torch_type: str(getattr(torch.version, torch_type, None) or "")
     free_bytes: Callable[[torch.device], int] = lambda _: int(psutil.virtual_memory().available)
-    clock_mhz: Callable[[torch.device], float | None] = lambda _: None
 
 
 _BACKENDS = {
@@ -222,7 +211,6 @@ _BACKENDS = {
     "cuda": _Backend(
         driver=_cuda_driver,
         free_bytes=lambda device: int(torch.cuda.mem_get_info(device)[0]),
-        clock_mhz=lambda device: float(torch.cuda.clock_rate(device)),
     ),
     "mps": _Backend(
         describe=lambda *_: (f"{environment.read().cpu_name} GPU", int(torch.mps.recommended_max_memory()), (0, 0)),

@@ -499,15 +499,16 @@ def test_a_list_of_the_blocks_that_an_older_version_did_not_have_is_not_made_up(
     assert "not equally long" in skipped.reason
 
 
-@pytest.mark.parametrize("version", ["1", "2"])
-def test_files_written_by_earlier_versions_are_read(tmp_path, version):
+@pytest.mark.parametrize(("version", "protocol"), [("1", 1), ("2", 1), ("4", 2)])
+def test_files_written_by_earlier_versions_are_read(tmp_path, version, protocol):
     """Each is a measured row as that version stored it."""
     file = shutil.copy(Path(__file__).parent / "earlier" / f"version-{version}.parquet", tmp_path)
     assert pq.read_schema(file).metadata[VERSION_KEY] == version.encode()
     (row,) = Store(tmp_path).trials()
-    assert (row.protocol_version, row.contender, row.execution) == (1, "cpu@1", "eager")
+    assert (row.protocol_version, row.contender, row.execution) == (protocol, "cpu@1", "eager")
     assert row.steps > 0
     assert row.block_steps
+    assert (row.block_power_w, row.device_ecc_errors, row.startup_fresh) == ((), None, False)
 
 
 @pytest.mark.slow

@@ -111,15 +111,6 @@ def test_memory_of_a_card_is_asked_of_the_card(monkeypatch):
     assert devices.Device(torch.device("cpu")).free_bytes() > 2**20
 
 
-def test_a_clock_is_read_where_it_can_be(monkeypatch):
-    card = devices.Device(torch.device("cuda:0"))
-    monkeypatch.setattr(torch.cuda, "clock_rate", lambda _: 1980)
-    assert card.clock_mhz() == 1980.0
-    monkeypatch.setattr(torch.cuda, "clock_rate", lambda _: 1 / 0)
-    assert card.clock_mhz() is None
-    assert devices.Device(torch.device("cpu")).clock_mhz() is None
-
-
 @pytest.mark.parametrize("kind", ["cuda", "xpu", "mps"])
 def test_memory_is_given_back_to_a_card_and_nothing_is_asked_of_the_cpu(monkeypatch, kind):
     emptied = []

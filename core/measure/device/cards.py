@@ -1,0 +1,243 @@
+"""What a card says of itself around a block: clocks, power, heat, what slows it, who else uses it.
+
+NVIDIA's cards are asked through NVML, AMD's through what PyTorch offers of AMD SMI, which comes with ROCm; of others
+nothing is known. A card is known by its UUID or its place on the PCI bus, since its number depends on
+CUDA_VISIBLE_DEVICES. Whatever cannot be read is None, each value on its own, and no refusal of a driver ever disturbs
+a measurement. Nothing is asked while a block is timed: what happened within it is told by the card's own counters.
+"""
+
+import functools
+import re
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import torch
+
+SLOWING = ("POWER", "THERMAL", "BOARD_LIMIT", "RELIABILITY")
+"""Policies of NVML that lower a card's clocks under load; each has a counter of the time for which it did."""
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a card is held to, named as columns; None where it is not known.
+
+    Attributes:
+        device_power_limit_w: power beyond which its clocks are lowered.
+        device_clock_limit_mhz: highest clock.
+        device_ecc_errors: memory errors that could not be corrected since its driver was loaded.
+    """
+
+    device_power_limit_w: float | None = None
+    device_clock_limit_mhz: float | None = None
+    device_ecc_errors: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """A card at one moment; None where it is not known.
+
+    Attributes:
+        clock_mhz: of its processors.
+        power_w: drawn now.
+        energy_j: used since its driver was loaded.
+        temperature_c: of its processor.
+        throttle: bits of NVML's `nvmlClocksEventReasons`: what holds its clock down.
+        throttled_s: for how long policies of `SLOWING` lowered its clocks since its driver was loaded.
+        use: share of NVML's last sample period, up to a second, in which it worked, for whomever.
+        other_processes: processes that compute on it and can be seen from here, without this one.
+    """
+
+    clock_mhz: float | None = None
+    power_w: float | None = None
+    energy_j: float | None = None
+    temperature_c: float | None = None
+    throttle: int | None = None
+    throttled_s: float | None = None
+    use: float | None = None
+    other_processes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Around:
+    """A card before, in and after a block, named as the columns `block_…`; None where it is not known."""
+
+    clock_before_mhz: float | None = None
+    clock_mhz: float | None = None
+    power_w: float | None = None
+    temperature_c: float | None = None
+    throttle: int | None = None
+    throttled_s: float | None = None
+    use_before: float | None = None
+    other_processes: int | None = None
+
+
+class Card(Protocol):
+    """A card that can be asked."""
+
+    def limits(self) -> Limits:
+        """What it is held to."""
+
+    def state(self) -> State:
+        """How it is now."""
+
+
+class Watch:
+    """Looks at a device before and after each block.
+
+    Attributes:
+        limits: what its card is held to.
+    """
+
+    def __init__(self, device: torch.device, clock: Callable[[], float] = time.perf_counter) -> None:
+        """Find the card of a device; a CPU has none."""
+        self._card, self._clock = _card(device), clock
+        self.limits = self._card.limits() if self._card else Limits()
+        self._before, self._began_s = State(), 0.0
+
+    def begin(self) -> None:
+        """Look before the lead-in of a block."""
+        if self._card:
+            self._before, self._began_s = self._card.state(), self._clock()
+
+    def end(self) -> Around:
+        """Look after the block; what counters say is of the time between the two looks."""
+        if not self._card:
+            return Around()
+        took_s, after, before = self._clock() - self._began_s, self._card.state(), self._before
+        energy_j = _since(before.energy_j, after.energy_j)
+        others = [each.other_processes for each in (before, after) if each.other_processes is not None]
+        return Around(
+            clock_before_mhz=before.clock_mhz,
+            clock_mhz=after.clock_mhz,
+            power_w=energy_j / took_s if energy_j and took_s > 0 else after.power_w,
+            temperature_c=after.temperature_c,
+            throttle=after.throttle,
+            throttled_s=_since(before.throttled_s, after.throttled_s),
+            use_before=before.use,
+            other_processes=max(others, default=None),
+        )
+
+
+def nvml() -> Any:
+    """NVML's functions, ready to be called.
+
+    Raises:
+        ImportError: its bindings are missing.
+        Exception: an `NVMLError` where there is no driver, or none that answers.
+    """
+    import pynvml
+
+    pynvml.nvmlInit()
+    return pynvml
+
+
+@functools.cache
+def _card(device: torch.device) -> Card | None:
+    """The card of a device; None where it cannot be asked."""
+    if device.type != "cuda":
+        return None
+    if torch.version.hip:
+        return _AmdCard(device)
+    return _known(lambda: _NvidiaCard(nvml(), torch.cuda.get_device_properties(device)))
+
+
+class _NvidiaCard:
+    """A card as NVML knows it; of a part of one (MIG), the processes of the part and all else of the whole."""
+
+    def __init__(self, library: Any, properties: Any) -> None:
+        self._nvml = library
+        self._part = self._handle(properties)
+        self._whole = _known(lambda: library.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self._part)) or self._part
+
+    def limits(self) -> Limits:
+        library, card = self._nvml, self._whole
+        milliwatts = _known(lambda: library.nvmlDeviceGetEnforcedPowerLimit(card))
+        clock_mhz = _known(lambda: float(library.nvmlDeviceGetMaxClockInfo(card, library.NVML_CLOCK_SM)))
+        errors = (library.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, library.NVML_VOLATILE_ECC)
+        return Limits(
+            device_power_limit_w=_thousandth(milliwatts),
+            device_clock_limit_mhz=clock_mhz,
+            device_ecc_errors=_known(lambda: int(library.nvmlDeviceGetTotalEccErrors(card, *errors))),
+        )
+
+    def state(self) -> State:
+        library, card = self._nvml, self._whole
+        return State(
+            clock_mhz=_known(lambda: float(library.nvmlDeviceGetClockInfo(card, library.NVML_CLOCK_SM))),
+            power_w=_thousandth(_known(lambda: library.nvmlDeviceGetPowerUsage(card))),
+            energy_j=_thousandth(_known(lambda: library.nvmlDeviceGetTotalEnergyConsumption(card))),
+            temperature_c=_known(lambda: float(library.nvmlDeviceGetTemperature(card, library.NVML_TEMPERATURE_GPU))),
+            throttle=_known(lambda: int(library.nvmlDeviceGetCurrentClocksEventReasons(card))),
+            throttled_s=_known(self._throttled_s),
+            use=_known(lambda: library.nvmlDeviceGetUtilizationRates(card).gpu / 100),
+            other_processes=_known(self._others),
+        )
+
+    def _handle(self, properties: Any) -> Any:
+        for prefix in ("GPU", "MIG"):
+            uuid = f"{prefix}-{getattr(properties, 'uuid', '')}"
+            if found := _known(lambda uuid=uuid: self._nvml.nvmlDeviceGetHandleByUUID(uuid)):  # type: ignore[misc]
+                return found
+        place = properties.pci_domain_id, properties.pci_bus_id, properties.pci_device_id
+        return self._nvml.nvmlDeviceGetHandleByPciBusId("{:08x}:{:02x}:{:02x}.0".format(*place))
+
+    def _throttled_s(self) -> float:
+        policies = (getattr(self._nvml, f"NVML_PERF_POLICY_{name}") for name in SLOWING)
+        ask = self._nvml.nvmlDeviceGetViolationStatus
+        return sum(int(ask(self._whole, policy).violationTime) for policy in policies) / 1e9
+
+    def _others(self) -> int | None:
+        processes = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._part)
+        return _others([process.pid for process in processes])
+
+
+@dataclass(frozen=True)
+class _AmdCard:
+    """A card as PyTorch tells of it by AMD SMI, which writes 0 for what it does not know."""
+
+    device: torch.device
+
+    def limits(self) -> Limits:
+        return Limits()
+
+    def state(self) -> State:
+        return State(
+            clock_mhz=_known(lambda: float(torch.cuda.clock_rate(self.device))) or None,
+            power_w=_known(lambda: float(torch.cuda.power_draw(self.device))) or None,  # watts of AMD, not milliwatts
+            temperature_c=_known(lambda: float(torch.cuda.temperature(self.device))) or None,
+            use=_known(lambda: torch.cuda.utilization(self.device) / 100),
+            other_processes=_known(self._others),
+        )
+
+    def _others(self) -> int | None:
+        listed = torch.cuda.list_gpu_processes(self.device)
+        return _others([int(pid) for pid in re.findall(r"^process\s+(\d+)", listed, re.MULTILINE)])
+
+
+def _others(pids: Collection[int]) -> int | None:
+    """Processes besides ours, which is on the card whenever it is asked; None where no process can be seen.
+
+    In a container some drivers list the pids of the host, of which one is ours under another number.
+    """
+    return len(pids) - 1 if pids else None
+
+
+def _known(read: Callable[[], Value]) -> Value | None:
+    """What is read; None where it cannot be, for whatever reason: a driver may refuse any of its functions."""
+    try:
+        return read()
+    except Exception:
+        return None
+
+
+def _thousandth(value: int | None) -> float | None:
+    return None if value is None else value / 1000
+
+
+def _since(before: float | None, after: float | None) -> float | None:
+    """What a counter counted; None where it is not known, or was set back in between."""
+    return None if before is None or after is None or after < before else after - before
