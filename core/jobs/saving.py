@@ -152,7 +152,7 @@ def _rescue_part(folder: JobFolder, job: Job, rows: Sequence[Trial], *, state: S
 def _rescue_sweep(
     folder: JobFolder, job: Job, whole: Sequence[Trial], cut_off: Sequence[Trial], *, state: State, event: str
 ) -> Job:
-    """Bring what a sweep had saved: whole points that it does not know of yet, and the point that was cut off."""
+    """Bring what a sweep had saved: whole points that it does not know of yet, and points that were cut off."""
     settled = with_rows(job, whole)
     message = f"{event}: {saved(settled)}; run it again to continue."
     rest = [trial for trial in cut_off if trial.block_pair and trial.trial_id not in settled.trial_ids]

@@ -8,6 +8,7 @@ import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
+from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +19,6 @@ from core.measure.data import batches
 from core.measure.data.batches import Feed
 from core.measure.data.datasets import Data, Split
 from core.measure.device import devices, host_memory
-from core.measure.device.cards import Watch
 from core.measure.raw_values import RawValues
 from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
 from core.measure.training import LossCurve, Training
@@ -39,6 +39,12 @@ DISCARDED_BLOCKS = 2
 SIZING_TRIES = 5
 """Discarded blocks may show that blocks are too short; they are made longer at most this often."""
 
+_IDLE_SINCE_NS: dict[str, int] = {}
+"""When each device was last used, by whichever contender."""
+
+_RESIDENT: WeakValueDictionary[tuple[str, str], Split] = WeakValueDictionary()
+"""Data that somebody trains on where they are: hash and device → what the contenders of all points there share."""
+
 
 class MeasuredContender:
     """One contender in the measurement of one point.
@@ -57,6 +63,7 @@ class MeasuredContender:
         """Take a contender whose device was found; nothing is put on the device yet."""
         self.contender = contender
         self.info = devices.find(contender.device)
+        self.raw = RawValues(threads=contender.threads)
         self._counts: Sequence[int] = threads.candidates()
         self.curve = LossCurve(total_steps=point.total_steps)
         self.outcome: Outcome | None = None
@@ -64,15 +71,14 @@ class MeasuredContender:
         self._point, self._data = point, data
         self._device = devices.open_device(contender.device)
         self._timer = Timer(device=self._device)
-        self._meter, self._watch = LoadMeter(), Watch(self._device.torch)
-        self.raw = RawValues(threads=contender.threads, **vars(self._watch.limits))
+        self._meter = LoadMeter()
         self._afterwards = Afterwards(
             contender=contender, point=point, data=data, timer=self._timer, device=self._device, raw=self.raw
         )
         self._resident: Split | None = None
         self._training: Training | None = None
         self._final: list[Tensor] | None = None
-        self._prefetched, self._closed_at, self._idle_since_ns = 0, 0, 0
+        self._prefetched, self._closed_at = 0, 0
         self.compiling_s = 0.0
         self._block_steps = MIN_BLOCK_STEPS
 
@@ -182,18 +188,17 @@ class MeasuredContender:
         self._make_room(lead_in + self._block_steps)
         self._use_settings()
         self._meter.read()
-        self._watch.begin()
         training.advance(lead_in)
         first_step = training.steps
         reading = self._timer.time(lambda: training.advance(self._block_steps))
-        raw.add_block(pair, first_step, self._block_steps, reading, self._meter.read(), vars(self._watch.end()))
+        raw.add_block(pair, first_step, self._block_steps, reading, self._meter.read(), self._device.clock_mhz())
         self._settle()
 
     def _lead_in_steps(self) -> int:
         """Steps that lead in the next block: as many as always on a CPU, more where an accelerator idled for long."""
         if self.contender.on_host:
             return self.raw.lead_in_steps
-        idle_s = (self._timer.clock() - self._idle_since_ns) / 1e9
+        idle_s = (self._timer.clock() - _IDLE_SINCE_NS[self.contender.device]) / 1e9
         steps = lead_in_steps(self.raw.step_s or 0.0, idle_s=idle_s)
         return max(self.raw.lead_in_steps, self._whole(steps + self._prefetched))
 
@@ -236,6 +241,7 @@ class MeasuredContender:
 
     def release(self) -> None:
         """Drop network and data from the device; never raises."""
+        self._closed_at = self.steps
         self._training, self._final, self._resident = None, None, None
         self._device.release()
 
@@ -260,7 +266,8 @@ class MeasuredContender:
         self._afterwards.compare(self.training, partial(self._fresh, PLAIN))
 
     def _move_data(self) -> None:
-        self._resident = self._data.train.to(self._device.torch)
+        moved = self._data.train.to(self._device.torch)
+        self._resident = _RESIDENT.setdefault((self._data.hash, self.contender.device), moved)
 
     def _build(self) -> None:
         self._training = self._fresh(self.contender.lane)
@@ -325,7 +332,7 @@ class MeasuredContender:
     def _settle(self) -> None:
         """Read the losses, and keep the weights when the last epoch has just ended."""
         self.curve.add(self.training.read_losses())
-        self._idle_since_ns = self._timer.clock()
+        _IDLE_SINCE_NS[self.contender.device] = self._timer.clock()
         if self.training.steps == self._point.total_steps:
             self._keep_weights()
 

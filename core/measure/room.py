@@ -1,10 +1,25 @@
-"""Whether a training fits into the memory of its device, before the system has to kill someone for it."""
+"""Whether trainings fit into the memory of their devices, before the system has to kill someone for it."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from core import units
 from core.errors import OutOfMemory
 from core.measure.data.datasets import Data
+from core.measure.device import devices
 from core.measure.device.devices import Device
-from core.question.experiment import Contender, Point
+from core.question import catalog
+from core.question.experiment import Contender, Experiment, Point
+
+SHARE = 0.7
+"""Share of what is free that trainings which are kept alive may take; the rest is for what is not counted here."""
+
+SHARING_HOST = ("mps",)
+"""Devices that have no memory of their own."""
+
+MOST_WORKERS = 16
+"""Processes of loaders that may wait for their turn at once."""
 
 
 def require(point: Point, contender: Contender, data: Data, device: Device) -> None:
@@ -19,13 +34,65 @@ def require(point: Point, contender: Contender, data: Data, device: Device) -> N
         raise OutOfMemory(f"The training needs about {units.memory(needed)}, but {have}.")
 
 
-def needed_bytes(point: Point, contender: Contender, data: Data) -> int:
-    """Bytes that a training holds at once: of the activations, those of the piece of a batch that is trained at once.
+def fit(new: Sequence[Experiment], alive: Sequence[Experiment] = ()) -> bool:
+    """Whether trainings can be kept alive at once, beside others whose next step may need as much again as is free.
 
-    The batches of one call, the network, and the samples where they stay on the device come on top.
+    Args:
+        new: none of which takes memory yet.
+        alive: what takes memory already.
+
+    Raises:
+        DeviceUnavailable: a contender's device is not on this machine.
     """
-    at_once, samples = contender.lane.micro_batch or point.batch_size, data.train.samples
+    workers = sum(len(asked.contenders) * asked.point.loader_workers for asked in (*new, *alive))
+    needed = Counter[str]()
+    for asked in new:
+        needed += _trainings(asked)
+    for (_, _, _, device), size in dict(entry for asked in new for entry in _samples(asked)).items():
+        needed[device] += size
+    if alive:
+        needed += _trainings(max(alive, key=lambda asked: _trainings(asked).total()))
+    enough = all(size <= SHARE * devices.open_device(device).free_bytes() for device, size in needed.items())
+    return enough and workers <= MOST_WORKERS
+
+
+def _trainings(asked: Experiment) -> Counter[str]:
+    """Device → bytes of the trainings there, without samples that stay."""
+    found = Counter[str]()
+    for contender in asked.contenders:
+        found[_memory_of(contender)] += _training_bytes(asked.point, contender)
+    return found
+
+
+def _samples(asked: Experiment) -> Iterator[tuple[tuple[str, int, int, str], int]]:
+    """The samples that a training has on the host, and on its devices where they stay there, with their bytes."""
+    point = asked.point
+    staying = map(_memory_of, asked.contenders) if point.data_path == "resident" else ()
+    for device in {"cpu", *staying}:
+        yield (point.dataset, point.samples, point.seed, device), point.samples * _sample_bytes(point)
+
+
+def _memory_of(contender: Contender) -> str:
+    """The device whose memory it takes."""
+    return "cpu" if contender.device in SHARING_HOST else contender.device
+
+
+def _sample_bytes(point: Point) -> int:
+    return 4 * math.prod(catalog.dataset(point.dataset).shape)
+
+
+def needed_bytes(point: Point, contender: Contender, data: Data) -> int:
+    """Bytes that a training holds at once, with its samples where they stay on the device."""
+    samples = data.train.samples
+    resident = samples.numel() * samples.element_size() if point.data_path == "resident" else 0
+    return _training_bytes(point, contender) + resident
+
+
+def _training_bytes(point: Point, contender: Contender) -> int:
+    """Without samples that stay: the network, of the activations those of the piece of a batch that is trained at once.
+
+    The batches of one call come on top.
+    """
+    at_once = contender.lane.micro_batch or point.batch_size
     waiting = point.batch_size * contender.lane.steps_per_call - at_once
-    each = samples[:1].numel() * samples.element_size()
-    resident = len(samples) * each if point.data_path == "resident" else 0
-    return point.network.memory_bytes(at_once) + max(0, waiting) * each + resident
+    return point.network.memory_bytes(at_once) + max(0, waiting) * _sample_bytes(point)

@@ -1,19 +1,18 @@
 """One measurement: every contender of an experiment trained in interleaved blocks, then taken apart and examined.
 
 The training itself is what is timed. Contenders start from the same weights and see the same batches; they take
-turns block by block, in balanced orders of each round, so that whatever slows the machine meets all of them.
+turns block by block, in balanced orders of each round, so that whatever slows the machine meets all of them. Between
+rounds others may have their turn: a sweep visits its points so.
 Out of memory, divergence, a spent budget and a stop are outcomes of the rows. No file is read or written here.
 """
 
-import dataclasses
 import math
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 from core.errors import InvalidValue, LaneUnavailable
 from core.measure import threads
@@ -21,12 +20,13 @@ from core.measure.contender import MeasuredContender
 from core.measure.data import datasets
 from core.measure.device import devices, failures
 from core.measure.order import Orders
+from core.measure.row import row
 from core.progress import Progress
 from core.question import lanes
-from core.question.experiment import BEST_THREADS, EVERY_EPOCH, PROTOCOL_VERSION, Experiment
+from core.question.experiment import BEST_THREADS, EVERY_EPOCH, Experiment
 from core.question.lanes import PLAIN
 from core.results import environment
-from core.results.schema import Outcome, Trial
+from core.results.schema import Trial
 
 TARGET_PAIRS = 20
 """Rounds of blocks that are measured even where training is over sooner; it then goes on beyond its last epoch.
@@ -89,11 +89,26 @@ def measure(experiment: Experiment, *, hooks: Hooks, run_id: str = "") -> list[T
         InvalidValue: more threads or samples were asked for than there are.
         TooSlow: not even the first blocks could be timed within the budget; nothing was run.
     """
-    return _Measurement(experiment, hooks, run_id or uuid.uuid4().hex[:12]).run()
+    measurement = Measurement(experiment, hooks, run_id or uuid.uuid4().hex[:12])
+    while measurement.visit():
+        pass
+    return measurement.rows()
 
 
 @dataclass
-class _Measurement:
+class Measurement:
+    """A measurement that is made visit by visit, a round of blocks each; what goes on in between is not its time.
+
+    Attributes:
+        experiment: the training, its contenders and the budget.
+        hooks: how to tell of progress, ask for a stop, and keep what is measured.
+        run_id: name of the run, 12 hexadecimal digits.
+        started_at: when it was made.
+        pairs: rounds so far.
+        pairs_wanted: rounds after which a training that is over is measured no further.
+        all_measured: the contenders, once the data were loaded.
+    """
+
     experiment: Experiment
     hooks: Hooks
     run_id: str
@@ -104,13 +119,40 @@ class _Measurement:
     _began: float = 0.0
     _kept_at: float = 0.0
 
-    def run(self) -> list[Trial]:
+    def __post_init__(self) -> None:
+        self._course = self._run()
+
+    def visit(self) -> bool:
+        """Measure one more round, the first time after the start and the warm-up, and conclude after the last.
+
+        Returns:
+            Whether there are more rounds to come; once there are none, its memory is free.
+
+        Raises:
+            CrossoverError: as `measure`, at the first visit.
+        """
+        return next(self._course, False)
+
+    def rows(self) -> list[Trial]:
+        """A row for each contender of which something was measured; `interrupted` where it has not come to its end."""
+        run = {"run_id": self.run_id, "started_at": self.started_at}
+        return [
+            row(self.experiment, measured, self._data, measured.outcome or "interrupted", **run)
+            for measured in self.all_measured
+            if measured.raw.block_steps or measured.outcome in ("out_of_memory", "interrupted")
+        ]
+
+    def release(self) -> None:
+        """Give its memory back, wherever it is; there is nothing more to come."""
+        self._course.close()
+
+    def _run(self) -> Generator[bool, None, None]:
         self._require_contenders()
         devices.use_strict_fp32()
         try:
             self._load()
             self._prepare()
-            self._train()
+            yield from self._train()
             self._conclude()
         except _BudgetSpent:
             pass  # there is nothing to conclude; what ran out of memory still has its row
@@ -121,10 +163,8 @@ class _Measurement:
             self._keep()
             raise
         finally:
-            rows = self._rows()
             for measured in self.all_measured:
                 measured.release()
-        return rows
 
     def _require_contenders(self) -> None:
         usable = environment.usable_cores()
@@ -168,13 +208,17 @@ class _Measurement:
         ends_s = self._elapsed() + THREADS_SHARE * self.experiment.budget_s / len(self.all_measured)
         self._drive(tried(lambda: self._elapsed() >= ends_s))
 
-    def _train(self) -> None:
-        """Rounds of blocks until every contender has what was asked for."""
+    def _train(self) -> Generator[bool, None, None]:
+        """Rounds of blocks until every contender has what was asked for; yields between them."""
         orders = Orders[MeasuredContender](self.run_id)
         while self._elapsed() < self.experiment.budget_s:
             due = self._due()
             if not due:
                 return
+            if self.pairs:
+                spent_s = time.perf_counter() - self._began
+                yield True
+                self._began = time.perf_counter() - spent_s
             for measured in orders.next(due):
                 self._attempt(measured, partial(measured.block, self.pairs))
                 self._tell("training")
@@ -187,7 +231,7 @@ class _Measurement:
         if wanted != EVERY_EPOCH:
             return self._alive() if self.pairs < wanted else []
         due = [measured for measured in self._alive() if self.pairs < self.pairs_wanted or not measured.trained]
-        if due or self.pairs >= MOST_PAIRS or self.hooks.enough(self._rows(unfinished="interrupted")):
+        if due or self.pairs >= MOST_PAIRS or self.hooks.enough(self.rows()):
             return due
         self.pairs_wanted = min(MOST_PAIRS, math.ceil(MORE_PAIRS * self.pairs))
         return self._alive()
@@ -283,52 +327,5 @@ class _Measurement:
             self._kept_at = time.perf_counter()
 
     def _keep(self) -> None:
-        if rows := self._rows(unfinished="interrupted"):
+        if rows := self.rows():
             self.hooks.keep(rows)
-
-    def _rows(self, *, unfinished: Outcome = "stopped") -> list[Trial]:
-        """A row for each contender that has something to tell."""
-        return [
-            self._row(index, measured, measured.outcome or unfinished)
-            for index, measured in enumerate(self.all_measured)
-            if measured.raw.block_steps or measured.outcome in ("out_of_memory", "interrupted")
-        ]
-
-    def _row(self, index: int, measured: MeasuredContender, outcome: Outcome) -> Trial:
-        point, network = self.experiment.point, self.experiment.point.network
-        return Trial(
-            trial_id=f"{self.run_id}-{index}",
-            run_id=self.run_id,
-            experiment_id=self.experiment.id,
-            started_at=self.started_at,
-            outcome=outcome,
-            message=measured.message,
-            **dataclasses.asdict(point),
-            dataset_hash=self._data.hash,
-            test_samples=len(self._data.test),
-            parameters=network.parameters,
-            flops_per_step=network.flops_per_step(point.batch_size),
-            steps_per_epoch=point.steps_per_epoch,
-            **_device_columns(measured),
-            **dataclasses.asdict(environment.read()),
-            protocol_version=PROTOCOL_VERSION,
-            **measured.contender.lane.columns,
-            drained=True,
-            budget_s=self.experiment.budget_s,
-            steps=measured.steps,
-            **measured.raw.columns(),
-            loss_step=measured.curve.last_steps,
-            loss=measured.curve.means,
-        )
-
-
-def _device_columns(measured: MeasuredContender) -> dict[str, Any]:
-    info, contender = measured.info, measured.contender
-    return {
-        "contender": str(contender),
-        "device": contender.device,
-        "device_kind": info.kind,
-        "device_name": info.name,
-        "device_memory_bytes": info.memory_bytes,
-        "device_driver": info.driver,
-    }

@@ -5,11 +5,12 @@ Started as `python -m tests.integration.scripted_worker --jobs FOLDER`.
 """
 
 import argparse
+import dataclasses
 import logging
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from core.question.sweep import Axis, Sweep
 from core.results import environment
 from core.results.environment import DeviceInfo
 from core.results.exhibit import Exhibit
-from core.results.schema import Trial
+from core.results.schema import COLUMNS, Trial
 from tests import exhibited, rows
 
 QUICK, UNTIL_RELEASED, DEAF, REFUSED, BROKEN, EMPTY, CURVE = range(7)
@@ -72,13 +73,64 @@ def bench(queue: Queue) -> Bench:
         finally:
             _note(f"end {reporter.job.id}{where}")
 
+    def begin(experiment: Experiment, reporter: Reporter) -> Visited:
+        return Visited(measure, experiment, reporter, round_s=ROUND_S)
+
     def demonstrate(demonstration: Demonstration, reporter: Reporter) -> Exhibit | None:
         return _demonstrate(demonstration, reporter, queue.folder / RELEASE)
 
     def survey() -> Machine:
         return Machine(environment=environment.read(), devices=DEVICES, hint="No accelerator in a test.")
 
-    return Bench(measure=measure, demonstrate=demonstrate, survey=survey, initialise=lambda _: 0.25)
+    return Bench(
+        measure=measure,
+        begin=begin,
+        fit=lambda new, alive: True,
+        demonstrate=demonstrate,
+        survey=survey,
+        initialise=lambda _: 0.25,
+    )
+
+
+class Visited:
+    """A point of a sweep that is measured at its first visit; its pairs come to light one a visit.
+
+    Attributes:
+        pairs: visits so far.
+        released: whether its memory was given back.
+    """
+
+    def __init__(
+        self,
+        measure: Callable[[Experiment, Reporter], list[Trial]],
+        experiment: Experiment,
+        reporter: Reporter,
+        *,
+        round_s: float = 0.0,
+    ) -> None:
+        self.pairs, self.released, self.experiment = 0, False, experiment
+        self._measure, self._reporter, self._round_s = measure, reporter, round_s
+        self._whole: list[Trial] = []
+
+    def visit(self) -> bool:
+        if self.pairs:
+            time.sleep(self._round_s)
+            self._reporter.progress(progress(self.experiment, self.pairs + 1))
+        else:
+            self._whole = self._measure(self.experiment, self._reporter)
+        self.pairs += 1
+        return self._more
+
+    def rows(self) -> list[Trial]:
+        return [_cut(row, self.pairs) for row in self._whole] if self._more else self._whole
+
+    def release(self) -> None:
+        self.released = True
+
+    @property
+    def _more(self) -> bool:
+        timed = max((len(row.block_pair) for row in self._whole), default=0)
+        return self.pairs < min(timed, self.experiment.pairs) and all(row.outcome != "stopped" for row in self._whole)
 
 
 def journal() -> Path:
@@ -93,7 +145,9 @@ def _measure(experiment: Experiment, reporter: Reporter, release: Path) -> list[
     if script == EMPTY:
         return []
     if script == CURVE:
-        return _curve(experiment, reporter)
+        time.sleep(ROUND_S)
+        reporter.progress(progress(experiment, 1))
+        return timed(experiment, reporter.job.run_of(experiment))
     run_id, pairs = reporter.job.run_of(experiment), 0
     while script != QUICK or pairs < 2:
         if script != DEAF and reporter.should_stop():
@@ -130,14 +184,11 @@ def _demonstrate(demonstration: Demonstration, reporter: Reporter, release: Path
     return exhibited.exhibit(demonstration, machine_id=here.machine_id, torch_version=here.torch_version)
 
 
-def _curve(experiment: Experiment, reporter: Reporter) -> list[Trial]:
-    run_id = reporter.job.run_of(experiment)
-    for pairs in range(experiment.pairs):
-        if reporter.should_stop():
-            return _rows(experiment, run_id, pairs, outcome="stopped", message="It was stopped.") if pairs else []
-        time.sleep(ROUND_S)
-        reporter.progress(progress(experiment, pairs + 1))
-    return timed(experiment, run_id)
+def _cut(row: Trial, pairs: int) -> Trial:
+    """The row as it was after so many pairs."""
+    blocks = {entry.name: getattr(row, entry.name)[:pairs] for entry in COLUMNS if entry.name.startswith("block_")}
+    outcome = "interrupted" if row.block_pair else row.outcome
+    return dataclasses.replace(row, outcome=outcome, **blocks)
 
 
 def timed(experiment: Experiment, run_id: str, **changes: Any) -> list[Trial]:

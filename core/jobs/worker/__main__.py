@@ -17,6 +17,7 @@ from core.answer.run import speedup
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
 from core.jobs.worker.reporter import Reporter
+from core.jobs.worker.under_way import Measurement
 from core.jobs.worker.worker import IDLE_S, Bench, serve
 from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def load() -> Bench:
     """The measuring half of this project; imports torch."""
-    from core.measure import trial
+    from core.measure import room, trial
     from core.measure.device import devices
     from core.measure.lessons.run import show
     from core.results import environment
@@ -55,6 +56,10 @@ def load() -> Bench:
         )
         return trial.measure(experiment, hooks=hooks, run_id=reporter.job.run_of(experiment))
 
+    def begin(experiment: Experiment, reporter: Reporter) -> Measurement:
+        hooks = trial.Hooks(progress=reporter.progress, should_stop=reporter.should_stop)
+        return trial.Measurement(experiment, hooks, reporter.job.run_of(experiment))
+
     def demonstrate(demonstration: Demonstration, reporter: Reporter) -> Exhibit | None:
         hooks = trial.Hooks(progress=reporter.progress, should_stop=reporter.should_stop)
         return show(demonstration, hooks=hooks)
@@ -62,7 +67,14 @@ def load() -> Bench:
     def survey() -> Machine:
         return Machine(environment=environment.read(), devices=devices.discover(), hint=devices.hint())
 
-    return Bench(measure=measure, demonstrate=demonstrate, survey=survey, initialise=devices.initialise)
+    return Bench(
+        measure=measure,
+        begin=begin,
+        fit=room.fit,
+        demonstrate=demonstrate,
+        survey=survey,
+        initialise=devices.initialise,
+    )
 
 
 class _Doorkeeper(importlib.abc.MetaPathFinder, importlib.abc.Loader):

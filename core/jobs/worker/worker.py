@@ -21,10 +21,11 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine, measurement_lock
 from core.jobs.queue import Queue
 from core.jobs.worker.reporter import Reporter
-from core.jobs.worker.sweep_run import Measure, SweepEnd, SweepRun
+from core.jobs.worker.sweep_run import Begin, Fit, SweepEnd, SweepRun
 from core.jobs.worker_file import Serving
 from core.progress import Progress
 from core.question.demonstration import Demonstration
+from core.question.experiment import Experiment
 from core.question.sweep import Sweep
 from core.results.exhibit import Exhibit
 from core.results.schema import Trial
@@ -81,12 +82,16 @@ class Bench:
 
     Attributes:
         measure: makes a measurement; returns its rows, whatever their outcome, or raises CrossoverError.
+        begin: makes one that takes turns with others, for a point of a sweep.
+        fit: whether several of them can be alive at once.
         demonstrate: gives a demonstration; returns its exhibit, None if it was stopped, or raises CrossoverError.
         survey: what this machine is, without using any device yet.
         initialise: uses a device for the first time; seconds.
     """
 
-    measure: Measure
+    measure: Callable[[Experiment, Reporter], list[Trial]]
+    begin: Begin
+    fit: Fit
     demonstrate: Callable[[Demonstration, Reporter], Exhibit | None]
     survey: Callable[[], Machine]
     initialise: Callable[[str], float]
@@ -151,7 +156,7 @@ class Worker:
     def _measure(self, reporter: Reporter) -> list[Trial] | SweepEnd | Exhibit | None:
         match reporter.job.asked:
             case Sweep() as sweep:
-                return SweepRun(sweep, reporter, self.bench.measure, self.machine).run()
+                return SweepRun(sweep, reporter, self.machine, begin=self.bench.begin, fit=self.bench.fit).run()
             case Demonstration() as demonstration:
                 return None if reporter.should_stop() else self.bench.demonstrate(demonstration, reporter)
             case experiment:
@@ -193,7 +198,7 @@ class Worker:
         return self._settle(saving.rescue(files, job, state="stopped", event="Stopped"))
 
     def _finish_sweep(self, reporter: Reporter, ended: SweepEnd) -> None:
-        """End a sweep; every point but one that was cut off has brought its rows already."""
+        """End a sweep; every point but those that lack pairs has brought its rows already."""
         files, job = self.queue.files(reporter.job.id), reporter.job
         if ended.refusal:
             return self._settle(replace(job, state="failed", message=ended.refusal))

@@ -10,6 +10,7 @@ import hashlib
 import importlib.metadata
 import os
 import socket
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,8 +86,12 @@ class Data:
     hash: str
 
 
+_LOADED: weakref.WeakValueDictionary[tuple[str, int, int, Path], Data] = weakref.WeakValueDictionary()
+"""What somebody still trains on: the points of a sweep share it."""
+
+
 def load(name: str, *, samples: int, seed: int, folder: Path | None = None) -> Data:
-    """Load and split one data set.
+    """Load and split one data set, unless it is in use already: then it is the same.
 
     Args:
         name: key of `core.question.catalog.DATASETS`.
@@ -98,9 +103,16 @@ def load(name: str, *, samples: int, seed: int, folder: Path | None = None) -> D
         DatasetUnavailable: files are missing and could not be downloaded.
         InvalidValue: the files hold fewer samples than were asked for.
     """
+    key = name, samples, seed, folder or FOLDER
+    if (found := _LOADED.get(key)) is None:
+        found = _LOADED[key] = _load(*key)
+    return found
+
+
+def _load(name: str, samples: int, seed: int, folder: Path) -> Data:
     facts = catalog.dataset(name)
     if facts.needs_files:
-        return _torchvision(facts, samples, seed, folder or FOLDER)
+        return _torchvision(facts, samples, seed, folder)
     if facts.synthetic:
         return _synthetic(_DRAW[name], samples, seed)
     return _digits(samples, seed)

@@ -1,4 +1,4 @@
-"""A measurement in which something fails: what that ends, and which rows are left."""
+"""A measurement visit by visit; one in which something fails: what that ends, and which rows are left."""
 
 import time
 import weakref
@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from core.measure.contender import MeasuredContender
-from core.measure.trial import Hooks, measure
+from core.measure.trial import Hooks, Measurement, measure
 from core.question.experiment import Contender, Experiment, Point
 
 POINT = Point(samples=300, hidden_size=8, depth=1, batch_size=20, epochs=1)
@@ -22,7 +22,7 @@ def budget(machine, monkeypatch):
 
 def run(*contenders, pairs=2, **hooks):
     asked = Experiment(point=POINT, contenders=contenders, pairs=pairs)
-    return measure(asked, hooks=Hooks(**hooks))
+    return measure(asked, hooks=Hooks(**hooks), run_id="b" * 12)  # which decides the order of turns
 
 
 def failing(monkeypatch, method, error, *, contender=LANE, after=0):
@@ -65,9 +65,7 @@ def test_a_plain_training_that_fails_ends_the_run_and_what_was_measured_is_given
     kept = []
     with pytest.raises(RuntimeError, match="launch failure"):
         run(PLAIN, LANE, keep=kept.append)
-    plain, lane = kept[-1]
-    assert (plain.contender, len(plain.block_pair), lane.contender) == ("cpu@1", 1, "cpu@1+micro5")
-    assert lane.block_pair
+    assert [(row.contender, len(row.block_pair)) for row in kept[-1]] == [("cpu@1", 1), ("cpu@1+micro5", 1)]
 
 
 def test_the_memory_of_a_contender_is_free_before_the_device_is_asked_to_take_it_back(monkeypatch):
@@ -100,3 +98,64 @@ def test_no_memory_after_the_blocks_costs_no_block_and_no_outcome(monkeypatch):
     (row,) = run(PLAIN, pairs=0)
     assert (row.outcome, len(row.block_pair), row.confusion) == ("completed", 20, ())
     assert row.message.count("not known: out of memory.") == 4
+
+
+# Visits
+
+
+def visited(*contenders, **asked):
+    return Measurement(Experiment(point=POINT, contenders=contenders, **asked), Hooks(), "b" * 12)
+
+
+def test_each_visit_times_a_pair_and_the_last_concludes_and_frees_the_memory():
+    measurement, seen = visited(PLAIN, LANE, pairs=3), []
+    for more in (True, True, False):
+        assert measurement.visit() is more
+        seen.append({(row.outcome, len(row.block_pair), bool(row.breakdown_forward_s)) for row in measurement.rows()})
+    assert seen == [{("interrupted", 1, False)}, {("interrupted", 2, False)}, {("timed", 3, True)}]
+    assert measurement.visit() is False
+    with pytest.raises(RuntimeError, match="not been started"):
+        _ = measurement.all_measured[0].training
+
+
+def test_what_goes_on_between_visits_is_not_the_time_of_a_measurement(machine):
+    measurement = visited(PLAIN, pairs=3, budget_s=60)
+    while measurement.visit():
+        machine.clock.pass_s(100.0)
+    (row,) = measurement.rows()
+    assert (row.outcome, len(row.block_pair)) == ("timed", 3)
+    assert row.block_begin_ns[1] - row.block_end_ns[0] > 100e9
+
+
+def test_a_budget_is_that_of_a_measurement_s_own_visits(machine):
+    measurement = visited(PLAIN, pairs=100, budget_s=2)
+    visits = 1
+    while measurement.visit():
+        visits += 1
+    (row,) = measurement.rows()
+    assert row.outcome == "budget_spent"
+    assert len(row.block_pair) == visits < 100
+
+
+def test_a_measurement_that_is_given_up_between_visits_frees_its_memory_and_keeps_what_it_has():
+    measurement = visited(PLAIN, pairs=3)
+    measurement.visit()
+    steps = measurement.all_measured[0].steps
+    measurement.release()
+    (row,) = measurement.rows()
+    assert (row.outcome, len(row.block_pair), row.steps) == ("interrupted", 1, steps)
+    assert measurement.visit() is False
+
+
+def test_points_that_are_visited_in_turns_share_their_data_and_train_as_if_alone():
+    both = [visited(PLAIN, pairs=2), visited(PLAIN, pairs=2)]
+    for _ in range(2):
+        for measurement in both:
+            measurement.visit()
+    first, second = (measurement.all_measured[0] for measurement in both)
+    assert both[0]._data is both[1]._data
+    (alone,) = run(PLAIN)
+    for measurement in both:
+        (row,) = measurement.rows()
+        assert row.loss == alone.loss
+    assert first is not second

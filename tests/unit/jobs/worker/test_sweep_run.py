@@ -18,13 +18,16 @@ from core.jobs.process import Process
 from core.jobs.queue import Queue
 from core.jobs.worker import sweep_run
 from core.jobs.worker.reporter import Reporter
+from core.jobs.worker.sweep_run import Begin, Fit
+from core.jobs.worker.under_way import Measurement
 from core.jobs.worker.worker import Code, Worker
 from core.question.experiment import Experiment, Point
 from core.question.sweep import Axis, Sweep
+from core.results.reuse import CUT_OFF
 from core.results.schema import Trial
 from core.results.store import Store
 from tests.integration import scripted_worker
-from tests.integration.scripted_worker import CROSSING, sweep, timed
+from tests.integration.scripted_worker import CROSSING, Visited, sweep, timed
 
 SIZES = (8, 16, 32, 64)
 TWO = (8, 16)
@@ -81,11 +84,58 @@ def _blocks(row: Trial, step_s: float) -> dict[str, tuple[int, ...]]:
     return {"block_end_ns": tuple(ends)}
 
 
+class Visits:
+    """The visits that points get.
+
+    Attributes:
+        log: hidden size and pair of each, in order.
+        points: every point that was begun.
+        then: called after each, with the hidden size.
+    """
+
+    def __init__(self) -> None:
+        self.log: list[tuple[int, int]] = []
+        self.points: list[Visited] = []
+        self.then: Callable[[int], object] = lambda _: None
+
+    def begin(self, measure: Measure) -> Begin:
+        def begin(experiment: Experiment, record: Reporter) -> Measurement:
+            visits = self
+
+            class Logged(Visited):
+                def visit(self) -> bool:
+                    more = super().visit()
+                    visits.log.append((experiment.point.hidden_size, self.pairs))
+                    visits.then(experiment.point.hidden_size)
+                    return more
+
+            self.points.append(Logged(measure, experiment, record))
+            return self.points[-1]
+
+        return begin
+
+    @property
+    def rounds(self) -> list[list[int]]:
+        """Hidden sizes of each round after the first visits of all points."""
+        first = sum(pair == 1 for _, pair in self.log)
+        others = [size for size, _ in self.log[first:]]
+        return [others[at : at + first] for at in range(0, len(others), first)]
+
+
 @pytest.fixture
-def serve(queue, tmp_path):
-    def serve(measure: Measure) -> str:
-        bench = dataclasses.replace(scripted_worker.bench(queue), measure=measure)
-        return Worker(queue, bench, bench.survey(), code=Code.now(tmp_path / "code"), idle_s=0.0).run()
+def visits() -> Visits:
+    return Visits()
+
+
+@pytest.fixture
+def serve(queue, tmp_path, visits, monkeypatch):
+    monkeypatch.setattr(sweep_run, "KEEP_EVERY_S", 0.0)
+
+    def serve(measure: Measure, fit: Fit = lambda new, alive: True) -> str:
+        bench = dataclasses.replace(scripted_worker.bench(queue), begin=visits.begin(measure), fit=fit)
+        ended = Worker(queue, bench, bench.survey(), code=Code.now(tmp_path / "code"), idle_s=0.0).run()
+        assert all(point.released for point in visits.points)
+        return ended
 
     return serve
 
@@ -96,17 +146,27 @@ def sizes(rows: list[Trial]) -> list[int]:
 
 
 def runs(store: Store) -> dict[int, set[str]]:
-    """Hidden size → names of the runs that the store has of it."""
+    """Hidden size → names of the runs that the store has of it, those that were cut off left out."""
     found: dict[int, set[str]] = {}
     for row in store.trials():
-        found.setdefault(row.hidden_size, set()).add(row.run_id)
+        if row.outcome not in CUT_OFF:
+            found.setdefault(row.hidden_size, set()).add(row.run_id)
+    return found
+
+
+def cut_off(rows: list[Trial]) -> dict[int, set[int]]:
+    """Hidden size → pairs of its rows that were cut off."""
+    found: dict[int, set[int]] = {}
+    for row in rows:
+        if row.outcome in CUT_OFF:
+            found.setdefault(row.hidden_size, set()).add(len(row.block_pair))
     return found
 
 
 # What is measured
 
 
-def test_a_grid_is_measured_point_by_point_and_its_rows_are_the_jobs(queue, store, serve):
+def test_a_grid_is_begun_point_by_point_and_its_rows_are_the_jobs(queue, store, serve):
     job, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
     assert serve(bench) == "idle"
     done = queue.job(job.id)
@@ -120,19 +180,83 @@ def test_a_grid_is_measured_point_by_point_and_its_rows_are_the_jobs(queue, stor
     assert (done.progress.sweep.done, done.progress.sweep.total) == (4, 4)
 
 
-def test_each_point_is_in_the_store_before_the_next_is_begun_and_the_page_sees_it(queue, store, serve):
+def test_points_take_turns_in_rounds_of_varying_order_a_pair_a_visit(queue, store, serve, visits):
+    asked = sweep(sizes=SIZES)
+    queue.submit(asked, store)
+    serve(Bench())
+    assert visits.log[:4] == [(size, 1) for size in SIZES]
+    assert len(visits.rounds) == asked.pairs - 1
+    assert all(sorted(sizes) == list(SIZES) for sizes in visits.rounds)
+    assert len({tuple(sizes) for sizes in visits.rounds}) > 1
+
+
+def test_a_point_is_in_the_store_once_it_has_its_pairs_and_the_page_sees_the_others_as_they_are(
+    queue, store, serve, visits
+):
     seen = []
 
-    def look(experiment, record):
-        job = Queue(queue.folder).job(record.job.id)
-        assert sizes(client.rows(queue, job)) == sizes(store.trials()) == list(SIZES[: len(seen)])
-        seen.append((job.progress.sweep.done, job.progress.sweep.total, job.progress.sweep.size_label))
-        assert (job.progress.sweep.remaining_s is None) is (len(seen) == 1)
-        return instant(experiment, record)
+    def look(size):
+        job = Queue(queue.folder).job(queued.id)
+        now, rows = job.progress.sweep, client.rows(queue, job)
+        stored = sizes(store.trials())
+        seen.append((now.done, now.alive, now.pairs, now.size_label))
+        assert {row.hidden_size for row in rows if row.outcome == "timed"} == set(stored)
+        assert now.done == len(stored)
+        assert (now.remaining_s is None) is (len(seen) == 1)
+        before = [pair for where, pair in visits.log[:-1] if pair < 6]
+        if len(visits.log) < 20:
+            assert sizes(rows) == sorted({where for where, _ in visits.log[:-1]})
+            assert len(rows) == 2 * len(sizes(rows))
+            assert sum(len(row.block_pair) for row in rows) == 2 * len(before)
 
+    visits.then = look
+    queued = queue.submit(sweep(sizes=SIZES), store)
+    serve(Bench())
+    assert seen[:5] == [
+        (0, 0, 0, "hidden size 8"),
+        (0, 1, 1, "hidden size 16"),
+        (0, 2, 2, "hidden size 32"),
+        (0, 3, 3, "hidden size 64"),
+        (0, 4, 4, f"hidden size {visits.log[4][0]}"),
+    ]
+    assert seen[-1][:3] == (3, 1, 5)
+    assert client.rows(queue, queue.job(queued.id)) == sorted(
+        store.trials(), key=lambda row: (row.hidden_size, row.trial_id)
+    )
+
+
+def test_points_for_which_there_is_no_memory_at_once_take_turns_in_groups_that_span_the_range(
+    queue, store, serve, visits
+):
+    job = queue.submit(sweep(sizes=(8, 16, 32, 64, 128)), store)
+    serve(Bench(), fit=lambda new, alive: len(new) + len(alive) <= 2)
+    begun = [size for size, pair in visits.log if pair == 1]
+    assert begun == [8, 64, 16, 128, 32]
+    assert [size for size, pair in visits.log[:12] if pair > 1] != sorted([8] * 5 + [64] * 5)
+    assert {size for size, _ in visits.log[:12]} == {8, 64}
+    assert sizes(client.rows(queue, queue.job(job.id))) == [8, 16, 32, 64, 128]
+
+
+def test_no_more_points_are_alive_than_a_search_may_choose(queue, store, serve, visits, monkeypatch):
+    monkeypatch.setattr(sweep_run, "MOST_AT_ONCE", 2)
     queue.submit(sweep(sizes=SIZES), store)
-    serve(look)
-    assert seen == [(done, 4, f"hidden size {size}") for done, size in enumerate(SIZES)]
+    serve(Bench())
+    assert [size for size, pair in visits.log if pair == 1] == [8, 32, 16, 64]
+
+
+def test_a_point_for_which_there_is_no_memory_after_all_waits_until_the_others_are_done(queue, store, serve, visits):
+    def crowded(experiment, record):
+        alone = all(point.released or point.experiment == experiment for point in visits.points)
+        return (instant if alone else full)(experiment, record)
+
+    job = queue.submit(sweep(sizes=SIZES), store)
+    bench = Bench(_16=crowded)
+    serve(bench)
+    done = queue.job(job.id)
+    assert bench.measured == [8, 16, 16, 32, 64]
+    assert [size for size, _ in visits.log][:14] == [8, 16, *[8] * 5, *[16] * 6, 32]
+    assert (done.state, done.message, done.progress.sweep.notes) == ("finished", "", ())
+    assert {row.outcome for row in client.rows(queue, done)} == {"timed"}
 
 
 def test_the_running_point_reports_its_own_progress_beside_that_of_the_sweep(queue, store, serve):
@@ -145,7 +269,7 @@ def test_the_running_point_reports_its_own_progress_beside_that_of_the_sweep(que
 
     queue.submit(sweep(sizes=TWO), store)
     serve(report)
-    assert [(now.phase, now.pairs, len(now.contenders), now.sweep.done) for now in seen] == [
+    assert [(now.phase, now.pairs, len(now.contenders), now.sweep.alive) for now in seen] == [
         ("training", 3, 2, 0),
         ("training", 3, 2, 1),
     ]
@@ -199,7 +323,7 @@ def test_a_point_that_does_not_fit_is_kept_noted_and_the_sweep_goes_on(queue, st
     job, bench = queue.submit(sweep(sizes=SIZES), store), Bench(_16=full)
     serve(bench)
     done = queue.job(job.id)
-    assert bench.measured == list(SIZES)
+    assert bench.measured == [8, 16, 16, 32, 64], "it is tried again once nothing else takes memory"
     assert (done.state, done.message) == ("finished", "1 point did not fit into memory.")
     assert done.progress.sweep.notes == ("Hidden size 16 did not fit into the memory of cpu@1.",)
     assert [row.outcome for row in client.rows(queue, done)][2:4] == ["out_of_memory", "timed"]
@@ -276,38 +400,44 @@ def test_a_bug_at_a_point_fails_the_sweep_and_calls_for_a_fresh_process(queue, s
     assert sizes(store.trials()) == [8]
 
 
-def test_a_sweep_that_is_stopped_between_points_can_be_continued(queue, store, serve):
-    def stop(experiment, record):
-        queue.request_stop(record.job.id)
-        return instant(experiment, record)
+def test_a_sweep_that_is_stopped_keeps_what_each_point_has_and_goes_on_behind_those_that_are_done(
+    queue, store, serve, visits
+):
+    def stop(size):
+        if len(visits.log) == 22:
+            queue.request_stop(job.id)
 
+    visits.then = stop
     job = queue.submit(sweep(sizes=SIZES), store)
-    serve(Bench(_16=stop))
-    stopped = queue.job(job.id)
-    assert stopped.state == "stopped"
+    serve(Bench())
+    stopped, done = queue.job(job.id), {size for size, _ in visits.log[20:22]}
     assert stopped.message == "Stopped: 2 of 4 points are saved; run it again to continue."
+    assert set(runs(store)) == done
+    assert cut_off(client.rows(queue, stopped)) == {size: {5} for size in SIZES if size not in done}
+    assert {row.outcome for row in store.trials()} == {"timed", "stopped"}
+
     bench = Bench()
-    queue.submit(sweep(sizes=SIZES), store)
+    job = queue.submit(sweep(sizes=SIZES), store)
     serve(bench)
-    assert bench.measured == [32, 64]
+    assert set(bench.measured) == set(SIZES) - done
+    assert {row.outcome for row in client.rows(queue, queue.job(job.id))} == {"timed"}
 
 
-def test_a_sweep_that_is_stopped_within_a_point_keeps_its_rows_and_measures_that_point_anew(queue, store, serve):
+def test_a_sweep_that_is_stopped_within_a_visit_keeps_its_rows_too(queue, store, serve):
     def stop(experiment, record):
         queue.request_stop(record.job.id)
-        rows = instant(experiment, record, outcome="stopped", message="It was stopped.")
-        record.keep(rows)
-        return rows
+        return instant(experiment, record, outcome="stopped", message="It was stopped.")
 
     job = queue.submit(sweep(sizes=TWO), store)
     serve(Bench(_16=stop))
     stopped = queue.job(job.id)
-    assert stopped.message == "Stopped: 1 of 2 points is saved; run it again to continue."
-    assert [row.outcome for row in client.rows(queue, stopped)] == ["timed"] * 2 + ["stopped"] * 2
+    assert stopped.message == "Stopped: 0 of 2 points are saved; run it again to continue."
+    rows = client.rows(queue, stopped)
+    assert [(row.outcome, len(row.block_pair)) for row in rows] == [("stopped", 1)] * 2 + [("stopped", 6)] * 2
 
     job, bench = queue.submit(sweep(sizes=TWO), store), Bench()
     serve(bench)
-    assert bench.measured == [16]
+    assert bench.measured == [8, 16]
     assert [row.outcome for row in client.rows(queue, queue.job(job.id))] == ["timed"] * 4
 
 
@@ -318,7 +448,7 @@ def test_a_sweep_that_is_asked_to_stop_before_it_begins_measures_nothing(queue, 
     assert queue.job(job.id).message == "Stopped: 0 of 2 points are saved; run it again to continue."
 
 
-def test_rows_that_the_store_refuses_are_kept_with_the_job_and_end_the_sweep(queue, store, serve, monkeypatch):
+def test_rows_that_the_store_refuses_are_kept_with_the_job_and_end_the_sweep(queue, store, serve, visits, monkeypatch):
     add = Store.add
 
     def refuse(self, trial):
@@ -327,21 +457,22 @@ def test_rows_that_the_store_refuses_are_kept_with_the_job_and_end_the_sweep(que
         return add(self, trial)
 
     monkeypatch.setattr(Store, "add", refuse)
-    job, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
-    serve(bench)
+    job = queue.submit(sweep(sizes=SIZES), store)
+    serve(Bench())
     failed = queue.job(job.id)
-    assert bench.measured == [8, 16]
+    before = {size for size, pair in visits.log if pair == 6} - {16}
     assert (failed.state, failed.unsaved) == ("failed", True)
     assert failed.message == "The store did not take the rows, they are kept with the job: The disk is full."
-    assert sizes(store.trials()) == [8]
-    assert sizes(client.rows(queue, failed)) == [8, 16]
+    assert set(sizes(store.trials())) == before
+    assert set(sizes(client.rows(queue, failed))) == before | {16}
+    assert visits.log[-1] == (16, 6)
 
 
 # Adaptive
 
 
 def test_an_adaptive_sweep_measures_what_the_search_asks_for_and_says_why_it_ended(queue, store, serve, monkeypatch):
-    known, script = [], iter([32, 8, None])
+    known, script = [], itertools.chain([32, 8], itertools.repeat(None))
 
     def next_step(candidates, evidence):
         assert sorted(candidates) == list(SIZES)
@@ -354,14 +485,19 @@ def test_an_adaptive_sweep_measures_what_the_search_asks_for_and_says_why_it_end
     serve(bench)
     done = queue.job(job.id)
     assert bench.measured == [32, 8]
-    timed_there = {32: (asked.pairs, False)}
-    assert known == [{}, timed_there, {**timed_there, 8: (0, True)}]
+    skipped = {8: (0, True)}
+    assert known == [
+        {},
+        {32: (1, False)},
+        {32: (2, False), **skipped},  # beside a new size the one that waits longest had its turn
+        {32: (3, False), **skipped},
+    ]
     assert done.progress.sweep.notes[-1] == "The search ended: the interval is narrow."
     assert (done.state, done.message) == ("finished", "1 point was skipped as too slow.")
     assert (done.progress.sweep.done, done.progress.sweep.total) == (2, 4)
 
 
-def test_an_adaptive_sweep_finds_the_crossing_of_a_curve_and_goes_on_from_the_store(queue, store, serve):
+def test_an_adaptive_sweep_finds_the_crossing_of_a_curve_and_goes_on_from_the_store(queue, store, serve, visits):
     asked = sweep(axes=(Axis.between("hidden_size", 8, 2048, adaptive=True),), adaptive=True)
     whole, other = Bench(), Store(store.folder.with_name("other"))
     job = queue.submit(asked, other)
@@ -371,17 +507,32 @@ def test_an_adaptive_sweep_finds_the_crossing_of_a_curve_and_goes_on_from_the_st
     assert min(whole.measured) < CROSSING < max(whole.measured)
     assert queue.job(job.id).progress.sweep.notes
 
-    def stop(experiment, record):
-        queue.request_stop(record.job.id)
-        return instant(experiment, record)
+    def stop(size):
+        if len(visits.log) == 12:
+            queue.request_stop(job.id)
 
-    first, second = Bench(**{f"_{whole.measured[1]}": stop}), Bench()
-    queue.submit(asked, store)
+    visits.log, visits.then = [], stop
+    first, second = Bench(), Bench()
+    job = queue.submit(asked, store)
     serve(first)
-    assert first.measured == whole.measured[:2]
+    assert first.measured[:2] == whole.measured[:2]
+    done = {size for size, pair in visits.log if pair == asked.pairs}
+    assert done == set(runs(store)) != set()
     queue.submit(asked, store)
     serve(second)
-    assert not set(first.measured) & set(second.measured)
+    assert not done & set(second.measured)
+
+
+def test_beside_a_size_that_a_search_chose_the_one_that_waits_longest_has_its_turn(
+    queue, store, serve, visits, monkeypatch
+):
+    script = itertools.chain([8, 16, 32, 64], itertools.repeat(None))
+    monkeypatch.setattr(search, "next_step", lambda *_: Step(size=next(script), reason="the interval is narrow"))
+    queue.submit(sweep(sizes=SIZES, adaptive=True), store)
+    serve(Bench())
+    assert visits.log[:7] == [(8, 1), (16, 1), (8, 2), (32, 1), (16, 2), (64, 1), (8, 3)]
+    assert sorted(visits.log[7:10]) == [(16, 3), (32, 2), (64, 2)]
+    assert sorted(visits.log[10:]) == [(32, 3), (64, 3)]
 
 
 # Kills
@@ -414,6 +565,7 @@ def _die(owner: object, name: str, *, call: int, after: bool, monkeypatch: pytes
         (Store, "add"),
         (JobFolder, "keep_unsaved"),
         (JobFolder, "drop_rows"),
+        (JobFolder, "keep_partial"),
         (JobFolder, "write"),
         (Reporter, "save"),
         (saving, "save"),
@@ -430,21 +582,24 @@ def test_a_kill_at_any_moment_loses_nothing_and_nothing_is_kept_twice(
         _die(owner, name, call=call, after=after, monkeypatch=patch)
         serve(Bench())
     crashed = _bury(queue, job, dead)
-    kept = sizes(store.trials())
-    assert kept == sizes(client.rows(queue, crashed)) == list(SIZES[: len(kept)])
+    kept, shown = set(runs(store)), client.rows(queue, crashed)
+    assert kept == {row.hidden_size for row in shown if row.outcome == "timed"}
+    assert len({row.trial_id for row in shown}) == len(shown)
     if crashed.state == "crashed":
         verb = "is" if len(kept) == 1 else "are"
         said = f"The measuring process was killed: {len(kept)} of 4 points {verb} saved; run it again to continue."
         assert crashed.message == said
+        complete = len(cut_off(shown)) + len(kept) == 4
+        assert complete or name in ("write", "keep_partial", "flush_folder"), "only the first visits may be lost"
 
     job, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
     serve(bench)
-    assert bench.measured == list(SIZES[len(kept) :])
+    assert bench.measured == [size for size in SIZES if size not in kept]
     rows = client.rows(queue, queue.job(job.id))
     assert sizes(rows) == list(SIZES)
     assert {row.outcome for row in rows} == {"timed"}
     assert all(len(found) == 1 for found in runs(store).values())
-    assert len(list(store.folder.glob("*.parquet"))) == 8
+    assert len(store.trials()) == 8 + sum(row.outcome in CUT_OFF for row in shown)
 
 
 def _bury(queue: Queue, job: Job, dead: Process) -> Job:
@@ -455,19 +610,21 @@ def _bury(queue: Queue, job: Job, dead: Process) -> Job:
     return Queue(queue.folder).job(job.id)
 
 
-def test_a_sweep_that_was_killed_within_a_point_shows_what_was_saved_there(queue, store, serve, dead):
-    def killed(experiment, record):
-        rows = instant(experiment, record, outcome="interrupted")
-        record.keep(rows)
-        raise Killed
+def test_a_sweep_that_was_killed_shows_what_was_saved_of_each_point(queue, store, serve, visits, dead):
+    def die(size):
+        if len(visits.log) == 12:
+            raise Killed
 
+    visits.then = die
     job = queue.submit(sweep(sizes=TWO), store)
     with pytest.raises(Killed):
-        serve(Bench(_16=killed))
-    crashed = _bury(queue, job, dead)
+        serve(Bench())
+    crashed, (first, last) = _bury(queue, job, dead), [size for size, _ in visits.log[-2:]]
     assert crashed.message == "The measuring process was killed: 1 of 2 points is saved; run it again to continue."
-    assert [row.outcome for row in client.rows(queue, crashed)] == ["timed"] * 2 + ["interrupted"] * 2
-    assert store.trials(run_id=crashed.run_id)[0].message == "The measuring process was killed."
+    assert (set(runs(store)), cut_off(client.rows(queue, crashed))) == ({first}, {last: {5}})
+    assert {row.message for row in store.trials() if row.outcome == "interrupted"} == {
+        "The measuring process was killed."
+    }
 
 
 def test_the_same_sweep_again_does_not_join_one_whose_process_is_dead(queue, store, serve, dead):

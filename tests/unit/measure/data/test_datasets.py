@@ -1,5 +1,6 @@
 """Data sets: seeded, standardised, split, hashed, and honest when they are missing."""
 
+import gc
 import importlib.metadata
 import socket
 
@@ -144,3 +145,14 @@ def test_digits_without_scikit_learn_say_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.metadata, "distribution", missing)
     with pytest.raises(DatasetUnavailable, match="pip install scikit-learn"):
         datasets.load("digits", samples=300, seed=0)
+
+
+def test_what_is_in_use_is_not_loaded_again_and_what_is_not_is_forgotten():
+    held = datasets.load("disc", samples=100, seed=5)
+    assert datasets.load("disc", samples=100, seed=5) is held
+    assert datasets.load("disc", samples=100, seed=6) is not held
+    name = held.hash
+    del held
+    gc.collect()
+    assert not [key for key in datasets._LOADED if key[0] == "disc" and key[2] == 5]
+    assert datasets.load("disc", samples=100, seed=5).hash == name

@@ -1,0 +1,77 @@
+"""One point of a sweep that takes turns with the others: built and warm, a pair of blocks at each visit.
+
+What it has by now counts as its result until it is concluded. Which point is visited when is decided in
+`core.jobs.worker.sweep_run`, how a pair is measured in `core.measure.trial`.
+"""
+
+import time
+from typing import Protocol
+
+from core.jobs.worker import forecast, point_result
+from core.jobs.worker.point_result import PointResult
+from core.question.experiment import Point
+from core.question.sweep import Sweep
+from core.results.schema import Trial
+
+
+class Measurement(Protocol):
+    """One point while it is measured, a pair of blocks at a time."""
+
+    def visit(self) -> bool:
+        """Time one more pair, the first time after the start and the warm-up; whether more are to come.
+
+        Raises:
+            CrossoverError: the point cannot be measured.
+        """
+
+    def rows(self) -> list[Trial]:
+        """Its rows so far, as they are if it ends now; those of its end once no more pairs are to come."""
+
+    def release(self) -> None:
+        """Give its memory back, whether it came to its end or not."""
+
+
+class UnderWay:
+    """A point between its first visit and its last.
+
+    Attributes:
+        point: where it is.
+        visits: that were made, a pair of blocks each.
+        visited: number of the last visit among those of all points; the lowest waits longest.
+        seconds: that were spent on it alone.
+        rows: as they were after the last visit.
+    """
+
+    def __init__(self, point: Point, measurement: Measurement) -> None:
+        """Take a measurement of which nothing was done yet."""
+        self.point, self._measurement = point, measurement
+        self.visits = self.visited = 0
+        self.seconds = 0.0
+        self.rows: tuple[Trial, ...] = ()
+
+    def visit(self, number: int) -> bool:
+        """Make the next visit, which has this number among all; whether more are to come.
+
+        Raises:
+            CrossoverError: the point cannot be measured.
+        """
+        began = time.monotonic()
+        self.visits, self.visited = self.visits + 1, number
+        try:
+            more = self._measurement.visit()
+        finally:
+            self.seconds += time.monotonic() - began
+        self.rows = tuple(self._measurement.rows())
+        return more
+
+    def owed_s(self, sweep: Sweep) -> float:
+        """Seconds of the blocks that it still lacks."""
+        return forecast.pairs_s(self.rows, max(0, sweep.pairs - self.visits))
+
+    def result(self, sweep: Sweep) -> PointResult:
+        """What it has by now, as if it had its pairs."""
+        return point_result.of_rows(sweep, self.point, self.rows, seconds=self.seconds + self.owed_s(sweep))
+
+    def release(self) -> None:
+        """Give its memory back."""
+        self._measurement.release()
