@@ -19,6 +19,7 @@ from core.measure.data import batches
 from core.measure.data.batches import Feed
 from core.measure.data.datasets import Data, Split
 from core.measure.device import devices, host_memory
+from core.measure.device.cards import Watch
 from core.measure.raw_values import RawValues
 from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
 from core.measure.training import LossCurve, Training
@@ -63,7 +64,6 @@ class MeasuredContender:
         """Take a contender whose device was found; nothing is put on the device yet."""
         self.contender = contender
         self.info = devices.find(contender.device)
-        self.raw = RawValues(threads=contender.threads)
         self._counts: Sequence[int] = threads.candidates()
         self.curve = LossCurve(total_steps=point.total_steps)
         self.outcome: Outcome | None = None
@@ -71,7 +71,8 @@ class MeasuredContender:
         self._point, self._data = point, data
         self._device = devices.open_device(contender.device)
         self._timer = Timer(device=self._device)
-        self._meter = LoadMeter()
+        self._meter, self._watch = LoadMeter(), Watch(self._device.torch)
+        self.raw = RawValues(threads=contender.threads, **vars(self._watch.limits))
         self._afterwards = Afterwards(
             contender=contender, point=point, data=data, timer=self._timer, device=self._device, raw=self.raw
         )
@@ -188,10 +189,11 @@ class MeasuredContender:
         self._make_room(lead_in + self._block_steps)
         self._use_settings()
         self._meter.read()
+        self._watch.begin()
         training.advance(lead_in)
         first_step = training.steps
         reading = self._timer.time(lambda: training.advance(self._block_steps))
-        raw.add_block(pair, first_step, self._block_steps, reading, self._meter.read(), self._device.clock_mhz())
+        raw.add_block(pair, first_step, self._block_steps, reading, self._meter.read(), vars(self._watch.end()))
         self._settle()
 
     def _lead_in_steps(self) -> int:

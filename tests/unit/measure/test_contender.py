@@ -523,5 +523,17 @@ def test_an_accelerator_that_idled_for_long_is_led_in_for_longer(data, machine, 
     assert measured.raw.lead_in_steps == 20
 
 
+def test_an_accelerator_that_others_used_meanwhile_did_not_idle(data, machine, card):
+    measured, other = warm(data, "cuda:0@1", epochs=1000), warm(data, "cuda:0@1", epochs=1000)
+    machine.clock.pass_s(60.0)
+    other.block(0)
+    assert lead_ins(measured, machine.clock, 0.1) == [20]
+
+
+def test_what_is_resident_on_a_device_is_there_once_while_somebody_trains_on_it(data, machine):
+    one, other = started(data), started(data)
+    assert one._resident is other._resident is not None
+
+
 def test_a_cpu_is_led_in_for_the_same_time_whatever_came_between(data, machine):
     assert lead_ins(warm(data), machine.clock, 0.1, 2.0, 60.0) == [20, 20, 20]
