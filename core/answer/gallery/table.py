@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.answer import comparable
-from core.answer.run import speedup
+from core.answer.run import busy
 from core.answer.study import study
 from core.question.experiment import MAX_CONTENDERS
 from core.results.index import FILE, Skipped, folder_index
@@ -59,12 +59,9 @@ Places = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Overview:
-    """Everything that can be looked at.
+    """Everything that can be looked at, a line a trial (see `whole`), and the files that could not be read.
 
-    Attributes:
-        frame: one line a trial, see `whole`.
-        skipped: files that could not be read, with the reason.
-        newer: files of a newer version, of which the known columns were read.
+    Of files of a newer version the known columns were read.
     """
 
     frame: pd.DataFrame
@@ -77,20 +74,10 @@ class StudyLine:
     """A study as a list shows it; `core.answer.study.study.Study` with the same id has its rows.
 
     Attributes:
-        id: of the study.
-        axis: key of `core.question.fields.SIZE_AXES`.
-        baseline: contender as asked for, e.g. `cpu`.
-        challenger: contender as asked for, e.g. `cuda:0`.
-        sizes: places of its runs on the axis, ascending.
-        run_ids: the run of each size.
+        sizes: places of its runs on the axis, ascending, each with its run in `run_ids`.
         trial_ids: its rows, baseline and challenger of each size in turn.
-        dataset: data set.
-        model: model family.
-        machine: for people.
-        baseline_name: the baseline for people, as in the answer of the study.
-        challenger_name: the challenger for people.
+        baseline_name: the baseline for people, as in the answer of the study; `baseline` has it as asked for.
         newest: when its newest run began, ISO 8601.
-        protocol_version: of its rows.
     """
 
     id: str
@@ -116,7 +103,7 @@ def whole(stores: Sequence[tuple[Store, str]]) -> Overview:
 
     - `step_s`: median seconds a step; NaN if nothing was timed,
     - `noise`: interquartile range over median of the blocks' step times; NaN below 2 blocks,
-    - `spread90`: their 90th percentile over their median; NaN below `speedup.SPREAD_BLOCKS` blocks,
+    - `spread90`: their 90th percentile over their median; NaN below `busy.SPREAD_BLOCKS` blocks,
     - `pairs`: number of timed blocks,
     - `warmed`: whether there is a warm-up block,
     - `load_max`, `steal_max`: largest of the blocks; NaN if nothing was timed,
@@ -140,13 +127,7 @@ def whole(stores: Sequence[tuple[Store, str]]) -> Overview:
 
 
 def studies(frame: pd.DataFrame, *, axis: str | None = None, least: int = 2) -> list[StudyLine]:
-    """The studies that `core.answer.study.study.studies` finds in the same rows, with the same ids, in the same order.
-
-    Args:
-        frame: of `whole`.
-        axis: only studies along this axis; without it as there.
-        least: fewest sizes.
-    """
+    """The studies that `core.answer.study.study.studies` finds in the rows of `frame`, with the same ids and order."""
     if frame.empty:
         return []
     pairs, columns = _pairs(frame), {name: frame[name].to_numpy(dtype=object) for name in NAMED}
@@ -177,7 +158,7 @@ def _derived(lists: dict[str, pa.ListArray]) -> dict[str, pa.Array]:
     median = times.quantile(0.5, at_least=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         noise = (times.quantile(0.75, at_least=2) - times.quantile(0.25, at_least=2)) / median
-        spread = times.quantile(0.9, at_least=speedup.SPREAD_BLOCKS) / median
+        spread = times.quantile(0.9, at_least=busy.SPREAD_BLOCKS) / median
     found = {
         "step_s": median,
         "noise": np.where(np.isfinite(noise), noise, np.nan),

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from core import units
-from core.answer.run import speedup
+from core.answer.run import busy, speedup
+from core.answer.run.busy import LOAD_ROOM, MAX_STEAL
 from core.answer.statistics import MIN_PAIRS, TIE, spread
 from core.results.schema import Trial
 
@@ -33,12 +34,6 @@ NEEDED = ("drained", "warmed")
 
 MAX_NOISE = TIE - 1
 """Highest interquartile range of block times over their median: the difference that counts as too small to matter."""
-
-LOAD_ROOM = 0.5
-"""Load average accepted beyond the processor threads of the machine: all of them at work, and the system's own bits."""
-
-MAX_STEAL = 0.10
-"""Highest share of processor time taken by other guests: one tick of the kernel's clock in a block of 100 ms."""
 
 PARTS_OF_A_GPU = (" MIG ", "GRID ", "vGPU")
 """In the name of a device that is a part of a GPU, whose other parts somebody else may use."""
@@ -75,9 +70,7 @@ class Check:
     """One thing that a row should say of itself.
 
     Attributes:
-        name: key.
         title: what is true where it is met, in a few words.
-        met: whether it is, for every row of a table.
         lacking: the sentence of a row that does not meet it, with its figure.
         severity: by how much a row misses it, to quote the worst of several.
     """
@@ -91,14 +84,7 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class TrustMark:
-    """What checks say of a row, or of several rows together.
-
-    Attributes:
-        level: key of `LEVELS`.
-        met: checks that are met, by every row.
-        of: checks that there are.
-        missing: for each of the others a sentence with its figure.
-    """
+    """How many of the checks are met by a row, or by each of several, and for each of the others a sentence."""
 
     level: Level
     met: int
@@ -153,7 +139,7 @@ def facts(trial: Trial) -> dict[str, Any]:
     """What the checks look at, of a whole row; named as in the table of all rows."""
     times = trial.step_s
     noise = speedup.step_time(trial).noise
-    timed = len(times) >= speedup.SPREAD_BLOCKS and all(time > 0 for time in times)
+    timed = len(times) >= busy.SPREAD_BLOCKS and all(time > 0 for time in times)
     return {
         **{name: getattr(trial, name) for name in STORED},
         "warmed": bool(trial.warmup_s),
@@ -194,12 +180,12 @@ def _each(columns: Columns, name: str, holds: Callable[[str], bool]) -> Bools:
 
 def _steady(columns: Columns) -> Bools:
     spread = _numbers(columns, "spread90")
-    return (_numbers(columns, "noise") <= MAX_NOISE) & (np.isnan(spread) | (spread <= speedup.MAX_SPREAD))
+    return (_numbers(columns, "noise") <= MAX_NOISE) & (np.isnan(spread) | (spread <= busy.MAX_SPREAD))
 
 
 def _unsteady(row: Row) -> str:
-    if row["spread90"] > speedup.MAX_SPREAD:
-        took, accepted = units.ratio(float(row["spread90"])), units.ratio(speedup.MAX_SPREAD)
+    if row["spread90"] > busy.MAX_SPREAD:
+        took, accepted = units.ratio(float(row["spread90"])), units.ratio(busy.MAX_SPREAD)
         return f"One block in ten took at least {took} the median; {accepted} is accepted."
     if not row["noise"] >= 0:
         return "Too few blocks were timed to know the noise."

@@ -8,12 +8,12 @@ measured at another time (another data path, another batch size) is a remedy too
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from core import units
 from core.answer import comparable
-from core.answer.run import lane_check, learned, speedup, training_time
+from core.answer.run import busy, lane_check, learned, speedup, training_time
 from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
 from core.errors import CrossoverError
 from core.question.fields import DATA_PATHS, LOADER_PATHS
@@ -161,17 +161,23 @@ def _of_device(device: str, rows: Sequence[Trial]) -> Remedies | None:
         same=same,
         other=other,
         broken=_sorted(found["broken"]),
-        headline=_headline(device, same, other, speedup.obstacle(plain, plain)),
+        headline=_headline(device, same, other, plain),
     )
 
 
+def _hindrance(row: Trial) -> str:
+    """Why nothing can be told of what a row is compared with, in words that go on after a colon."""
+    return speedup.obstacle(row, row) or busy.company([row]).hindrance
+
+
 def _remedy(plain: Trial, row: Trial, lane: Lane) -> Remedy:
-    found, stands = speedup.speedup(plain, row), standing(row)
+    found, stands, hindrance = speedup.speedup(plain, row), standing(row), _hindrance(plain)
+    if hindrance and not found.decided:  # said once, of the device
+        found = replace(found, verdict="missing", value=None, low=None, high=None, reason="")
     helps = found.verdict != "missing" and not found.reason and (found.value or 0.0) > 1
     epochs = training_time.break_even(plain, row).epochs if helps and row.startup_compile_s else None
     paid = _paid_back(plain, lane, epochs) if helps and row.startup_compile_s else ""
-    reason = "" if speedup.obstacle(plain, plain) else found.reason  # what hinders every lane is said once
-    text = _figures(_beginning(lane.title), found.value, found.low, found.high, reason)
+    text = _figures(_beginning(lane.title), found.value, found.low, found.high, found.reason)
     broken = stands == "broken"
     return Remedy(
         contender=row.contender,
@@ -228,13 +234,14 @@ def _learned(plain: Trial, row: Trial) -> str:
     return found.sentence if found else ""
 
 
-def _headline(device: str, same: Sequence[Remedy], other: Sequence[Remedy], hindrance: str) -> str:
-    if hindrance:
-        return f"What would help {device} is not known: {hindrance}."
+def _headline(device: str, same: Sequence[Remedy], other: Sequence[Remedy], plain: Trial) -> str:
     helping = [one for one in same if one.helps and one.standing == "same"]
     if helping:
         best = helping[0]
-        return f"Of what was measured, this helps {device} most: {best.title}, {_in_short(best)}."
+        headline = f"Of what was measured, this helps {device} most: {best.title}, {_in_short(best)}."
+        return " ".join(filter(None, (headline, busy.company([plain]).sentence)))
+    if hindrance := _hindrance(plain):
+        return f"What would help {device} is not known: {hindrance}."
     outside = [one for one in other if one.helps]
     beyond = f" With other mathematics there is {outside[0].title}, {_in_short(outside[0])}." if outside else ""
     known = [one for one in same if one.value is not None]
@@ -256,8 +263,7 @@ def _in_short(remedy: Remedy) -> str:
 
 def _apart(plain: Trial, row: Trial, what: str) -> Remedy | None:
     """A row of another run against one of this run, by the time of an epoch; None if that cannot be told."""
-    hindered = speedup.obstacle(plain, plain) or speedup.obstacle(row, row)
-    if hindered or min(len(plain.step_s), len(row.step_s)) < MIN_PAIRS:
+    if _hindrance(plain) or _hindrance(row) or min(len(plain.step_s), len(row.step_s)) < MIN_PAIRS:
         return None
     ours, theirs = ([step_s * trial.steps_per_epoch for step_s in trial.step_s] for trial in (plain, row))
     value = statistics.median(ours) / statistics.median(theirs)

@@ -14,17 +14,11 @@ from typing import Literal
 
 from core import units
 from core.answer import comparable
-from core.answer.run import lane_check
-from core.answer.statistics import MIN_PAIRS, TIE, closeness, median_interval, noise, outliers, spread
+from core.answer.run import busy, lane_check
+from core.answer.statistics import MIN_PAIRS, TIE, closeness, median_interval, noise, outliers
 from core.results.schema import Trial
 
 Verdict = Literal["gpu_faster", "cpu_faster", "too_close", "missing"]
-
-MAX_SPREAD = 1.5
-"""Highest 90th percentile of block times over their median; above it something else used the machine."""
-
-SPREAD_BLOCKS = 10
-"""Fewest blocks that have a 90th percentile of their own; below, one slow block would pass for a busy machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +59,8 @@ class Speedup:
         pairs: pairs of blocks that were measured.
         reason: why there is no winner or no verdict, in words; empty where there is a winner.
         caution: what is to be said of lanes that compute other numbers than plain steps, in sentences; mostly empty.
+        busy: the mark of a verdict that was measured while other programs shared the machine, a sentence; empty where
+            nothing was seen of them, and without a verdict.
     """
 
     baseline: str
@@ -78,6 +74,7 @@ class Speedup:
     pairs: int
     reason: str
     caution: str = ""
+    busy: str = ""
 
     @property
     def told(self) -> bool:
@@ -152,11 +149,15 @@ def speedup(baseline: Trial, challenger: Trial) -> Speedup:
     )
     if interval is None:
         return unknown
+    company = busy.of_pair(baseline, challenger)
+    if company and (refusal := company.refusal(*interval)):
+        return replace(unknown, reason=refusal)
     estimate = statistics.median(ratios)
     value, low, high = math.exp(estimate), math.exp(interval[0]), math.exp(interval[1])
     reason = closeness(estimate, *interval, ratio="speedup")
     verdict = "too_close" if reason else _winner_code(baseline, challenger, challenger_won=estimate > 0)
-    return replace(unknown, verdict=verdict, value=value, low=low, high=high, reason=reason)
+    mark = company.sentence if company else ""
+    return replace(unknown, verdict=verdict, value=value, low=low, high=high, reason=reason, busy=mark)
 
 
 def enough(trials: Sequence[Trial]) -> bool:
@@ -165,8 +166,8 @@ def enough(trials: Sequence[Trial]) -> bool:
 
 
 def verdict_sentence(speedup: Speedup) -> str:
-    """The verdict in one sentence, with the figures that it rests on, and what has to be said of its lanes."""
-    return " ".join(filter(None, (_verdict(speedup), speedup.caution)))
+    """The verdict with the figures that it rests on, the mark of a busy machine, and what its lanes call for."""
+    return " ".join(filter(None, (_verdict(speedup), speedup.busy, speedup.caution)))
 
 
 def _verdict(speedup: Speedup) -> str:
@@ -203,17 +204,10 @@ def in_words(
 def obstacle(baseline: Trial, challenger: Trial) -> str:
     """Why no verdict can be given, in words that go on after a colon; empty if none stands in the way yet."""
     for trial in (baseline, challenger):
-        times = trial.step_s
         if trial.outcome == "out_of_memory":
             return f"the model and its batch did not fit into the memory of {trial.contender}, so nothing was timed"
-        if any(time <= 0 for time in times):
+        if any(time <= 0 for time in trial.step_s):
             return f"the clock readings of {trial.contender} hold a block that took no time"
-        if len(times) >= SPREAD_BLOCKS and (slowest := spread(times)) > MAX_SPREAD:
-            return (
-                f"this machine was too busy: one block in ten of {trial.contender} took at least "
-                f"{units.ratio(slowest)} its median ({units.ratio(MAX_SPREAD)} is accepted), so close other programs "
-                "and measure again"
-            )
     return ""
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from core import units
 from core.answer import comparable
-from core.answer.run import causes, lane_check
+from core.answer.run import busy, causes, lane_check
 from core.answer.run.speedup import Verdict, in_words, label, obstacle
 from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
 from core.answer.study import study
@@ -213,6 +213,7 @@ def cautions(measured: Trial, recorded: Trial) -> tuple[str, ...]:
             "Other versions of Crossover, which measure in the same way: measured with "
             f"{measured.app_version}, recorded with {recorded.app_version}."
         )
+    said += [mark for row in (measured, recorded) if (mark := busy.company([row]).sentence)]
     if lanes := lane_check.warning(measured, recorded):
         said.append(lanes)
     return tuple(said)
@@ -236,12 +237,12 @@ def _blocks(measured: Trial, recorded: Trial) -> tuple[int, int]:
 
 
 def _obstacle(measured: Trial, recorded: Trial) -> str:
-    """Why no verdict can be given; what hinders the recording is not this machine's."""
-    if hindrance := obstacle(measured, measured):
+    """Why no verdict can be given, where nothing cancels; what hinders the recording is not this machine's."""
+    if hindrance := obstacle(measured, measured) or busy.company([measured]).hindrance:
         return hindrance
     if recorded.outcome == "out_of_memory":
         return f"the model and its batch did not fit into the memory of {recorded.device_name}"
-    if obstacle(recorded, recorded):
+    if obstacle(recorded, recorded) or busy.company([recorded]).many:
         return "the machine of the recording was too busy, or its clock readings cannot be right"
     return ""
 

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.answer.gallery import table
-from core.answer.run import speedup
+from core.answer.run import busy, speedup
+from core.answer.statistics import spread
 from core.answer.study import study
 from core.question.experiment import MAX_CONTENDERS, Point
 from core.question.fields import SIZE_AXES
@@ -66,8 +67,8 @@ def test_the_figures_are_those_of_whole_rows(tmp_path_factory, times, steps):
         line, about = frame.loc[row.trial_id], speedup.step_time(row)
         assert same(line["step_s"], about.median_s)
         assert same(line["noise"], about.noise) or math.isclose(line["noise"], about.noise, abs_tol=1e-12)
-        enough = len(row.block_steps) >= speedup.SPREAD_BLOCKS
-        assert same(line["spread90"], speedup.spread(row.step_s) if enough else None)
+        enough = len(row.block_steps) >= busy.SPREAD_BLOCKS
+        assert same(line["spread90"], spread(row.step_s) if enough else None)
         assert line["pairs"] == about.blocks
         assert same(line["load_max"], max(row.block_load, default=None))
         assert same(line["steal_max"], max(row.block_steal, default=None))

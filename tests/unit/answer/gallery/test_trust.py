@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.answer.gallery import trust
-from core.answer.run import speedup
+from core.answer.run import busy, speedup
 from core.answer.statistics import MIN_PAIRS
 from tests import rows
 
@@ -65,11 +65,11 @@ def test_noise_is_held_against_the_same_limits_as_a_verdict():
     noisy = rows.trial(jitter=0.2)
     assert speedup.step_time(noisy).noise > trust.MAX_NOISE
     assert "of their median; 10 % is accepted" in trust.of([noisy]).missing[0]
-    busy = dataclasses.replace(
+    disturbed = dataclasses.replace(
         GOOD, block_end_ns=tuple(end + (10**9 if n % 5 == 0 else 0) for n, end in enumerate(GOOD.block_end_ns))
     )
-    assert speedup.obstacle(busy, GPU)
-    assert "One block in ten took at least" in trust.of([busy]).missing[0]
+    assert busy.company([disturbed]).any
+    assert "One block in ten took at least" in trust.of([disturbed]).missing[0]
 
 
 def test_a_row_without_times_says_that_its_noise_is_not_known():

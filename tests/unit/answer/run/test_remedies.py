@@ -100,14 +100,25 @@ def test_too_few_pairs_give_no_figure_and_no_advice():
 
 
 def test_what_hinders_every_lane_is_said_once():
-    plain, *others = laned({"cpu@1": 1e-3, "cpu@1+fused": 5e-4, "cpu@1+foreach": 5e-4})
-    ends = [
-        begin + (end - begin) * (9 if place % 4 == 0 else 1)
-        for place, (begin, end) in enumerate(zip(plain.block_begin_ns, plain.block_end_ns, strict=True))
-    ]
-    (found,) = remedies.remedies([dataclasses.replace(plain, block_end_ns=tuple(ends)), *others])
+    plain, *others = laned({"cpu@1": 1e-3, "cpu@1+fused": 1.05e-3, "cpu@1+foreach": 1.05e-3})
+    (found,) = remedies.remedies([slowed(plain, 2), *others])
     assert found.headline.startswith("What would help cpu@1 is not known: this machine was too busy")
     assert [one.sentence for one in found.same] == ["Foreach optimizer: not known.", "Fused optimizer: not known."]
+
+
+def test_what_helps_on_a_busy_machine_is_said_with_its_mark():
+    plain, *others = laned({"cpu@1": 1e-3, "cpu@1+fused": 5e-4, "cpu@1+foreach": 5e-4})
+    (found,) = remedies.remedies([slowed(plain, 4), *others])
+    assert found.headline.startswith("Of what was measured, this helps cpu@1 most: ")
+    assert ". Measured on a busy machine: one block in ten of cpu@1 took at least" in found.headline
+
+
+def slowed(row, every):
+    ends = [
+        begin + (end - begin) * (9 if place % every == 0 else 1)
+        for place, (begin, end) in enumerate(zip(row.block_begin_ns, row.block_end_ns, strict=True))
+    ]
+    return dataclasses.replace(row, block_end_ns=tuple(ends))
 
 
 def test_each_device_has_its_own_plain_steps_and_one_without_lanes_is_left_out():

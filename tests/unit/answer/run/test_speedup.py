@@ -171,18 +171,27 @@ def test_too_few_pairs_give_no_verdict_and_say_what_to_do(pairs, words):
 
 
 @pytest.mark.parametrize("busy_side", [0, 1])
-def test_a_busy_machine_gives_no_verdict_and_says_the_figure_and_the_contender(busy_side):
+def test_a_busy_machine_gives_a_verdict_with_a_mark_that_says_the_figure_and_the_contender(busy_side):
     calm, busy = [1e-3] * 10, [1e-3] * 8 + [2.4e-3] * 2
     times = [calm, busy] if busy_side else [busy, calm]
-    found = speedup.speedup(timed(times[0]), timed(times[1], "cuda:0"))
-    assert found.verdict == "missing"
-    assert (found.value, found.pairs) == (None, 10)
-    assert "this machine was too busy" in found.reason
-    assert f"of {('cpu', 'cuda:0')[busy_side]} took at least 2.40×" in found.reason
+    found = speedup.speedup(timed(times[0]), timed([s / 4 for s in times[1]], "cuda:0"))
+    assert (found.verdict, found.value, found.pairs) == ("gpu_faster", pytest.approx(4), 10)
+    assert found.busy.startswith("Measured on a busy machine: one block in ten of")
+    assert f"of {('cpu', 'cuda:0')[busy_side]} took at least 2.40×" in found.busy
+    assert speedup.verdict_sentence(found).endswith(f". {found.busy}")
+
+
+def test_a_lead_that_other_programs_may_explain_has_no_verdict_and_the_figure():
+    base = [1.04e-3] * 8 + [2.6e-3] * 2
+    found = speedup.speedup(timed(base), timed([1e-3] * 10, "cuda:0"))
+    assert (found.verdict, found.value, found.busy) == ("missing", None, "")
+    assert found.reason.startswith("this machine was too busy: one block in ten of cpu took at least 2.50× its median")
+    assert found.reason.endswith("by up to 1.05×, so close other programs and measure again")
 
 
 def test_one_slow_block_in_twenty_is_not_a_busy_machine():
-    assert speedup.speedup(timed([1e-3] * 19 + [9e-3]), timed([5e-4] * 20, "cuda:0")).verdict == "gpu_faster"
+    found = speedup.speedup(timed([1e-3] * 19 + [9e-3]), timed([5e-4] * 20, "cuda:0"))
+    assert (found.verdict, found.busy) == ("gpu_faster", "")
 
 
 def test_out_of_memory_is_named_instead_of_missing_pairs():

@@ -1,0 +1,196 @@
+"""Whether other programs shared the machine while rows were timed, and what that leaves of a comparison.
+
+Turns make a disturbance meet both sides of a pair, so it cancels where it slows both alike. It does not where one side
+needs more of the processor than the other: threads that wait for each other all wait for the one that was displaced.
+How far that shifts a speedup is simulated, and measured beside real programs, by `tests/benchmarks/busy_machine.py`.
+Blocks in, words and figures out; nothing here compares two times.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core import units
+from core.answer.statistics import spread
+from core.results.schema import Trial
+
+MAX_SPREAD = 1.5
+"""Highest 90th percentile of block times over their median, and median over 10th percentile, of an undisturbed row."""
+
+SPREAD_BLOCKS = 10
+"""Fewest blocks that tell of other programs; below, one slow block would pass for a busy machine."""
+
+MAX_STEAL = 0.10
+"""Highest share of processor time taken by other guests: one tick of the kernel's clock in a block of 100 ms."""
+
+DISPLACED, SHORT_S = 75.0, 0.1
+"""Involuntary context switches, a second and thread, from which a block shared its processor: on a quiet machine the
+median of a row is at most 60, beside one program that never rests 150 and more (docs/measuring.md). A shorter block
+counts as one of so many seconds, since a single switch of it is no sign."""
+
+LOAD_ROOM, CROWDED = 0.5, 3
+"""Load average accepted beyond the processor threads of the machine: all of them at work, and the system's own bits.
+Above it, so many times fewer switches are a sign: among many programs a thread is rarely displaced, and for long."""
+
+MANY = 1 / 3
+"""Share of disturbed blocks from which the median is no longer that of undisturbed ones."""
+
+SHIFT, MOST_SHIFT = 1.05, 20.0
+"""By how much other programs can make the side that needs less of the processor look faster: where few blocks were
+disturbed, 1.03 in 99 of 100 simulated runs; where many were, 2.9, and beside real programs up to 17 in small steps, whose
+threads wait for each other every few microseconds (tests/benchmarks/busy_machine.py)."""
+
+MARK = "Measured on a busy machine"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Company:
+    """What other programs did to the blocks of one contender.
+
+    Attributes:
+        name: the contender as asked for, or the device of a table.
+        needs: processors that it needs at once: its threads, and 0 for an accelerator, which the host only feeds.
+        slow: 90th percentile of its block times over their median; 1 below `SPREAD_BLOCKS` blocks.
+        fast: their median over their 10th percentile, likewise.
+        displaced: share of its blocks in which other programs or guests took its processor; 0 where not counted.
+    """
+
+    name: str
+    needs: int
+    slow: float = 1.0
+    fast: float = 1.0
+    displaced: float = 0.0
+
+    @property
+    def many(self) -> bool:
+        """Whether so many blocks were disturbed that their median is shifted too."""
+        return self.fast > MAX_SPREAD or self.displaced >= MANY
+
+    @property
+    def any(self) -> bool:
+        """Whether other programs disturbed it."""
+        return self.many or self.slow > MAX_SPREAD
+
+    @property
+    def told(self) -> str:
+        """What was seen of it, in words that go on after a colon."""
+        if self.displaced >= MANY:
+            return f"other programs took processor time from {self.name} in {units.share(self.displaced)} of its blocks"
+        if self.fast > MAX_SPREAD:
+            return f"half the blocks of {self.name} took at least {units.ratio(self.fast)} what its fastest took"
+        return (
+            f"one block in ten of {self.name} took at least {units.ratio(self.slow)} its median "
+            f"({units.ratio(MAX_SPREAD)} is accepted)"
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The mark of a measurement that stands all the same; empty on a quiet machine."""
+        return f"{MARK}: {self.told}." if self.any else ""
+
+    @property
+    def hindrance(self) -> str:
+        """Why its median cannot be believed where nothing cancels, after a colon; empty if it can."""
+        return _too_busy(self.told) if self.many else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Busy:
+    """Two contenders that were timed while other programs shared the machine.
+
+    Attributes:
+        baseline: what happened to the one.
+        challenger: what happened to the other.
+    """
+
+    baseline: Company
+    challenger: Company
+
+    @property
+    def worse(self) -> Company:
+        """The one that was disturbed more."""
+        return max(self.baseline, self.challenger, key=lambda one: (one.many, one.displaced, one.slow))
+
+    @property
+    def sentence(self) -> str:
+        """The mark, for after a verdict."""
+        return f"{MARK}: {self.worse.told}{self._uneven}."
+
+    @property
+    def _uneven(self) -> str:
+        hit, other = sorted((self.baseline, self.challenger), key=lambda one: -one.needs)
+        if hit.needs == other.needs:
+            return ""
+        against = units.counted(other.needs, "thread") if other.needs else other.name
+        return f", and they slow {units.counted(hit.needs, 'thread')} of the processor more than {against}"
+
+    def refusal(self, low: float, high: float) -> str:
+        """Why an interval tells no winner, in words that go on after a colon; empty if it can be believed.
+
+        Args:
+            low: lower end of the interval of the speedup, a logarithm.
+            high: upper end.
+        """
+        if self.baseline.needs == self.challenger.needs:
+            return ""
+        if self.challenger.needs > self.baseline.needs:
+            low, high = -high, -low
+        shift = MOST_SHIFT if self.worse.many else SHIFT  # what may be theirs of a lead of the side that needs less
+        if high < 0 or low > math.log(shift) or (low <= 0 and not self.worse.many):
+            return ""
+        return _too_busy(f"{self.worse.told}{self._uneven}, by up to {units.ratio(shift)}")
+
+
+def company(rows: Sequence[Trial]) -> Company:
+    """What other programs did to rows of one contender, one of each size or of one size only."""
+    needs = rows[0].threads if rows[0].device_kind == "cpu" else 0
+    return _company(
+        rows[0].contender,
+        max(needs, 0),
+        [row.step_s for row in rows],
+        [displaced for row in rows for displaced in _displaced(row)],
+    )
+
+
+def of_times(name: str, groups: Sequence[Sequence[float]]) -> Company:
+    """The same of a table of times, of which nothing else is known: readings of each size."""
+    return _company(name, 0, groups, [])
+
+
+def between(baseline: Company, challenger: Company) -> Busy | None:
+    """The two together; None on a machine that was quiet."""
+    return Busy(baseline=baseline, challenger=challenger) if baseline.any or challenger.any else None
+
+
+def of_pair(baseline: Trial, challenger: Trial) -> Busy | None:
+    """What other programs did to two rows of one run; None on a machine that was quiet."""
+    return between(company([baseline]), company([challenger]))
+
+
+def _too_busy(told: str) -> str:
+    return f"this machine was too busy: {told}, so close other programs and measure again"
+
+
+def _company(name: str, needs: int, groups: Sequence[Sequence[float]], displaced: Sequence[bool]) -> Company:
+    relative = [time / middle for times in groups if (middle := statistics.median(times or (0.0,))) for time in times]
+    if len(relative) < SPREAD_BLOCKS or min(relative) <= 0:
+        return Company(name=name, needs=needs)
+    return Company(
+        name=name,
+        needs=needs,
+        slow=spread(relative),
+        fast=statistics.median(relative) / statistics.quantiles(relative, n=10, method="inclusive")[0],
+        displaced=sum(displaced) / len(displaced) if displaced else 0.0,
+    )
+
+
+def _displaced(row: Trial) -> list[bool]:
+    """Of each block, whether its processor was shared; empty where that was not counted."""
+    threads = max(1, row.threads) if row.device_kind == "cpu" else 1
+    most = math.inf if row.loader_workers else DISPLACED * threads  # workers of a loader are our own company
+    blocks = zip(row.block_switches, row.block_steal, row.block_load, row.block_s, strict=False)
+    return [
+        steal > MAX_STEAL or switches > max(s, SHORT_S) * (most / CROWDED if load > row.cores + LOAD_ROOM else most)
+        for switches, steal, load, s in blocks
+    ]
