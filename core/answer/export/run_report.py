@@ -64,7 +64,8 @@ def _contender_line(answer: RowAnswer) -> str:
         interval = f" (95 %: {units.duration(step.low_s)} to {units.duration(step.high_s)})"
     learned = f", test accuracy {units.share(answer.accuracy)}" if answer.accuracy is not None else ""
     note = f"; {trial.message}" if trial.message else ""
-    return f"{answer.label}: {units.duration(step.median_s)} a step{interval}{learned}{note}"
+    tried = f"; threads tried: {', '.join(map(str, trial.threads_tried))}" if trial.threads_tried else ""
+    return f"{answer.label}: {units.duration(step.median_s)} a step{interval}{learned}{tried}{note}"
 
 
 def _comparison_lines(pair: PairAnswer) -> list[str]:

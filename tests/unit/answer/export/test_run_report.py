@@ -1,0 +1,15 @@
+"""What is said of one run, on a terminal and to scripts."""
+
+from core.answer.export import run_report
+from tests import rows
+
+
+def test_the_thread_counts_that_were_tried_are_said():
+    run = rows.run()
+    text, document = run_report.text(run), run_report.document(run, from_store=False)
+    assert "; threads tried: 1, 2, 4\n" in text
+    assert text.count("threads tried") == 1  # the accelerator tried none
+    cpu, gpu = document["trials"]
+    assert list(cpu["threads_tried"]) == [1, 2, 4]
+    assert min(cpu["threads_tried"], key=cpu["threads_tried"].__getitem__) == cpu["threads"]
+    assert gpu["threads_tried"] == {}
