@@ -106,6 +106,7 @@ def _trial(answer: RowAnswer) -> dict[str, Any]:
         "outcome": trial.outcome,
         "message": trial.message,
         "threads": trial.threads,
+        "threads_tried": dict(zip(trial.threads_tried, trial.threads_tried_step_s, strict=False)),
         "step": dataclasses.asdict(answer.step),
         "epoch_s": list(answer.epoch_s),
         "startup_s": answer.startup_s,
