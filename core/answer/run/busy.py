@@ -38,8 +38,8 @@ MANY = 1 / 3
 
 SHIFT, MOST_SHIFT = 1.05, 20.0
 """By how much other programs can make the side that needs less of the processor look faster: where few blocks were
-disturbed, 1.03 in 99 of 100 simulated runs; where many were, 2.9, and beside real programs up to 17 in small steps, whose
-threads wait for each other every few microseconds (tests/benchmarks/busy_machine.py)."""
+disturbed, 1.03 in 99 of 100 simulated runs; where many were, 2.9, and beside real programs up to 17 in small steps,
+whose threads wait for each other every few microseconds (tests/benchmarks/busy_machine.py)."""
 
 MARK = "Measured on a busy machine"
 
@@ -144,10 +144,9 @@ class Busy:
 
 def company(rows: Sequence[Trial]) -> Company:
     """What other programs did to rows of one contender, one of each size or of one size only."""
-    needs = rows[0].threads if rows[0].device_kind == "cpu" else 0
     return _company(
         rows[0].contender,
-        max(needs, 0),
+        max(row.threads if row.device_kind == "cpu" else 0 for row in rows),
         [row.step_s for row in rows],
         [displaced for row in rows for displaced in _displaced(row)],
     )

@@ -13,8 +13,8 @@ from typing import Any
 from core import units
 from core.answer.run import lane_check, remedies, speedup
 from core.answer.run.speedup import Speedup
+from core.answer.study import company, wording
 from core.answer.study import study as studies
-from core.answer.study import wording
 from core.answer.study.crossover import locate
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.answer.study.study import Study
@@ -120,7 +120,9 @@ def crossover(study: Study, picked: Sequence[Pick], basis: Basis = "steady") -> 
     """
     evidence = tuple(_evidence(pick, study, basis) for pick in picked)
     base, other = (f"{_side(row, study.runs[-1])} in its best lane" for row in study.runs[-1])
-    return locate(evidence, axis=study.axis, basis=basis, baseline=base, challenger=other), evidence
+    answer = locate(evidence, axis=study.axis, basis=basis, baseline=base, challenger=other)
+    chosen = [(pick.baseline, pick.challenger) for pick in picked if pick.baseline and pick.challenger]
+    return company.marked(answer, company.of_rows(chosen)), evidence
 
 
 def plain_study(study: Study, others: Sequence[Study]) -> Study | None:

@@ -127,6 +127,7 @@ class Crossover:
         level: probability with which the interval of one size holds its speedup.
         reason: in words, why the outcome is not a crossing.
         sentence: the answer in words, computed from the above.
+        busy: what was seen of other programs on the machine, a sentence; empty where nothing was.
     """
 
     axis: str
@@ -145,3 +146,4 @@ class Crossover:
     level: float = 0.95
     reason: str = ""
     sentence: str = ""
+    busy: str = ""

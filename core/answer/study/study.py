@@ -13,6 +13,7 @@ from typing import Any
 from core.answer import comparable
 from core.answer.run import causes, speedup, training_time
 from core.answer.run.causes import Parts
+from core.answer.study import company
 from core.answer.study.crossover import locate
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import NotComparable
@@ -145,13 +146,14 @@ def crossover(study: Study, basis: Basis = "steady") -> Crossover:
     """
     _require_one_study(study)
     baseline, challenger = study.runs[-1]
-    return locate(
+    answer = locate(
         evidence(study, basis),
         axis=study.axis,
         basis=basis,
         baseline=_name(study, baseline),
         challenger=_name(study, challenger),
     )
+    return company.marked(answer, company.of_rows(study.runs))
 
 
 def parts(study: Study) -> tuple[dict[float, Parts], dict[float, Parts]]:

@@ -19,7 +19,7 @@ from core.answer import comparable
 from core.answer.run import busy, causes, lane_check
 from core.answer.run.speedup import Verdict, in_words, label, obstacle
 from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
-from core.answer.study import study
+from core.answer.study import company, study
 from core.answer.study.crossover import locate
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import NotComparable
@@ -193,6 +193,7 @@ def crossover(meeting: Meeting, basis: Basis = "steady") -> Crossover:
         baseline=_name(meeting.measured),
         challenger=f"{theirs.contender} recorded ({theirs.device_name}, {theirs.machine_id[:6]})",
     )
+    found = company.marked(found, company.of_rows(meeting.shared))
     two = f"Two machines, not measured in turns: {machine(ours)} and {machine(theirs)}; {NOT_IN_IT}."
     return replace(found, sentence=f"{found.sentence} {two}")
 

@@ -15,6 +15,8 @@ COUNTED: dict[Basis, str] = {
     "as_given": "",
 }
 
+USUAL_CAUSE = "; thresholds of threads, caches or tiles are the usual cause"
+
 LISTED = 3
 """Sizes that a sentence names before it counts the rest."""
 
@@ -49,8 +51,8 @@ def several(axis: str, crossings: Sequence[Crossing]) -> str:
     """Why there is no single number, to go on after a colon."""
     places = ", ".join(f"between {size(one.low)} and {size(one.high)}" for one in crossings)
     return (
-        f"the faster device changes {len(crossings)} times beyond the noise, {places} ({axis.replace('_', ' ')}); "
-        "thresholds of threads, caches or tiles are the usual cause"
+        f"the faster device changes {len(crossings)} times beyond the noise, {places} ({axis.replace('_', ' ')})"
+        f"{USUAL_CAUSE}"
     )
 
 

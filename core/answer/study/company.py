@@ -1,0 +1,45 @@
+"""A busy machine in the answer of many sizes: what was seen over all of them is named, and bounds what is claimed.
+
+Three or six pairs a size tell of no other programs, so blocks of all sizes are looked at together.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.answer.run import busy
+from core.answer.run.busy import Busy
+from core.answer.study import wording
+from core.answer.study.result import Crossover, Evidence
+from core.results.schema import Trial
+
+
+def of_rows(pairs: Sequence[tuple[Trial, Trial]]) -> Busy | None:
+    """What other programs did to the rows of two devices, a pair a size; None on a quiet machine."""
+    if not pairs:
+        return None
+    baselines, challengers = zip(*pairs, strict=True)
+    return busy.between(busy.company(baselines), busy.company(challengers))
+
+
+def of_times(evidence: Sequence[Evidence], baseline: str, challenger: str) -> Busy | None:
+    """The same of somebody's own timings, by how they spread."""
+    sides = [entry.baseline_s for entry in evidence], [entry.challenger_s for entry in evidence]
+    return busy.between(busy.of_times(baseline, sides[0]), busy.of_times(challenger, sides[1]))
+
+
+def marked(answer: Crossover, company: Busy | None) -> Crossover:
+    """The answer with what was seen of other programs.
+
+    A device that wins everywhere by less than they may explain is not said to; what else explains several crossings is
+    not called the usual cause. A crossing stands, marked.
+    """
+    if company is None:
+        return answer
+    told = replace(answer, busy=company.sentence, reason=answer.reason.removesuffix(wording.USUAL_CAUSE))
+    if answer.outcome in ("gpu_always", "cpu_always") and company.worse.many:
+        speedups = [math.log(size.speedup) for size in answer.sizes if size.speedup]
+        if refusal := company.refusal(min(speedups), max(speedups)):
+            told = replace(told, outcome="undecided", reason=refusal)
+    sentence = answer.sentence if told.reason == answer.reason else wording.sentence(told)
+    return replace(told, sentence=f"{sentence} {company.sentence}")
