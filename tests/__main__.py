@@ -1,16 +1,16 @@
 """Every check of the project in one command: `python -m tests`.
 
-Lint, spelling, types and import contracts first, since they are quick; then all tests, in two workers what times
-nothing, and alone what does. Where `CI` is set, branches of `core` are counted too, once; it doubles what tests take.
-With `--quick`, of the tests only the unit tests that are quick. Other arguments are passed on to pytest, and then only
-pytest runs.
+Lint, spelling, types and import contracts first and at once, since they are quick; then all tests: in two workers what
+times nothing, and alone what does. Where `CI` is set, branches of `core` that unit tests reach are counted too. With
+`--quick`, of the tests only the unit tests that are quick. Other arguments go to pytest, and then only pytest runs.
 """
 
 import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -35,26 +35,41 @@ COVERAGE: Command = ("--cov", "--cov-report=term:skip-covered")
 
 def main(arguments: list[str]) -> int:
     """Run what was asked for; returns the first exit status that is not 0."""
-    return next((status for command in commands(arguments) if (status := _run(command))), 0)
+    checks, tests = commands(arguments)
+    return _run_at_once(checks) or next((status for command in tests if (status := _run(command))), 0)
 
 
-def commands(arguments: list[str]) -> Iterator[Command]:
-    """What to run for these arguments, in this order."""
+def commands(arguments: list[str]) -> tuple[Sequence[Command], Sequence[Command]]:
+    """What to run for these arguments: checks, all at once, and then tests, one after the other."""
     if arguments and arguments != ["--quick"]:
-        yield (*TESTS, *arguments)
-        return
-    for name, *rest in CHECKS:
-        yield (str(SCRIPTS / name), *rest)
+        return (), [(*TESTS, *arguments)]
+    checks = [(str(SCRIPTS / name), *rest) for name, *rest in CHECKS]
     if arguments:
-        yield (*TESTS, *TWO_WORKERS, "-m", "not slow and not timed", "tests/unit")
-        return
-    yield (*TESTS, *TWO_WORKERS, *(COVERAGE if os.environ.get("CI") else ()), "-m", "not timed", *FOLDERS)
-    yield (*TESTS, "-m", "timed")
+        return checks, [(*TESTS, *TWO_WORKERS, "-m", "not slow and not timed", "tests/unit")]
+    counted = COVERAGE if os.environ.get("CI") else ()
+    return checks, [(*TESTS, *TWO_WORKERS, *counted, "-m", "not timed", *FOLDERS), (*TESTS, "-m", "timed")]
+
+
+def _run_at_once(checks: Sequence[Command]) -> int:
+    """Run every check; what each says is printed when it is done, in their order."""
+    with ThreadPoolExecutor() as pool:
+        ended = pool.map(lambda check: subprocess.run(check, cwd=ROOT, check=False, capture_output=True), checks)
+        return next(filter(None, [_told(check, run) for check, run in zip(checks, ended, strict=True)]), 0)
+
+
+def _told(command: Command, run: subprocess.CompletedProcess[bytes]) -> int:
+    _announce(command)
+    print((run.stdout + run.stderr).decode(errors="replace"), end="", flush=True)
+    return run.returncode
 
 
 def _run(command: Command) -> int:
-    print("$", Path(command[0]).name, *command[1:], flush=True)
+    _announce(command)
     return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def _announce(command: Command) -> None:
+    print("$", Path(command[0]).name, *command[1:], flush=True)
 
 
 if __name__ == "__main__":

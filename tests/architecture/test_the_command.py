@@ -1,6 +1,7 @@
 """What `python -m tests` runs, and in which order."""
 
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,18 +16,21 @@ def here(monkeypatch):
 
 
 def pytest_runs(*arguments):
-    """Of the commands, those that are runs of pytest; without how it is called."""
-    return [each[len(command.TESTS) :] for each in command.commands(list(arguments)) if each[:3] == command.TESTS]
+    """The runs of pytest, without how it is called."""
+    checks, tests = command.commands(list(arguments))
+    assert not [each for each in checks if each[:3] == command.TESTS]
+    assert {each[:3] for each in tests} == {command.TESTS}
+    return [each[len(command.TESTS) :] for each in tests]
 
 
-def names(*arguments):
-    """What is run, by name."""
-    return [each[0].rpartition("/")[2].rpartition("\\")[2] for each in command.commands(list(arguments))]
+def checked(*arguments):
+    """What is run before, by name."""
+    return [each[0].rpartition("/")[2].rpartition("\\")[2] for each in command.commands(list(arguments))[0]]
 
 
 @pytest.mark.usefixtures("here")
 def test_all_of_it_is_every_check_and_then_what_times_nothing_in_two_workers_and_what_times_alone():
-    assert names()[: len(command.CHECKS)] == ["ruff", "ruff", "codespell", "mypy", "lint-imports"]
+    assert checked() == ["ruff", "ruff", "codespell", "mypy", "lint-imports"]
     parallel, alone = pytest_runs()
     assert parallel[: len(command.TWO_WORKERS)] == command.TWO_WORKERS
     assert parallel[parallel.index("-m") + 1] == "not timed"
@@ -40,7 +44,7 @@ def test_no_folder_of_tests_is_left_out():
 
 @pytest.mark.usefixtures("here")
 def test_quick_is_every_check_and_the_unit_tests_that_are_quick():
-    assert names("--quick")[:-1] == names()[: len(command.CHECKS)]
+    assert checked("--quick") == checked()
     assert pytest_runs("--quick") == [(*command.TWO_WORKERS, "-m", "not slow and not timed", "tests/unit")]
 
 
@@ -55,17 +59,43 @@ def test_branches_are_counted_in_ci_and_nowhere_while_time_is_measured(monkeypat
 
 @pytest.mark.parametrize("arguments", [["tests/unit"], ["--quick", "-x"], ["-k", "a name"]])
 def test_other_arguments_are_pytests_alone(arguments):
-    assert list(command.commands(arguments)) == [(*command.TESTS, *arguments)]
+    assert not checked(*arguments)
+    assert pytest_runs(*arguments) == [tuple(arguments)]
 
 
-@pytest.mark.parametrize(("fails_at", "ran"), [(0, 1), (3, 4), (None, 7)])
-def test_the_first_that_fails_is_the_last_that_runs_and_its_status_is_ours(monkeypatch, here, fails_at, ran):
-    called = []
+@pytest.fixture
+def ran(monkeypatch):
+    """What was run, by what is run; `status` has the exit status of what fails."""
+    called, status = [], {}
 
     def run(asked, **_):
         called.append(asked)
-        return subprocess.CompletedProcess(asked, 3 if len(called) - 1 == fails_at else 0)
+        return subprocess.CompletedProcess(asked, status.get(asked, 0), stdout=b"said ", stderr=b"it\n")
 
     monkeypatch.setattr(command.subprocess, "run", run)
-    assert command.main([]) == (0 if fails_at is None else 3)
-    assert called == list(command.commands([]))[:ran]
+    return SimpleNamespace(called=called, status=status)
+
+
+def test_if_nothing_fails_everything_runs(ran, here):
+    checks, tests = command.commands([])
+    assert command.main([]) == 0
+    assert set(ran.called[: len(checks)]) == set(checks)
+    assert ran.called[len(checks) :] == list(tests)
+
+
+@pytest.mark.parametrize("place", range(len(command.CHECKS)))
+def test_if_a_check_fails_the_others_are_told_of_too_and_no_test_runs(ran, here, capsys, place):
+    checks, _ = command.commands([])
+    ran.status[checks[place]] = 3
+    assert command.main([]) == 3
+    assert sorted(ran.called) == sorted(checks)
+    said = capsys.readouterr().out.splitlines()
+    assert said[1::2] == ["said it"] * len(checks)
+    assert [line.split()[1] for line in said[::2]] == checked()
+
+
+def test_the_first_tests_that_fail_are_the_last_that_run_and_their_status_is_ours(ran, here):
+    checks, tests = command.commands([])
+    ran.status[tests[0]] = 4
+    assert command.main([]) == 4
+    assert ran.called[len(checks) :] == [tests[0]]
