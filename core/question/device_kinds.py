@@ -41,8 +41,12 @@ DEVICE_KINDS: dict[str, DeviceKind] = {
     "rocm": DeviceKind(torch_type="cuda", colour="#CC79A7", foreach=True, graphs=True),
     "mps": DeviceKind(torch_type="mps", numbered=False, colour="#009E73", compiler="", bf16=False),
     "xpu": DeviceKind(torch_type="xpu", colour="#E69F00", foreach=True),
+    "other": DeviceKind(torch_type="other", colour="#56B4E9", compiler="", bf16=False),
 }
 """By the name that rows give the kind."""
+
+OTHER = "other"
+"""Kind and name of whatever else `torch.accelerator` has, whose own name for it stands in the device's name."""
 
 SINGLE = tuple(kind.torch_type for kind in DEVICE_KINDS.values() if not kind.numbered)
 """Names of devices of which a machine has one at most."""

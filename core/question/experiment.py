@@ -120,7 +120,7 @@ class Contender:
     Written `cpu`, `cuda:1`, `cpu@1`, `cpu@2+compiled10` or `cuda:0+graph10+bf16`; what is default is left out.
 
     Attributes:
-        device: `cpu`, `cuda:N` (NVIDIA, and AMD through ROCm), `xpu:N` or `mps`.
+        device: `cpu`, `cuda:N` (NVIDIA, and AMD through ROCm), `xpu:N`, `mps` or `other:N`.
         threads: CPU threads, or `BEST_THREADS` to try several and take the best.
         lane: how it runs the training.
     """

@@ -50,8 +50,9 @@ def _devices(machine: Machine) -> None:
         for info in machine.devices
     ]
     tables.table(rows, alt="Devices of this machine")
-    if len(machine.devices) == 1:
-        st.info(f"**No accelerator is seen here.** {plain(machine.hint)}")
+    if machine.hint:
+        seen = "" if len(machine.devices) > 1 else "**No accelerator is seen here.** "
+        st.info(f"{seen}{plain(machine.hint)}")
 
 
 def _machine(machine: Machine) -> None:

@@ -40,11 +40,11 @@ class World:
     store: Store
     gallery: Store
 
-    def has(self, *devices: DeviceInfo) -> None:
-        """Let the measuring process report these devices."""
+    def has(self, *devices: DeviceInfo, left_out: str = "") -> None:
+        """Let the measuring process report these devices, and what it says of one that is left out."""
         row = rows.trial()
         environment = Environment(**{field.name: getattr(row, field.name) for field in dataclasses.fields(Environment)})
-        hint = HINT if len(devices) == 1 else ""
+        hint = HINT if len(devices) == 1 else left_out
         machine = Machine(environment=environment, devices=devices, startup_s={"cpu": 0.5}, hint=hint)
         self.queue.worker_file.report(machine, process.this())
 

@@ -40,6 +40,13 @@ def test_every_device_has_its_line_and_every_version_is_named(world, open_page):
     assert HINT not in words(app)
 
 
+def test_a_device_that_is_left_out_beside_others_is_named(world, open_page):
+    world.has(CPU, GPU, left_out="cuda:1 (Tesla K80) is left out.")
+    said = words(open_page(PAGE))
+    assert "cuda:1 (Tesla K80) is left out." in said
+    assert "No accelerator is seen here" not in said
+
+
 @pytest.mark.parametrize("state", ["ready", "measuring", "failed"])
 def test_it_says_what_the_measuring_process_does(world, open_page, state):
     world.has(CPU)

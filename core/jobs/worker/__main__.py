@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def load() -> Bench:
     """The measuring half of this project; imports torch."""
     from core.measure import room, trial
-    from core.measure.device import devices
+    from core.measure.device import devices, unseen
     from core.measure.lessons.run import show
     from core.results import environment
 
@@ -65,7 +65,7 @@ def load() -> Bench:
         return show(demonstration, hooks=hooks)
 
     def survey() -> Machine:
-        return Machine(environment=environment.read(), devices=devices.discover(), hint=devices.hint())
+        return Machine(environment=environment.read(), devices=devices.discover(), hint=unseen.hint())
 
     return Bench(
         measure=measure,

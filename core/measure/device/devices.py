@@ -7,10 +7,10 @@ of its own, that way is in `_BACKENDS`. Nothing here times or trains, and nothin
 import contextlib
 import functools
 import platform
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import psutil
 import torch
@@ -18,8 +18,8 @@ from torch import nn
 from torch.nn import functional
 
 from core.errors import DeviceUnavailable
-from core.measure.device import capabilities, cards, host_memory
-from core.question.device_kinds import DEVICE_KINDS
+from core.measure.device import capabilities, cards, drain, host_memory, unseen
+from core.question.device_kinds import DEVICE_KINDS, OTHER
 from core.results import environment
 from core.results.environment import DeviceInfo
 
@@ -58,9 +58,12 @@ class Device:
 def discover() -> tuple[DeviceInfo, ...]:
     """Every device that can be trained on, the CPU first."""
     accelerator = torch.accelerator.current_accelerator(check_available=True)
-    kind = _kind(accelerator.type) if accelerator else ""
-    count = torch.accelerator.device_count() if kind else 0
-    return (_info("cpu"), *(_info(kind, index) for index in range(count)))
+    if accelerator is None:
+        return (_info("cpu", "cpu"),)
+    kind, count = _kind(accelerator.type), torch.accelerator.device_count()
+    useless = {index for index in range(count) if accelerator.type == "cuda" and unseen.no_kernels(index)}
+    usable = (index for index in range(count) if index not in useless)
+    return (_info("cpu", "cpu"), *(_info(kind, accelerator.type, index) for index in usable))
 
 
 def find(device: str) -> DeviceInfo:
@@ -74,7 +77,9 @@ def find(device: str) -> DeviceInfo:
         if info.device == device:
             return info
     listed = ", ".join(info.device for info in seen)
-    raise DeviceUnavailable(f"The device {device} is not on this machine, PyTorch sees {listed}. {hint()}".strip())
+    raise DeviceUnavailable(
+        f"The device {device} is not on this machine, PyTorch sees {listed}. {unseen.hint()}".strip()
+    )
 
 
 def open_device(device: str) -> Device:
@@ -83,20 +88,30 @@ def open_device(device: str) -> Device:
     Raises:
         DeviceUnavailable: PyTorch does not see it.
     """
-    return Device(torch.device(find(device).device))
+    name = find(device).device
+    accelerator = torch.accelerator.current_accelerator() if name.startswith(OTHER) else None
+    return Device(torch.device(accelerator.type, int(name.partition(":")[2])) if accelerator else torch.device(name))
 
 
 @functools.cache
 def initialise(device: str) -> float:
-    """Use a device for the first time: context, libraries and kernels, by one step through each kind of layer.
+    """Use a device for the first time, and see that it can be timed.
 
     Returns:
-        Seconds that it took in this process; the same value at every later call.
+        Seconds that its first use took in this process; the same value at every later call.
 
     Raises:
-        DeviceUnavailable: PyTorch does not see it.
+        DeviceUnavailable: PyTorch does not see it, or it is not done when it says so.
     """
     handle = open_device(device)
+    seconds = _first_use(handle)
+    if handle.torch.type != "cpu":
+        drain.require(handle, handle.torch)
+    return seconds
+
+
+def _first_use(handle: Device) -> float:
+    """Seconds for context, libraries and kernels, by one step through each kind of layer."""
     begin = time.perf_counter()
     network = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 2)).to(
         handle.torch
@@ -123,44 +138,22 @@ def use_tf32(wanted: bool) -> None:
         torch.backends.cudnn.allow_tf32 = wanted
 
 
-def hint() -> str:
-    """Why no accelerator is seen and what would change it, in a sentence or two; empty where one is seen."""
-    if torch.accelerator.is_available():
-        return ""
-    if shutil.which("nvidia-smi"):
-        if torch.version.cuda is None:
-            return "An NVIDIA driver is installed, but this PyTorch is built without CUDA: install a build with CUDA."
-        return (
-            f"An NVIDIA driver is installed, but PyTorch's CUDA {torch.version.cuda} cannot use it: "
-            "update the driver, or install a PyTorch built for an older CUDA."
-        )
-    if shutil.which("rocm-smi") and torch.version.hip is None:
-        return "An AMD driver is installed, but this PyTorch is built without ROCm: install a build with ROCm."
-    if platform.system() == "Darwin":
-        return "PyTorch sees no Apple GPU: MPS needs Apple silicon, macOS 14 or later and a native arm64 Python."
-    return (
-        "PyTorch sees no accelerator on this machine: there is no NVIDIA or AMD driver. "
-        "With a GPU and its driver installed, it appears here after a restart."
-    )
-
-
 def _kind(torch_type: str) -> str:
-    """The kind of the accelerators that PyTorch calls by this name; empty where it is not one of ours."""
+    """The kind of the accelerators that PyTorch calls by this name."""
     if torch_type == "cuda" and torch.version.hip:
         return "rocm"
-    return next((name for name, kind in DEVICE_KINDS.items() if kind.torch_type == torch_type), "")
+    return next((name for name, kind in DEVICE_KINDS.items() if kind.torch_type == torch_type), OTHER)
 
 
-def _info(kind: str, index: int = 0) -> DeviceInfo:
-    facts = DEVICE_KINDS[kind]
-    backend = _backend(facts.torch_type)
-    name, memory_bytes, capability = backend.describe(facts.torch_type, index)
+def _info(kind: str, torch_type: str, index: int = 0) -> DeviceInfo:
+    facts, backend = DEVICE_KINDS[kind], _backend(torch_type)
+    name, memory_bytes, capability = backend.describe(torch_type, index)
     return DeviceInfo(
         device=f"{facts.torch_type}:{index}" if facts.numbered else facts.torch_type,
         kind=kind,
-        name=name,
+        name=f"{torch_type}: {name}" if kind == OTHER else name,
         memory_bytes=memory_bytes,
-        driver=backend.driver(facts.torch_type),
+        driver=backend.driver(torch_type),
         refusals=capabilities.refusals(kind, capability),
     )
 
@@ -170,9 +163,12 @@ _Description = tuple[str, int, tuple[int, int]]
 
 
 def _by_properties(torch_type: str, index: int) -> _Description:
-    properties = torch.get_device_module(torch_type).get_device_properties(index)
+    properties: Any = None
+    with contextlib.suppress(Exception):  # not every backend has them
+        properties = torch.get_device_module(torch_type).get_device_properties(index)
     capability = getattr(properties, "major", 0), getattr(properties, "minor", 0)
-    return str(properties.name), int(properties.total_memory), capability
+    memory_bytes = getattr(properties, "total_memory", None) or psutil.virtual_memory().total
+    return str(getattr(properties, "name", "") or f"device {index}"), int(memory_bytes), capability
 
 
 def _cuda_driver(_: str) -> str:

@@ -18,6 +18,7 @@ def accelerator(monkeypatch):
         monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available=False: found)
         monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
         monkeypatch.setattr(torch.accelerator, "device_count", lambda: count)
+        monkeypatch.setattr(torch.cuda, "get_arch_list", list)
         properties = lambda index: SimpleNamespace(name=f"Card {index}", total_memory=80 * 2**30)  # noqa: E731
         monkeypatch.setattr(torch, "get_device_module", lambda _: SimpleNamespace(get_device_properties=properties))
         for name in ("cuda", "hip"):
@@ -30,8 +31,6 @@ def accelerator(monkeypatch):
 def nothing(monkeypatch):
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available=False: None)
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
-    monkeypatch.setattr(devices.shutil, "which", lambda _: None)
-    monkeypatch.setattr(devices.platform, "system", lambda: "Linux")
 
 
 def kinds() -> list[tuple[str, str, str]]:
@@ -70,9 +69,23 @@ def test_an_apple_gpu_is_mps(accelerator, monkeypatch):
     assert name.endswith(" GPU")
 
 
-def test_a_kind_that_is_not_supported_is_left_out(accelerator):
-    accelerator("hpu")
-    assert kinds() == []
+def test_any_other_type_that_pytorch_names_is_a_device_with_its_own_name(accelerator, monkeypatch):
+    accelerator("hpu", 2)
+    assert kinds() == [("other:0", "other", "hpu: Card 0"), ("other:1", "other", "hpu: Card 1")]
+    assert devices.open_device("other:1").torch == torch.device("hpu:1")
+    monkeypatch.setattr(torch, "get_device_module", lambda _: SimpleNamespace())
+    assert kinds()[0] == ("other:0", "other", "hpu: device 0")
+    assert devices.discover()[1].memory_bytes > 2**20
+
+
+def test_a_card_for_which_this_pytorch_has_no_kernels_is_left_out(accelerator, monkeypatch):
+    accelerator("cuda", 2, cuda="13.0")
+    cards = SimpleNamespace(name="Tesla K80", major=3, minor=7), SimpleNamespace(name="H100", major=9, minor=0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: cards[index])
+    monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: ["sm_75", "sm_90"])
+    assert [device for device, *_ in kinds()] == ["cuda:1"]
+    with pytest.raises(DeviceUnavailable, match=r"cuda:0 \(Tesla K80, compute capability 3\.7\) is left out"):
+        devices.find("cuda:0")
 
 
 def test_a_device_is_found_by_its_name_or_refused_with_those_there_are(accelerator):
@@ -80,29 +93,6 @@ def test_a_device_is_found_by_its_name_or_refused_with_those_there_are(accelerat
     assert devices.open_device("cuda:1").torch == torch.device("cuda:1")
     with pytest.raises(DeviceUnavailable, match=r"cuda:2 is not on this machine, PyTorch sees cpu, cuda:0, cuda:1\.$"):
         devices.find("cuda:2")
-
-
-@pytest.mark.parametrize(
-    ("tool", "cuda", "system", "words"),
-    [
-        ("nvidia-smi", None, "Linux", "built without CUDA"),
-        ("nvidia-smi", "13.0", "Linux", "CUDA 13.0 cannot use it: update the driver"),
-        ("rocm-smi", "13.0", "Linux", "built without ROCm"),
-        ("", "13.0", "Darwin", "MPS needs Apple silicon"),
-        ("", "13.0", "Linux", "there is no NVIDIA or AMD driver"),
-    ],
-)
-def test_a_missing_accelerator_is_explained(nothing, monkeypatch, tool, cuda, system, words):
-    monkeypatch.setattr(devices.shutil, "which", lambda name: f"/usr/bin/{name}" if name == tool else None)
-    monkeypatch.setattr(torch.version, "cuda", cuda)
-    monkeypatch.setattr(torch.version, "hip", None)
-    monkeypatch.setattr(devices.platform, "system", lambda: system)
-    assert words in devices.hint()
-
-
-def test_where_an_accelerator_is_seen_nothing_needs_explaining(accelerator):
-    accelerator("cuda")
-    assert devices.hint() == ""
 
 
 def test_memory_of_a_card_is_asked_of_the_card(monkeypatch):

@@ -1,0 +1,156 @@
+"""Why an accelerator is not seen, in the words that help where it is missing."""
+
+import sys
+from types import SimpleNamespace
+
+import pynvml
+import pytest
+import torch
+
+from core.measure.device import unseen
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A Linux machine on which PyTorch, built for CUDA 13.0, sees no accelerator, and which has no driver."""
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    monkeypatch.setattr(unseen.shutil, "which", lambda name: f"/usr/bin/{name}" if name in machine.tools else None)
+    monkeypatch.setattr(unseen.platform, "system", lambda: machine.system)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(torch.version, "hip", None)
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    for name in unseen.HIDING:
+        monkeypatch.delenv(name, raising=False)
+    machine = SimpleNamespace(tools=(), system="Linux")
+    return machine
+
+
+def nvidia(monkeypatch, *, driver="580.65.06", cuda=13_000, error=0):
+    """What NVML says where it is installed."""
+
+    def start():
+        if error:
+            raise pynvml.NVMLError(error)
+
+    library = SimpleNamespace(
+        nvmlInit=start, nvmlSystemGetDriverVersion=lambda: driver, nvmlSystemGetCudaDriverVersion=lambda: cuda
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", library)
+
+
+@pytest.mark.parametrize(
+    ("tool", "cuda", "system", "words"),
+    [
+        ("nvidia-smi", None, "Linux", "built without CUDA"),
+        ("nvidia-smi", "13.0", "Linux", "CUDA 13.0 cannot use it: update the driver"),
+        ("rocm-smi", "13.0", "Linux", "built without ROCm"),
+        ("", "13.0", "Darwin", "MPS needs Apple silicon"),
+        ("", "13.0", "Linux", "there is no NVIDIA or AMD driver"),
+    ],
+)
+def test_a_missing_accelerator_is_explained(machine, monkeypatch, tool, cuda, system, words):
+    machine.tools, machine.system = (tool,), system
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    assert words in unseen.hint()
+
+
+def test_a_driver_that_is_too_old_is_named_with_the_cuda_that_it_runs(machine, monkeypatch):
+    nvidia(monkeypatch, driver="535.104.05", cuda=12_020)
+    assert unseen.hint().startswith(
+        "The NVIDIA driver 535.104.05 is too old: it runs CUDA 12.2, and this PyTorch is built for CUDA 13.0."
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "docker run --gpus all"),
+        (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "restart the machine"),
+        (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "there is no NVIDIA or AMD driver"),
+    ],
+)
+def test_what_nvml_says_of_its_driver_is_told(machine, monkeypatch, error, words):
+    nvidia(monkeypatch, error=error)
+    assert words in unseen.hint()
+
+
+@pytest.mark.parametrize(("value", "told"), [("", "set and empty"), ("-1", "set to '-1'"), ("7", "set to '7'")])
+def test_a_variable_that_hides_the_gpus_is_named(machine, monkeypatch, value, told):
+    nvidia(monkeypatch)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    assert unseen.hint() == (
+        f"The variable CUDA_VISIBLE_DEVICES is {told}, which leaves PyTorch no GPU: "
+        "unset it, or name one that is there."
+    )
+
+
+def test_a_variable_hides_nothing_where_there_is_no_driver(machine, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert "there is no NVIDIA or AMD driver" in unseen.hint()
+
+
+def test_a_variable_of_amd_is_named_too(machine, monkeypatch):
+    machine.tools = ("rocm-smi",)
+    monkeypatch.setattr(torch.version, "hip", "7.1")
+    monkeypatch.setenv("HIP_VISIBLE_DEVICES", "")
+    assert "HIP_VISIBLE_DEVICES is set and empty" in unseen.hint()
+
+
+@pytest.mark.parametrize(
+    ("capability", "built", "runs"),
+    [
+        ((8, 6), ["sm_80"], True),
+        ((8, 0), ["sm_86"], False),
+        ((9, 0), ["sm_80", "sm_86"], False),
+        ((9, 0), ["sm_80", "compute_80"], True),
+        ((7, 0), ["sm_75", "compute_75"], False),
+        ((9, 0), ["sm_90a"], True),
+        ((12, 0), ["sm_90a", "sm_100a"], False),
+        ((10, 3), ["sm_100f"], True),
+        ((12, 1), ["compute_120f"], True),
+        ((13, 0), ["compute_120f"], False),
+        ((12, 0), ["sm_75", "sm_120"], True),
+        ((3, 7), ["gfx90a", "sm_75"], False),
+    ],
+)
+def test_kernels_run_on_their_own_major_version_and_ptx_on_all_later_ones(capability, built, runs):
+    assert unseen.has_kernels(capability, built) is runs
+
+
+@pytest.fixture
+def card(monkeypatch):
+    """One GPU that PyTorch sees, and what it was built for."""
+
+    def there(built, **properties):
+        monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+        monkeypatch.setattr(
+            torch.accelerator, "current_accelerator", lambda check_available=False: torch.device("cuda")
+        )
+        monkeypatch.setattr(torch.accelerator, "device_count", lambda: 1)
+        monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: built)
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(**properties))
+
+    monkeypatch.setattr(torch.version, "hip", None)
+    return there
+
+
+def test_a_card_without_kernels_is_named_with_those_there_are(card):
+    card(["sm_75", "sm_80"], name="Tesla K80", major=3, minor=7)
+    assert unseen.hint() == (
+        "cuda:0 (Tesla K80, compute capability 3.7) is left out: this PyTorch has kernels for sm_75, sm_80 only, "
+        "so install a build that has them for it."
+    )
+
+
+@pytest.mark.parametrize(("architecture", "left_out"), [("gfx90a:sramecc+:xnack-", False), ("gfx1103", True)])
+def test_an_amd_card_needs_kernels_of_its_own_architecture(card, monkeypatch, architecture, left_out):
+    monkeypatch.setattr(torch.version, "hip", "7.1")
+    card(["gfx90a", "gfx942"], name="AMD", gcnArchName=architecture, major=9, minor=0)
+    assert ("gfx1103) is left out" in unseen.hint()) is left_out
+
+
+def test_where_an_accelerator_can_be_used_nothing_needs_explaining(card):
+    card(["sm_90"], name="H100", major=9, minor=0)
+    assert unseen.hint() == ""
+    card([], name="H100", major=9, minor=0)
+    assert unseen.hint() == ""
