@@ -46,7 +46,7 @@ class UnderWay:
         """Take a measurement of which nothing was done yet."""
         self.point, self._measurement = point, measurement
         self.visits = self.visited = 0
-        self.seconds = 0.0
+        self.seconds = self._first_s = 0.0
         self.rows: tuple[Trial, ...] = ()
 
     def visit(self, number: int) -> bool:
@@ -61,12 +61,15 @@ class UnderWay:
             more = self._measurement.visit()
         finally:
             self.seconds += time.monotonic() - began
+            self._first_s = self._first_s or self.seconds
         self.rows = tuple(self._measurement.rows())
         return more
 
     def owed_s(self, sweep: Sweep) -> float:
-        """Seconds of the blocks that it still lacks."""
-        return forecast.pairs_s(self.rows, max(0, sweep.pairs - self.visits))
+        """Seconds of the pairs that it still lacks, from how long its visits take, and its blocks at least."""
+        left = max(0, sweep.pairs - self.visits)
+        visit_s = (self.seconds - self._first_s) / max(1, self.visits - 1)
+        return max(forecast.pairs_s(self.rows, left), left * visit_s)
 
     def result(self, sweep: Sweep) -> PointResult:
         """What it has by now, as if it had its pairs."""
