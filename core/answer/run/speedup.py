@@ -14,7 +14,7 @@ from typing import Literal
 
 from core import units
 from core.answer import comparable
-from core.answer.run import busy, lane_check
+from core.answer.run import busy, card_notes, lane_check
 from core.answer.statistics import MIN_PAIRS, TIE, closeness, median_interval, noise, outliers
 from core.results.schema import Trial
 
@@ -58,7 +58,8 @@ class Speedup:
         high: upper end of its 95 % interval.
         pairs: pairs of blocks that were measured.
         reason: why there is no winner or no verdict, in words; empty where there is a winner.
-        caution: what is to be said of lanes that compute other numbers than plain steps, in sentences; mostly empty.
+        caution: what is to be said of lanes that compute other numbers than plain steps, and of cards that were
+            hindered, in sentences; mostly empty.
         busy: the mark of a verdict that was measured while other programs shared the machine, a sentence; empty where
             nothing was seen of them, and without a verdict.
     """
@@ -145,7 +146,7 @@ def speedup(baseline: Trial, challenger: Trial) -> Speedup:
         high=None,
         pairs=pairs,
         reason=hindrance or _too_few(baseline, pairs),
-        caution=lane_check.warning(baseline, challenger),
+        caution=" ".join(filter(None, (warn(baseline, challenger) for warn in (lane_check.warning, card_notes.notes)))),
     )
     if interval is None:
         return unknown

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from core import units
 from core.answer import comparable
-from core.answer.run import busy, causes, lane_check
+from core.answer.run import busy, card_notes, causes, lane_check
 from core.answer.run.speedup import Verdict, in_words, label, obstacle
 from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
 from core.answer.study import company, study
@@ -215,9 +215,7 @@ def cautions(measured: Trial, recorded: Trial) -> tuple[str, ...]:
             f"{measured.app_version}, recorded with {recorded.app_version}."
         )
     said += [mark for row in (measured, recorded) if (mark := busy.company([row]).sentence)]
-    if lanes := lane_check.warning(measured, recorded):
-        said.append(lanes)
-    return tuple(said)
+    return (*said, *filter(None, (warn(measured, recorded) for warn in (lane_check.warning, card_notes.notes))))
 
 
 def cause(recorded: Trial) -> str:
