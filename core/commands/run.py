@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     trials = client.rows(queue, job)
     if trials:
         _show(trials, options, from_store=False)
-    return OK if trials and job.state == "finished" else FAILED
+    return OK if job.complete else FAILED
 
 
 def _budget_s(options: argparse.Namespace) -> float:

@@ -87,7 +87,7 @@ def sweep(options: argparse.Namespace) -> int:
     if rows:
         _show(asked, rows, options, notes=notes, state=job.state)
         recorder.record(options, rows)
-    return OK if rows and job.state == "finished" else FAILED
+    return OK if job.complete else FAILED
 
 
 def asked_for(options: argparse.Namespace) -> Sweep:

@@ -133,7 +133,7 @@ def run(asked: Experiment | Sweep, store: Store, queue: Queue | None = None) -> 
     """
     queue = queue or Queue()
     job = follow(queue, queue.submit(asked, store).id, on_change=lambda _: None)
-    if job.state != "finished":
+    if not job.complete:
         raise JobError(job.message or f"The measurement has {job.state}.")
     return rows(queue, job)
 

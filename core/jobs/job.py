@@ -56,6 +56,7 @@ class Job:
             store among them, more while it runs.
         trial_ids: its rows, run by run in the order of the contenders.
         exhibit_id: name of what a lesson showed; empty before its end, and for all other jobs.
+        missing: which rows that were asked for it has not, or not whole, and why; a sentence each.
         unsaved: whether the store refused rows or the exhibit of it, so that only the job has them.
         worker: the process that measures or measured it.
         asked_by: who asked, a name that says nothing about the person; empty for who did on the command line.
@@ -77,6 +78,7 @@ class Job:
     run_ids: tuple[str, ...] = ()
     trial_ids: tuple[str, ...] = ()
     exhibit_id: str = ""
+    missing: tuple[str, ...] = ()
     unsaved: bool = False
     worker: Process | None = None
     asked_by: str = ""
@@ -109,6 +111,11 @@ class Job:
     def active(self) -> bool:
         """Whether the job waits or runs."""
         return self.state in ACTIVE
+
+    @property
+    def complete(self) -> bool:
+        """Whether it has ended with every row that was asked for."""
+        return self.state == "finished" and not self.missing
 
     @property
     def lost(self) -> bool:

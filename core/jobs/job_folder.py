@@ -251,6 +251,7 @@ class _Status:
     run_ids: tuple[str, ...] = ()
     trial_ids: tuple[str, ...] = ()
     exhibit_id: str = ""
+    missing: tuple[str, ...] = ()
     unsaved: bool = False
     worker: Process | None = None
     began: Moment | None = None

@@ -13,6 +13,7 @@ from core.jobs.job import Job, State
 from core.jobs.job_folder import JobFolder
 from core.results import exhibit_files
 from core.results.exhibit import Exhibit
+from core.results.reading import refusal_of
 from core.results.reuse import CUT_OFF
 from core.results.schema import Outcome, Trial
 from core.results.store import Store
@@ -21,10 +22,33 @@ from core.results.store import Store
 def complete(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> Job:
     """Bring the rows of a measurement that came to its end; the job as it is then.
 
-    Where the store refuses them, its message is the reason and it is marked as unsaved. `again` is as in `save`.
+    Where the store refuses them, its message is the reason and it is marked as unsaved. It also says which contenders
+    have no row that tells all. `again` is as in `save`.
     """
     saved_job, refusal = save(folder, job, trials, again=again)
-    return dataclasses.replace(saved_job, state="finished", message=refusal)
+    return finished(with_missing(saved_job, trials), refusal)
+
+
+def finished(job: Job, message: str = "") -> Job:
+    """The job at its end, with a message that also says which rows it lacks; failed if it has none at all."""
+    said = " ".join(filter(None, [message, *job.missing]))
+    return dataclasses.replace(job, state="finished" if job.trial_ids else "failed", message=said)
+
+
+def with_missing(job: Job, trials: Sequence[Trial]) -> Job:
+    """The job that has measured these rows, with a sentence on each contender that has no row of its own among them.
+
+    A row that readers would refuse is none; that of a lane that failed has a sentence of its own.
+    """
+    experiments = {trial.experiment_id for trial in trials}
+    there = {(trial.experiment_id, trial.contender) for trial in trials}
+    asked = [str(contender) for contender in job.asked.contenders]
+    absent = [name for name in asked if any((experiment, name) not in there for experiment in experiments)]
+    said = [f"{name} has no row, as nothing of it could be timed within the budget." for name in absent]
+    said += [trial.message for trial in trials if trial.outcome == "interrupted"]
+    reasons = {trial.contender: refusal_of(trial) for trial in trials}
+    said += [f"The row of {name} was refused: {reason}." for name, reason in reasons.items() if reason]
+    return dataclasses.replace(job, missing=tuple(dict.fromkeys((*job.missing, *said))))
 
 
 def complete_exhibit(folder: JobFolder, job: Job, exhibit: Exhibit) -> Job:
@@ -53,7 +77,8 @@ def complete_exhibit(folder: JobFolder, job: Job, exhibit: Exhibit) -> Job:
 def save(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> tuple[Job, str]:
     """Bring rows of a job that goes on; the job as it is then, and why the store refused them (empty if it did not).
 
-    They stay beside the job until it is written down that they are among its rows.
+    One that readers would refuse is left out, so that it costs no other; the others stay beside the job until it is
+    written down that they are among its rows.
 
     Args:
         folder: the job's files.
@@ -61,8 +86,9 @@ def save(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = 
         trials: its new rows.
         again: whether somebody who was killed may have brought some of them.
     """
-    refusal = _store(folder, job, trials, again=again)
-    return dataclasses.replace(with_rows(job, trials), unsaved=bool(refusal)), refusal
+    readable = [trial for trial in trials if not refusal_of(trial)]
+    refusal = _store(folder, job, readable, again=again)
+    return dataclasses.replace(with_rows(job, readable), unsaved=bool(refusal)), refusal
 
 
 def rescue(folder: JobFolder, job: Job, *, state: State, event: str) -> Job:
@@ -182,6 +208,6 @@ def _store(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool)
 
 def _cut_off(trial: Trial, outcome: Outcome, event: str) -> Trial:
     """The row with the outcome of being cut off, unless it had come to its own end before."""
-    if trial.outcome != "interrupted":
+    if trial.outcome != "interrupted" or trial.message:
         return trial
     return dataclasses.replace(trial, outcome=outcome, message=f"{event}.")

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from core.errors import ForeignFile
 from core.results import checks
-from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, from_table
+from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, from_table, to_table
 from core.text import seen
 
 MAX_FILE_BYTES = 64 * 2**20
@@ -193,6 +193,27 @@ def _cleaned(table: pa.Table) -> pa.Table:
 def _default(entry: "dataclasses.Field[object]") -> object:
     factory = entry.default_factory
     return entry.default if factory is dataclasses.MISSING else factory()
+
+
+def refusal(table: pa.Table) -> str:
+    """Why readers would refuse these rows of `SCHEMA` if they were written, in words that go on after a colon.
+
+    Empty if they would not. Whoever writes rows asks first: what nobody can read again must not be stored.
+    """
+    try:
+        checks.require(_cleaned(_complete(table, SCHEMA.names)))
+    except ForeignFile as error:
+        return str(error)
+    return ""
+
+
+def refusal_of(trial: Trial) -> str:
+    """The same of one row, which may also hold what no column takes."""
+    try:
+        table = to_table([trial])
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        return f"it holds what no column takes ({error})"
+    return refusal(table)
 
 
 def read_rows(path: Path) -> list[Trial]:

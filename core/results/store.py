@@ -23,7 +23,7 @@ from core.files.project import PROJECT
 from core.question.experiment import Experiment
 from core.results import lookup, writing
 from core.results.index import FILE, SUFFIX, FolderIndex, Skipped
-from core.results.reading import read_file, read_piece
+from core.results.reading import read_file, read_piece, refusal
 from core.results.reuse import Here, completeness, newest_answers
 from core.results.schema import SCHEMA, Trial, from_table, to_table
 
@@ -125,8 +125,11 @@ class Store:
             table: one row or more, of `SCHEMA`.
 
         Raises:
-            StoreError: it cannot be written, or the folder that the store lies in is gone; nothing is left behind.
+            StoreError: it cannot be written, the folder that the store lies in is gone, or a row is one that readers
+                refuse; nothing is left behind.
         """
+        if reason := refusal(table):
+            raise StoreError(f"The store {self.folder} takes no rows that nobody could read again: {reason}.")
         target = self.folder / f"{_file_name(from_table(table.slice(0, 1))[0])}{SUFFIX}"
         try:
             self.folder.mkdir(exist_ok=True)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.files import atomic
-from core.results.reading import MAX_FILE_BYTES
+from core.results.reading import MAX_FILE_BYTES, refusal_of
 from core.results.schema import Trial, to_table
 
 PART_BYTES = 48 * 2**20
@@ -65,9 +65,10 @@ def write(target: Path, table: pa.Table) -> None:
 
 
 def write_rows(path: Path, trials: Sequence[Trial]) -> None:
-    """Replace `path` by a parquet file of `trials`.
+    """Replace `path` by a parquet file of `trials`, without those for which the whole file would be refused.
 
     Raises:
         OSError: the folder cannot be written.
     """
-    atomic.replace(path, lambda file: pq.write_table(to_table(list(trials)), file, write_page_checksum=True))
+    table = to_table([trial for trial in trials if not refusal_of(trial)])
+    atomic.replace(path, lambda file: pq.write_table(table, file, write_page_checksum=True))

@@ -56,7 +56,8 @@ class Reporter:
 
     def save(self, trials: Sequence[Trial]) -> str:
         """Bring the rows of a point of a sweep to the store; why it refused them, empty if it did not."""
-        self.job, refusal = saving.save(self._files, self.job, trials)
+        saved, refusal = saving.save(self._files, self.job, trials)
+        self.job = saving.with_missing(saved, trials)
         if not refusal and self._report():
             self._files.drop_rows(partial=False)  # other points lack pairs
         return refusal

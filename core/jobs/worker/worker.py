@@ -204,8 +204,8 @@ class Worker:
             return self._settle(replace(job, state="failed", message=ended.refusal))
         if not ended.stopped:
             if not job.trial_ids:
-                return self._fail(reporter, ended.summary or "Nothing was measured.")
-            return self._settle(replace(job, state="finished", message=ended.summary))
+                return self._fail(reporter, " ".join([*job.missing, ended.summary or "Nothing was measured."]))
+            return self._settle(saving.finished(job, ended.summary))
         if ended.rows:
             reporter.keep(ended.rows)
         return self._settle(saving.rescue(files, job, state="stopped", event="Stopped"))

@@ -14,6 +14,7 @@ from core.question.experiment import Point
 from core.results import environment
 from core.results.environment import DeviceInfo
 from core.results.store import Store
+from tests import rows
 from tests.unit.commands.stored import CROSSING, SIZES, fill, measured, sweep
 
 pytestmark = pytest.mark.slow
@@ -33,7 +34,7 @@ def job(monkeypatch):
     """Lets a job that is told by hand stand for the measuring process; returns what was submitted."""
     submitted = []
 
-    def play(rows, *, state="finished", message="", interrupted=False):
+    def play(rows, *, state="finished", message="", missing=(), interrupted=False):
         def submit(self, asked, store, *, fresh=False):
             submitted.append((asked, fresh))
             return Job(id="1", asked=asked, store=store.folder, fresh=fresh, created_at="")
@@ -51,7 +52,7 @@ def job(monkeypatch):
                 on_change(now)
             if interrupted:
                 raise KeyboardInterrupt
-            now = dataclasses.replace(now, state=state, message=message)
+            now = dataclasses.replace(now, state=state, message=message, missing=missing)
             on_change(now)
             return now
 
@@ -75,6 +76,26 @@ def test_a_sweep_that_is_stored_is_answered_at_once(command, folder):
     assert done.status == 0
     assert done.err == f"Answered from {folder}: every point is stored. Use --fresh to measure again.\n"
     assert done.out == command("crossover", "--store", folder).out
+
+
+def test_a_sweep_that_lost_a_row_says_so_and_shows_the_others(command, folder, job):
+    lost = "The row of cuda:0 was refused: its column busy_step_s has a negative value."
+    job(measured(sweep()), message=lost, missing=(lost,))
+    done = command("sweep", *VALUES, *DEVICES, "--store", folder)
+    assert done.status == 1
+    assert lost in done.err
+    assert "cuda:0" in done.out
+
+
+def test_a_run_that_lost_a_row_says_so_and_shows_the_others(command, folder, job):
+    lost = "cuda:0+graph10 failed: RuntimeError: operation not permitted when stream is capturing."
+    job(rows.run(), message=lost, missing=(lost,))
+    done = command("run", "--devices", "cpu,cuda:0,cuda:0+graph10", "--store", folder)
+    assert done.status == 1
+    assert lost in done.err
+    assert "cuda:0" in done.out
+    job(rows.run())
+    assert command("run", "--devices", "cpu,cuda:0", "--store", folder).status == 0
 
 
 def test_the_document_has_points_notes_and_the_answer(command, folder):

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from core.errors import StoreError
@@ -105,3 +107,70 @@ def test_rows_that_the_store_refused_are_shown_even_where_it_cannot_be_read(queu
 
 def test_a_job_without_rows_has_none(queue, job):
     assert client.rows(queue, job) == []
+
+
+@pytest.fixture
+def duel(queue, store):
+    """A job of two contenders, of which test rows are."""
+    queue.submit(rows.EXPERIMENT, store)
+    return queue.claim(process.this())
+
+
+def unreadable():
+    """A run whose second row no reader would take."""
+    good, bad = rows.run()
+    return good, dataclasses.replace(bad, busy_step_s=(-1e-6, 1e-3))
+
+
+def test_a_row_that_readers_would_refuse_costs_no_other_and_is_said_to_be_missing(queue, duel):
+    good, bad = unreadable()
+    done = saving.complete(queue.files(duel.id), duel, [good, bad])
+    assert (done.state, done.complete, done.unsaved) == ("finished", False, False)
+    assert done.message == "The row of cuda:0 was refused: its column busy_step_s has a negative value."
+    assert queue.files(duel.id).unsaved() == [good]
+    queue.end(done)
+    assert queue.job(duel.id) == done
+    assert client.rows(queue, done) == Store(done.store).trials() == [good]
+
+
+def test_a_job_whose_every_row_is_refused_has_failed(queue, duel):
+    done = saving.complete(queue.files(duel.id), duel, unreadable()[1:])
+    assert (done.state, done.trial_ids) == ("failed", ())
+    assert "cpu has no row" in done.message
+    assert "cuda:0 was refused" in done.message
+
+
+def test_rows_so_far_are_kept_without_those_that_readers_would_refuse(queue, duel):
+    good, bad = unreadable()
+    queue.files(duel.id).keep_partial([good, bad])
+    assert queue.files(duel.id).partial() == [good]
+
+
+def test_a_contender_without_a_row_is_missing(queue, duel):
+    good, _ = rows.run()
+    done = saving.complete(queue.files(duel.id), duel, [good])
+    assert (done.state, done.complete) == ("finished", False)
+    assert done.message == "cuda:0 has no row, as nothing of it could be timed within the budget."
+
+
+def test_a_lane_that_failed_is_missing_and_one_that_did_not_fit_is_an_answer(queue, duel):
+    nothing = {"pairs": 0, "loss": (), "loss_step": (), "confusion": (), "predictions": b""}
+    good, gone = rows.run()[0], rows.trial(contender="cuda:0", outcome="out_of_memory", message="Full.", **nothing)
+    done = saving.complete(queue.files(duel.id), duel, [good, gone])
+    assert (done.complete, done.message) == (True, "")
+    failed = dataclasses.replace(gone, outcome="interrupted", message="cuda:0 failed: RuntimeError: No compiler.")
+    done = saving.complete(queue.files(duel.id), duel, [good, failed], again=True)
+    assert (done.complete, done.message) == (False, "cuda:0 failed: RuntimeError: No compiler.")
+
+
+def test_what_is_missing_at_several_points_is_said_once(duel):
+    first, second = rows.run(), rows.run(run_id="b" * 12)
+    known = saving.with_missing(saving.with_missing(duel, first[:1]), second[:1])
+    assert len(known.missing) == 1
+
+
+def test_a_lane_that_failed_keeps_its_sentence_when_the_process_is_killed(queue, duel):
+    good, failed = rows.run(pairs=1, outcome="interrupted")
+    queue.files(duel.id).keep_partial([good, dataclasses.replace(failed, message="cuda:0 failed: no compiler.")])
+    done = saving.rescue(queue.files(duel.id), duel, state="crashed", event="It was killed")
+    assert [trial.message for trial in client.rows(queue, done)] == ["It was killed.", "cuda:0 failed: no compiler."]

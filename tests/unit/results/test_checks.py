@@ -9,15 +9,15 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from core.errors import ForeignFile
+from core.errors import ForeignFile, StoreError
 from core.question.experiment import MAX_CONTENDERS
 from core.question.fields import DATA_PATHS
-from core.results import allowed, checks
+from core.results import allowed, checks, reading
 from core.results.intake.exchange import export, import_file
 from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, to_table
 from core.results.store import GALLERY, Store
 from tests import possible
-from tests.rows import RUN_ID, run, trial
+from tests.rows import RUN_ID, plant, run, trial
 
 EARLIER = Path(__file__).parent / "earlier"
 
@@ -83,13 +83,48 @@ def faulty(changes: dict[str, Any]) -> Trial:
 def test_what_could_not_be_read_later_is_refused_at_the_door_in_words(tmp_path, case):
     changes, reason = REFUSED[case]
     store = Store(tmp_path / "rows")
-    bad = store.add(faulty(changes))
+    bad = plant(store, faulty(changes))
     good = trial(run_id="b" * 12)
     store.add(good)
     (skipped,) = store.read().skipped
     assert skipped.name == bad.name
     assert reason in skipped.reason
     assert store.trials() == [good]
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_could_not_be_read_later_cannot_be_stored(tmp_path, case):
+    changes, reason = REFUSED[case]
+    store = Store(tmp_path / "rows")
+    with pytest.raises(StoreError, match="takes no rows that nobody could read again") as refused:
+        store.add(faulty(changes))
+    assert reason in str(refused.value)
+    with pytest.raises(StoreError):
+        store.add_all(to_table([*run(), faulty(changes)]))
+    assert not store.folder.exists()
+
+
+@pytest.mark.parametrize("column", ["busy_step_s", "breakdown_forward_s", "startup_first_step_s"])
+def test_a_negative_time_is_refused_on_both_sides_by_the_same_words(tmp_path, column):
+    row = faulty({column: -1e-6 if column.startswith("startup") else (-1e-6, 1e-3)})
+    store = Store(tmp_path / "rows")
+    plant(store, row)
+    (skipped,) = store.read().skipped
+    assert reading.refusal_of(row) == skipped.reason == f"its column {column} has a negative value"
+
+
+def test_a_text_that_grows_as_it_is_read_is_measured_as_it_is_read(tmp_path):
+    row = faulty({"message": "\u200b" * 600})
+    plant(Store(tmp_path), row)
+    assert reading.refusal_of(row) == ""
+    assert len(Store(tmp_path).trials()) == 1
+    row = faulty({"message": "\x01" * 1_000})
+    assert reading.refusal_of(row) == "its column message has a text of more than 2,000 bytes"
+
+
+@pytest.mark.parametrize("changes", [{"steps": "many"}, {"steps": 2**70}, {"message": "\ud83d"}, {"parameters": None}])
+def test_what_no_column_takes_has_a_reason_too(changes):
+    assert reading.refusal_of(faulty(changes))
 
 
 def test_a_row_that_is_refused_in_the_store_is_refused_where_rows_come_in(tmp_path):
