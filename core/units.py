@@ -4,6 +4,7 @@ Pure text; nothing here measures or computes a statistic.
 """
 
 import math
+from collections.abc import Callable
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 JUST_BELOW = 0.9995
@@ -62,6 +63,16 @@ def memory(amount_bytes: float) -> str:
         if amount_bytes >= size:
             return f"{significant(amount_bytes / size)} {unit}"
     return f"{amount_bytes:.0f} B"
+
+
+def if_known(value: float | None, shown: Callable[[float], str]) -> str:
+    """A value as `shown` writes it; nothing where it is not known."""
+    return "" if value is None else shown(value)
+
+
+def interval(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
+    """Both ends as `shown` writes them: "1.20× to 1.40×"; nothing where one of them is not known."""
+    return "" if low is None or high is None else f"{shown(low)} to {shown(high)}"
 
 
 def ratio(value: float) -> str:

@@ -237,8 +237,8 @@ class Classes:
 
     def students(self, class_: Class) -> list[Student]:
         """Everybody who has joined or waits to be admitted, in the order of joining."""
-        folders = [self._student_folder(class_, student_id) for student_id in self._student_ids(class_)]
-        found = [records.read_student(folder, class_.question) for folder in folders]
+        ids = folders.ids_in(self.folder / class_.id / "students")
+        found = [records.read_student(self._student_folder(class_, name), class_.question) for name in ids]
         return sorted(found, key=lambda student: (student.joined_at, student.nickname))
 
     def store(self, class_: Class, student: Student) -> Store:
@@ -246,22 +246,14 @@ class Classes:
         return measured.StudentStore(self._student_folder(class_, student.id) / student.results)
 
     def require_open(self, class_: Class) -> Class:
-        """The class as it stands now, if results are still taken.
-
-        Raises:
-            NotAllowed: they are not.
-        """
+        """The class as it stands now; raises NotAllowed if results are not taken any more."""
         now = self._now(class_)
         if now.closed:
             raise NotAllowed("This class is closed: its results can be looked at, and nothing more is taken.")
         return now
 
     def require_part(self, class_: Class, student: Student) -> None:
-        """Find out whether a student takes part, as it stands now.
-
-        Raises:
-            NotAllowed: the class is closed, or the student waits to be admitted or was removed.
-        """
+        """Raise NotAllowed if the class is closed by now, or the student waits to be admitted or was removed."""
         self.require_open(class_)
         folder = self._student_folder(class_, student.id)
         now = records.read_student(folder, class_.question) if folder.is_dir() else None
@@ -301,19 +293,12 @@ class Classes:
             except DamagedFile as error:
                 yield name, None, str(error)
 
-    def _student_ids(self, class_: Class) -> list[str]:
-        return folders.ids_in(self.folder / class_.id / "students")
-
     def _student_folder(self, class_: Class, student_id: str) -> Path:
         return self.folder / class_.id / "students" / student_id
 
 
 def require_place(everybody: Iterable[Student], *, waiting: bool) -> None:
-    """Find out whether a class has room for one more, among those who wait or among the others.
-
-    Raises:
-        NotAllowed: it has none.
-    """
+    """Raise NotAllowed unless a class has room for one more, among those who wait or among the others."""
     count = sum(student.waiting == waiting for student in everybody)
     if waiting and count >= MAX_WAITING:
         raise NotAllowed(f"{MAX_WAITING} wait to be admitted to this class, which is its limit; try again later.")

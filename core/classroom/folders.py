@@ -29,11 +29,7 @@ _TEMPORARY = re.compile(r"\..+\.tmp")
 
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Say in one sentence why the folder of classes cannot be written, where it cannot.
-
-    Raises:
-        StoreError: it cannot.
-    """
+    """Raise StoreError, which says in one sentence why the folder of classes cannot be written, where it cannot."""
     try:
         yield
     except OSError as error:
@@ -64,11 +60,7 @@ def placing(folder: Path) -> Iterator[Path]:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder with all that is in it; one that does not exist is removed already.
-
-    Raises:
-        OSError: it cannot be; then it is as it was.
-    """
+    """Remove a folder with all in it, if it is there; raises OSError where it cannot be, and then it is as it was."""
     gone = folder.with_name(f"{_GONE}{folder.name}-{secrets.token_hex(6)}")
     try:
         folder.rename(gone)

@@ -26,10 +26,7 @@ MOST_BUCKETS = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where somebody comes from, in hashes that say nothing about them: their browser, and their network's address.
-
-    A school has one address for everybody; all those without a cookie at one address are one visitor.
-    """
+    """Where somebody comes from, in hashes that say nothing: their browser, and their network (one for a school)."""
 
     visitor: str
     address: str

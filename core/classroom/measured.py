@@ -51,11 +51,7 @@ class StudentStore(Store):
 
 
 def read(folder: Path) -> Measured:
-    """The rows of a student's store; a folder that does not exist has none.
-
-    Raises:
-        StoreError: the folder cannot be read.
-    """
+    """The rows of a student's store, none of a folder that does not exist; raises as `read_table` does."""
     table, faults = read_table(folder)
     ordered = table.sort_by([("started_at", "ascending"), ("trial_id", "ascending")])
     return Measured(rows=tuple(from_table(ordered)), faults=faults)
@@ -74,11 +70,7 @@ def read_table(folder: Path) -> tuple[pa.Table, tuple[str, ...]]:
 
 
 def files(folder: Path) -> list[Path]:
-    """The files of a student's store.
-
-    Raises:
-        StoreError: the folder cannot be read.
-    """
+    """The files of a student's store; raises as `read_table` does."""
     return sorted(file.path for file in listed(folder))
 
 
@@ -106,11 +98,7 @@ def require_room(files: Sequence[Path], *, rows: int = 0, size: int = 0) -> None
 
 
 def signature(folder: Path) -> str:
-    """Changes whenever a file of the folder does; empty where there is none.
-
-    Raises:
-        StoreError: the folder cannot be read.
-    """
+    """Changes whenever a file of the folder does, and is empty where there is none; raises as `read_table` does."""
     found = sorted((file.path.name, file.size, file.written_ns) for file in listed(folder))
     return hashlib.sha256(repr(found).encode(errors="surrogatepass")).hexdigest() if found else ""
 

@@ -40,11 +40,7 @@ _SEEN = regex.compile(r"[\p{L}\p{N}\p{M}]")
 
 
 def nickname(text: str) -> str:
-    """A nickname as it is kept.
-
-    Raises:
-        InvalidValue: it is too long, or holds what a nickname may not.
-    """
+    """A nickname as it is kept; raises InvalidValue where it is too long, or holds what a nickname may not."""
     allowed = f"1 to {NICKNAME_LENGTH} letters of one script, digits, spaces or any of - _ . '"
     name = _checked("nickname", text, NICKNAME_LENGTH, allowed)
     if not _ONE_SCRIPT.fullmatch(name):
@@ -53,11 +49,7 @@ def nickname(text: str) -> str:
 
 
 def title(text: str) -> str:
-    """The name of a class as it is kept; it may mix scripts, as "Физика 7b" does.
-
-    Raises:
-        InvalidValue: it is too long, or holds what a name may not.
-    """
+    """The name of a class as it is kept, which may mix scripts as "Физика 7b" does; raises as `nickname` does."""
     return _checked("name", text, NAME_LENGTH, f"1 to {NAME_LENGTH} letters, digits, spaces or any of - _ . '")
 
 

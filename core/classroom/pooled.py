@@ -29,6 +29,11 @@ from core.text import as_line
 NAME_LENGTH, SENTENCE_LENGTH = 80, 500
 """Characters of a device's own name, and of a result in words, that are shown: both may come in a file."""
 
+WithInterval = tuple[float | None, float | None, float | None]
+"""A figure with the ends of its interval, as far as they are known."""
+
+UNKNOWN: WithInterval = (None, None, None)
+
 _log = logging.getLogger(__name__)
 
 
@@ -196,56 +201,43 @@ def tally(question: ClassQuestion, predictions: Sequence[Prediction]) -> Tally:
             places[entry.place] += 1
     winners = collections.Counter(entry.winner for entry in predictions)
     return Tally(
-        students=len(predictions),
-        winners={name: winners[name] for name in (BASELINE, CHALLENGER, SAME)},
-        places=places,
+        students=len(predictions), winners={name: winners[name] for name in (BASELINE, CHALLENGER, SAME)}, places=places
     )
 
 
 def _of_sweep(student: Student, study: Study) -> Result:
-    baseline, challenger = study.runs[-1]
     try:
         answer = studies.crossover(study)
     except CrossoverError as error:
-        return _told(student, study, baseline, challenger, "not_measurable", sentence=str(error))
+        return _told(student, study, "not_measurable", str(error))
     timed = [size for size in answer.sizes if size.speedup is not None]
     last = timed[-1] if timed else None
     above = bool(answer.crossings) and answer.crossings[0].challenger_above
     crossing = answer.outcome == "crossing" and above
-    return _told(
-        student,
-        study,
-        baseline,
-        challenger,
-        # a challenger that wins below a size is an answer, but not to "from which size on"
-        answer.outcome if crossing or answer.outcome != "crossing" else "several",
-        place=(answer.estimate, answer.low, answer.high) if crossing else (None, None, None),
-        speedup=(last.speedup, last.low, last.high) if last else (None, None, None),
-        sentence=answer.sentence,
-    )
+    # a challenger that wins below a size is an answer, but not to "from which size on"
+    outcome = answer.outcome if crossing or answer.outcome != "crossing" else "several"
+    place = (answer.estimate, answer.low, answer.high) if crossing else UNKNOWN
+    figures = (last.speedup, last.low, last.high) if last else UNKNOWN
+    return _told(student, study, outcome, answer.sentence, place=place, speedup=figures)
 
 
 def _of_training(student: Student, study: Study) -> Result:
-    baseline, challenger = study.runs[-1]
-    found = speedup.speedup(baseline, challenger)
+    found = speedup.speedup(*study.runs[-1])
     outcomes: dict[str, Outcome] = {"gpu_faster": "gpu_always", "cpu_faster": "cpu_always", "too_close": "undecided"}
-    outcome = outcomes.get(found.verdict, "not_measurable")
-    figures = (found.value, found.low, found.high)
-    sentence = speedup.verdict_sentence(found)
-    return _told(student, study, baseline, challenger, outcome, speedup=figures, sentence=sentence)
+    outcome, figures = outcomes.get(found.verdict, "not_measurable"), (found.value, found.low, found.high)
+    return _told(student, study, outcome, speedup.verdict_sentence(found), speedup=figures)
 
 
 def _told(
     student: Student,
     study: Study,
-    baseline: Trial,
-    challenger: Trial,
     outcome: Outcome,
-    *,
-    place: tuple[float | None, float | None, float | None] = (None, None, None),
-    speedup: tuple[float | None, float | None, float | None] = (None, None, None),
     sentence: str,
+    *,
+    place: WithInterval = UNKNOWN,
+    speedup: WithInterval = UNKNOWN,
 ) -> Result:
+    baseline, challenger = study.runs[-1]
     return Result(
         nickname=student.nickname,
         baseline=_device(baseline),

@@ -53,11 +53,7 @@ class ClassQuestion:
 
     @classmethod
     def of_preset(cls, name: str, scale: Scale = "class") -> Self:
-        """The question of a tutorial.
-
-        Raises:
-            InvalidValue: there is no such tutorial or scale.
-        """
+        """The question of a tutorial; raises InvalidValue where there is no such tutorial or scale."""
         of = presets.preset(name)
         asked = of.asked(presets.checked_scale(scale), ANYBODY)
         title = of.title if scale == "class" else f"{of.title}, full scale"
@@ -88,11 +84,7 @@ class ClassQuestion:
         return tuple(sorted({size_of(point, axis.name) for point in self.points})) if axis else ()
 
     def on(self, contenders: Sequence[Contender]) -> Experiment | Sweep:
-        """The question for somebody's devices.
-
-        Raises:
-            InvalidValue: they are not two at least, all different.
-        """
+        """The question for somebody's devices; raises InvalidValue unless they are two at least, all different."""
         if len(contenders) < 2:
             raise InvalidValue("devices", ", ".join(map(str, contenders)), "two different ones at least")
         return dataclasses.replace(self.asked, contenders=tuple(contenders))
@@ -124,11 +116,7 @@ class ClassQuestion:
 
     @classmethod
     def from_json(cls, data: object) -> Self:
-        """Read `to_json`'s data back.
-
-        Raises:
-            InvalidValue: it is none.
-        """
+        """Read `to_json`'s data back; raises InvalidValue where it is none."""
         match data:
             case {"title": str(title), "words": str(words), "sweep": sweep}:
                 return cls(title=title, words=words, asked=Sweep.from_json(sweep))

@@ -34,10 +34,7 @@ _Moment = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What a student expects: who wins at the largest size, and the size from which on the challenger does.
-
-    The place is one of the question's, `NEVER`, or None for one training.
-    """
+    """What a student expects: who wins at the largest size, and from which size on: one, `NEVER`, or None."""
 
     winner: str
     place: float | str | None = None
@@ -123,11 +120,7 @@ class _PredictionFile:
 
 
 def read_class(folder: Path) -> Class | None:
-    """The class of a folder; None where the folder has no such file.
-
-    Raises:
-        DamagedFile: the file cannot be read, or holds something else.
-    """
+    """The class of a folder, None where it has no such file; raises DamagedFile where the file holds something else."""
     said = documents.read_json(folder / CLASS_FILE, _ClassFile, most_bytes=MOST_BYTES)
     if said is None:
         return None
@@ -180,11 +173,7 @@ def read_student(folder: Path, question: ClassQuestion) -> Student:
 
 
 def token_hash(folder: Path) -> str:
-    """Hash of the token of the student of a folder; empty where there is none.
-
-    Raises:
-        DamagedFile: their file cannot be read, or holds something else.
-    """
+    """Hash of the token of the student of a folder, empty where there is none; raises as `read_class` does."""
     said = documents.read_json(folder / STUDENT_FILE, _StudentFile)
     return said.token_hash if said else ""
 
@@ -202,11 +191,7 @@ def write_prediction(folder: Path, prediction: Prediction) -> None:
 
 
 def check_prediction(prediction: Prediction, question: ClassQuestion) -> None:
-    """Find out whether what is expected is one of a question's answers.
-
-    Raises:
-        InvalidValue: it is not.
-    """
+    """Raise InvalidValue unless what is expected is one of a question's answers."""
     if prediction.winner not in WINNERS:
         raise InvalidValue("winner", prediction.winner, f"one of {', '.join(WINNERS)}")
     places: tuple[float | str | None, ...] = (*question.places, NEVER) if question.places else (None,)
@@ -215,11 +200,7 @@ def check_prediction(prediction: Prediction, question: ClassQuestion) -> None:
 
 
 def write(path: Path, data: Mapping[str, object]) -> None:
-    """Replace a file of a class; its folder is there.
-
-    Raises:
-        OSError: the folder is gone or cannot be written.
-    """
+    """Replace a file of a class; raises OSError where the folder is gone or cannot be written."""
     atomic.write(path, lambda file: file.write(json.dumps(data).encode()))
 
 

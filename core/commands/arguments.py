@@ -45,11 +45,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def point(options: argparse.Namespace) -> Point:
-    """The training that the options of `add_point` describe.
-
-    Raises:
-        InvalidValue: a field is out of range, or contradicts the preset.
-    """
+    """The training that options describe; raises InvalidValue if one is out of range, or contradicts the preset."""
     size = scale(options)
     given = {name: value for name in TRAINING if (value := getattr(options, name)) is not None}
     if options.preset is None:
@@ -61,11 +57,7 @@ def point(options: argparse.Namespace) -> Point:
 
 
 def scale(options: argparse.Namespace) -> presets.Scale:
-    """The scale of the preset, the full one unless asked otherwise.
-
-    Raises:
-        InvalidValue: a scale is given without the preset that it is of.
-    """
+    """The scale of the preset, full unless asked otherwise; raises InvalidValue if it is given without a preset."""
     if options.scale is not None and options.preset is None:
         raise InvalidValue("scale", options.scale, "given with the --preset that it is of")
     return presets.checked_scale(options.scale or "full")

@@ -3,9 +3,11 @@
 import argparse
 import contextlib
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from core import units
 from core.classroom import codes, handed_in, measured, names
 from core.classroom.classes import DAYS, Class, Classes, Student
 from core.classroom.question import ANYBODY, ClassQuestion
@@ -28,21 +30,17 @@ def add(commands: Any) -> None:
     """Add the command to the parser's commands."""
     parser = commands.add_parser("class", help="make a class, or measure for one")
     actions = parser.add_subparsers(required=True, metavar="action")
-    create_parser = actions.add_parser("create", help="make a class; prints the join code and the teacher's code")
+    create_parser = _action(actions, create, "create", "make a class; prints the join code and the teacher's code")
     create_parser.add_argument("--name", required=True, help="of the class, for people")
     create_parser.add_argument("--days", type=int, default=DAYS, help=f"until it is dropped (default {DAYS})")
     create_parser.add_argument("--admission", action="store_true", help="who joins waits until the teacher admits them")
     _add_question(create_parser)
-    create_parser.set_defaults(command=create)
-    list_parser = actions.add_parser("list", help="name the classes of this host")
-    list_parser.set_defaults(command=list_classes)
-    delete_parser = actions.add_parser("delete", help="drop a class with everything in it")
+    list_parser = _action(actions, list_classes, "list", "name the classes of this host")
+    delete_parser = _action(actions, delete, "delete", "drop a class with everything in it")
     delete_parser.add_argument("--code", required=True, help="to join by")
-    delete_parser.set_defaults(command=delete)
     students_parser = _add_students(actions)
-    code_parser = actions.add_parser("code", help="make the code without which no class can be made on the page")
-    code_parser.set_defaults(command=make_code)
-    measure_parser = actions.add_parser("measure", help="measure for a class; writes one file to bring to its page")
+    _action(actions, make_code, "code", "make the code without which no class can be made on the page")
+    measure_parser = _action(actions, measure, "measure", "measure for a class; writes one file to bring to its page")
     measure_parser.add_argument("--code", required=True, help="of the class, to join by")
     measure_parser.add_argument("--nickname", required=True, help="as chosen on the class's page")
     measure_parser.add_argument("--out", type=Path, help="file to write (default class-CODE-NICKNAME.parquet)")
@@ -50,25 +48,28 @@ def add(commands: Any) -> None:
     arguments.add_devices(measure_parser)
     arguments.add_store(measure_parser)
     _add_question(measure_parser)
-    measure_parser.set_defaults(command=measure)
     for each in (create_parser, list_parser, students_parser):
         arguments.add_json(each)
 
 
+def _action(
+    actions: Any, command: Callable[[argparse.Namespace], int], name: str, help: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = actions.add_parser(name, help=help)
+    parser.set_defaults(command=command)
+    return parser
+
+
 def _add_students(actions: Any) -> argparse.ArgumentParser:
     """Add what can be done with the students of a class; returns the parser that names them."""
-    named: argparse.ArgumentParser = actions.add_parser("students", help="name the students of a class")
-    named.set_defaults(command=students)
-    admit_parser = actions.add_parser("admit", help="let students who wait take part; all who wait unless named")
+    named = _action(actions, students, "students", "name the students of a class")
+    admit_parser = _action(actions, admit, "admit", "let students who wait take part; all who wait unless named")
     admit_parser.add_argument("--nickname", action="append", default=[], help="of one who waits; may be given again")
-    admit_parser.set_defaults(command=admit)
-    remove_parser = actions.add_parser("remove", help="take students out of a class, with all their results")
+    remove_parser = _action(actions, remove, "remove", "take students out of a class, with all their results")
     remove_parser.add_argument("--nickname", action="append", required=True, help="of one; may be given again")
-    remove_parser.set_defaults(command=remove)
-    merge_parser = actions.add_parser("merge", help="give one student's results to another, and take the one out")
+    merge_parser = _action(actions, merge, "merge", "give one student's results to another, and take the one out")
     merge_parser.add_argument("--nickname", required=True, help="of the student who is taken out")
     merge_parser.add_argument("--into", required=True, help="nickname of the one who is kept")
-    merge_parser.set_defaults(command=merge)
     for each in (named, admit_parser, remove_parser, merge_parser):
         each.add_argument("--code", required=True, help="of the class, to join by")
     return named
@@ -78,34 +79,30 @@ def create(options: argparse.Namespace) -> int:
     """Print the codes of a new class."""
     question = question_of(options)
     made, secret = Classes().create(options.name, question, days=options.days, admission=options.admission)
-    if options.json:
-        facts = {"name": made.name, "code": made.code, "teacher_code": secret, "expires_at": made.expires_at}
-        output.show_json(facts | {"measure": question.words})
-        return OK
+    facts = {"name": made.name, "code": made.code, "teacher_code": secret, "expires_at": made.expires_at}
     lines = [
         f"Class {made.name}: {question.title}",
         f"Join code: {made.code}   (page: /class?class={made.code})",
         f"Teacher's code: {secret}   (kept nowhere; write it down)",
         f"It is dropped on {made.expires_at[:10]}.",
     ]
-    output.show("\n".join(lines))
+    output.answer(options, facts | {"measure": question.words}, "\n".join(lines))
     return OK
 
 
 def list_classes(options: argparse.Namespace) -> int:
     """Print what classes there are."""
     classes = Classes()
-    lines = [_summary(of, classes.students(of)) for of in classes.all()]
+    lines = [_summary(class_, classes.students(class_)) for class_ in classes.all()]
     damaged = classes.damaged()
-    if options.json:
-        output.show_json({"classes": lines, "damaged": damaged})
-    else:
-        shown = [
-            f"{of['code']}  {of['name']}: {of['question']}, {_counted(of['students'], 'student')}{_waiting(of)}"
-            for of in lines
-        ]
-        kept = [f"{classes.folder / name}: {reason} Nothing of it is deleted." for name, reason in damaged.items()]
-        output.show("\n".join([*shown, *kept]) or "There are no classes.")
+    shown = [
+        f"{line['code']}  {line['name']}: {line['question']}, {units.counted(line['students'], 'student')}"
+        + (f" and {line['waiting']} who wait to be admitted" if line["waiting"] else "")
+        for line in lines
+    ]
+    kept = [f"{classes.folder / name}: {reason} Nothing of it is deleted." for name, reason in damaged.items()]
+    text = "\n".join([*shown, *kept]) or "There are no classes."
+    output.answer(options, {"classes": lines, "damaged": damaged}, text)
     return OK
 
 
@@ -117,43 +114,40 @@ def delete(options: argparse.Namespace) -> int:
 
 def students(options: argparse.Namespace) -> int:
     """Print who has joined a class and who waits."""
-    classes, of = _class(options.code)
-    lines = [_student(classes, of, student) for student in classes.students(of)]
-    if options.json:
-        output.show_json({"students": lines})
-        return OK
+    classes, class_ = _class(options.code)
+    lines = [_student(classes, class_, student) for student in classes.students(class_)]
     shown = [
-        f"{line['nickname']}: {_counted(line['rows'], 'row')}{', waits to be admitted' * line['waiting']}"
+        f"{line['nickname']}: {units.counted(line['rows'], 'row')}{', waits to be admitted' * line['waiting']}"
         + (f". {line['fault']}" if line["fault"] else "")
         for line in lines
     ]
-    output.show("\n".join(shown) or "Nobody has joined this class.")
+    output.answer(options, {"students": lines}, "\n".join(shown) or "Nobody has joined this class.")
     return OK
 
 
 def admit(options: argparse.Namespace) -> int:
     """Let students who wait take part."""
-    classes, of = _class(options.code)
-    wanted = _named(classes, of, options.nickname) if options.nickname else classes.students(of)
-    count = Roster(classes, of).admit(wanted)
-    output.show(f"{_counted(count, 'student')} admitted.")
+    classes, class_ = _class(options.code)
+    wanted = _named(classes, class_, options.nickname) if options.nickname else classes.students(class_)
+    count = Roster(classes, class_).admit(wanted)
+    output.show(f"{units.counted(count, 'student')} admitted.")
     return OK
 
 
 def remove(options: argparse.Namespace) -> int:
     """Take students out of a class."""
-    classes, of = _class(options.code)
-    wanted = _named(classes, of, options.nickname)
-    Roster(classes, of).remove(wanted)
+    classes, class_ = _class(options.code)
+    wanted = _named(classes, class_, options.nickname)
+    Roster(classes, class_).remove(wanted)
     output.show(f"Removed: {', '.join(student.nickname for student in wanted)}.")
     return OK
 
 
 def merge(options: argparse.Namespace) -> int:
     """Put two students together."""
-    classes, of = _class(options.code)
-    gone, kept = _named(classes, of, [options.nickname, options.into])
-    Roster(classes, of).merge(gone, kept)
+    classes, class_ = _class(options.code)
+    gone, kept = _named(classes, class_, [options.nickname, options.into])
+    Roster(classes, class_).merge(gone, kept)
     output.show(f"All results of {gone.nickname} are {kept.nickname}'s now.")
     return OK
 
@@ -188,14 +182,11 @@ def measure(options: argparse.Namespace) -> int:
 
 
 def question_of(options: argparse.Namespace) -> ClassQuestion:
-    """The question that the options describe.
-
-    Raises:
-        InvalidValue: a value is out of range, or options contradict each other.
-    """
+    """The question that the options describe; raises InvalidValue where they make none."""
     if options.preset and options.scale is None:
         options.scale = "class"
-    words = _words(options)
+    fields = {name: getattr(options, name, None) for name in (*OPTIONS, *TRAINING)}
+    words = describe.options(fields | ({"scale": None} if options.scale == "class" else {}))
     title = _title(options)
     given = options.axis or options.values or options.range
     if options.preset and not given and not presets.preset(options.preset).axes_at(arguments.scale(options)):
@@ -213,42 +204,33 @@ def _class(code: str) -> tuple[Classes, Class]:
     return classes, classes.find(code)
 
 
-def _named(classes: Classes, of: Class, nicknames: list[str]) -> list[Student]:
-    by_look = {names.folded(student.nickname): student for student in classes.students(of)}
+def _named(classes: Classes, class_: Class, nicknames: list[str]) -> list[Student]:
+    by_look = {names.folded(student.nickname): student for student in classes.students(class_)}
     unknown = [nickname for nickname in nicknames if names.folded(nickname) not in by_look]
     if unknown:
-        raise InvalidValue(
-            "nickname", unknown[0], "of a student of this class; python -m core class students names them"
-        )
+        allowed = "of a student of this class; python -m core class students names them"
+        raise InvalidValue("nickname", unknown[0], allowed)
     return [by_look[names.folded(nickname)] for nickname in nicknames]
 
 
-def _student(classes: Classes, of: Class, student: Student) -> dict[str, Any]:
+def _student(classes: Classes, class_: Class, student: Student) -> dict[str, Any]:
     facts = {name: getattr(student, name) for name in ("nickname", "joined_at", "waiting", "fault")}
     with contextlib.suppress(CrossoverError):
-        return facts | {"rows": sum(map(measured.count, measured.files(classes.store(of, student).folder)))}
+        return facts | {"rows": sum(map(measured.count, measured.files(classes.store(class_, student).folder)))}
     return facts | {"rows": 0, "fault": student.fault or "The results cannot be read."}
 
 
-def _summary(of: Class, everybody: list[Student]) -> dict[str, Any]:
+def _summary(class_: Class, everybody: list[Student]) -> dict[str, Any]:
     waiting = sum(student.waiting for student in everybody)
     return {
-        "code": of.code,
-        "name": of.name,
-        "question": of.question.title,
+        "code": class_.code,
+        "name": class_.name,
+        "question": class_.question.title,
         "students": len(everybody) - waiting,
         "waiting": waiting,
-        "closed": of.closed,
-        "expires_at": of.expires_at,
+        "closed": class_.closed,
+        "expires_at": class_.expires_at,
     }
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _waiting(of: dict[str, Any]) -> str:
-    return f" and {of['waiting']} who wait to be admitted" if of["waiting"] else ""
 
 
 def _add_question(parser: argparse.ArgumentParser) -> None:
@@ -263,8 +245,3 @@ def _title(options: argparse.Namespace) -> str:
         title = presets.preset(options.preset).title
         return title if options.scale == "class" else f"{title}, full scale"
     return f"{options.model or 'mlp'} on {options.dataset or 'digits'}"
-
-
-def _words(options: argparse.Namespace) -> str:
-    given = {name: getattr(options, name, None) for name in (*OPTIONS, *TRAINING)}
-    return describe.options(given | ({"scale": None} if options.scale == "class" else {}))

@@ -17,9 +17,6 @@ def add(commands: Any) -> None:
 def devices(options: argparse.Namespace) -> int:
     """Print the machine, its devices, and what to do where one is missing."""
     machine = measuring.machine(Queue())
-    if options.json:
-        output.show_json(machine.to_json())
-        return OK
     about = machine.environment
     lines = [
         f"{about.cpu_name}, {about.cores_usable} of {about.cores} threads usable, {about.system}",
@@ -27,5 +24,5 @@ def devices(options: argparse.Namespace) -> int:
         *(f"{i.device:8} {i.kind:5} {i.name}{', ' + i.driver if i.driver else ''}" for i in machine.devices),
         machine.hint,
     ]
-    output.show("\n".join(lines))
+    output.answer(options, machine.to_json(), "\n".join(lines))
     return OK

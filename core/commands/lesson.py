@@ -1,6 +1,7 @@
 """`lesson`: a demonstration, given or taken from the store."""
 
 import argparse
+import dataclasses
 from typing import Any
 
 from core.answer.lesson import exhibition
@@ -36,7 +37,7 @@ def lesson(options: argparse.Namespace) -> int:
     """Print what the lesson shows; give it first unless the store has it."""
     asked, queue, store = asked_for(options), Queue(), Store(options.store)
     contenders = measuring.contenders(options.devices, queue, without=ALONE[options.lesson])
-    asked = _among(asked, contenders)
+    asked = dataclasses.replace(asked, contenders=contenders)
     stored = None if options.fresh else _stored(asked, store)
     if stored:
         output.say(f"Answered from {options.store}: shown {stored.measured_at}. Use --fresh to show it again.")
@@ -50,11 +51,7 @@ def lesson(options: argparse.Namespace) -> int:
 
 
 def asked_for(options: argparse.Namespace) -> Demonstration:
-    """The demonstration that the options describe, who takes part left open.
-
-    Raises:
-        InvalidValue: a value is out of range.
-    """
+    """The demonstration that options describe, who takes part left open; raises InvalidValue of one out of range."""
     return Demonstration(
         kind=options.lesson,
         point=arguments.point(options),
@@ -62,10 +59,6 @@ def asked_for(options: argparse.Namespace) -> Demonstration:
         budget_s=options.budget_s,
         recipes=tuple(name.strip() for name in options.clocks.split(",")) if options.clocks else (),
     )
-
-
-def _among(asked: Demonstration, contenders: tuple[Contender, ...]) -> Demonstration:
-    return Demonstration.from_json(asked.to_json() | {"contenders": [str(entry) for entry in contenders]})
 
 
 def _stored(asked: Demonstration, store: Store) -> Exhibit | None:
@@ -77,7 +70,4 @@ def _stored(asked: Demonstration, store: Store) -> Exhibit | None:
 
 
 def _show(exhibit: Exhibit, options: argparse.Namespace, *, from_store: bool) -> None:
-    if options.json:
-        output.show_json({**exhibit.to_json(), "from_store": from_store})
-    else:
-        output.show(exhibition.text(exhibit))
+    output.answer(options, {**exhibit.to_json(), "from_store": from_store}, exhibition.text(exhibit))

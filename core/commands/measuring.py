@@ -11,6 +11,7 @@ from core.errors import JobError
 from core.jobs import client
 from core.jobs.job import Job
 from core.jobs.machine import Machine
+from core.jobs.process import Surroundings
 from core.jobs.queue import Queue
 from core.question.experiment import Contender
 from core.results import environment
@@ -22,17 +23,13 @@ MACHINE_TIMEOUT_S = 180
 
 
 def machine(queue: Queue) -> Machine:
-    """What the measuring process sees; starts it if need be.
-
-    Raises:
-        JobError: it does not start.
-    """
+    """What the measuring process sees, which is started if need be; raises JobError if it does not start."""
     deadline = time.monotonic() + MACHINE_TIMEOUT_S
     while time.monotonic() < deadline:
         found = client.machine(queue)
-        if found and found.live:
+        if found and found.live and (client.surrounds_us(queue) or queue.active()):
             return found
-        client.ensure_worker(queue)
+        client.ensure_worker(queue, ours=True)
         time.sleep(0.1)
     raise JobError(
         f"The measuring process did not start within {MACHINE_TIMEOUT_S} s; {queue.worker_file.log} says more."
@@ -42,7 +39,7 @@ def machine(queue: Queue) -> Machine:
 def here(queue: Queue) -> Here:
     """What would measure now, as far as it is known without starting anything."""
     facts, last = environment.read(), client.machine(queue)
-    names = last.device_names if last else {}
+    names = last.device_names if last and last.surroundings in (None, Surroundings.now()) else {}
     return Here(machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=names)
 
 

@@ -23,6 +23,14 @@ def show_json(document: dict[str, Any]) -> None:
     print(text.replace("\x7f", "\\u007f"))  # the one control character that JSON may hold as it is
 
 
+def answer(options: argparse.Namespace, document: dict[str, Any], text: str) -> None:
+    """Print a result as it was asked for: for scripts, or for people."""
+    if options.json:
+        show_json(document)
+    else:
+        show(text)
+
+
 def say(sentence: str) -> None:
     """Print something that is not the result."""
     print(on_terminal(sentence), file=sys.stderr)

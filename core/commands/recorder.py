@@ -17,21 +17,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def require(options: argparse.Namespace) -> None:
-    """Refuse before anything is measured.
-
-    Raises:
-        StoreError: event files were asked for and cannot be written.
-    """
+    """Refuse before anything is measured: raises StoreError if event files are asked for and cannot be written."""
     if options.tensorboard is not None:
         tensorboard.require(options.tensorboard)
 
 
 def record(options: argparse.Namespace, trials: Sequence[Trial]) -> None:
-    """Write the rows, if that was asked for; they have been shown before, so that no failure here hides them.
-
-    Raises:
-        StoreError: they cannot be written.
-    """
+    """Write the rows, if that was asked for; they have been shown before, so that a StoreError hides none of them."""
     if options.tensorboard is not None:
         files = tensorboard.write(options.tensorboard, map(recording, trials))
         output.say(f"{len(files)} TensorBoard run{'' if len(files) == 1 else 's'} written to {options.tensorboard}.")

@@ -36,28 +36,22 @@ def add(commands: Any) -> None:
 def check(options: argparse.Namespace) -> int:
     """Print how many rows can be read, and the name of every file that cannot."""
     found = Store(options.store).check()
-    if options.json:
-        output.show_json(dataclasses.asdict(found))
-    else:
-        newer = "was written by a newer version; the columns known here were read"
-        lines = [f"{found.rows} rows in {options.store}"]
-        lines += [f"skipped {entry.name}: {entry.reason}" for entry in found.skipped]
-        lines += [f"{name} {newer}" for name in found.newer]
-        if found.files >= MANY_FILES:
-            lines.append(f"They are in {found.files:,} files, which are read faster after: store compact")
-        output.show("\n".join(lines))
+    newer = "was written by a newer version; the columns known here were read"
+    lines = [f"{found.rows} rows in {options.store}"]
+    lines += [f"skipped {entry.name}: {entry.reason}" for entry in found.skipped]
+    lines += [f"{name} {newer}" for name in found.newer]
+    if found.files >= MANY_FILES:
+        lines.append(f"They are in {found.files:,} files, which are read faster after: store compact")
+    output.answer(options, dataclasses.asdict(found), "\n".join(lines))
     return FAILED if found.skipped else OK
 
 
 def compact(options: argparse.Namespace) -> int:
     """Merge small files; name those that were left as they are."""
     done = compaction.compact(options.store)
-    if options.json:
-        output.show_json(dataclasses.asdict(done))
-    else:
-        output.show(f"{done.merged:,} files with {done.rows:,} rows merged into {done.parts:,}")
-        if done.copies:
-            output.show(f"{done.copies:,} rows were there twice and are there once now")
+    copies = f"\n{done.copies:,} rows were there twice and are there once now" if done.copies else ""
+    text = f"{done.merged:,} files with {done.rows:,} rows merged into {done.parts:,}{copies}"
+    output.answer(options, dataclasses.asdict(done), text)
     for entry in done.left:
         output.say(f"{entry.name} was left as it is: {entry.reason}")
     return OK
@@ -66,10 +60,8 @@ def compact(options: argparse.Namespace) -> int:
 def import_file(options: argparse.Namespace) -> int:
     """Add the rows of a file, or say why not."""
     report = exchange.import_file(options.file, options.file.name, Store(options.store))
-    if options.json:
-        output.show_json(dataclasses.asdict(report))
-    else:
-        output.show(f"{report.added} rows added, {report.duplicates} were there already")
+    text = f"{report.added} rows added, {report.duplicates} were there already"
+    output.answer(options, dataclasses.asdict(report), text)
     for entry in report.refused:
         output.say(f"{entry.name}: {entry.reason}")
     return FAILED if report.refused else OK
@@ -85,8 +77,6 @@ def export(options: argparse.Namespace) -> int:
         options.file.write_bytes(exchange.export(table, kind))
     except OSError as error:
         raise StoreError(f"{options.file} cannot be written: {error.strerror}.") from error
-    if options.json:
-        output.show_json({"rows": table.num_rows, "file": str(options.file)})
-    else:
-        output.show(f"{table.num_rows} rows written to {options.file}")
+    facts = {"rows": table.num_rows, "file": str(options.file)}
+    output.answer(options, facts, f"{table.num_rows} rows written to {options.file}")
     return OK

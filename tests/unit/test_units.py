@@ -23,3 +23,13 @@ from core import units
 )
 def test_a_duration_has_three_digits_and_the_unit_that_fits(seconds, text):
     assert units.duration(seconds) == text
+
+
+def test_what_is_not_known_is_left_blank():
+    assert units.if_known(None, units.ratio) == ""
+    assert units.if_known(0.0, units.duration) == "0 s"
+
+
+@pytest.mark.parametrize(("low", "high", "text"), [(1.2, 1.4, "1.20× to 1.40×"), (None, 1.4, ""), (1.2, None, "")])
+def test_an_interval_has_both_ends_or_is_left_blank(low, high, text):
+    assert units.interval(low, high, units.ratio) == text

@@ -6,7 +6,7 @@ A chart holds as many marks as can be read, however many rows stand behind it. O
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import numpy as np
@@ -62,26 +62,17 @@ def step_times(trials: "pd.DataFrame") -> Spec:
     x = _log("parameters (log scale)", [row["parameters"] for row in rows], look.COMPACT)
     ends = [row[end] for row in rows for end in ("low", "high")]
     y = _log("time per step (log scale)", ends, look.SECONDS, grid=True)
-    by_kind = {"field": "kind", "type": "nominal", "legend": legend}
-    colours = {"domain": kinds, "range": [look.DEVICE_COLOURS[kind] for kind in kinds]}
-    shapes = {"domain": kinds, "range": [look.SHAPES[place] for place in places]}
-    numbers = {"from": "parameters from", "to": "to", "trials": "trials"}
-    words = {"shown": "median step", "half": "middle half of the trials"}
-    tooltip = [
-        {"field": "kind", "type": "nominal", "title": "device kind"},
-        *({"field": field, "type": "quantitative", "title": said, "format": ",d"} for field, said in numbers.items()),
-        *({"field": field, "type": "nominal", "title": said} for field, said in words.items()),
-    ]
-    at: Row = {"x": {"field": "parameters", **x}, "color": {**by_kind, "scale": colours}, "tooltip": tooltip}
+    colour = _by("kind", kinds, [look.DEVICE_COLOURS[kind] for kind in kinds], legend)
+    shape = _by("kind", kinds, [look.SHAPES[place] for place in places], legend)
+    numbers = (("from", "parameters from", ",d"), ("to", "to", ",d"), ("trials", "trials", ",d"))
+    words = (("shown", "median step"), ("half", "middle half of the trials"))
+    tooltip = [_line(*line) for line in (("kind", "device kind"), *numbers, *words)]
+    at: Row = {"x": {"field": "parameters", **x}, "color": colour, "tooltip": tooltip}
+    spans = {**at, "y": {"field": "low", **y}, "y2": {"field": "high"}}
+    points = {**at, "y": {"field": "step", **y}, "shape": shape}
     layers: list[Row] = [
-        {
-            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.5},
-            "encoding": {**at, "y": {"field": "low", **y}, "y2": {"field": "high"}},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.95},
-            "encoding": {**at, "y": {"field": "step", **y}, "shape": {**by_kind, "scale": shapes}},
-        },
+        {"mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.5}, "encoding": spans},
+        {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.95}, "encoding": points},
     ]
     return _written(layers, rows, height=look.HEIGHT)
 
@@ -121,30 +112,14 @@ def small(answer: Crossover, kinds: tuple[str, str]) -> Spec:
     sizes = [row["size"] for row in rows] + [zone[end] for zone in zones for end in ("from", "to")]
     x = _log(axis_title(answer.axis), sizes, look.COMPACT)
     y = _log(None, [row["time"] for row in rows], look.SECONDS)
-    by_device = {"field": "curve", "type": "nominal"}
-    key = look.plain_legend(names, symbolSize=80, symbolOpacity=1, symbolStrokeWidth=0)
-    looks = {"color": look.colours(kinds), "strokeDash": list(look.DASHES[:2]), "shape": list(look.SHAPES[:2])}
-    channels: dict[str, Row] = {
-        channel: {
-            **by_device,
-            "scale": {"domain": list(names), "range": values},
-            "legend": None if channel == "strokeDash" else key,
-        }
-        for channel, values in looks.items()
-    }
-    dash, shape = channels.pop("strokeDash"), channels.pop("shape")
-    tooltip = [
-        {**by_device, "title": "device"},
-        {"field": "size", "type": "quantitative", "title": axis_title(answer.axis), "format": "~r"},
-        {"field": "shown", "type": "nominal", "title": "median step"},
-    ]
-    at: Row = {"x": {"field": "size", **x}, "y": {"field": "time", **y}, "tooltip": tooltip, **channels}
+    legend = look.plain_legend(names, symbolSize=80, symbolOpacity=1, symbolStrokeWidth=0)
+    said = (("curve", "device"), ("size", axis_title(answer.axis), "~r"), ("shown", "median step"))
+    at: Row = {"x": {"field": "size", **x}, "y": {"field": "time", **y}, "tooltip": [_line(*line) for line in said]}
+    at["color"] = _by("curve", names, look.colours(kinds), legend)
+    dash, shape = _by("curve", names, look.DASHES[:2], None), _by("curve", names, look.SHAPES[:2], legend)
+    shaded: Row = {"mark": {"type": "rect", "color": look.NEUTRAL, "opacity": 0.35}, "data": {"values": zones}}
     layers: list[Row] = [
-        {
-            "data": {"values": zones},
-            "mark": {"type": "rect", "color": look.NEUTRAL, "opacity": 0.35},
-            "encoding": {"x": {"field": "from", **x}, "x2": {"field": "to"}},
-        },
+        {**shaded, "encoding": {"x": {"field": "from", **x}, "x2": {"field": "to"}}},
         {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {**at, "strokeDash": dash}},
         {"mark": {"type": "point", "filled": True, "size": 40, "opacity": 1}, "encoding": {**at, "shape": shape}},
     ]
@@ -165,6 +140,18 @@ def _written(layers: list[Row], rows: list[Row], *, height: int) -> Spec:
         "layer": look.bounded(layers),
         "data": {"values": rows},
     }
+
+
+def _by(field: str, names: Sequence[str], looks: Sequence[Any], legend: Row | None) -> Row:
+    """As `look.by`, which Altair does not check."""
+    scale = {"domain": list(names), "range": list(looks)}
+    return {"field": field, "type": "nominal", "scale": scale, "legend": legend}
+
+
+def _line(field: str, title: str, number: str = "") -> Row:
+    """As `look.tooltip`, which Altair does not check."""
+    kind = {"type": "quantitative", "format": number} if number else {"type": "nominal"}
+    return {"field": field, "title": title, **kind}
 
 
 def _log(title: str | None, values: Sequence[float], label: str, *, grid: bool = False) -> Row:

@@ -63,7 +63,9 @@ def crossover(
     obstacles: list[Row] = [
         {"layer": "obstacle", "size": entry.size, "reason": entry.obstacle} for entry in shown if entry.obstacle
     ]
-    zones, crossings = _zones(answer), [_crossing(at) for at in answer.crossings]
+    zones = [_zone(TIED, *answer.tie)] if answer.tie else []  # the wider zone first, so that it lies below
+    zones += [_zone(INTERVAL, crossing.low, crossing.high) for crossing in answer.crossings]
+    crossings = [_crossing(at) for at in answer.crossings]
     sizes = [entry.size for entry in shown] + [row[end] for row in zones for end in ("from", "to")]
     times = [row["time"] for row in (*readings, *medians)]
     x, y = size_channel(answer.axis, sizes), look.logged(TIMED[answer.basis], times, look.SECONDS)
@@ -144,12 +146,6 @@ def _middle_half(times: Sequence[float]) -> tuple[float, float]:
         return times[0], times[0]
     low, _, high = statistics.quantiles(times, n=4, method="inclusive")
     return low, high
-
-
-def _zones(answer: Crossover) -> list[Row]:
-    """What is shaded, the wider zone first so that it lies below."""
-    rows = [_zone(TIED, *answer.tie)] if answer.tie else []
-    return rows + [_zone(INTERVAL, crossing.low, crossing.high) for crossing in answer.crossings]
 
 
 def _zone(name: str, low: float, high: float) -> Row:

@@ -24,11 +24,7 @@ def own_clock(preset: Preset, shown: Exhibit, note: str = "") -> Section:
 
 
 def clock(
-    shown: Exhibit,
-    *,
-    title: str = "The wrong number beside the right one",
-    only: Sequence[str] = (),
-    note: str = "",
+    shown: Exhibit, *, title: str = "The wrong number beside the right one", only: Sequence[str] = (), note: str = ""
 ) -> Section:
     """One training by several clocks, all of them unless recipes are named; the note says where it is from."""
     content = shown.content
@@ -41,11 +37,13 @@ def clock(
     entries = exhibition.comparisons(content, contenders[-1])
     said += [f"On {contenders[-1]}: {entry.sentence}" for entry in entries]
     kinds = {entry.contender: entry.kind for entry in shown.participants}
+    words = tuple({variant.title: variant.explains for variant in content.variants}.items())
+    in_words = Table(title="What each clock does", header=("Clock", "What is done"), rows=words, prose=True)
     return Section(
         title=title,
         sentences=(*said, *_by_each_clock(content, contenders)),
         figures=(Figure(title="An epoch by each clock", spec=lessons.clocks(content, kinds)),),
-        tables=(_clock_table(content, contenders), _clock_words(content)),
+        tables=(_clock_table(content, contenders), in_words),
         notes=content.notes,
     )
 
@@ -87,11 +85,6 @@ def _clock_table(content: Clock, contenders: Sequence[str]) -> Table:
     return Table(
         title="An epoch by each clock, and how often ours fits into it", header=tuple(header), rows=tuple(lines)
     )
-
-
-def _clock_words(content: Clock) -> Table:
-    words = {variant.title: variant.explains for variant in content.variants}
-    return Table(title="What each clock does", header=("Clock", "What is done"), rows=tuple(words.items()), prose=True)
 
 
 def moving(shown: Exhibit, note: str = "") -> Section:

@@ -41,20 +41,12 @@ NO_NETWORK: list[str] = []
 
 
 def picture(spec: Spec, kind: Picture) -> bytes:
-    """A chart as the bytes of a picture on white.
-
-    Raises:
-        CrossoverError: it cannot be drawn.
-    """
+    """A chart as the bytes of a picture on white; raises CrossoverError where it cannot be drawn."""
     return _converted(kind, _on_white(spec, WIDTH))
 
 
 def drawings(specs: Sequence[Spec], width: int = WIDTH) -> list[str]:
-    """Several charts as SVG on white, drawn by one process; `width`, in pixels, of those that take that of their page.
-
-    Raises:
-        CrossoverError: one of them cannot be drawn.
-    """
+    """Several charts as SVG on white, by one process, `width` pixels if as wide as their page; raises as `picture`."""
     if not specs:
         return []
     found: list[str] = json.loads(_converted("drawings", [_on_white(spec, width) for spec in specs]))
@@ -62,11 +54,7 @@ def drawings(specs: Sequence[Spec], width: int = WIDTH) -> list[str]:
 
 
 def page(spec: Spec, title: str) -> bytes:
-    """A chart with its tooltips as a page of HTML that needs nothing else.
-
-    Raises:
-        CrossoverError: the library that draws it cannot be put together.
-    """
+    """A chart with its tooltips as a page of HTML that needs nothing else; raises as `picture` does."""
     embedded = json.dumps(drawable({**spec, "background": "white"}))
     embedded = embedded.replace("<", "\\u003c")  # no text of a row ends the script
     return filled("chart.html.j2", in_html, title=as_label(title), library=_library(), spec=embedded).encode()

@@ -54,6 +54,7 @@ def _text(trial: Trial, settings: dict[str, object]) -> str:
 def _scalars(trial: Trial) -> dict[str, tuple[Scalar, ...]]:
     epochs = training_time.epoch_times(trial)
     ends = [epoch * trial.steps_per_epoch for epoch in range(1, len(epochs) + 1)]
+    block_ends = tuple(map(sum, zip(trial.block_first_step, trial.block_steps, strict=True)))
     last = learned.trained_steps(trial)
     step_s = speedup.step_time(trial).median_s
     shares = {
@@ -70,13 +71,9 @@ def _scalars(trial: Trial) -> dict[str, tuple[Scalar, ...]]:
                 zip(epochs, training_time.seconds_at(trial, ends), strict=True), start=1
             )
         ),
-        "step_s/block": _timed(trial, _block_ends(trial), trial.step_s),
+        "step_s/block": _timed(trial, block_ends, trial.step_s),
         **{tag: _timed(trial, (last,), (share,)) for tag, share in shares.items() if share is not None},
     }
-
-
-def _block_ends(trial: Trial) -> tuple[int, ...]:
-    return tuple(map(sum, zip(trial.block_first_step, trial.block_steps, strict=True)))
 
 
 def _timed(trial: Trial, steps: tuple[int, ...], values: tuple[float, ...]) -> tuple[Scalar, ...]:

@@ -59,9 +59,8 @@ def _contender_line(answer: RowAnswer) -> str:
     trial, step = answer.row, answer.step
     if step.median_s is None:
         return f"{answer.label}: {trial.message or trial.outcome}"
-    interval = ""
-    if step.low_s is not None and step.high_s is not None:
-        interval = f" (95 %: {units.duration(step.low_s)} to {units.duration(step.high_s)})"
+    ends = units.interval(step.low_s, step.high_s, units.duration)
+    interval = f" (95 %: {ends})" if ends else ""
     learned = f", test accuracy {units.share(answer.accuracy)}" if answer.accuracy is not None else ""
     note = f"; {trial.message}" if trial.message else ""
     tried = f"; threads tried: {', '.join(map(str, trial.threads_tried))}" if trial.threads_tried else ""

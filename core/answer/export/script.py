@@ -17,19 +17,8 @@ from core.results.schema import Trial
 from core.text import in_python
 
 FINGERPRINT = (
-    "run_id",
-    "started_at",
-    "machine_id",
-    "cpu_name",
-    "cores_usable",
-    "memory_bytes",
-    "system",
-    "python_version",
-    "torch_version",
-    "app_version",
-    "app_commit",
-    "omp_wait_policy",
-    "protocol_version",
+    *("run_id", "started_at", "machine_id", "cpu_name", "cores_usable", "memory_bytes", "system", "python_version"),
+    *("torch_version", "app_version", "app_commit", "omp_wait_policy", "protocol_version"),
 )
 """Columns that say on what the stored times were measured."""
 
@@ -55,7 +44,11 @@ def script(trials: Sequence[Trial]) -> str:
         fingerprint=FINGERPRINT,
         loader_paths=LOADER_PATHS,
         left_out=[trial.contender for trial in trials if id(trial) not in kept],
-        stored=[(row, Contender.parse(row.contender).device, _times(row)) for row in plain],
+        # with the seconds a step of every block, as items of a list
+        stored=[
+            (row, Contender.parse(row.contender).device, ", ".join(f"{step_s:.6g}" for step_s in row.step_s))
+            for row in plain
+        ],
         layers=_layers(point),
     )
 
@@ -65,11 +58,6 @@ def _point(trial: Trial) -> Point:
         return Point.of(trial)
     except InvalidValue as error:
         raise CrossoverError(f"There is no script for it, this version does not offer its settings: {error}") from error
-
-
-def _times(trial: Trial) -> str:
-    """Seconds a step of every block, as items of a list."""
-    return ", ".join(f"{step_s:.6g}" for step_s in trial.step_s)
 
 
 def _layers(point: Point) -> list[str]:

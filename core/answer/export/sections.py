@@ -97,8 +97,8 @@ def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> Section:
         (
             way.title,
             units.duration(way.epoch_s),
-            _interval(way.low_s, way.high_s),
-            "" if way.loader_share is None else units.share(way.loader_share),
+            units.interval(way.low_s, way.high_s, units.duration),
+            units.if_known(way.loader_share, units.share),
             units.ratio(way.bound) if way.bound is not None else way.bound_reason,
         )
         for way in training.ways
@@ -296,8 +296,4 @@ def _speedup(base: Trial, other: Trial) -> tuple[str, str]:
         return "not comparable", ""
     if ratio.value is None or ratio.low is None or ratio.high is None:
         return "not known", ratio.reason
-    return units.ratio(ratio.value), f"{units.ratio(ratio.low)} to {units.ratio(ratio.high)}"
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{units.duration(low)} to {units.duration(high)}"
+    return units.ratio(ratio.value), units.interval(ratio.low, ratio.high, units.ratio)

@@ -84,7 +84,8 @@ def grid_text(sweep: Sweep, rows: Sequence[Trial]) -> str:
     """The trials of a sweep for a terminal, a line each, the shortest epoch first; those without times last."""
     header = (*(axis.title for axis in sweep.axes), "device", "epoch", "step", "speedup", "")
     baseline = {row.run_id: row for row in rows if row.contender == str(sweep.contenders[0])}
-    body = [_trial_cells(sweep, row, baseline.get(row.run_id)) for row in sorted(rows, key=_by_epoch)]
+    ordered = sorted(rows, key=lambda row: epoch_s(row) or math.inf)
+    body = [_trial_cells(sweep, row, baseline.get(row.run_id)) for row in ordered]
     return "\n".join(columns([header, *body])) + "\n"
 
 
@@ -111,13 +112,13 @@ def held_text(sweep: Sweep, study: Study) -> str:
 
 
 def _size_cells(size: Size, answer: Crossover) -> tuple[str, ...]:
-    interval = "" if size.low is None or size.high is None else f"{units.ratio(size.low)} to {units.ratio(size.high)}"
+    interval = units.interval(size.low, size.high, units.ratio)
     if size.verdict in ("gpu_faster", "cpu_faster") and size.speedup is not None:
         said = _short(answer.challenger if size.speedup > 1 else answer.baseline)
     else:
         said = f"neither: {size.reason}" if size.verdict == "too_close" else f"not known: {size.reason}"
-    ratio = "" if size.speedup is None else units.ratio(size.speedup)
-    return (wording.size(size.size), _time(size.baseline_s), _time(size.challenger_s), ratio, interval, said)
+    times = (units.if_known(seconds, units.duration) for seconds in (size.baseline_s, size.challenger_s))
+    return (wording.size(size.size), *times, units.if_known(size.speedup, units.ratio), interval, said)
 
 
 def _trial(row: Trial) -> dict[str, Any]:
@@ -134,25 +135,20 @@ def _trial(row: Trial) -> dict[str, Any]:
 
 
 def _trial_cells(sweep: Sweep, row: Trial, baseline: Trial | None) -> tuple[str, ...]:
-    seconds = statistics.median(row.step_s) if row.step_s else None
+    step_s = statistics.median(row.step_s) if row.step_s else None
     note = "" if row.step_s else row.message or OUTCOMES[row.outcome]
     where = [wording.size(size_of(row, axis.name)) for axis in sweep.axes]
-    return (*where, row.contender, _time(epoch_s(row)), _time(seconds), _speedup(baseline, row), note)
+    times = (units.if_known(seconds, units.duration) for seconds in (epoch_s(row), step_s))
+    return (*where, row.contender, *times, _speedup(baseline, row), note)
 
 
 def _speedup(baseline: Trial | None, row: Trial) -> str:
     if baseline is None or baseline is row:
         return ""
     try:
-        value = speedup.speedup(baseline, row).value
+        return units.if_known(speedup.speedup(baseline, row).value, units.ratio)
     except CrossoverError:
         return ""
-    return "" if value is None else units.ratio(value)
-
-
-def _by_epoch(row: Trial) -> float:
-    seconds = epoch_s(row)
-    return math.inf if seconds is None else seconds
 
 
 def _training(study: Study) -> str:
@@ -172,7 +168,3 @@ def _training(study: Study) -> str:
 
 def _short(name: str) -> str:
     return name.partition(" (")[0]
-
-
-def _time(seconds: float | None) -> str:
-    return "" if seconds is None else units.duration(seconds)

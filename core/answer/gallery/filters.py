@@ -68,10 +68,7 @@ class Held:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What filters let through: places of lines in `Held.trials`, and in `Held.studies` of studies, ascending.
-
-    A study has a row among the lines and a mark of the chosen levels.
-    """
+    """What filters let through, as places in `Held.trials` and in `Held.studies`, ascending."""
 
     trials: npt.NDArray[np.int32]
     studies: tuple[int, ...]

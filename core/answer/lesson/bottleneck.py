@@ -89,9 +89,8 @@ class Bottleneck:
         """What another way of delivering the data brings on the same device, and whether it learns the same."""
         if len(self.ways) < 2:
             return f"Only one way of delivering the data was measured on {self.contender}."
-        interval = ""
-        if self.gain_low is not None and self.gain_high is not None:
-            interval = f" (95 % interval {units.ratio(self.gain_low)} to {units.ratio(self.gain_high)})"
+        ends = units.interval(self.gain_low, self.gain_high, units.ratio)
+        interval = f" (95 % interval {ends})" if ends else ""
         return (
             f"On {self.contender} the same training is {units.ratio(self.gain)} as fast{interval} per epoch with its "
             f"data {_short(self.fastest)} as {_short(self.slowest)}{self._learned()}."
@@ -113,8 +112,8 @@ def bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
         NotComparable: rows differ in more than `comparable.DATA`.
     """
     timed = [trial for trial in trials if trial.block_steps]
-    newest = {_key(trial): trial for trial in sorted(timed, key=lambda trial: trial.started_at)}
-    rows = list(newest.values())
+    ordered = sorted(timed, key=lambda trial: trial.started_at)
+    rows = list({(trial.data_path, trial.loader_workers): trial for trial in ordered}.values())
     if not rows:
         return None
     for row in rows[1:]:
@@ -134,11 +133,7 @@ def bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
 
 
 def way(trial: Trial) -> Way:
-    """What one row says of its way of delivering data.
-
-    Raises:
-        NotComparable: no block of it was timed.
-    """
+    """What one row says of its way of delivering data; raises NotComparable where no block of it was timed."""
     step, parts = step_time(trial), causes.parts(trial)
     if step.median_s is None:
         raise NotComparable(f"Nothing was timed on {trial.contender} with the data path {trial.data_path}.")
@@ -174,10 +169,6 @@ def loss_difference(trials: Sequence[Trial]) -> float | None:
     if not spans or not all(math.isfinite(loss) for losses in spans for loss in losses):
         return None
     return max((max(losses) - min(losses)) / (statistics.fmean(losses) or 1.0) for losses in spans)
-
-
-def _key(trial: Trial) -> tuple[str, int]:
-    return trial.data_path, trial.loader_workers
 
 
 def _title(trial: Trial) -> str:

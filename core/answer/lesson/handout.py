@@ -61,10 +61,7 @@ class Reply:
 
 @dataclass(frozen=True, kw_only=True)
 class Handout:
-    """What a student hands in.
-
-    Predictions made before anything was shown, what was shown, answers written after it, and where it was measured.
-    """
+    """What a student hands in: what was expected, what was shown, what was answered after it, and where it ran."""
 
     title: str
     student: str

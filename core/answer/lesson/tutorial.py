@@ -134,14 +134,7 @@ def _seconds(row: Trial, per: str) -> float:
 
 def _measured(pairs: Sequence[Pair], per: str, origin: Origin) -> list[Number]:
     return [
-        Number(
-            series=f"{origin}: {row.contender}",
-            origin=origin,
-            kind=row.device_kind,
-            value=_seconds(row, per),
-            place=pair.place,
-            label=pair.label,
-        )
+        _number(row, _seconds(row, per), origin, pair.place, pair.label)
         for which in ("baseline", "challenger")
         for pair in pairs
         for row in (getattr(pair, which),)
@@ -151,17 +144,15 @@ def _measured(pairs: Sequence[Pair], per: str, origin: Origin) -> list[Number]:
 def _measured_epochs(pair: Pair, origin: Origin) -> list[Number]:
     """Epoch by epoch, of a tutorial that varies nothing."""
     return [
-        Number(
-            series=f"{origin}: {row.contender}",
-            origin=origin,
-            kind=row.device_kind,
-            value=seconds,
-            place=number,
-            label=str(number),
-        )
+        _number(row, seconds, origin, number, str(number))
         for row in (pair.baseline, pair.challenger)
         for number, seconds in enumerate(training_time.epoch_times(row), start=1)
     ]
+
+
+def _number(row: Trial, seconds: float, origin: Origin, place: float, label: str) -> Number:
+    series = f"{origin}: {row.contender}"
+    return Number(series=series, origin=origin, kind=row.device_kind, value=seconds, place=place, label=label)
 
 
 def _speedup_mark(pair: Pair, origin: Origin) -> Number | None:
@@ -206,7 +197,7 @@ def _speedup_text(pair: Pair | None) -> str:
     ratio = pair.speedup if pair else None
     if ratio is None or ratio.value is None or ratio.low is None or ratio.high is None:
         return "" if ratio is None else f"not known: {ratio.reason}"
-    return f"{units.ratio(ratio.value)} ({units.ratio(ratio.low)} to {units.ratio(ratio.high)})"
+    return f"{units.ratio(ratio.value)} ({units.interval(ratio.low, ratio.high, units.ratio)})"
 
 
 def _answers(preset: Preset, pairs: Sequence[Pair]) -> tuple[str, ...]:
@@ -220,7 +211,9 @@ def _answers(preset: Preset, pairs: Sequence[Pair]) -> tuple[str, ...]:
         return (f"{study.crossover(max(studies, key=lambda entry: len(entry.runs))).sentence}",)
     if preset.axes:
         return (_over_cells(pairs),)
-    return (_alone(pairs[0]), *_accuracies(pairs[0]))
+    ratio = pairs[0].speedup
+    alone = speedup.verdict_sentence(ratio) if ratio else "the rows cannot be compared."
+    return (alone, *_accuracies(pairs[0]))
 
 
 def _over_cells(pairs: Sequence[Pair]) -> str:
@@ -233,11 +226,6 @@ def _over_cells(pairs: Sequence[Pair]) -> str:
         f"{names}, from {units.ratio(known[low])} ({low}) to {units.ratio(known[high])} ({high}) over "
         f"{len(known)} {'cell' if len(known) == 1 else 'cells'} of the grid."
     )
-
-
-def _alone(pair: Pair) -> str:
-    ratio = pair.speedup
-    return speedup.verdict_sentence(ratio) if ratio else "the rows cannot be compared."
 
 
 def _accuracies(pair: Pair) -> tuple[str, ...]:
