@@ -45,26 +45,22 @@ def find(code: str) -> Class:
     if not codes.may_join(code):
         raise NotAllowed(codes.MISTYPED)
     code = codes.normal(code)
-    if membership.entered(code) or _proves_joining(code):
+    if code in membership.entered() or _proves_joining(code):
         return findings.classes().find(code)
     if sentence := membership.refused(code):
         raise NotAllowed(sentence)
     with _tried.tried(permits.source()):
         try:
-            of = findings.classes().find(code)
+            class_ = findings.classes().find(code)
         except NotAllowed as error:
             membership.refuse(code, str(error))
             raise
-    membership.enter_class(code)
-    return of
+    membership.entered().add(code)
+    return class_
 
 
 def require_secret(code: str, kept: str) -> None:
-    """Find out whether a secret code is right; a wrong one is counted.
-
-    Raises:
-        NotAllowed: it is not, or too many wrong codes were tried.
-    """
+    """Raise NotAllowed if a secret code is wrong, which is counted, or if too many wrong ones were tried."""
     wrong = NotAllowed("This is not the right code.")
     if not codes.may_match(code):
         raise wrong
@@ -93,7 +89,7 @@ def create(name: str, preset: str, *, admission: bool, code: str) -> tuple[Class
         raise
 
 
-def join(of: Class, nickname: str) -> Student:
+def join(class_: Class, nickname: str) -> Student:
     """Let who looks at the page take part in a class, or wait to be admitted.
 
     Raises:
@@ -102,51 +98,46 @@ def join(of: Class, nickname: str) -> Student:
         StoreError: the folder cannot be written.
     """
     source = permits.source()
-    _joined.take(source, of.id)
+    _joined.take(source, class_.id)
     try:
-        student, token = findings.classes().join(of, nickname)
+        student, token = findings.classes().join(class_, nickname)
     except CrossoverError:
-        _joined.give_back(source, of.id)
+        _joined.give_back(source, class_.id)
         raise
-    findings.changed(of)
-    membership.join_class(of.id, student.id, token)
+    findings.changed(class_)
+    membership.join_class(class_.id, student.id, token)
     return student
 
 
-def predict(of: Class, student: Student, prediction: Prediction) -> None:
+def predict(class_: Class, student: Student, prediction: Prediction) -> None:
     """Write down what a student expects; raises as `Classes.predict` does."""
-    findings.classes().predict(of, student, prediction)
-    findings.changed(of)
+    findings.classes().predict(class_, student, prediction)
+    findings.changed(class_)
 
 
-def me(of: Class) -> Student | None:
-    """Who looks at the page, in this class; None who has not joined it, in this session or by this link.
-
-    Raises:
-        StoreError: the file of who looks at it is damaged.
-    """
-    student_id, token = membership.joined(of.id)
+def me(class_: Class) -> Student | None:
+    """Who looks at the page, in this class; None who has not joined it. Raises StoreError if their file is damaged."""
+    student_id, token = membership.joined(class_.id)
     if not student_id:
-        return _by_link(of)
+        return _by_link(class_)
     try:
-        student = findings.classes().recognise(of, student_id, token)
+        student = findings.classes().recognise(class_, student_id, token)
     except NotAllowed:  # taken out since
         return None
-    membership.join_class(of.id, student_id, token)
+    membership.join_class(class_.id, student_id, token)
     return student
 
 
-def hand_in(of: Class, student: Student, data: bytes, name: str) -> handed_in.Receipt:
+def hand_in(class_: Class, student: Student, data: bytes, name: str) -> handed_in.Receipt:
     """Add the rows of a student's file; raises as `handed_in.take` does, and TooOften."""
-    _brought.take(Source(visitor=f"{of.id} {student.id}", address=of.id))
-    receipt = handed_in.take(findings.classes(), of, student, data, name)
-    findings.changed(of)
+    _brought.take(Source(visitor=f"{class_.id} {student.id}", address=class_.id))
+    receipt = handed_in.take(findings.classes(), class_, student, data, name)
+    findings.changed(class_)
     return receipt
 
 
-def roster(of: Class) -> Roster:
-    """What the teacher can do with the students of a class."""
-    return Roster(findings.classes(), of)
+def roster(class_: Class) -> Roster:
+    return Roster(findings.classes(), class_)
 
 
 @kept(16, seconds=PRUNED_S)
@@ -162,16 +153,16 @@ def _proves_joining(code: str) -> bool:
     """Whether the link says who one is in the class of a code, and proves it; nothing is said of why not."""
     student_id, _, token = membership.class_link().partition(".")
     try:
-        of = findings.classes().find(code)
-        student = findings.classes().recognise(of, student_id, token)
+        class_ = findings.classes().find(code)
+        student = findings.classes().recognise(class_, student_id, token)
     except CrossoverError:
         return False
-    membership.join_class(of.id, student.id, token)
-    membership.enter_class(code)
+    membership.join_class(class_.id, student.id, token)
+    membership.entered().add(code)
     return True
 
 
-def _by_link(of: Class) -> Student | None:
+def _by_link(class_: Class) -> Student | None:
     """Who one is by the link; a wrong proof counts as a wrong code does, once in a session, and stays in the link."""
     link = membership.class_link()
     student_id, _, token = link.partition(".")
@@ -179,11 +170,11 @@ def _by_link(of: Class) -> Student | None:
         return None
     try:
         with _tried.tried(permits.source()):
-            student = findings.classes().recognise(of, student_id, token)
+            student = findings.classes().recognise(class_, student_id, token)
     except limits.TooOften:
         return None
     except NotAllowed as error:
         membership.refuse(link, str(error))
         return None
-    membership.join_class(of.id, student_id, token)
+    membership.join_class(class_.id, student_id, token)
     return student

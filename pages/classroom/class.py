@@ -3,10 +3,9 @@
 import streamlit as st
 
 from core.classroom.classes import Class
-from core.errors import CrossoverError
 from core.question import policy
 from pages.classroom import access, entrance, findings, teacher, view
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 from pages.shared.frame import apart
 from pages.shared.job import asking
 from pages.shared.link import membership
@@ -25,35 +24,32 @@ def page() -> None:
         st.info(OFF)
         return
     access.prune(findings.classes().folder)
-    of = entrance.of_link()
-    if of is None:
+    class_ = entrance.of_link()
+    if class_ is None:
         entrance.draw()
         return
-    teacher.made(of)
-    apart.draw(view.heading, of)
-    apart.draw(_student, of)
-    apart.draw(teacher.draw, of)
+    teacher.made(class_)
+    apart.draw(view.heading, class_)
+    apart.draw(_student, class_)
+    apart.draw(teacher.draw, class_)
 
 
-def _student(of: Class) -> None:
+@told()
+def _student(class_: Class) -> None:
     if said := membership.announced():
         st.success(plain(said))
-    try:
-        who = access.me(of)
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return
+    who = access.me(class_)
     if who:
-        view.student(of, who, asking.machine)
-    elif not of.closed:
-        view.join(of)
+        view.student(class_, who, asking.machine)
+    elif not class_.closed:
+        view.join(class_)
     taking_part = who is not None and not who.waiting
     if (
-        membership.teaches(of.id)
+        class_.id in membership.taught()
         or (who and taking_part and who.prediction)
-        or (of.closed and taking_part >= of.admission)
+        or (class_.closed and taking_part >= class_.admission)
     ):
-        view.everybody(of)
+        view.everybody(class_)
     else:
         st.caption("What everybody expects and finds is shown once you have said what you expect.")
 

@@ -11,7 +11,7 @@ from core.classroom.classes import Class
 from core.classroom.limits import TooOften
 from core.errors import CrossoverError
 from pages.classroom import access, teacher
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 from pages.shared.link import membership
 
 RETRY_S = 2.0
@@ -23,17 +23,15 @@ def of_link() -> Class | None:
     code = membership.class_code()
     if not code:
         return None
-    try:
-        return access.find(code)
-    except TooOften:
-        st.fragment(_knock, run_every=RETRY_S)(code)
-    except CrossoverError as error:
-        st.error(plain(str(error)))
+    with told():
+        try:
+            return access.find(code)
+        except TooOften:
+            st.fragment(_knock, run_every=RETRY_S)(code)
     return None
 
 
 def draw() -> None:
-    """Draw the ways in."""
     left, right = st.columns(2, gap="medium")
     with left, st.form("enter", border=True):
         st.markdown("**Join a class**")
@@ -45,14 +43,12 @@ def draw() -> None:
 
 
 def _enter(code: str) -> None:
-    try:
-        membership.open_class(access.find(code).code)
-    except TooOften:
-        membership.open_class(codes.normal(code))  # where the page tries again by itself
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return
-    st.rerun()
+    with told():
+        try:
+            membership.open_class(access.find(code).code)
+        except TooOften:
+            membership.open_class(codes.normal(code))  # where the page tries again by itself
+        st.rerun()
 
 
 def _knock(code: str) -> None:

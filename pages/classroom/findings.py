@@ -35,11 +35,7 @@ _pools: "dict[str, tuple[float, Pool]]" = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A student with what became of their rows.
-
-    `result` is None before there is one; `fault` says what is wrong with their files or rows. Where their rows are not
-    `known`, a later look reads them.
-    """
+    """A student with what became of their rows, and what is wrong with them; not `known` are those still to be read."""
 
     student: Student
     result: Result | None
@@ -57,7 +53,6 @@ class Pool:
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """Of those who measured."""
         return tuple(entry.result for entry in self.entries if entry.result)
 
     @property
@@ -72,75 +67,73 @@ class Pool:
 
 
 def classes() -> Classes:
-    """The classes of this host."""
     return Classes(Path(text) if (text := os.environ.get(CLASSES_VARIABLE)) else None)
 
 
-def finding(of: Class, student: Student) -> Finding:
+def finding(class_: Class, student: Student) -> Finding:
     """What a student's rows say of the class's question, whatever they hold."""
-    return _finding(of, student, until=math.inf) or Finding()
+    return _finding(class_, student, until=math.inf) or Finding()
 
 
-def pool(of: Class) -> Pool:
+def pool(class_: Class) -> Pool:
     """The class as it stands now, as far as there is time to read it."""
-    students, until = classes().students(of), time.monotonic() + READING_S
-    entries = tuple(_entry(of, student, until) for student in students if not student.waiting)
+    students, until = classes().students(class_), time.monotonic() + READING_S
+    entries = tuple(_entry(class_, student, until) for student in students if not student.waiting)
     expected = [entry.student.prediction for entry in entries if entry.student.prediction]
     waiting = tuple(student for student in students if student.waiting)
-    return Pool(entries=entries, waiting=waiting, tally=pooled.tally(of.question, expected))
+    return Pool(entries=entries, waiting=waiting, tally=pooled.tally(class_.question, expected))
 
 
-def shared_pool(of: Class) -> Pool:
+def shared_pool(class_: Class) -> Pool:
     """The class as somebody saw it a moment ago."""
-    seen_s, found = _pools.get(of.id, (-math.inf, None))
+    seen_s, found = _pools.get(class_.id, (-math.inf, None))
     if found is None or time.monotonic() - seen_s > SHARED_S:
-        found = pool(of)
-        _pools[of.id] = time.monotonic(), found
+        found = pool(class_)
+        _pools[class_.id] = time.monotonic(), found
         _bound(_pools, MAX_CLASSES)
     return found
 
 
-def changed(of: Class) -> None:
+def changed(class_: Class) -> None:
     """Note that who looks at a class has changed it, so that they see what they did."""
-    _pools.pop(of.id, None)
+    _pools.pop(class_.id, None)
 
 
-def everything(of: Class, pool: Pool, kind: Format) -> bytes:
+def everything(class_: Class, pool: Pool, kind: Format) -> bytes:
     """All rows of a class as one file, but those that cannot be read; raises as `handed_in.everything` does."""
-    return handed_in.everything(_tables(of, pool), kind)
+    return handed_in.everything(_tables(class_, pool), kind)
 
 
-def chart(of: Class, results: Sequence[Result], tally: Tally) -> dict[str, Any]:
-    """Everybody's results and expectations, finished."""
+def chart(class_: Class, results: Sequence[Result], tally: Tally) -> dict[str, Any]:
     places = {place: count for place, count in tally.places.items() if not isinstance(place, str)}
-    axis = of.question.axis
+    axis = class_.question.axis
     return _chart(results, places, axis.title if axis else "")
 
 
-def _entry(of: Class, student: Student, until: float) -> Entry:
-    found = _finding(of, student, until)
+def _entry(class_: Class, student: Student, until: float) -> Entry:
+    found = _finding(class_, student, until)
     if found is None:
         return Entry(student=student, result=None, fault=student.fault.rstrip("."), known=False)
     return Entry(student=student, result=found.result, fault=student.fault.rstrip(".") or found.fault)
 
 
-def _finding(of: Class, student: Student, until: float) -> Finding | None:
+def _finding(class_: Class, student: Student, until: float) -> Finding | None:
     """What a student's rows say; None if they are not known, and it is too late to read them now.
 
     Kept here and not by Streamlit, whose caches every visitor can empty.
     """
-    folder = classes().store(of, student).folder
+    folder = classes().store(class_, student).folder
     try:
         signature = measured.signature(folder)
     except CrossoverError as error:
         return Finding(fault=str(error).rstrip("."))
     if not signature:
         return Finding()
-    known, found = _findings.get((of.id, student.id), ("", None))
+    known, found = _findings.get((class_.id, student.id), ("", None))
     if known == signature or time.monotonic() > until:
         return found if known == signature else None
-    found = pooled.finding(of.question, student, folder)
-    _findings[of.id, student.id] = signature, found
+    found = pooled.finding(class_.question, student, folder)
+    _findings[class_.id, student.id] = signature, found
     _bound(_findings, FINDINGS_KEPT)
     return found
 
@@ -151,10 +144,10 @@ def _bound(kept: dict[Any, Any], most: int) -> None:
             del kept[next(iter(kept))]
 
 
-def _tables(of: Class, pool: Pool) -> Iterator[tuple[str, pa.Table]]:
+def _tables(class_: Class, pool: Pool) -> Iterator[tuple[str, pa.Table]]:
     for entry in pool.entries:
         try:
-            yield entry.student.nickname, measured.read_table(classes().store(of, entry.student).folder)[0]
+            yield entry.student.nickname, measured.read_table(classes().store(class_, entry.student).folder)[0]
         except CrossoverError:  # named in the table of students
             continue
 

@@ -11,13 +11,12 @@ import streamlit as st
 from core.classroom.classes import Class, Student
 from core.classroom.pooled import Result
 from core.classroom.question import WINNERS
-from core.errors import CrossoverError
 from core.results.intake.exchange import Format
 from core.text import as_line, in_csv
 from pages.classroom import access, findings, view
 from pages.classroom.findings import Entry, Pool
 from pages.shared.draw import tables
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 
 NAMED = 12
 """Students that wait and are named in a sentence; all are in the table."""
@@ -30,38 +29,36 @@ SELDOM = ("Admitted", "What is wrong")
 """Columns of the table of students, and those that are left out where nobody has them."""
 
 
-def draw(of: Class) -> None:
+def draw(class_: Class) -> None:
     """Draw the table of students, what can be done with them, and their results to take along."""
-    pool = findings.pool(of)
+    pool = findings.pool(class_)
     if pool.unread:
         st.caption(f"Students whose results are still being read: {pool.unread}. Reload the page to see them.")
-    lines = [*(_line(of, entry) for entry in pool.entries), *(_waits(student) for student in pool.waiting)]
+    lines = [_line(class_, entry) for entry in pool.entries]
+    lines += [{"Nickname": one.nickname, "Admitted": "not yet", "What is wrong": one.fault} for one in pool.waiting]
     if pool.waiting:
-        _admission(of, pool.waiting)
+        _admission(class_, pool.waiting)
     if lines:
         tables.table(
             _without_empty(lines),
             column_config={name: st.column_config.TextColumn(width="medium") for name in ("What is wrong", "Found")},
             alt="Who has joined, what they expect and what they found",
         )
-        _choice(of, pool)
+        _choice(class_, pool)
     else:
         st.caption("Nobody has joined yet.")
-    _downloads(of, pool, lines)
+    _downloads(class_, pool, lines)
 
 
-def do(of: Class, action: Callable[[], object]) -> None:
+def do(class_: Class, action: Callable[[], object]) -> None:
     """Change something about a class and draw the page anew, or say why it cannot be done."""
-    try:
+    with told():
         action()
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return
-    findings.changed(of)
-    st.rerun()
+        findings.changed(class_)
+        st.rerun()
 
 
-def _admission(of: Class, waiting: Sequence[Student]) -> None:
+def _admission(class_: Class, waiting: Sequence[Student]) -> None:
     names = ", ".join(student.nickname for student in waiting[:NAMED])
     more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
     verb = "waits" if len(waiting) == 1 else "wait"
@@ -69,19 +66,19 @@ def _admission(of: Class, waiting: Sequence[Student]) -> None:
         st.markdown(f"**{len(waiting)} {verb} to be admitted:** {plain(names)}{more}")
         with st.container(horizontal=True):
             if st.button("Admit all", type="primary", icon=":material/how_to_reg:"):
-                do(of, lambda: access.roster(of).admit(waiting))
+                do(class_, lambda: access.roster(class_).admit(waiting))
             if st.button("Turn all away", icon=":material/person_off:"):
-                do(of, lambda: access.roster(of).remove(waiting))
+                do(class_, lambda: access.roster(class_).remove(waiting))
 
 
-def _choice(of: Class, pool: Pool) -> None:
+def _choice(class_: Class, pool: Pool) -> None:
     everybody = {entry.student.id: entry.student for entry in pool.entries} | {one.id: one for one in pool.waiting}
     labels = _labels(list(everybody.values()))
     ids: list[str] = st.multiselect(
         "Admit, remove or put together",
         list(everybody),
         format_func=lambda one: labels.get(one, ""),
-        key=f"chosen_{of.id}",
+        key=f"chosen_{class_.id}",
         placeholder="Choose students",
     )
     chosen = [everybody[one] for one in ids if one in everybody]
@@ -89,14 +86,14 @@ def _choice(of: Class, pool: Pool) -> None:
         return
     with st.container(horizontal=True):
         if any(student.waiting for student in chosen) and st.button("Admit", icon=":material/how_to_reg:"):
-            do(of, lambda: access.roster(of).admit(chosen))
+            do(class_, lambda: access.roster(class_).admit(chosen))
         with st.popover("Remove", icon=":material/person_remove:"):
             st.markdown(f"Dropped with all results and expectations: {plain(', '.join(s.nickname for s in chosen))}.")
             if st.button("Remove now", type="primary"):
-                do(of, lambda: access.roster(of).remove(chosen))
+                do(class_, lambda: access.roster(class_).remove(chosen))
         if len(chosen) == 2:
             with st.popover("Put together", icon=":material/merge:"):
-                _merge(of, chosen)
+                _merge(class_, chosen)
 
 
 def _labels(students: Sequence[Student]) -> dict[str, str]:
@@ -106,39 +103,36 @@ def _labels(students: Sequence[Student]) -> dict[str, str]:
     return {name: shown if times[shown] == 1 else f"{shown} ({name[:6]})" for name, shown in seen.items()}
 
 
-def _merge(of: Class, two: Sequence[Student]) -> None:
+def _merge(class_: Class, two: Sequence[Student]) -> None:
     st.markdown("For one person who joined twice. All results go to the one who is kept.")
     by_label = dict(zip(map(plain, _labels(two).values()), two, strict=True))
     kept = by_label[st.radio("Who is kept?", list(by_label), index=1)]
     gone = next(student for student in two if student.id != kept.id)
     if st.button("Put together now", type="primary"):
-        do(of, lambda: access.roster(of).merge(gone, kept))
+        do(class_, lambda: access.roster(class_).merge(gone, kept))
 
 
-def _line(of: Class, entry: Entry) -> dict[str, str]:
+def _line(class_: Class, entry: Entry) -> dict[str, str]:
     said, found = entry.student.prediction, entry.result
+    place = said.place if said else None
     return {
         "Nickname": entry.student.nickname,
         "Expects to be faster": WINNERS[said.winner] if said else "",
-        "Expects the accelerator faster": (view.place_label(of, said.place) if said and said.place is not None else ""),
+        "Expects the accelerator faster": "" if place is None else view.place_label(class_, place),
         "Measured": "" if found is None else "on an own machine" if found.from_file else "on this host",
-        "As expected": _as_expected(of, entry.student, found),
+        "As expected": _as_expected(class_, entry.student, found),
         "Devices": found.devices if found else "",
         "Found": found.sentence if found else "",
         "What is wrong": entry.fault,
     }
 
 
-def _waits(student: Student) -> dict[str, str]:
-    return {"Nickname": student.nickname, "Admitted": "not yet", "What is wrong": student.fault}
-
-
-def _as_expected(of: Class, student: Student, found: Result | None) -> str:
+def _as_expected(class_: Class, student: Student, found: Result | None) -> str:
     said = student.prediction
     if not said or not found:
         return ""
-    place = found.place(of.question) if of.question.places else found.winner
-    given = said.place if of.question.places else said.winner
+    place = found.place(class_.question) if class_.question.places else found.winner
+    given = said.place if class_.question.places else said.winner
     return "" if place is None else "yes" if place == given else "no"
 
 
@@ -148,29 +142,17 @@ def _without_empty(lines: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
     return [{name: line.get(name, "") for name in names} for line in lines]
 
 
-def _downloads(of: Class, pool: Pool, lines: Sequence[Mapping[str, str]]) -> None:
+def _downloads(class_: Class, pool: Pool, lines: Sequence[Mapping[str, str]]) -> None:
     kinds: tuple[tuple[Format, str, str], ...] = (
         ("parquet", "parquet", "application/vnd.apache.parquet"),
         ("csv", "CSV", "text/csv"),
     )
+    button = functools.partial(st.download_button, on_click="ignore", icon=":material/download:")
     with st.container(horizontal=True):
         for kind, title, media in kinds:
-            st.download_button(
-                f"All rows as {title}",
-                functools.partial(findings.everything, of, pool, kind),
-                file_name=f"class-{of.code}.{kind}",
-                mime=media,
-                on_click="ignore",
-                icon=":material/download:",
-            )
-        st.download_button(
-            "The table as CSV",
-            _csv(lines),
-            file_name=f"class-{of.code}-students.csv",
-            mime="text/csv",
-            on_click="ignore",
-            icon=":material/download:",
-        )
+            rows = functools.partial(findings.everything, class_, pool, kind)
+            button(f"All rows as {title}", rows, f"class-{class_.code}.{kind}", media)
+        button("The table as CSV", _csv(lines), f"class-{class_.code}-students.csv", "text/csv")
 
 
 def _csv(lines: Sequence[Mapping[str, str]]) -> bytes:

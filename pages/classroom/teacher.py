@@ -4,11 +4,10 @@ import streamlit as st
 
 from core.classroom.classes import Class
 from core.classroom.names import NAME_LENGTH
-from core.errors import CrossoverError
 from core.question import policy
 from core.question.presets import PRESETS
 from pages.classroom import access, findings, students
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 from pages.shared.frame import apart
 from pages.shared.link import membership, state
 
@@ -28,22 +27,20 @@ def create() -> None:
         code = st.text_input("The host's code", type="password") if held.create == "code" else ""
         admission = st.checkbox(ADMISSION)
         pressed = st.form_submit_button("Make it", icon=":material/group_add:")
-    if pressed:
-        try:
-            made, secret = access.create(name, preset, admission=admission, code=code)
-        except CrossoverError as error:
-            st.error(plain(str(error)))
-            return
+    if not pressed:
+        return
+    with told():
+        made, secret = access.create(name, preset, admission=admission, code=code)
         membership.keep_codes(made.code, secret)
-        membership.teach(made.id)
-        membership.enter_class(made.code)
+        membership.taught().add(made.id)
+        membership.entered().add(made.code)
         membership.open_class(made.code)
         st.rerun()
 
 
-def made(of: Class) -> None:
+def made(class_: Class) -> None:
     """Draw the codes of a class that was just made in this session."""
-    code, secret = of.code, membership.kept_secret(of.code)
+    code, secret = class_.code, membership.kept_secret(class_.code)
     if not secret:
         return
     with st.container(border=True):
@@ -53,43 +50,40 @@ def made(of: Class) -> None:
         st.code(state.address({"class": code}), language=None, wrap_lines=True)
 
 
-def draw(of: Class) -> None:
+def draw(class_: Class) -> None:
     """Draw the way in for a teacher, and the view behind it."""
-    if not membership.teaches(of.id):
+    if class_.id not in membership.taught():
         with st.expander("For the teacher", **state.bound_view("teacher")):
-            _enter(of)
+            _enter(class_)
         return
     st.header("For the teacher")
-    apart.draw(students.draw, of)
-    apart.draw(_settings, of)
+    apart.draw(students.draw, class_)
+    apart.draw(_settings, class_)
 
 
-def _enter(of: Class) -> None:
+def _enter(class_: Class) -> None:
     with st.form("teach", border=False):
         code = st.text_input("Teacher's code", type="password")
         pressed = st.form_submit_button("Open the teacher's view")
     if not pressed:
         return
-    try:
-        access.require_secret(code, of.secret_hash)
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return
-    membership.teach(of.id)
-    st.rerun()
+    with told():
+        access.require_secret(code, class_.secret_hash)
+        membership.taught().add(class_.id)
+        st.rerun()
 
 
-def _settings(of: Class) -> None:
+def _settings(class_: Class) -> None:
     """Draw what the teacher decides about the class itself; nothing of a student is read for it."""
-    asked = st.toggle(ADMISSION, value=of.admission)
-    if asked != of.admission:
-        students.do(of, lambda: findings.classes().ask_admission(of, asked=asked))
+    asked = st.toggle(ADMISSION, value=class_.admission)
+    if asked != class_.admission:
+        students.do(class_, lambda: findings.classes().ask_admission(class_, asked=asked))
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = "Open the class again" if of.closed else "Close the class"
-        if st.button(label, icon=":material/lock_open:" if of.closed else ":material/lock:"):
-            students.do(of, lambda: findings.classes().close(of, closed=not of.closed))
+        label = "Open the class again" if class_.closed else "Close the class"
+        if st.button(label, icon=":material/lock_open:" if class_.closed else ":material/lock:"):
+            students.do(class_, lambda: findings.classes().close(class_, closed=not class_.closed))
         with st.popover("Delete the class", icon=":material/delete:"):
             st.markdown("Everything in it is dropped: nicknames, expectations and results.")
             if st.button("Delete it now", type="primary"):
-                students.do(of, lambda: findings.classes().delete(of))
-    st.caption(f"The class is dropped by itself on {plain(of.expires_at[:10])}.")
+                students.do(class_, lambda: findings.classes().delete(class_))
+    st.caption(f"The class is dropped by itself on {plain(class_.expires_at[:10])}.")

@@ -14,7 +14,6 @@ from core.classroom.classes import Class, Prediction, Student
 from core.classroom.names import NICKNAME_LENGTH
 from core.classroom.pooled import Result
 from core.classroom.question import NEVER, WINNERS
-from core.errors import CrossoverError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.question import describe
@@ -23,7 +22,7 @@ from pages.classroom import access, findings
 from pages.shared.data import reads
 from pages.shared.draw import charts
 from pages.shared.draw.tables import table
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 from pages.shared.form import devices
 from pages.shared.frame import apart, permits
 from pages.shared.job import live
@@ -44,19 +43,17 @@ OWN_LINK = (
 )
 
 
-def heading(of: Class) -> None:
-    """What the class is about."""
-    st.header(plain(of.name))
-    asked = of.question.asked
-    st.markdown(f"**{plain(of.question.title)}** · {plain(describe.sentence(asked))}")
-    st.caption(f"Join code **{of.code}** · everybody measures the same, each on their own devices")
-    if of.closed:
+def heading(class_: Class) -> None:
+    st.header(plain(class_.name))
+    asked = class_.question.asked
+    st.markdown(f"**{plain(class_.question.title)}** · {plain(describe.sentence(asked))}")
+    st.caption(f"Join code **{class_.code}** · everybody measures the same, each on their own devices")
+    if class_.closed:
         st.info("This class is closed: its results can be looked at, and nothing more is taken.")
 
 
-def join(of: Class) -> None:
-    """Draw the control of the nickname."""
-    if membership.joined(of.id)[0]:
+def join(class_: Class) -> None:
+    if membership.joined(class_.id)[0]:
         st.info("You are not in this class any more. If that was a mistake, join it again.")
     with st.container(border=True), st.form("join", border=False):
         st.markdown("**1 · Join**")
@@ -65,53 +62,49 @@ def join(of: Class) -> None:
             max_chars=NICKNAME_LENGTH,
             help="Everybody in the class can see it. It is all that is kept of you; do not take your full name.",
         )
-        label = "Ask to join" if of.admission else "Join"
-        if of.admission:
+        label = "Ask to join" if class_.admission else "Join"
+        if class_.admission:
             st.caption("Your teacher lets you in after that.")
         if not st.form_submit_button(label, type="primary", icon=":material/login:"):
             return
-        try:
-            access.join(of, nickname)
-        except CrossoverError as error:
-            st.error(plain(str(error)))
-            return
-        st.rerun()
+        with told():
+            access.join(class_, nickname)
+            st.rerun()
 
 
-def student(of: Class, who: Student, machine: Callable[[], Machine | None]) -> None:
+def student(class_: Class, who: Student, machine: Callable[[], Machine | None]) -> None:
     """Draw what a student does: wait to be admitted where that is asked, expect, then measure."""
     if who.waiting:
-        st.fragment(_wait, run_every=REFRESH_S)(of)
+        st.fragment(_wait, run_every=REFRESH_S)(class_)
         st.caption(OWN_LINK)
         return
     st.markdown(f"You are **{plain(who.nickname)}** in this class.")
     st.caption(OWN_LINK)
     if who.fault:
         st.warning(plain(f"What you expect has to be said again: {who.fault}"))
-    _predict(of, who)
-    if who.prediction is None and not of.closed:
+    _predict(class_, who)
+    if who.prediction is None and not class_.closed:
         return
-    _measure(of, who, machine())
+    _measure(class_, who, machine())
 
 
-def everybody(of: Class) -> None:
+def everybody(class_: Class) -> None:
     """Draw all results and expectations, and look at them again every few seconds."""
-    st.fragment(_refreshed, run_every=REFRESH_S)(of)
+    st.fragment(apart.draw, run_every=REFRESH_S)(_everybody, class_)
 
 
-def place_label(of: Class, place: float | str) -> str:
+def place_label(class_: Class, place: float | str) -> str:
     """A predicted place in words."""
-    title = _title(of)
+    title = _title(class_)
     if place == NEVER or isinstance(place, str):
         return f"at no {title}"
-    if place == of.question.places[0]:
+    if place == class_.question.places[0]:
         return f"at every {title}"
     return f"from {title} {units.count(int(place))} on"
 
 
-def results_table(of: Class, results: Sequence[Result]) -> None:
-    """Draw every result in a table."""
-    axis = of.question.axis
+def results_table(class_: Class, results: Sequence[Result]) -> None:
+    axis = class_.question.axis
     speedup = "Speedup at the largest size" if axis else "Speedup"
     lines = [
         {
@@ -126,100 +119,97 @@ def results_table(of: Class, results: Sequence[Result]) -> None:
     table(lines, alt="Results of everybody")
 
 
-def groups_table(of: Class, results: Sequence[Result]) -> None:
+def groups_table(class_: Class, results: Sequence[Result]) -> None:
     """Draw how crossovers spread, by pair of devices."""
-    if of.question.axis is None:
+    if class_.question.axis is None:
         return
     lines = [
         {
             "Devices": group.devices,
             "Students": group.results,
             "Found a crossover": group.crossings,
-            "Median": _size(group.median),
-            "Lowest": _size(group.lowest),
-            "Highest": _size(group.highest),
+            "Median": units.if_known(group.median, units.significant),
+            "Lowest": units.if_known(group.lowest, units.significant),
+            "Highest": units.if_known(group.highest, units.significant),
         }
         for group in pooled.groups(results)
     ]
     table(lines, alt="Spread of crossovers by device")
 
 
-def _predict(of: Class, who: Student) -> None:
+def _predict(class_: Class, who: Student) -> None:
     said = who.prediction
     with st.container(border=True):
         st.markdown("**2 · Expect**")
-        if said and (of.closed or findings.finding(of, who).result):
-            st.markdown(_expected(of, said))
+        if said and (class_.closed or findings.finding(class_, who).result):
+            st.markdown(_expected(class_, said))
             return
         with st.form("predict", border=False):
-            places: list[float | str] = [*of.question.places, NEVER] if of.question.places else []
+            places: list[float | str] = [*class_.question.places, NEVER] if class_.question.places else []
             winners = list(WINNERS)
             winner = st.radio(
-                f"Who will be faster{_at_largest(of)}?",
+                f"Who will be faster{_at_largest(class_)}?",
                 winners,
                 index=winners.index(said.winner) if said else None,
                 format_func=WINNERS.__getitem__,
             )
             place: float | str | None = (
                 st.selectbox(
-                    f"From which {_title(of)} on will the accelerator be faster (without one, all threads)?",
+                    f"From which {_title(class_)} on will the accelerator be faster (without one, all threads)?",
                     places,
                     index=places.index(said.place) if said and said.place in places else None,
-                    format_func=lambda place: place_label(of, place),
+                    format_func=lambda place: place_label(class_, place),
                 )
                 if places
                 else None
             )
             pressed = st.form_submit_button("Change what I expect" if said else "This is what I expect")
         if pressed:
-            _keep_prediction(of, who, winner, place)
+            _keep_prediction(class_, who, winner, place)
 
 
-def _keep_prediction(of: Class, who: Student, winner: str | None, place: float | str | None) -> None:
-    if winner is None or (of.question.places and place is None):
+def _keep_prediction(class_: Class, who: Student, winner: str | None, place: float | str | None) -> None:
+    if winner is None or (class_.question.places and place is None):
         st.error("Answer first, then it is kept.")
         return
-    try:
-        access.predict(of, who, Prediction(winner=winner, place=place))
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return
-    st.rerun()
+    with told():
+        access.predict(class_, who, Prediction(winner=winner, place=place))
+        st.rerun()
 
 
-def _expected(of: Class, said: Prediction) -> str:
-    where = f"You expected the accelerator to be faster {place_label(of, said.place)}." if said.place else ""
-    return f"You expected to be faster{_at_largest(of)}: {plain(WINNERS[said.winner])}. {plain(where)}"
+def _expected(class_: Class, said: Prediction) -> str:
+    where = f"You expected the accelerator to be faster {place_label(class_, said.place)}." if said.place else ""
+    return f"You expected to be faster{_at_largest(class_)}: {plain(WINNERS[said.winner])}. {plain(where)}"
 
 
-def _at_largest(of: Class) -> str:
-    return " at the largest size" if of.question.places else ""
+def _at_largest(class_: Class) -> str:
+    return " at the largest size" if class_.question.places else ""
 
 
-def _title(of: Class) -> str:
-    return of.question.axis.title if of.question.axis else "size"
+def _title(class_: Class) -> str:
+    return class_.question.axis.title if class_.question.axis else "size"
 
 
-def _measure(of: Class, who: Student, machine: Machine | None) -> None:
+def _measure(class_: Class, who: Student, machine: Machine | None) -> None:
     with st.container(border=True):
         st.markdown("**3 · Measure**")
-        finding = findings.finding(of, who)
+        finding = findings.finding(class_, who)
         found = finding.result
         if found:
             st.success(plain(f"{found.devices}: {found.sentence}"))
         if finding.fault:
             st.warning(plain(f"Not all that you measured counts: {finding.fault}."))
-        if of.closed:
+        if class_.closed:
             return
         here, own = st.tabs(["On this host", "On my own machine"])
         with here:
-            _on_host(of, who, machine, again=found is not None)
+            _on_host(class_, who, machine, again=found is not None)
         with own:
-            _on_own_machine(of, who)
+            _on_own_machine(class_, who)
 
 
-def _on_host(of: Class, who: Student, machine: Machine | None, *, again: bool) -> None:
-    job = _job(of, who)
+def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: bool) -> None:
+    job = _job(class_, who)
     if job and job.active:
         st.fragment(_panel, run_every=live.REFRESH_S)(job.id)
         return
@@ -228,7 +218,7 @@ def _on_host(of: Class, who: Student, machine: Machine | None, *, again: bool) -
     if machine is None:
         devices.wait()
         return
-    asked = of.question.on(devices.usual(machine))
+    asked = class_.question.on(devices.usual(machine))
     st.caption(plain(f"{' against '.join(map(str, asked.contenders))}, one measurement at a time for the whole class."))
     reason = permits.refusal(asked)
     if reason:
@@ -236,31 +226,28 @@ def _on_host(of: Class, who: Student, machine: Machine | None, *, again: bool) -
     label = "Measure again" if again else "Measure here"
     kind: Literal["primary", "secondary"] = "secondary" if again else "primary"
     if st.button(label, key="class_run", type=kind, icon=":material/play_arrow:", disabled=bool(reason)):
-        try:
-            handed_in.require_room(findings.classes(), of, who)
-            permits.submit(asked, findings.classes().store(of, who), fresh=again)
+        with told():
+            handed_in.require_room(findings.classes(), class_, who)
+            permits.submit(asked, findings.classes().store(class_, who), fresh=again)
             reads.machine()
-        except CrossoverError as error:
-            st.error(plain(str(error)))
-            return
-        st.rerun()
+            st.rerun()
 
 
-def _on_own_machine(of: Class, who: Student) -> None:
+def _on_own_machine(class_: Class, who: Student) -> None:
     st.markdown("Clone and install Crossover as its README says, then run there:")
     nickname = f" {who.nickname}" if who.nickname.isalnum() else f'="{who.nickname}"'  # it may begin with a dash
-    command = f"python -m core class measure --code {of.code} --nickname{nickname} {of.question.words}"
+    command = f"python -m core class measure --code {class_.code} --nickname{nickname} {class_.question.words}"
     st.code(as_lines(command), language="sh", wrap_lines=True)
     with st.form("bring", border=False, clear_on_submit=True):
         file = st.file_uploader("The file that it wrote", type="parquet")
         pressed = st.form_submit_button("Bring it", icon=":material/upload_file:")
-    if not pressed or file is None:
-        return
-    try:
-        receipt = access.hand_in(of, who, file.getvalue(), file.name)
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return
+    if pressed and file is not None:
+        _bring(class_, who, file.getvalue(), file.name)
+
+
+@told()
+def _bring(class_: Class, who: Student, data: bytes, name: str) -> None:
+    receipt = access.hand_in(class_, who, data, name)
     if receipt.refused:
         st.error(plain(f"The file was not taken: {receipt.refused}."))
         return
@@ -269,8 +256,8 @@ def _on_own_machine(of: Class, who: Student) -> None:
     st.rerun()
 
 
-def _job(of: Class, who: Student) -> Job | None:
-    store = findings.classes().store(of, who).folder.absolute()
+def _job(class_: Class, who: Student) -> Job | None:
+    store = findings.classes().store(class_, who).folder.absolute()
     mine = [job for job in reads.queue().jobs() if job.store == store]
     return mine[-1] if mine else None
 
@@ -281,20 +268,16 @@ def _panel(job_id: str) -> None:
         st.progress(share, text=plain(job.progress.phase) if job.progress else "The measuring process starts.")
 
 
-def _wait(of: Class) -> None:
-    who = access.me(of)
+def _wait(class_: Class) -> None:
+    who = access.me(class_)
     if who is None or not who.waiting:
         st.rerun()
     asked = f"You have asked to join as **{plain(who.nickname)}**."
     st.info(f"{asked} Your teacher lets you in; this page then goes on by itself.", icon=":material/hourglass_empty:")
 
 
-def _refreshed(of: Class) -> None:
-    apart.draw(_everybody, of)
-
-
-def _everybody(of: Class) -> None:
-    pool = findings.shared_pool(of)
+def _everybody(class_: Class) -> None:
+    pool = findings.shared_pool(class_)
     st.markdown("**Everybody**")
     joined, said, done = len(pool.entries), pool.tally.students, len(pool.results)
     st.markdown(f"{joined} joined · {said} said what they expect · {done} measured")
@@ -305,20 +288,20 @@ def _everybody(of: Class) -> None:
     if not said and not done:
         st.caption("Nothing is in yet.")
         return
-    spec = findings.chart(of, pool.results, pool.tally)
+    spec = findings.chart(class_, pool.results, pool.tally)
     alt = "Everybody's results by device, with what was expected behind"
     charts.chart(spec, height=spec["height"], alt=alt)
-    if of.question.places:
+    if class_.question.places:
         st.caption(
             "Points with their 95 % intervals are crossovers that were measured, one a student; a triangle at an end "
             "means faster at every size, or at none. Grey bars count who expected the crossover there."
         )
-    _tally_table(of, pool)
+    _tally_table(class_, pool)
     if pool.results:
-        groups_table(of, pool.results)
+        groups_table(class_, pool.results)
         with st.expander("Every result", **state.bound_view("results")) as part:
             if part.open:
-                results_table(of, pool.results)
+                results_table(class_, pool.results)
 
 
 def _named(faults: Sequence[str]) -> str:
@@ -326,11 +309,11 @@ def _named(faults: Sequence[str]) -> str:
     return plain(". ".join(faults[:FAULTS_NAMED])) + "." + more
 
 
-def _tally_table(of: Class, pool: findings.Pool) -> None:
+def _tally_table(class_: Class, pool: findings.Pool) -> None:
     winners = [f"{WINNERS[name]}: {count}" for name, count in pool.tally.winners.items() if count]
-    where = [f"{place_label(of, place)}: {count}" for place, count in pool.tally.places.items() if count]
+    where = [f"{place_label(class_, place)}: {count}" for place, count in pool.tally.places.items() if count]
     if winners:
-        st.caption(plain(f"Expected to be faster{_at_largest(of)}: {'; '.join(winners)}."))
+        st.caption(plain(f"Expected to be faster{_at_largest(class_)}: {'; '.join(winners)}."))
     if where:
         st.caption(plain(f"Expected the accelerator to be faster {'; '.join(where)}."))
 
@@ -339,8 +322,4 @@ def _crossover(entry: Result) -> str:
     if entry.estimate is None or entry.low is None or entry.high is None:
         ends = {"gpu_always": "faster at every size", "cpu_always": "faster at no size"}
         return ends.get(entry.outcome, "undecided")
-    return f"{_size(entry.estimate)} ({_size(entry.low)} to {_size(entry.high)})"
-
-
-def _size(value: float | None) -> str:
-    return "" if value is None else units.significant(value)
+    return f"{units.significant(entry.estimate)} ({units.interval(entry.low, entry.high, units.significant)})"

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.errors import CrossoverError
 from core.jobs import client
+from core.jobs.job import Job
 from core.jobs.machine import Machine
+from core.question.experiment import Experiment
 from core.results.schema import Trial
 from pages.compare import settings, welcome
 from pages.shared.answer import accelerators, run_view
 from pages.shared.data import reads
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import told
 from pages.shared.job import asking, live
 from pages.shared.link import state
 
@@ -22,7 +23,7 @@ def page() -> None:
     st.caption("Train one model on several devices, side by side, and read which is faster, by how much and why.")
     machine = asking.machine()
     with st.container(border=True):
-        settings.panel(machine, lambda question: _run_button(question, machine))
+        settings.panel(machine)
     _view(machine)
 
 
@@ -37,20 +38,19 @@ def _view(machine: Machine | None) -> None:
             welcome.draw(machine)
 
 
+@told(st.warning)
 def _job(job_id: str, machine: Machine | None) -> None:
-    try:
-        job = reads.queue().job(job_id)
-        asked = job.experiment
-        if asked is None:
-            live.elsewhere(job)
-            return
-        if job.active:
-            live.draw(job)
-            return
-        rows = client.rows(reads.queue(), job)
-    except CrossoverError as error:
-        st.warning(plain(str(error)))
-        return
+    job = reads.queue().job(job_id)
+    if job.experiment is None:
+        live.elsewhere(job)
+    elif job.active:
+        live.draw(job)
+    else:
+        _ended(job, job.experiment, machine)
+
+
+def _ended(job: Job, asked: Experiment, machine: Machine | None) -> None:
+    rows = client.rows(reads.queue(), job)
     if job.state == "finished" and rows and not job.message:
         state.show("run", job.run_id)
         st.rerun()
@@ -71,12 +71,6 @@ def _run(run_id: str, machine: Machine | None) -> None:
     with action:
         _again(trials, machine)
     run_view.draw(trials, accelerators.beside(trials, machine), machine)
-
-
-def _run_button(question: settings.RunAsked, machine: Machine | None) -> None:
-    if question.point:
-        settings.facts(question.point)
-    asking.run_button("Run", question.experiment, question.fault, machine)
 
 
 def _again(trials: Sequence[Trial], machine: Machine | None) -> None:

@@ -4,8 +4,7 @@ The controls are in `controls`. What may be asked for is decided by `core.questi
 for more gets its sentence here, before a control resets it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -16,20 +15,12 @@ from core.jobs.machine import Machine
 from core.question.experiment import Contender, Experiment, Point
 from pages.shared.answer import accelerators
 from pages.shared.form import controls, devices, lane_controls
+from pages.shared.job import asking
 from pages.shared.link import state
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunAsked:
-    """What the settings ask: the question; the training alone, of known cost; and why it cannot be asked, if so."""
-
-    experiment: Experiment | None = None
-    point: Point | None = None
-    fault: str = ""
-
-
-def panel(machine: Machine | None, answer: Callable[[RunAsked], None]) -> None:
-    """Draw the controls and read them; `answer` draws what can be done with the question, beside the devices."""
+def panel(machine: Machine | None) -> None:
+    """Draw the controls, what the training that they make costs, and the button that asks for it."""
     data, model, training, beside = st.columns([1, 1, 1, 1.3], gap="medium")
     fields: dict[str, Any] = {}
     with data:
@@ -47,12 +38,15 @@ def panel(machine: Machine | None, answer: Callable[[RunAsked], None]) -> None:
     with beside:
         accelerators.choose(machine, wanted)
         chosen = lane_controls.applied(devices.choose(machine), lanes, machine)
-        answer(_ask({**fields, **more}, chosen, budget_s, machine, lane_controls.too_many(chosen, lanes)))
+        fault = lane_controls.too_many(chosen, lanes)
+        point, asked, fault = _ask({**fields, **more}, chosen, budget_s, machine, fault)
+        if point:
+            _facts(point)
+        asking.run_button("Run", asked, fault, machine)
     accelerators.listing(machine, wanted)
 
 
-def facts(point: Point) -> None:
-    """Draw what a training costs, known before anything runs."""
+def _facts(point: Point) -> None:
     network = point.network
     memory = units.memory(network.memory_bytes(point.batch_size))
     st.markdown(
@@ -77,23 +71,20 @@ def _more(dataset: str, model: str) -> tuple[dict[str, Any], float]:
 
 def _ask(
     fields: Mapping[str, Any], chosen: Sequence[str], budget_s: float, machine: Machine | None, fault: str
-) -> RunAsked:
-    fault = ("" if state.touched() else link_fault(machine)) or fault
+) -> tuple[Point | None, Experiment | None, str]:
+    """The training, whose cost is known without a device; the question; or why it cannot be asked, in one sentence."""
+    fault = ("" if state.touched() else _link_fault(machine)) or fault
+    point = None
     try:
         point = Point(**fields)
-    except InvalidValue as error:
-        return RunAsked(fault=fault or str(error))
-    if machine is None:
-        return RunAsked(point=point, fault=fault)
-    try:
         contenders = tuple(Contender.parse(text) for text in chosen)
-        asked = Experiment(point=point, contenders=contenders, budget_s=budget_s)
+        asked = Experiment(point=point, contenders=contenders, budget_s=budget_s) if machine else None
     except InvalidValue as error:
-        return RunAsked(point=point, fault=fault or str(error))
-    return RunAsked(experiment=None if fault else asked, point=point, fault=fault)
+        return point, None, fault or str(error)
+    return point, None if fault else asked, fault
 
 
-def link_fault(machine: Machine | None) -> str:
+def _link_fault(machine: Machine | None) -> str:
     """Why the link that the session came with cannot be asked here, in one sentence; empty where it can."""
     link = state.arrived()
     try:

@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from core.errors import CrossoverError
+from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.question.sweep import Sweep
 from pages.crossover import progress, recorded, settings
 from pages.shared.answer import sweep_view
 from pages.shared.data import reads
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import told
 from pages.shared.job import asking, live
 from pages.shared.link import memory, state
 
@@ -19,8 +19,8 @@ def page() -> None:
     st.caption("Vary one training, and find the size from which one device is faster than another, with an interval.")
     machine = asking.machine()
     with st.container(border=True):
-        asked = settings.panel(machine, lambda question: _run_button(question, machine))
-    shown = _view(machine, asked.sweep)
+        asked = settings.panel(machine)
+    shown = _view(machine, asked)
     if shown:
         st.divider()
     recorded.own_timings()
@@ -46,26 +46,19 @@ def _view(machine: Machine | None, asked: Sweep | None) -> bool:
     return True
 
 
-def _run_button(question: settings.SweepAsked, machine: Machine | None) -> None:
-    if question.sweep:
-        settings.facts(question.sweep)
-    asking.run_button("Find the crossover", question.sweep, question.fault, machine)
-
-
+@told(st.warning)
 def _job(job_id: str, machine: Machine | None) -> None:
-    try:
-        job = reads.queue().job(job_id)
-        asked = job.sweep
-        if asked is None:
-            live.elsewhere(job)
-            return
-        if job.active:
-            progress.draw(job)
-            return
-        rows = reads.job_rows(job)
-    except CrossoverError as error:
-        st.warning(plain(str(error)))
-        return
+    job = reads.queue().job(job_id)
+    if job.sweep is None:
+        live.elsewhere(job)
+    elif job.active:
+        progress.draw(job)
+    else:
+        _ended(job, job.sweep, machine)
+
+
+def _ended(job: Job, asked: Sweep, machine: Machine | None) -> None:
+    rows = reads.job_rows(job)
     live.draw_end(job, again=lambda: asking.ask(asked, machine) if machine else None)
     progress.notes(job)
     sweep_view.whole(rows, asked, lambda: asking.again(asked, machine), machine)
@@ -73,22 +66,19 @@ def _job(job_id: str, machine: Machine | None) -> None:
 
 def _sweep(sweep_id: str, machine: Machine | None, asked: Sweep | None) -> None:
     """What the store knows of a sweep that this session asked for, or that the settings of the link ask for."""
-    known = memory.remembered(sweep_id) or (asked if asked and asked.id == sweep_id else None)
+    known = memory.sweeps().get(sweep_id) or (asked if asked and asked.id == sweep_id else None)
     if machine is None:
         return
     if known is None:
         st.warning("The settings of this link were changed on the way, so it does not say which sweep it shows.")
         return
-    rows = reads.answers(known, machine).rows
+    rows, _ = reads.answers(known, machine)
     sweep_view.whole(rows, known, lambda: asking.again(known, machine), machine)
 
 
+@told(st.warning)
 def _study(study_id: str, machine: Machine | None) -> None:
-    try:
-        found = reads.study(study_id)
-    except CrossoverError as error:
-        st.warning(plain(str(error)))
-        return
+    found = reads.study(study_id)
     if found is None:
         st.warning(f"There is no study {study_id} here; it was measured elsewhere, or its files were removed.")
         return

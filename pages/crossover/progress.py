@@ -6,14 +6,13 @@ Asks once a second while the job is alive and not at all afterwards. The end of 
 import streamlit as st
 
 from core import units
-from core.errors import CrossoverError
 from core.jobs.job import Job
 from core.progress import Progress
 from core.question import describe
 from core.question.sweep import Sweep
 from pages.shared.answer import accelerators, study_view
 from pages.shared.data import prepared, reads
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 from pages.shared.job import live
 
 SHOWN_NOTES = 5
@@ -67,19 +66,16 @@ def _progress(asked: Sweep, progress: Progress) -> None:
         st.caption(plain(note))
 
 
+@told(st.caption)
 def _so_far(job: Job, asked: Sweep) -> None:
     axis = asked.axes[0].name
-    try:
-        rows = reads.job_rows(job)
-        found = study_view.main(prepared.studies(rows, axis), asked)
-        if met := accelerators.meetings(rows, axis, reads.machine()):
-            accelerators.draw_so_far(met[0])
-        if found is None:
-            return
-        located = prepared.located(found, "steady")
-    except CrossoverError as error:
-        st.caption(plain(str(error)))
+    rows = reads.job_rows(job)
+    found = study_view.main(prepared.studies(rows, axis), asked)
+    if met := accelerators.meetings(rows, axis, reads.machine()):
+        accelerators.draw_so_far(met[0])
+    if found is None:
         return
+    located = prepared.located(found, "steady")
     if len(found.runs) > 1:
         st.markdown(f"**So far:** {plain(located.answer.sentence)}")
     study_view.chart(located)

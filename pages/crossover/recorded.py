@@ -5,15 +5,19 @@ import streamlit as st
 
 from core.answer.study import wording
 from core.answer.study.study import Study
-from core.errors import CrossoverError
+from core.answer.study.timings import RolesUnclear
 from core.question.fields import axis_title
+from core.text import as_label
 from pages.shared.answer import study_view
 from pages.shared.data import prepared, reads
 from pages.shared.data.kept import kept
 from pages.shared.draw import tables
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 from pages.shared.frame import permits
 from pages.shared.link import memory, state
+
+KINDS = ("csv", "tsv", "txt")
+"""How a file of timings may be called; what is in it tells how it is read."""
 
 MOST_BYTES = 1_000_000
 """Largest text that is taken in the text area, in characters; a file may have as much as the server takes."""
@@ -59,10 +63,11 @@ def own_timings() -> None:
     """Anyone's own timings, from a file or pasted, and the answer that they give."""
     with st.expander("Your own timings", icon=":material/upload_file:", **state.bound_view("timings")):
         st.caption(
-            "Any times of two devices at several sizes: a CSV with the columns size, device and seconds, one row a "
-            "reading. Two readings or more at each size tell the noise, and with it the interval. Nothing is stored."
+            "Any times of two devices at several sizes: a table with the columns size, device and seconds, one row a "
+            "reading, or with a size and a column for each device, such as `size,cpu (ms),gpu (ms)`. Two readings or "
+            "more at each size tell the noise, and with it the interval. Nothing is stored."
         )
-        file = None if permits.may_upload() else st.file_uploader("CSV file", type="csv", key="timings_file")
+        file = None if permits.may_upload() else st.file_uploader("CSV file", type=KINDS, key="timings_file")
         pasted = st.text_area("Or paste it here", key="timings_text", max_chars=MOST_BYTES, placeholder=SAMPLE[:60])
         st.download_button("A sample", SAMPLE, "timings.csv", "text/csv", on_click="ignore", icon=":material/download:")
         if file is not None:
@@ -71,12 +76,15 @@ def own_timings() -> None:
             _timings(pasted.encode(), "the text")
 
 
+@told()
 def _timings(data: bytes, name: str) -> None:
     try:
         timings, located = prepared.located_timings(data, name)
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return
+    except RolesUnclear as unclear:
+        roles = _roles(unclear.devices)
+        if roles is None:
+            return
+        timings, located = prepared.located_timings(data, name, roles)
     for note in timings.notes:
         st.caption(plain(note))
     study_view.headline(located.answer)
@@ -85,18 +93,29 @@ def _timings(data: bytes, name: str) -> None:
     study_view.speedups(located, "own_speedup")
 
 
+def _roles(devices: tuple[str, ...]) -> tuple[str, str] | None:
+    """Which device is set against which, asked where their names do not say it; None until it is chosen."""
+    st.caption("The names do not say which device is set against which.")
+    columns, asked = st.columns(2), {"baseline": "The CPU, or what stands for it", "challenger": "Set against it"}
+    chosen = [
+        column.selectbox(words, devices, index=None, format_func=as_label, key=f"timings_{role}")
+        for column, (role, words) in zip(columns, asked.items(), strict=True)
+    ]
+    return (chosen[0], chosen[1]) if chosen[0] and chosen[1] else None
+
+
 @kept(4)
 def _lines(studies: list[Study]) -> pa.Table:
     return pa.Table.from_pylist([_line(study) for study in studies])
 
 
-def _line(of: Study) -> dict[str, str]:
-    row = of.runs[0][0]
+def _line(study: Study) -> dict[str, str]:
+    row, sizes = study.runs[0][0], study.sizes
     return {
-        "Along": axis_title(of.axis),
-        "From … to": f"{wording.size(of.sizes[0])} to {wording.size(of.sizes[-1])} ({len(of.sizes)} sizes)",
-        "Devices": f"{of.challenger} against {of.baseline}",
-        "Crossover": study_view.in_short(lambda: prepared.located(of, "steady")),
+        "Along": axis_title(study.axis),
+        "From … to": f"{wording.size(sizes[0])} to {wording.size(sizes[-1])} ({len(sizes)} sizes)",
+        "Devices": f"{study.challenger} against {study.baseline}",
+        "Crossover": study_view.in_short(lambda: prepared.located(study, "steady")),
         "Training": f"{row.model} on {row.dataset}, batch {row.batch_size:,}",
         "Machine": f"{row.cpu_name} ({row.machine_id[:6]})",
     }

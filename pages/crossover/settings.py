@@ -4,8 +4,9 @@ The control of a field that is varied gives way to the range of its values. What
 `core.question.sweep` alone; a link that asks for more gets its sentence here, before a control resets it.
 """
 
+import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from core.question.sweep import LIMITS, Axis, Sweep
 from pages.shared.answer import accelerators
 from pages.shared.data import reads
 from pages.shared.form import controls, devices, lane_controls
+from pages.shared.job import asking
 from pages.shared.link import links, state
 
 MOST_ALSO = 3
@@ -42,42 +44,27 @@ ALONE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepAsked:
-    """What the settings ask; where they cannot be asked, why not, in one sentence."""
-
-    sweep: Sweep | None = None
-    fault: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Varied:
     """What the controls of the axes say: the first with the ends of its range, or its sizes; the others with values."""
 
     axis: str
-    also: tuple[str, ...]
     ends: tuple[float, float]
-    values: tuple[tuple[float, ...], ...]
+    others: Mapping[str, tuple[float, ...]]
     adaptive: bool
     sizes: tuple[float, ...] = ()
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """The axes of the sweep.
-
-        Raises:
-            InvalidValue: a range or a value is not possible.
-        """
-        others = zip(self.also, self.values, strict=True)
-        first = (
-            Axis(name=self.axis, values=self.sizes)
-            if self.sizes
-            else Axis.between(self.axis, *self.ends, adaptive=self.adaptive)
-        )
-        return (first, *(Axis(name=name, values=values) for name, values in others))
+        """The axes of the sweep; raises InvalidValue where a range or a value is not possible."""
+        if self.sizes:
+            first = Axis(name=self.axis, values=self.sizes)
+        else:
+            first = Axis.between(self.axis, *self.ends, adaptive=self.adaptive)
+        return (first, *(Axis(name=name, values=values) for name, values in self.others.items()))
 
 
-def panel(machine: Machine | None, answer: Callable[[SweepAsked], None]) -> SweepAsked:
-    """Draw the controls and read them; `answer` draws what can be done with what they ask, beside the devices."""
+def panel(machine: Machine | None) -> Sweep | None:
+    """Draw the controls, what the sweep that they make is, and the button that asks for it; the sweep."""
     along, over, beside = st.columns([1, 2, 1.3], gap="medium")
     data, model, training, contenders = st.columns([1, 1, 1, 1.3], gap="medium")
     with data:
@@ -85,7 +72,7 @@ def panel(machine: Machine | None, answer: Callable[[SweepAsked], None]) -> Swee
     with model:
         family = controls.family()
     with along:
-        axis = _axis(family)
+        axis: str = st.selectbox("Along", _size_axes(family), help=AXIS_HELP, **state.bound("axis"))
     with st.expander("More settings", **state.bound_view("more")):
         route, feeding, limits = st.columns([2, 1, 1], gap="medium")
     with route:
@@ -102,7 +89,7 @@ def panel(machine: Machine | None, answer: Callable[[SweepAsked], None]) -> Swee
     with feeding:
         fields |= {**controls.feeding(fields["data_path"], dataset.name, family.name, taken), **controls.seed()}
     with limits:
-        bounds = _limits()
+        bounds = {field: controls.ladder(name, least=LIMITS[field][0]) for name, field in links.SWEEP_LIMITS.items()}
     with route:
         lanes = lane_controls.choose(machine, batch_size=int(fields.get("batch_size", 0)), model=family.name)
     wanted = _wanted(fields, family, axis)
@@ -113,18 +100,20 @@ def panel(machine: Machine | None, answer: Callable[[SweepAsked], None]) -> Swee
         varied = _varied(axis, also, sizes, dataset=dataset.name, family=family, samples=fields.get("samples", 0))
     with contenders:
         chosen = lane_controls.applied(_devices(machine), lanes, machine)
-        question = _ask(fields, varied, chosen, bounds, machine, lane_controls.too_many(chosen, lanes))
-        answer(question)
+        fault = lane_controls.too_many(chosen, lanes)
+        asked, fault = _ask(fields, varied, chosen, bounds, machine, fault)
+        if asked:
+            _facts(asked)
+        asking.run_button("Find the crossover", asked, fault, machine)
     accelerators.listing(machine, wanted, axis)
-    return question
+    return asked
 
 
-def facts(sweep: Sweep) -> None:
-    """Draw what a sweep is, known before anything runs: how many points, and at most how long."""
-    cost = reads.sweep_cost(sweep)
-    longest = units.duration(min(sweep.budget_s, cost.points * sweep.point_budget_s))
-    low, high = (units.count(parameters) for parameters in cost.parameters)
-    points = f"up to **{cost.points}** sizes to choose from" if sweep.adaptive else f"**{cost.points}** points"
+def _facts(sweep: Sweep) -> None:
+    counts = reads.sweep_parameters(sweep)
+    longest = units.duration(min(sweep.budget_s, len(counts) * sweep.point_budget_s))
+    low, high = units.count(min(counts)), units.count(max(counts))
+    points = f"up to **{len(counts)}** sizes to choose from" if sweep.adaptive else f"**{len(counts)}** points"
     st.markdown(f"{points} · {low} to {high} parameters · at most about **{longest}**")
 
 
@@ -134,12 +123,6 @@ def _size_axes(family: models.Family) -> list[str]:
     return [*own, *(name for name in SIZE_AXES if FIELDS[name].panel != "model")]
 
 
-def _axis(family: models.Family) -> str:
-    options = _size_axes(family)
-    chosen: str = st.selectbox("Along", options, help=AXIS_HELP, **state.bound("axis"))
-    return chosen
-
-
 def _also(axis: str, family: models.Family, path: str) -> tuple[str, ...]:
     others = [name for name in (*_size_axes(family), *OTHER_AXES) if name not in (axis, "loader_workers")]
     others += ["loader_workers"] if path in LOADER_PATHS else []
@@ -147,12 +130,7 @@ def _also(axis: str, family: models.Family, path: str) -> tuple[str, ...]:
         clash = {family.size} if axis == "parameters" else {"parameters"}
         others = [name for name in others if name not in clash]
     chosen = st.multiselect(
-        "Vary also",
-        others,
-        max_selections=MOST_ALSO,
-        placeholder="nothing else",
-        help=ALSO_HELP,
-        **state.bound("also"),
+        "Vary also", others, max_selections=MOST_ALSO, placeholder="nothing else", help=ALSO_HELP, **state.bound("also")
     )
     return tuple(sorted(chosen, key=others.index))
 
@@ -165,15 +143,13 @@ def _wanted(fields: Mapping[str, Any], family: models.Family, axis: str) -> Mapp
 
 
 def _varied(
-    axis: str, also: Sequence[str], sizes: Sequence[float], *, dataset: str, family: models.Family, samples: int
+    axis: str, also: Sequence[str], sizes: tuple[float, ...], *, dataset: str, family: models.Family, samples: int
 ) -> Varied:
-    def stops(name: str) -> list[float]:
-        return _stops(name, dataset=dataset, family=family, samples=samples)
-
+    stops = functools.partial(_stops, dataset=dataset, family=family, samples=samples)
     ends = (sizes[0], sizes[-1]) if sizes else _range(axis, stops(axis))
-    values = tuple(_values(name, stops(name)) for name in also)
+    others = {name: _values(name, stops(name)) for name in also}
     adaptive = not (also or sizes) and st.toggle("Adaptive search", True, help=ADAPTIVE_HELP, **state.bound("adaptive"))
-    return Varied(axis=axis, also=tuple(also), ends=ends, values=values, adaptive=adaptive, sizes=tuple(sizes))
+    return Varied(axis=axis, ends=ends, others=others, adaptive=adaptive, sizes=sizes)
 
 
 def _stops(axis: str, *, dataset: str, family: models.Family, samples: int) -> list[float]:
@@ -200,10 +176,6 @@ def _values(axis: str, stops: list[float]) -> tuple[float, ...]:
     return tuple(sorted(st.multiselect(f"{FIELDS[axis].label}, each of", stops, default=usual, **state.bound(key))))
 
 
-def _limits() -> dict[str, float]:
-    return {field: controls.ladder(name, least=LIMITS[field][0]) for name, field in links.SWEEP_LIMITS.items()}
-
-
 def _devices(machine: Machine | None) -> list[str]:
     chosen = devices.choose(machine, "contenders", sweep=True)
     if machine is None:
@@ -225,18 +197,19 @@ def _ask(
     bounds: Mapping[str, float],
     machine: Machine | None,
     fault: str,
-) -> SweepAsked:
-    fault = ("" if state.touched() else link_fault(machine)) or fault
+) -> tuple[Sweep | None, str]:
+    """What the settings ask, or why they cannot be asked, in one sentence."""
+    fault = ("" if state.touched() else _link_fault(machine)) or fault
     try:
         asked = reads.sweep(fields, varied.axes, tuple(chosen), varied.adaptive, bounds)
         if machine and len(asked.contenders) < 2 and not state.recorded():
             raise InvalidValue("contenders", ", ".join(chosen), "two different devices at least, to be compared")
     except CrossoverError as error:
-        return SweepAsked(fault=fault or str(error))
-    return SweepAsked(sweep=None if fault else asked, fault=fault)
+        return None, fault or str(error)
+    return None if fault else asked, fault
 
 
-def link_fault(machine: Machine | None) -> str:
+def _link_fault(machine: Machine | None) -> str:
     """Why the link that the session came with cannot be asked here, in one sentence; empty where it can."""
     link = state.arrived()
     try:

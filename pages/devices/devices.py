@@ -3,38 +3,26 @@
 import streamlit as st
 
 from core import units
-from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from pages.shared.data import reads
 from pages.shared.draw import tables
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
+from pages.shared.form import devices
 
 
 def page() -> None:
     """The devices first, then the machine and its versions, then the measuring process."""
     st.title("Devices")
     st.caption("What this machine has and what PyTorch sees of it.")
-    try:
-        machine = reads.machine()
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return
-    if machine is None:
-        if reason := reads.only_looking():
+    with told():
+        if machine := reads.machine():
+            _devices(machine)
+            _machine(machine)
+            _process(machine)
+        elif reason := reads.only_looking():
             st.info(reason)
         else:
-            _wait()
-        return
-    _devices(machine)
-    _machine(machine)
-    _process(machine)
-
-
-@st.fragment(run_every=0.5)
-def _wait() -> None:
-    if reads.machine() is not None:
-        st.rerun()
-    st.info("Looking at this machine's devices…")
+            devices.look(lambda: st.info("Looking at this machine's devices…"))
 
 
 def _devices(machine: Machine) -> None:

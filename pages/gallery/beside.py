@@ -54,7 +54,6 @@ def studies(of: Study, held: Held, shown: Sequence[int], basis: Basis) -> None:
 
 
 def runs(first: Sequence[Trial], second: Sequence[Trial]) -> None:
-    """What differs between two runs."""
     st.header("Two runs side by side")
     if first[0].protocol_version != second[0].protocol_version:
         st.warning("They were measured by different protocols: their times must not be compared with each other.")
@@ -128,10 +127,7 @@ def _curve(of: Study, basis: Basis) -> Curve | None:
     machine = baseline.machine_id[:6]
     names = [f"{row.contender}, {row.device_name} [{machine}]" for row in (baseline, challenger)]
     return Curve(
-        name=names[1],
-        devices=(names[0], names[1]),
-        answer=answer,
-        kinds=(baseline.device_kind, challenger.device_kind),
+        name=names[1], devices=(names[0], names[1]), answer=answer, kinds=(baseline.device_kind, challenger.device_kind)
     )
 
 

@@ -25,7 +25,8 @@ def _shelf(overview: Overview) -> None:
     )
     apart.draw(stock.unread, overview)
     if not len(held.trials):
-        _empty()
+        st.info("No trial is stored yet. The first comparison you run appears here.")
+        st.page_link(navigation.COMPARE, label="Run a comparison", icon=":material/balance:")
         return
     named = state.view()
     chosen = stock.draw_filters(held)
@@ -38,11 +39,6 @@ def _shelf(overview: Overview) -> None:
     if named is not None:
         opened.back()
         apart.draw(opened.run, named[1])
-
-
-def _empty() -> None:
-    st.info("No trial is stored yet. The first comparison you run appears here.")
-    st.page_link(navigation.COMPARE, label="Run a comparison", icon=":material/balance:")
 
 
 page()

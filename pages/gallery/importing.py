@@ -1,22 +1,35 @@
 """How rows of another machine come in: a file is checked, what it would add is shown, and a click keeps it."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import streamlit as st
 
 from core import units
-from core.errors import CrossoverError
 from core.results.intake import exchange
 from core.results.intake.exchange import Proposal
 from core.text import as_lines
 from pages.shared.data import reads
 from pages.shared.draw import tables
-from pages.shared.draw.text import date, plain
+from pages.shared.draw.text import date, plain, told
 from pages.shared.frame import permits
 from pages.shared.link import state
 
 MOST_LINES = 100
 """New rows that are listed; a file may have thousands."""
 
-FACTS = ("contender", "device_name", "dataset", "model", "parameters", "outcome", "cpu_name", "started_at")
+FACTS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "Device": ("contender", str),
+    "Name": ("device_name", str),
+    "Data set": ("dataset", str),
+    "Model": ("model", str),
+    "Parameters": ("parameters", units.count),
+    "Outcome": ("outcome", str),
+    "Machine": ("cpu_name", str),
+    "Measured": ("started_at", date),
+}
+"""Title → column of a row, and how it is written."""
 
 
 def panel() -> None:
@@ -36,37 +49,23 @@ def panel() -> None:
         st.code("python -m core store import rows.parquet", language="bash")
 
 
+@told()
 def _offer(data: bytes, name: str) -> None:
-    try:
-        proposal = reads.proposal(data, name)
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return
+    proposal = reads.proposal(data, name)
     if proposal.refused:
         st.error(plain(f"{proposal.refused[0].name} is not taken: {proposal.refused[0].reason}."))
         return
     new, known = proposal.new.num_rows, proposal.duplicates
-    st.markdown(f"**{_counted(new)} would be added**, {_counted(known)} of the file are here already.")
+    added, there = units.counted(new, "row"), units.counted(known, "row")
+    st.markdown(f"**{added} would be added**, {there} of the file are here already.")
     if new:
         _preview(proposal)
-        st.button(f"Keep {_counted(new)}", key="import_keep", type="primary", on_click=_keep, args=(proposal,))
+        st.button(f"Keep {added}", key="import_keep", type="primary", on_click=_keep, args=(proposal,))
 
 
 def _preview(proposal: Proposal) -> None:
-    lines = proposal.new.slice(0, MOST_LINES).select(FACTS).to_pylist()
-    shown = [
-        {
-            "Device": line["contender"],
-            "Name": line["device_name"],
-            "Data set": line["dataset"],
-            "Model": line["model"],
-            "Parameters": units.count(line["parameters"]),
-            "Outcome": line["outcome"],
-            "Machine": line["cpu_name"],
-            "Measured": date(line["started_at"]),
-        }
-        for line in lines
-    ]
+    lines = proposal.new.slice(0, MOST_LINES).select([column for column, _ in FACTS.values()]).to_pylist()
+    shown = [{title: written(line[column]) for title, (column, written) in FACTS.items()} for line in lines]
     tables.table(shown, alt="Rows that would be added")
     if proposal.new.num_rows > MOST_LINES:
         st.caption(f"These are the first {MOST_LINES}.")
@@ -76,13 +75,6 @@ def _keep(proposal: Proposal) -> None:
     if reason := permits.may_import():
         st.toast(plain(reason))
         return
-    try:
+    with told(partial(st.toast, icon=":material/error:")):
         report = exchange.keep(proposal, reads.results())
-    except CrossoverError as error:
-        st.toast(plain(str(error)), icon=":material/error:")
-        return
-    st.toast(f"{_counted(report.added)} added.", icon=":material/check:")
-
-
-def _counted(number: int) -> str:
-    return f"{number:,} row" if number == 1 else f"{number:,} rows"
+        st.toast(f"{units.counted(report.added, 'row')} added.", icon=":material/check:")

@@ -5,7 +5,7 @@ Only what is on the screen is worked out. Whatever a row's file wrote (names, me
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import streamlit as st
 
@@ -54,7 +54,12 @@ NONE_LEFT = "The filters let nothing through. Take one away to see more."
 def choice() -> View:
     """The control of the list; choosing another one closes what is open."""
     chosen: View | None = st.segmented_control(
-        "List", VIEWS, default="Studies", required=True, label_visibility="collapsed", **_closing("view")
+        "List",
+        VIEWS,
+        default="Studies",
+        required=True,
+        label_visibility="collapsed",
+        **{**state.bound("view"), "on_change": close},
     )
     return chosen or "Studies"
 
@@ -107,12 +112,12 @@ def _studies(of: Held, found: Found, chosen: Choices) -> None:
 
 def _card(of: Held, place: int, card_of: Callable[[StudyLine], Card]) -> None:
     line = of.studies[place]
-    card = card_of(line)
+    said, chart = card_of(line)
     with st.container(border=True, height="stretch", key=f"card-{line.id}"):
         st.markdown(f"**{plain(title(line))}**")
-        if card.chart is not None:
-            charts.chart(card.chart, height=None, alt=f"Time per step: {title(line)}")
-        st.markdown(plain(card.said))
+        if chart is not None:
+            charts.chart(chart, height=None, alt=f"Time per step: {title(line)}")
+        st.markdown(plain(said))
         st.caption(plain(about(line)))
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             mark(of.levels[place], of.marks[place])
@@ -159,9 +164,8 @@ def _trials(of: Held, found: Found, chosen: Choices) -> None:
         },
         alt="Stored trials",
     )
-    if st.button(
-        "Prepare these rows as files", icon=":material/download:", key="prepare"
-    ):  # reading them takes a moment
+    # reading them takes a moment
+    if st.button("Prepare these rows as files", icon=":material/download:", key="prepare"):
         names = shown["trial_id"].tolist()
         apart.draw(lambda: downloads.rows(reads.rows(trial_ids=names), name="crossover-gallery"))
 
@@ -206,10 +210,6 @@ def close() -> None:
     """Show the list again."""
     state.show_nothing()
     state.put_beside(())
-
-
-def _closing(name: str) -> dict[str, Any]:
-    return {**state.bound(name), "on_change": close}
 
 
 def _page(name: str, items: Sequence[int], each: int) -> list[int]:

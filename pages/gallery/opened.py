@@ -15,7 +15,6 @@ from core.answer.run.speedup import label
 from core.answer.study import study as grouping
 from core.answer.study.result import Basis
 from core.answer.study.study import Study
-from core.errors import CrossoverError
 from core.question import describe
 from core.question.fields import axis_title
 from core.question.sweep import size_of
@@ -24,13 +23,12 @@ from pages.gallery import beside, lists
 from pages.shared.answer import downloads, run_view, study_view, sweep_view
 from pages.shared.data import reads
 from pages.shared.draw import charts, tables
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 from pages.shared.frame import apart, navigation
 from pages.shared.link import links, state
 
 
 def study(study_id: str, held: Held, shown: Sequence[int]) -> None:
-    """Draw a study, or that it is not here."""
     back()
     apart.draw(_study, study_id, held, shown)
 
@@ -76,7 +74,7 @@ def run(run_id: str) -> None:
     apart.draw(lambda: _trust(trust.of(trials)))
     asked = run_view.experiment_of(trials)
     if asked and st.button("Set this up in Compare", icon=":material/balance:"):
-        state.arrive(asked)
+        state.start("compare", links.settings(asked))
         st.switch_page(navigation.COMPARE, query_params=links.settings(asked))
     run_view.draw(trials)
 
@@ -87,7 +85,6 @@ def _beside(trials: Sequence[Trial], others: Sequence[str]) -> None:
 
 
 def back() -> None:
-    """Draw the button that closes what is open."""
     st.button("Back to the list", on_click=lists.close, icon=":material/arrow_back:", key="close")
 
 
@@ -135,17 +132,10 @@ def _learned(of: Study) -> None:
     """The classification reports of one size, and the way to its run."""
     sizes = [str(describe.plain(size_of(run[0], of.axis))) for run in of.runs]
     st.header("One size in full")
-    chosen = st.select_slider(
-        axis_title(of.axis).capitalize(),
-        sizes,
-        value=sizes[-1],
-        **state.bound("size"),
-    )
+    chosen = st.select_slider(axis_title(of.axis).capitalize(), sizes, value=sizes[-1], **state.bound("size"))
     trials = of.runs[sizes.index(chosen)]
-    try:
+    with told(st.warning):
         run_view.learned(trials)
-    except CrossoverError as error:
-        st.warning(plain(str(error)))
     if not any(trial.confusion for trial in trials):
         st.caption("This size was timed only, so there is no classification report.")
     st.button(

@@ -5,7 +5,6 @@ A study is read and answered only when it is on the screen.
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -52,17 +51,12 @@ MOST_NAMED, MOST_WARNED = 200, 3
 Choices = Mapping[str, Sequence[str]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Card:
-    """A study as it is shown among others: its answer in words, or why there is none, and its finished chart."""
-
-    said: str
-    chart: dict[str, Any] | None
+Card = tuple[str, dict[str, Any] | None]
+"""A study as it is shown among others: its answer in words, or why there is none, and its finished chart."""
 
 
 @kept(2)
 def held(overview: Overview) -> Held:
-    """Everything that is here."""
     return filters.held(overview.frame, reads.study_lines())
 
 
@@ -110,19 +104,16 @@ def filtered_by(chosen: Choices) -> str:
 
 @kept(64)
 def found(held: Held, chosen: Choices) -> Found:
-    """What the filters let through."""
     return filters.found(held, chosen)
 
 
 @kept(64)
 def step_times(held: Held, chosen: Choices) -> dict[str, Any]:
-    """The finished chart of all trials that the filters let through."""
     return gallery.step_times(filters.lines(held, found(held, chosen).trials, gallery.COLUMNS))
 
 
 @kept(64)
 def machines(held: Held, chosen: Choices) -> list[dict[str, Any]]:
-    """The machines of the trials that the filters let through."""
     return filters.machines(held, found(held, chosen).trials)
 
 
@@ -136,10 +127,10 @@ def cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
 def _card(study_id: str, trial_ids: Sequence[str], _read: Callable[[], Mapping[str, Study]]) -> Card:
     opened = _read().get(study_id)
     if opened is None:
-        return Card(said=NOT_READ, chart=None)
+        return NOT_READ, None
     try:
         answer = study.crossover(opened)
     except CrossoverError as error:
-        return Card(said=str(error), chart=None)
+        return str(error), None
     baseline, challenger = opened.runs[0]
-    return Card(said=answer.sentence, chart=gallery.small(answer, (baseline.device_kind, challenger.device_kind)))
+    return answer.sentence, gallery.small(answer, (baseline.device_kind, challenger.device_kind))

@@ -17,12 +17,11 @@ from core.question.demonstration import Demonstration
 from core.question.describe import sentence
 from core.question.experiment import Contender, Experiment, Point
 from core.question.presets import PRESETS
-from core.results.exhibit import Exhibit
-from pages.lessons.lesson import Choice, Found, Lesson
+from pages.lessons.lesson import Choice, Lesson
 from pages.shared.draw.text import plain
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
-from pages.shared.learning.tasks import Task
+from pages.shared.learning.tasks import Found, Task
 from pages.shared.link import state
 
 CLOCKS = ("ours", "no_drain", "no_warm_up", "loader_inside", "item_every_step", "one_repeat")
@@ -50,7 +49,6 @@ SMALL_POINT = Point(dataset="signal", samples=16_384, model="mlp", hidden_size=1
 
 
 def clock_point(choice: Choice) -> Point:
-    """The training of the lesson on the clock."""
     return HOST_CLOCK_POINT if choice.alone else CLOCK_POINT
 
 
@@ -62,26 +60,22 @@ def _clock_settings(choice: Choice) -> Choice:
 def _clock_task(choice: Choice) -> Task:
     ends = tuple(dict.fromkeys((choice.contenders[0], choice.contenders[-1])))
     asked = Demonstration(kind="clock", point=clock_point(choice), contenders=ends, budget_s=60.0, recipes=CLOCKS)
-    return Task(asked=(asked,))
+    return (asked,)
 
 
 def _moving_task(choice: Choice) -> Task:
     others = [contender for contender in choice.contenders if not contender.on_host]
-    return Task(asked=(Demonstration(kind="moving", contenders=tuple(others[:1]) or (Contender(),)),))
+    return (Demonstration(kind="moving", contenders=tuple(others[:1]) or (Contender(),)),)
 
 
 def _exhibits(make: Callable[..., Section]) -> Callable[[Choice, Found], list[Section]]:
     """What makes a piece of every exhibit, of those of this machine first."""
-    return lambda _, found: [*map(make, found.shown), *_replayed(make, found.recorded)]
 
+    def pieces(_: Choice, found: Found) -> list[Section]:
+        recorded = [make(shown, note=frame.recorded_note(shown)) for shown in found.recorded]
+        return [*map(make, found.shown), *frame.marked(recorded)]
 
-def _replayed(make: Callable[..., Section], recorded: Sequence[Exhibit]) -> list[Section]:
-    """A piece of each recorded exhibit, which says so in its heading and in its first sentence."""
-    return _marked([make(shown, note=frame.recorded_note(shown)) for shown in recorded])
-
-
-def _marked(made: Sequence[Section]) -> list[Section]:
-    return [dataclasses.replace(section, title=f"Recorded: {section.title}") for section in made]
+    return pieces
 
 
 def loader_points(data: str) -> list[Point]:
@@ -107,7 +101,7 @@ def _loader_task(choice: Choice) -> Task:
 
 def _loader(choice: Choice, found: Found) -> list[Section]:
     recorded = sections.loader(found.recorded_rows, note=frame.recorded_note(None, found.recorded_rows))
-    return [*sections.loader(found.rows), *_marked(recorded)]
+    return [*sections.loader(found.rows), *frame.marked(recorded)]
 
 
 def learners(choice: Choice) -> tuple[Contender, ...]:
@@ -138,7 +132,7 @@ def _same_task(choice: Choice) -> Task:
     pair = learners(choice)
     first = Demonstration(kind="first_step", point=SAME_POINT, contenders=pair, budget_s=PART_S)
     points = (dataclasses.replace(SAME_POINT, seed=seed) for seed in range(choice.seeds))
-    return Task(asked=(first, *_comparisons(points, pair).asked))
+    return (first, *_comparisons(points, pair))
 
 
 def _same(choice: Choice, found: Found) -> list[Section]:
@@ -149,7 +143,7 @@ def _same(choice: Choice, found: Found) -> list[Section]:
     if found.recorded_rows:
         rows, margin = found.recorded_rows, choice.margin
         ends, note = (rows[0].contender, rows[-1].contender), frame.recorded_note(None, rows)
-        here += _marked(sections.same(rows, baseline=ends[0], challenger=ends[1], margin=margin, note=note))
+        here += frame.marked(sections.same(rows, baseline=ends[0], challenger=ends[1], margin=margin, note=note))
     return here
 
 
@@ -166,12 +160,12 @@ def _small_task(choice: Choice) -> Task:
 def _small(choice: Choice, found: Found) -> list[Section]:
     here = sections.small(found.rows) if found.rows else ()
     recorded = sections.small(found.recorded_rows, frame.recorded_note(None, found.recorded_rows))
-    return [*here, *(_marked(recorded) if found.recorded_rows else ())]
+    return [*here, *(frame.marked(recorded) if found.recorded_rows else ())]
 
 
 def _comparisons(points: Iterable[Point], contenders: Sequence[Contender]) -> Task:
     """A comparison of the contenders at every point, each with the time that a part of a lesson has."""
-    return Task(asked=tuple(Experiment(point=point, contenders=tuple(contenders), budget_s=PART_S) for point in points))
+    return tuple(Experiment(point=point, contenders=tuple(contenders), budget_s=PART_S) for point in points)
 
 
 LESSONS: dict[str, Lesson] = {

@@ -6,25 +6,19 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core.answer.lesson.handout import Section
-from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question.experiment import Contender, Experiment
-from core.results.exhibit import Exhibit
-from core.results.schema import Trial
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 from pages.shared.frame import apart
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
-from pages.shared.learning.tasks import Known, Task
+from pages.shared.learning.tasks import Found, Known, Task
 from pages.shared.link import memory
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What a lesson is given: the devices, the baseline first, and its own settings.
-
-    `data` is of the lesson on the loader, `seeds` and `margin`, a share of the test items, of the one on learning.
-    """
+    """What a lesson is given: devices, the baseline first, and its own settings; its margin is a share of items."""
 
     contenders: tuple[Contender, ...]
     machine: Machine
@@ -34,23 +28,11 @@ class Choice:
 
     @property
     def names(self) -> tuple[str, str]:
-        """First and last contender as asked for."""
         return str(self.contenders[0]), str(self.contenders[-1])
 
     @property
     def alone(self) -> bool:
-        """Whether no accelerator takes part."""
         return all(contender.on_host for contender in self.contenders)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """What a lesson has to show: measured here, and recorded on another machine with an accelerator."""
-
-    rows: tuple[Trial, ...] = ()
-    shown: tuple[Exhibit, ...] = ()
-    recorded_rows: tuple[Trial, ...] = ()
-    recorded: tuple[Exhibit, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,39 +76,25 @@ def _run(lesson: Lesson, machine: Machine | None) -> tuple[Choice, Task, Known] 
     if not chosen:
         st.warning("Choose a device.")
         return None
-    try:
+    with told():
         choice = lesson.settings(Choice(contenders=tuple(map(Contender.parse, chosen)), machine=machine))
         task = lesson.task(choice)
         known = tasks.known(task, machine)
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return None
-    tasks.run_button(task, known)
-    return choice, task, known
+        tasks.run_button(task, known)
+        return choice, task, known
+    return None
 
 
 def _see(lesson: Lesson, choice: Choice, task: Task, known: Known) -> None:
-    found = _found(lesson, choice, task, known)
-    trials, shown = (*found.rows, *found.recorded_rows), (*found.shown, *found.recorded)
-    if not trials and not shown:
+    points = [asked.point for asked in task if isinstance(asked, Experiment)]
+    found = tasks.found(known, points, choice.machine, [(kind, "") for kind in lesson.recorded])
+    if not found.trials and not found.exhibits:
         st.caption("Nothing was run yet. What it shows will be here.")
         return
-    key = (lesson.question.name, *choice.names, choice.data, str(choice.margin), tasks.content_key(trials, shown))
+    key = (lesson.question.name, *choice.names, choice.data, str(choice.margin), found.key)
     keep = Section(title="What to keep in mind", sentences=(lesson.takeaway,))
     built = frame.built(key, lambda: [*lesson.build(choice, found), keep])
     if choice.alone:
         st.info(plain(lesson.without), icon=":material/info:")
-    frame.draw(built, memory.expected(lesson.question.name))
-    frame.report(f"Lesson: {lesson.title}", lesson.question, built, trials, shown)
-
-
-def _found(lesson: Lesson, choice: Choice, task: Task, known: Known) -> Found:
-    alone = len(choice.machine.devices) == 1
-    points = [asked.point for asked in task.asked if isinstance(asked, Experiment)]
-    replays = [tasks.recorded_exhibit(kind, choice.machine) for kind in lesson.recorded] if alone else []
-    return Found(
-        rows=known.trials,
-        shown=tuple(known.exhibits.values()),
-        recorded_rows=tasks.recorded_rows(points, choice.machine) if alone else (),
-        recorded=tuple(shown for shown in replays if shown),
-    )
+    frame.draw(built, memory.expectations().get(lesson.question.name))
+    frame.report(f"Lesson: {lesson.title}", lesson.question, built, found)

@@ -3,7 +3,6 @@
 Numbers are those of `core.question.published`, of the presets, or of rows; none is written here.
 """
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,21 +12,18 @@ from core import units
 from core.answer.export import exhibit_sections, sections
 from core.answer.lesson import claims
 from core.answer.lesson.handout import Section
-from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question import catalog, describe, policy
 from core.question.demonstration import Demonstration
-from core.question.experiment import Contender, Point
+from core.question.experiment import Contender
 from core.question.presets import PRESETS, SCALES, Preset, Scale, checked_scale
 from core.question.published import published
 from core.question.sweep import vary
-from core.results.exhibit import Exhibit
-from core.results.schema import Trial
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 from pages.shared.frame import apart, navigation
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
-from pages.shared.learning.tasks import Known, Task
+from pages.shared.learning.tasks import Found, Known, Task
 from pages.shared.link import memory, state
 
 CLOCK_S: dict[Scale, float] = {"class": 20.0, "full": 300.0}
@@ -52,16 +48,11 @@ class Tutorial:
         lesson: the lesson that goes deeper.
     """
 
-    preset: str
+    preset: Preset
     question: Expectation
     contradicts: tuple[str, ...]
     reading: str
     lesson: str
-
-    @property
-    def of(self) -> Preset:
-        """Its settings."""
-        return PRESETS[self.preset]
 
 
 def _from_where(name: str, title: str, places: Sequence[float], after: str) -> Expectation:
@@ -77,10 +68,10 @@ def _how_much(name: str, after: str) -> Expectation:
 
 
 TUTORIALS: dict[str, Tutorial] = {
-    entry.preset: entry
+    entry.preset.name: entry
     for entry in (
         Tutorial(
-            preset="disc",
+            preset=PRESETS["disc"],
             question=_from_where(
                 "disc",
                 "depth",
@@ -96,7 +87,7 @@ TUTORIALS: dict[str, Tutorial] = {
             lesson="small",
         ),
         Tutorial(
-            preset="signal",
+            preset=PRESETS["signal"],
             question=_from_where(
                 "signal",
                 "hidden size",
@@ -109,7 +100,7 @@ TUTORIALS: dict[str, Tutorial] = {
             lesson="clock",
         ),
         Tutorial(
-            preset="mnist-linear",
+            preset=PRESETS["mnist-linear"],
             question=_how_much("mnist-linear", "What keeps the faster device waiting in this training?"),
             contradicts=(
                 "The tutorial explains its result by the small amount of data. The parts of an epoch, measured in the"
@@ -120,7 +111,7 @@ TUTORIALS: dict[str, Tutorial] = {
             lesson="loader",
         ),
         Tutorial(
-            preset="fashion-cnn",
+            preset=PRESETS["fashion-cnn"],
             question=_how_much("fashion-cnn", "In which cell of the grid does the second device gain most, and why?"),
             contradicts=(),
             reading="Each cell was published from one epoch in one run. Look at how far the cells are apart, and at"
@@ -131,31 +122,31 @@ TUTORIALS: dict[str, Tutorial] = {
 }
 
 
-def claim(of: Preset) -> str:
+def claim(preset: Preset) -> str:
     """What the tutorial claims, in one sentence; its numbers are the published ones."""
-    wins = published(of.name, "wins_from")
-    speedups = published(of.name, "speedup")
-    if of.name == "disc":
-        parameters = vary(of.point, {"depth": int(wins[0].value)}).network.parameters
+    wins = published(preset.name, "wins_from")
+    speedups = published(preset.name, "speedup")
+    if preset.name == "disc":
+        parameters = vary(preset.point, {"depth": int(wins[0].value)}).network.parameters
         return (
             f"A GPU pays off only for a network that is large enough: from {wins[0].value:.0f} layers on, which are "
             f"{units.count(parameters)} parameters."
         )
-    if of.name == "signal":
+    if preset.name == "signal":
         return (
             f"With two hidden layers of equal size the GPU wins from {units.count(int(wins[0].value))} neurons each, "
             f"and at {units.count(int(speedups[0].size or 0))} it is about {units.ratio(speedups[0].value)} as fast."
         )
-    if of.name == "mnist-linear":
+    if preset.name == "mnist-linear":
         return "Training on the GPU takes as long as on the CPU here, and the test accuracy is the same on both."
     gain = units.ratio(speedups[0].value)
     return f"Over a grid of batch sizes and loader workers the GPU always comes first, about {gain} as fast."
 
 
-def contradictions(of: Tutorial) -> tuple[str, ...]:
+def contradictions(tutorial: Tutorial) -> tuple[str, ...]:
     """Where the tutorial disagrees with itself, and what our settings leave out or stand in for."""
-    if of.preset != "signal":
-        return (*of.contradicts, of.of.note)
+    if tutorial.preset.name != "signal":
+        return (*tutorial.contradicts, tutorial.preset.note)
     times = {(entry.device, entry.size): entry.value for entry in published("signal", "seconds")}
     sizes = sorted({size for _, size in times if size is not None})
     below = max(size for size in sizes if times["cpu", size] < times["gpu", size])
@@ -166,148 +157,94 @@ def contradictions(of: Tutorial) -> tuple[str, ...]:
         f" between {units.count(int(below))} and {units.count(int(above))}: the"
         " figure's x-axis is not to scale. We show the times on a log scale."
     )
-    return (said, of.of.note)
+    return (said, tutorial.preset.note)
 
 
-def task(of: Preset, scale: Scale, contenders: Sequence[str]) -> Task:
-    """What is measured: the sweep or the training, and the tutorial's own clock.
-
-    Raises:
-        InvalidValue: there are too few devices, or too many.
-    """
-    devices = tuple(Contender.parse(text) for text in contenders)
-    ends = devices if len(devices) < 2 else (devices[0], devices[-1])
-    clock = Demonstration(
-        kind="clock",
-        point=of.at(scale),
-        contenders=ends,
-        budget_s=CLOCK_S[scale],
-        recipes=(claims.recipe_name(of),),
-    )
-    return Task(asked=(of.asked(scale, devices), clock))
-
-
-def points(of: Preset, scale: Scale) -> tuple[Point, ...]:
-    """Every training of a tutorial at one scale."""
-    return policy.points_of(of.asked(scale, (Contender(),)))
-
-
-def page_of(of: Tutorial, machine: Machine | None) -> None:
+def page_of(tutorial: Tutorial, machine: Machine | None) -> None:
     """Draw one tutorial: its claim, what is expected, how to run it, and what came of it."""
-    st.markdown(f"## {plain(of.of.title)}")
-    st.markdown(f"> **It claims:** {plain(claim(of.of))}")
-    st.caption(plain(f"Published by {of.of.source}. {of.of.note}"))
-    ready = frame.expect(of.question)
+    preset = tutorial.preset
+    st.markdown(f"## {plain(preset.title)}")
+    st.markdown(f"> **It claims:** {plain(claim(preset))}")
+    st.caption(plain(f"Published by {preset.source}. {preset.note}"))
+    ready = frame.expect(tutorial.question)
     with st.container(border=True):
         st.markdown("**2 · Run**")
-        scale, chosen = _run_settings(of.of, machine)
-        asked, found = _asked(of.of, scale, chosen, machine)
+        scale, chosen = _run_settings(preset, machine)
+        known = _run(preset, scale, chosen, machine)
     if ready:
-        apart.draw(_see, of, scale, chosen, asked, found, machine)
+        apart.draw(_see, tutorial, scale, chosen, known, machine)
 
 
-def _see(
-    of: Tutorial,
-    scale: Scale,
-    chosen: Sequence[str],
-    asked: Task | None,
-    found: Known | None,
-    machine: Machine | None,
-) -> None:
-    built, rows, shown = _results(of, scale, chosen, asked, found, machine)
-    frame.draw(built, memory.expected(of.question.name))
+def _see(tutorial: Tutorial, scale: Scale, chosen: Sequence[str], known: Known | None, machine: Machine | None) -> None:
+    preset = tutorial.preset
+    points = policy.points_of(preset.asked(scale, (Contender(),)))
+    found = tasks.found(known, points, machine, [("clock", claims.recipe_name(preset))])
+    key = (preset.name, scale, *chosen, found.key)
+    built = frame.built(key, lambda: _sections(tutorial, scale, chosen, found))
+    frame.draw(built, memory.expectations().get(tutorial.question.name))
     st.page_link(
         navigation.LESSONS,
         label="Go deeper in a lesson",
         icon=":material/lightbulb:",
-        query_params={"lesson": of.lesson},
+        query_params={"lesson": tutorial.lesson},
     )
-    frame.report(f"Tutorial: {of.of.title}", of.question, built, rows, shown)
+    frame.report(f"Tutorial: {preset.title}", tutorial.question, built, found)
 
 
-def _run_settings(of: Preset, machine: Machine | None) -> tuple[Scale, list[str]]:
+def _run_settings(preset: Preset, machine: Machine | None) -> tuple[Scale, list[str]]:
     left, right = st.columns(2, gap="medium")
     with left:
         chosen = st.segmented_control("Scale", list(SCALES), default="class", required=True, **state.bound("scale"))
         scale = checked_scale(chosen or "class")
-        st.caption(plain(of.class_note if scale == "class" else f"The full scale: {SCALES['full']}."))
+        st.caption(plain(preset.class_note if scale == "class" else f"The full scale: {SCALES['full']}."))
     with right:
         contenders = frame.devices(machine)
-    st.caption(
-        plain(f"{describe.sentence(of.at(scale), without=[axis.name for axis in of.axes_at(scale)])}{_axes(of, scale)}")
-    )
+    axes = preset.axes_at(scale)
+    varied = [f"{axis.title} {', '.join(f'{value:,.0f}' for value in axis.values)}" for axis in axes]
+    said = describe.sentence(preset.at(scale), without=[axis.name for axis in axes])
+    st.caption(plain(f"{said} · varied: {' × '.join(varied)}" if varied else said))
     return scale, contenders
 
 
-def _axes(of: Preset, scale: Scale) -> str:
-    varied = [f"{axis.title} {', '.join(f'{value:,.0f}' for value in axis.values)}" for axis in of.axes_at(scale)]
-    return f" · varied: {' × '.join(varied)}" if varied else ""
-
-
-def _asked(
-    of: Preset, scale: Scale, chosen: Sequence[str], machine: Machine | None
-) -> tuple[Task | None, Known | None]:
+def _run(preset: Preset, scale: Scale, chosen: Sequence[str], machine: Machine | None) -> Known | None:
+    """Draw the button that measures the sweep or the training, and the tutorial's own clock; what is known of them."""
     if machine is None:
-        return None, None
+        return None
     if len(chosen) < 2:
         st.warning("Two devices at least are needed to be set side by side.")
-        return None, None
-    try:
-        asked = task(of, scale, chosen)
-        found = tasks.known(asked, machine)
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return None, None
-    tasks.run_button(asked, found)
-    if catalog.dataset(of.point.dataset).needs_files:
-        title = catalog.dataset(of.point.dataset).title
-        st.caption(plain(f"It needs the files of {title}. The lesson on the loader can do with digits, offline."))
-    return asked, found
+        return None
+    with told():
+        devices = tuple(Contender.parse(text) for text in chosen)
+        clock = Demonstration(
+            kind="clock",
+            point=preset.at(scale),
+            contenders=(devices[0], devices[-1]),
+            budget_s=CLOCK_S[scale],
+            recipes=(claims.recipe_name(preset),),
+        )
+        task: Task = (preset.asked(scale, devices), clock)
+        known = tasks.known(task, machine)
+        tasks.run_button(task, known)
+        dataset = catalog.dataset(preset.point.dataset)
+        if dataset.needs_files:
+            offline = "The lesson on the loader can do with digits, offline."
+            st.caption(plain(f"It needs the files of {dataset.title}. {offline}"))
+        return known
+    return None
 
 
-def _results(
-    of: Tutorial,
-    scale: Scale,
-    chosen: Sequence[str],
-    asked: Task | None,
-    found: Known | None,
-    machine: Machine | None,
-) -> tuple[tuple[Section, ...], tuple[Trial, ...], tuple[Exhibit, ...]]:
-    rows = found.rows.get(asked.asked[0].id, ()) if asked and found else ()
-    live = found.exhibits.get(asked.asked[1].id) if asked and found else None
-    alone = machine is None or len(machine.devices) == 1
-    elsewhere = tasks.recorded_rows(points(of.of, scale), machine) if alone else ()
-    replay = tasks.recorded_exhibit("clock", machine, claims.recipe_name(of.of)) if alone else None
-    shown = tuple(entry for entry in (live, replay) if entry)
-    key = (of.preset, scale, *chosen, tasks.content_key((*rows, *elsewhere), shown))
-    built = frame.built(key, lambda: _sections(of, scale, chosen, rows, elsewhere, live, replay))
-    return built, (*rows, *elsewhere), shown
-
-
-def _sections(
-    of: Tutorial,
-    scale: Scale,
-    chosen: Sequence[str],
-    rows: Sequence[Trial],
-    elsewhere: Sequence[Trial],
-    live: Exhibit | None,
-    replay: Exhibit | None,
-) -> list[Section]:
-    found = []
-    if rows and len(chosen) > 1:
+def _sections(tutorial: Tutorial, scale: Scale, chosen: Sequence[str], found: Found) -> list[Section]:
+    preset, made = tutorial.preset, []
+    if found.rows and len(chosen) > 1:
         pair = (chosen[0], chosen[-1])
-        found.append(sections.compared(of.of, scale, rows, contenders=pair, origin="measured"))
-    if elsewhere:
-        pair = (elsewhere[0].contender, elsewhere[-1].contender)
-        note = frame.recorded_note(None, elsewhere)
-        found.append(sections.compared(of.of, scale, elsewhere, contenders=pair, origin="recorded", note=note))
-    if not found:
-        found.append(sections.published_only(of.of))
-    if live:
-        found.append(exhibit_sections.own_clock(of.of, live))
-    if replay:
-        again = exhibit_sections.own_clock(of.of, replay, note=frame.recorded_note(replay))
-        found.append(dataclasses.replace(again, title=f"Recorded: {again.title}"))
-    said = Section(title="What to make of it", sentences=(of.reading,))
-    against = Section(title="Where it disagrees with itself, and what we follow", sentences=contradictions(of))
-    return [*found, said, against]
+        made.append(sections.compared(preset, scale, found.rows, contenders=pair, origin="measured"))
+    if rows := found.recorded_rows:
+        pair, note = (rows[0].contender, rows[-1].contender), frame.recorded_note(None, rows)
+        made.append(sections.compared(preset, scale, rows, contenders=pair, origin="recorded", note=note))
+    if not made:
+        made.append(sections.published_only(preset))
+    made += [exhibit_sections.own_clock(preset, shown) for shown in found.shown]
+    again = [exhibit_sections.own_clock(preset, shown, frame.recorded_note(shown)) for shown in found.recorded]
+    said = Section(title="What to make of it", sentences=(tutorial.reading,))
+    against = Section(title="Where it disagrees with itself, and what we follow", sentences=contradictions(tutorial))
+    return [*made, *frame.marked(again), said, against]

@@ -17,11 +17,7 @@ def page() -> None:
         "beside the published ones."
     )
     chosen = st.segmented_control(
-        "Tutorial",
-        list(TUTORIALS),
-        default=next(iter(TUTORIALS)),
-        required=True,
-        **state.bound("tutorial"),
+        "Tutorial", list(TUTORIALS), default=next(iter(TUTORIALS)), required=True, **state.bound("tutorial")
     )
     content.page_of(TUTORIALS[chosen or next(iter(TUTORIALS))], asking.machine())
     frame.unread()

@@ -27,7 +27,7 @@ from pages.shared.answer import headings, study_view
 from pages.shared.data import prepared, reads
 from pages.shared.data.prepared import Located
 from pages.shared.draw import tables
-from pages.shared.draw.text import date, plain
+from pages.shared.draw.text import date, plain, told
 from pages.shared.link import state
 
 HELP = (
@@ -67,7 +67,8 @@ def choose(machine: Machine | None, wanted: Wanted | None, axis: str = "") -> Ac
     """Draw the control and what the chosen accelerator has of a training, at several sizes where an axis is varied."""
     found = stock(machine)
     if not found:
-        _say_none(machine)
+        if machine is not None and len(machine.devices) == 1:
+            st.caption(NONE)
         return None
     names = [one.name for one in found]
     name = st.selectbox(
@@ -156,6 +157,7 @@ def meetings(rows: Sequence[Trial], axis: str, machine: Machine | None) -> list[
     return two_machines.meetings(rows, reads.rows(trial_ids=ids), axis) if ids else []
 
 
+@told(st.warning)
 def draw_meetings(met: Sequence[Meeting], basis: Basis | None = None) -> None:
     """Draw the crossover of two machines: the answer, the chart, the sizes, both fingerprints.
 
@@ -164,11 +166,7 @@ def draw_meetings(met: Sequence[Meeting], basis: Basis | None = None) -> None:
     first = met[0]
     answered = st.container()
     basis = basis or study_view.basis()
-    try:
-        located = prepared.meeting(first, basis)
-    except CrossoverError as error:
-        st.warning(plain(str(error)))
-        return
+    located = prepared.meeting(first, basis)
     with answered:
         study_view.headline(located.answer)
     st.caption(f"Cost basis {basis}: {BASES[basis]}.")
@@ -183,11 +181,7 @@ def draw_meetings(met: Sequence[Meeting], basis: Basis | None = None) -> None:
 
 
 def draw_so_far(met: Meeting) -> None:
-    """Draw what two machines say while this one is still measuring.
-
-    Raises:
-        CrossoverError: their rows cannot be compared.
-    """
+    """Draw what two machines say while this one measures; raises CrossoverError where they cannot be compared."""
     located = prepared.meeting(met, "steady")
     if len(met.shared) > 1:
         st.markdown(f"**So far:** {plain(located.answer.sentence)}")
@@ -210,11 +204,6 @@ def missing(rows: Sequence[Trial], axis: str, machine: Machine | None) -> str:
     """Why the chosen accelerator says nothing about rows, in a sentence; empty where none is chosen."""
     picked = chosen(machine)
     return _lacking(picked, recorded.of_row(rows[-1]), axis) if picked and rows else ""
-
-
-def _say_none(machine: Machine | None) -> None:
-    if machine is not None and len(machine.devices) == 1:
-        st.caption(NONE)
 
 
 def _say_what_it_has(accelerator: Accelerator, wanted: Wanted, axis: str) -> None:
@@ -268,12 +257,9 @@ def _line(accelerator: Accelerator, wanted: Wanted, axis: str) -> dict[str, Any]
     }
 
 
+@told(st.warning)
 def _verdict(measured: Trial, other: Trial) -> None:
-    try:
-        found, why = two_machines.speedup(measured, other), two_machines.cause(other)
-    except CrossoverError as error:
-        st.warning(plain(str(error)))
-        return
+    found, why = two_machines.speedup(measured, other), two_machines.cause(other)
     key, name = f"across-{measured.trial_id}-{other.trial_id}", f"{other.contender}, recorded"
     words = headings.speedup(found, name, found.sentence, key=key, help=SPEEDUP_HELP)
     if found.verdict != "missing" and why:

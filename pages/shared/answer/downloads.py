@@ -8,14 +8,13 @@ import streamlit as st
 
 from core.answer.export import pictures
 from core.answer.export import script as script_file
-from core.errors import CrossoverError
 from core.question import describe
 from core.question.experiment import Experiment
 from core.question.sweep import Sweep
 from core.results.intake import exchange
 from core.results.schema import Trial, to_table
 from core.text import in_file_name
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import told
 from pages.shared.link import state
 
 KINDS: dict[exchange.Format, str] = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
@@ -33,9 +32,7 @@ def rows(trials: Sequence[Trial], *, name: str) -> None:
     with st.container(horizontal=True):
         for kind, media in KINDS.items():
             data = partial(_rows, tuple(trials), kind)
-            st.download_button(
-                f"{noun} as {kind}", data, f"{name}.{kind}", media, key=f"{kind}-{name}", on_click="ignore", icon=_ICON
-            )
+            _button(f"{noun} as {kind}", data, f"{name}.{kind}", media, key=f"{kind}-{name}")
 
 
 def chart(spec: dict[str, Any], name: str) -> None:
@@ -44,26 +41,18 @@ def chart(spec: dict[str, Any], name: str) -> None:
     with st.popover("Save this chart", icon=_ICON, type="tertiary", key=f"save-{name}"):
         for kind, media in PICTURES.items():
             data = partial(pictures.picture, spec, kind)
-            st.download_button(
-                f"{kind.upper()} picture", data, f"{name}.{kind}", media, key=f"{kind}-{name}", on_click="ignore"
-            )
-        data = partial(pictures.page, spec, name)
-        st.download_button(
-            "Page with tooltips (HTML)", data, f"{name}.html", "text/html", key=f"html-{name}", on_click="ignore"
-        )
+            _button(f"{kind.upper()} picture", data, f"{name}.{kind}", media, key=f"{kind}-{name}", icon=None)
+        data, file = partial(pictures.page, spec, name), f"{name}.html"
+        _button("Page with tooltips (HTML)", data, file, "text/html", key=f"html-{name}", icon=None)
         st.caption("The page needs no network. Each takes a few seconds to make.")
 
 
+@told(st.caption)
 def script(trials: Sequence[Trial]) -> None:
     """Draw what downloads one file that repeats a run with PyTorch alone; or why there is none."""
-    try:
-        text = script_file.script(trials)
-    except CrossoverError as error:
-        st.caption(plain(str(error)))
-        return
+    text = script_file.script(trials)
     name = in_file_name(f"crossover-{trials[0].run_id}")
-    label, media = "Script that repeats it", "text/x-python"
-    st.download_button(label, text, f"{name}.py", media, key=f"script-{name}", on_click="ignore", icon=_ICON)
+    _button("Script that repeats it", text, f"{name}.py", "text/x-python", key=f"script-{name}")
 
 
 def command(asked: Experiment | Sweep | None, what: str) -> None:
@@ -76,9 +65,12 @@ def command(asked: Experiment | Sweep | None, what: str) -> None:
 
 
 def link(title: str, parameters: Mapping[str, str | list[str]]) -> None:
-    """Draw the address of this page with parameters."""
     st.caption(title)
     st.code(state.address(parameters), language=None, wrap_lines=True)
+
+
+def _button(label: str, data: Any, file: str, media: str, *, key: str, icon: str | None = _ICON) -> None:
+    st.download_button(label, data, file, media, key=key, on_click="ignore", icon=icon)
 
 
 def _rows(trials: Sequence[Trial], kind: exchange.Format) -> bytes:

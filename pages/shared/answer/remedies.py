@@ -16,7 +16,7 @@ from core.answer.run.run_answer import RunAnswer
 from core.answer.study.best_lanes import CHOSEN_APART, Pick, moved, picks, plain_study
 from core.answer.study.result import Basis, Crossover
 from core.answer.study.study import Study
-from core.errors import CrossoverError, InvalidValue
+from core.errors import InvalidValue
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.question import lanes
@@ -26,7 +26,7 @@ from core.results.schema import Trial
 from pages.shared.answer import study_view
 from pages.shared.data import prepared, reads
 from pages.shared.draw import tables
-from pages.shared.draw.text import date, plain
+from pages.shared.draw.text import date, plain, told
 from pages.shared.frame import permits
 from pages.shared.job import live
 
@@ -88,21 +88,15 @@ def question(row: Trial, machine: Machine) -> Experiment | None:
         return None
 
 
+@told(st.warning)
 def best_lanes(of: Study, rows: Sequence[Trial], others: Sequence[Study], basis: Basis) -> None:
-    """Draw the crossover of the best lane of either device beside that of plain steps, where there are several lanes.
-
-    The others are further studies of the same runs, whose rows are all given.
-    """
+    """Draw the crossover of the best lanes beside that of plain steps, of a study among others of the same runs."""
     chosen = picks(of, rows, basis)
     if not chosen:
         return
     st.divider()
     st.header("Best against best")
-    try:
-        located = prepared.best_lanes_located(of, chosen, basis)
-    except CrossoverError as error:
-        st.warning(plain(str(error)))
-        return
+    located = prepared.best_lanes_located(of, chosen, basis)
     study_view.headline(located.answer)
     plain_one = plain_study(of, others)
     if plain_one:
@@ -150,7 +144,8 @@ def _offer(row: Trial, machine: Machine, own: Remedies | None, *, waited: bool) 
         _draw(one)
     if any(remedy.value is not None for one in told for remedy in (*one.same, *one.other)):
         return False
-    job = _newest_job(asked)
+    jobs = [job for job in reads.queue().jobs() if job.experiment and job.experiment.id == asked.id]
+    job = jobs[-1] if jobs else None
     if job and job.active:
         _under_way(job, waited=waited)
         return True
@@ -163,11 +158,6 @@ def _offer(row: Trial, machine: Machine, own: Remedies | None, *, waited: bool) 
 def _has_all(own: Remedies, asked: Experiment) -> bool:
     have = {one.contender for one in (*own.same, *own.other, *own.broken)}
     return have >= {str(contender) for contender in asked.contenders[1:]}
-
-
-def _newest_job(asked: Experiment) -> Job | None:
-    jobs = [job for job in reads.queue().jobs() if job.experiment and job.experiment.id == asked.id]
-    return jobs[-1] if jobs else None
 
 
 def _under_way(job: Job, *, waited: bool) -> None:
@@ -189,12 +179,9 @@ def _button(asked: Experiment, row: Trial, *, fresh: bool) -> None:
     )
     label = f"Measure what would help {plain(row.contender)}"
     if st.button(label, key=f"help-{row.trial_id}", icon=":material/speed:", disabled=bool(reason)):
-        try:
+        with told():
             permits.submit(asked, reads.results(), fresh=fresh)
-        except CrossoverError as error:
-            st.error(plain(str(error)))
-            return
-        st.rerun()
+            st.rerun()
 
 
 def _apart(row: Trial) -> None:

@@ -13,14 +13,14 @@ from core.answer.charts import runs
 from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
 from core.answer.run.speedup import is_host
 from core.answer.study import two_machines
-from core.errors import CrossoverError, InvalidValue
+from core.errors import InvalidValue
 from core.jobs.machine import Machine
 from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point
 from core.results.schema import OUTCOMES, Trial
 from pages.shared.answer import accelerators, downloads, headings, remedies
 from pages.shared.data import prepared
 from pages.shared.draw import charts, tables
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 from pages.shared.link import links, memory, state
 
 MOST_BESIDE = 4
@@ -47,10 +47,8 @@ def draw(trials: Sequence[Trial], recorded: Sequence[Trial] = (), machine: Machi
         lambda: _take_along(trials),
     )
     for section in sections:
-        try:
+        with told(st.warning):
             section()
-        except CrossoverError as error:
-            st.warning(plain(str(error)))
 
 
 def experiment_of(trials: Sequence[Trial]) -> Experiment | None:
@@ -66,7 +64,6 @@ def experiment_of(trials: Sequence[Trial]) -> Experiment | None:
 
 
 def heading(trials: Sequence[Trial]) -> None:
-    """Draw what was asked, when and on what."""
     asked = experiment_of(trials)
     headings.asked(trials[0], asked.point if asked else None, recalled=memory.recalled(trials[0].run_id))
 
@@ -83,14 +80,10 @@ def _without_lanes(run: RunAnswer) -> list[PairAnswer]:
 
 def _verdicts(run: RunAnswer) -> None:
     for pair in _without_lanes(run):
-        _verdict(pair)
-
-
-def _verdict(pair: PairAnswer) -> None:
-    key = f"verdict-{pair.challenger.trial_id}"
-    words = headings.speedup(pair.speedup, pair.challenger.contender, pair.verdict, key=key, help=SPEEDUP_HELP)
-    if pair.speedup.verdict != "missing":
-        words.markdown(plain(pair.cause))
+        key = f"verdict-{pair.challenger.trial_id}"
+        words = headings.speedup(pair.speedup, pair.challenger.contender, pair.verdict, key=key, help=SPEEDUP_HELP)
+        if pair.speedup.verdict != "missing":
+            words.markdown(plain(pair.cause))
 
 
 def _contenders(rows: Sequence[RowAnswer]) -> None:
@@ -106,11 +99,11 @@ def _line(answer: RowAnswer) -> dict[str, str]:
         "Device": trial.contender,
         "Name": trial.device_name,
         "Threads": str(trial.threads or ""),
-        "Step": _time(step.median_s),
-        "95 % interval": f"{_time(step.low_s)} to {_time(step.high_s)}" if step.low_s is not None else "",
-        "Noise": units.share(step.noise) if step.noise is not None else "",
-        "Epoch": _time(sorted(epochs)[len(epochs) // 2] if epochs else None),
-        "Start-up": _time(answer.startup_s),
+        "Step": units.if_known(step.median_s, units.duration),
+        "95 % interval": units.interval(step.low_s, step.high_s, units.duration),
+        "Noise": units.if_known(step.noise, units.share),
+        "Epoch": units.duration(sorted(epochs)[len(epochs) // 2]) if epochs else "",
+        "Start-up": units.if_known(answer.startup_s, units.duration),
         "Test accuracy": answer.accuracy_shown,
     }
 
@@ -192,11 +185,10 @@ def _report_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _raw(run: RunAnswer) -> None:
-    if not any(trial.block_steps for trial in run.trials):
-        return
-    with st.expander("How it was measured", **state.bound_view("blocks")) as part:
-        if part.open:
-            _how_it_was_measured(run)
+    if any(trial.block_steps for trial in run.trials):
+        with st.expander("How it was measured", **state.bound_view("blocks")) as part:
+            if part.open:
+                _how_it_was_measured(run)
 
 
 def _how_it_was_measured(run: RunAnswer) -> None:
@@ -228,11 +220,7 @@ def _take_along(trials: Sequence[Trial]) -> None:
 
 
 def _chart(
-    place: Any,
-    make: Callable[[Sequence[Trial]], dict[str, Any]],
-    trials: Sequence[Trial],
-    title: str,
-    alt: str,
+    place: Any, make: Callable[[Sequence[Trial]], dict[str, Any]], trials: Sequence[Trial], title: str, alt: str
 ) -> None:
     """A chart below its title; bars know their own height, curves get one to read values from."""
     target = place if place is not None else st
@@ -243,15 +231,8 @@ def _chart(
 
 
 def _say(sentence: Callable[[PairAnswer], str], pair: PairAnswer) -> None:
-    try:
-        text = sentence(pair)
-    except CrossoverError as error:
-        text = str(error)
-    st.markdown(plain(text))
-
-
-def _time(seconds: float | None) -> str:
-    return units.duration(seconds) if seconds is not None else ""
+    with told(st.markdown):
+        st.markdown(plain(sentence(pair)))
 
 
 CURVE_HEIGHT = 340

@@ -21,7 +21,7 @@ from core.results.schema import Trial
 from pages.shared.data import prepared
 from pages.shared.data.prepared import Located
 from pages.shared.draw import charts, tables
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 from pages.shared.link import state
 
 BASIS_HELP = (
@@ -52,14 +52,7 @@ def main(found: Sequence[Study], asked: Sweep | None) -> Study | None:
 
 
 def basis() -> Basis:
-    """The control of the cost basis."""
-    chosen = st.segmented_control(
-        "Cost basis",
-        list(BASES),
-        default="steady",
-        help=BASIS_HELP,
-        **state.bound("basis"),
-    )
+    chosen = st.segmented_control("Cost basis", list(BASES), default="steady", help=BASIS_HELP, **state.bound("basis"))
     return chosen or "steady"
 
 
@@ -67,16 +60,14 @@ def answer(of: Study) -> tuple[Basis, Located | None]:
     """Draw the crossover in words and as a chart; the cost basis, and what was drawn if the rows can be compared."""
     answered = st.container()
     chosen = basis()
-    try:
+    with told(st.warning):
         located = prepared.located(of, chosen)
-    except CrossoverError as error:
-        st.warning(plain(str(error)))
-        return chosen, None
-    with answered:
-        headline(located.answer)
-    st.caption(f"Cost basis {chosen}: {BASES[chosen]}.")
-    chart(located)
-    return chosen, located
+        with answered:
+            headline(located.answer)
+        st.caption(f"Cost basis {chosen}: {BASES[chosen]}.")
+        chart(located)
+        return chosen, located
+    return chosen, None
 
 
 def headline(answer: Crossover) -> None:
@@ -118,13 +109,10 @@ def sizes(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:
     )
 
 
+@told(st.caption)
 def cause(of: Study, answer: Crossover) -> None:
     """Why the slower device is slower at the measured size just below the crossing, if its step was taken apart."""
-    try:
-        known = study.cause(of, answer)
-    except CrossoverError as error:
-        st.caption(plain(str(error)))
-        return
+    known = study.cause(of, answer)
     if known:
         where = f"{axis_title(of.axis)} {wording.size(known[0])}"
         st.markdown(f"**Why, at {plain(where)}:** {plain(known[1])}")
@@ -148,8 +136,9 @@ def in_short(found: Callable[[], Located]) -> str:
         return str(error)
     base, other = (name.partition(" (")[0] for name in (answer.baseline, answer.challenger))
     if answer.estimate is not None and answer.low is not None and answer.high is not None:
-        low, high = (wording.size(_rounded(end)) for end in (answer.low, answer.high))
-        return f"{wording.size(_rounded(answer.estimate))} ({low} to {high})"
+        ends = (answer.estimate, answer.low, answer.high)
+        estimate, low, high = (wording.size(float(f"{end:.3g}")) for end in ends)
+        return f"{estimate} ({low} to {high})"
     words = {"gpu_always": f"{other} at every size", "cpu_always": f"{base} at every size"}
     return words.get(answer.outcome, answer.outcome.replace("_", " "))
 
@@ -157,10 +146,10 @@ def in_short(found: Callable[[], Located]) -> str:
 def _line(size: Size, answer: Crossover, names: tuple[str, str], threads: tuple[int, int] | None) -> dict[str, Any]:
     line: dict[str, Any] = {
         size_title(answer): size.size if size.size % 1 else int(size.size),
-        f"Time, {names[0]}": _time(size.baseline_s),
-        f"Time, {names[1]}": _time(size.challenger_s),
-        "Speedup": units.ratio(size.speedup) if size.speedup is not None else "",
-        f"{100 * answer.level:.3g} % interval": _interval(size),
+        f"Time, {names[0]}": units.if_known(size.baseline_s, units.duration),
+        f"Time, {names[1]}": units.if_known(size.challenger_s, units.duration),
+        "Speedup": units.if_known(size.speedup, units.ratio),
+        f"{100 * answer.level:.3g} % interval": units.interval(size.low or None, size.high or None, units.ratio),
         "Pairs" if threads else "Readings": size.readings,
         "Verdict": _verdict(size, names),
     }
@@ -177,22 +166,8 @@ def _verdict(size: Size, names: tuple[str, str]) -> str:
     return f"{names[1] if size.speedup > 1 else names[0]} is faster"
 
 
-def _interval(size: Size) -> str:
-    known = size.low is not None and size.high is not None
-    return f"{units.ratio(size.low)} to {units.ratio(size.high)}" if known and size.low and size.high else ""
-
-
 def size_title(answer: Crossover) -> str:
-    """The heading of a column of sizes."""
     return axis_title(answer.axis).capitalize()
-
-
-def _time(seconds: float | None) -> str:
-    return units.duration(seconds) if seconds is not None else ""
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.3g}")
 
 
 MOST_LINES = 20

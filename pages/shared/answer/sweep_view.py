@@ -4,7 +4,8 @@ Draws what `core.answer` says and decides nothing.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -55,10 +56,7 @@ def draw_study(of: Study, machine: Machine | None = None) -> None:
 
 
 def _two_machines(rows: Sequence[Trial], axis: str, machine: Machine | None, *, basis: Basis | None) -> None:
-    """What rows say together with the chosen recorded accelerator; without one, that there is nothing to compare.
-
-    The basis is that of the study that is drawn above, if there is one.
-    """
+    """What rows say together with the chosen recorded accelerator; without one, that there is nothing to compare."""
     met = accelerators.meetings(rows, axis, machine)
     if met and basis is not None:
         st.divider()
@@ -88,14 +86,12 @@ def _choice(found: Sequence[Study], asked: Sweep) -> Study | None:
     usual = study_view.main(found, asked)
     if usual is None or len(found) == 1:
         return usual
-    names = {_slice(study, asked): study for study in found}
+    names = {}
+    for study in found:
+        held = sweep_report.held_text(asked, study)
+        names[f"{study.challenger} against {study.baseline}{' · ' if held else ''}{held}"] = study
     options = sorted(names, key=lambda name: names[name] is not usual)
     return names[st.selectbox("Shown", options, **state.bound("slice"))]
-
-
-def _slice(of: Study, asked: Sweep) -> str:
-    """By which people tell the studies of one sweep apart."""
-    return " · ".join(filter(None, [f"{of.challenger} against {of.baseline}", sweep_report.held_text(asked, of)]))
 
 
 def _beside(other: Study, chosen: Study, asked: Sweep) -> bool:
@@ -108,17 +104,13 @@ def _study(of: Study, beside: Sequence[Study]) -> Basis:
     if located is None:
         return basis
     study_view.cause(of, located.answer)
-    _bases(beside, of)
+    ordered = sorted(beside, key=lambda study: study is not of)
+    columns = {f"{study.challenger} against {study.baseline}": partial(prepared.located, study) for study in ordered}
+    study_view.bases(columns, of.axis, alt="The crossover on each cost basis")
     st.markdown("**Size by size**")
     study_view.sizes(located.answer, of.runs)
     study_view.speedups(located)
     return basis
-
-
-def _bases(beside: Sequence[Study], of: Study) -> None:
-    ordered = sorted(beside, key=lambda study: study is not of)
-    columns = {f"{study.challenger} against {study.baseline}": partial(prepared.located, study) for study in ordered}
-    study_view.bases(columns, of.axis, alt="The crossover on each cost basis")
 
 
 def _grid(rows: Sequence[Trial], asked: Sweep, found: Sequence[Study], chosen: Study | None, basis: Basis) -> None:
@@ -129,7 +121,7 @@ def _grid(rows: Sequence[Trial], asked: Sweep, found: Sequence[Study], chosen: S
         charts.chart(spec, alt="Map of the faster device")
     st.markdown("**Every point and device**, the shortest epoch first")
     speedups = _speedups(found, str(asked.contenders[0]))
-    ordered = sorted(rows, key=lambda row: sweep_report.epoch_s(row) or float("inf"))
+    ordered = sorted(rows, key=lambda row: sweep_report.epoch_s(row) or math.inf)
     tables.table(
         [_row(row, asked, speedups) for row in ordered],
         column_config={
@@ -146,22 +138,17 @@ def _cells(asked: Sweep, found: Sequence[Study], chosen: Study, basis: Basis) ->
     first, second, *others = asked.axes
     cells: dict[tuple[float, float], Cell] = {}
     if "parameters" not in (first.name, second.name):  # which are reached as nearly as the model allows
-        cells = {(x, y): Cell(x=x, y=y, verdict="missing", reason="not measured") for x, y in _places(first, second)}
+        places = itertools.product(first.values, second.values)
+        cells = {(x, y): Cell(x=x, y=y, verdict="missing", reason="not measured") for x, y in places}
     for study in found:
         held, wanted = sweep_report.held(asked, study), sweep_report.held(asked, chosen)
         same = all(held[axis.name] == wanted[axis.name] for axis in others)
         if same and (study.baseline, study.challenger) == (chosen.baseline, chosen.challenger):
             y = held[second.name]
-            cells |= {(size.size, y): _cell(size, y) for size in _sizes(study, basis)}
+            for size in _sizes(study, basis):
+                x, speedup = size.size, size.speedup
+                cells[x, y] = Cell(x=x, y=y, verdict=size.verdict, speedup=speedup, reason=size.reason)
     return list(cells.values())
-
-
-def _places(first: Axis, second: Axis) -> Iterable[tuple[float, float]]:
-    return itertools.product(first.values, second.values)
-
-
-def _cell(size: Size, y: float) -> Cell:
-    return Cell(x=size.size, y=y, verdict=size.verdict, speedup=size.speedup, reason=size.reason)
 
 
 def _sizes(of: Study, basis: Basis) -> tuple[Size, ...]:
@@ -217,6 +204,5 @@ def whole(rows: Sequence[Trial], asked: Sweep, action: Callable[[], None], machi
 
 
 def heading(rows: Sequence[Trial], asked: Sweep | None) -> None:
-    """What was asked, when and on what."""
     newest = max(rows, key=lambda row: row.started_at)
     headings.asked(newest, asked, recalled=bool(asked and memory.recalled(asked.id)))

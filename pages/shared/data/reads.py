@@ -1,13 +1,13 @@
 """What pages read: the machine, jobs and stored rows, kept where reading again would cost time.
 
-What is worked out of rows is in `pages.shared.data.prepared`. Nothing here measures.
+What is worked out of rows is in `pages.shared.data.prepared`. Nothing here measures. Whatever reads the store raises
+StoreError where it cannot be read, or the rows take more than `shelf.MOST_BYTES`; so does what is prepared of it.
 """
 
 import contextlib
 import functools
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,6 @@ from core.results.schema import Trial
 from core.results.store import GALLERY, RESULTS, Store
 from pages.shared.data import folders, shelf
 from pages.shared.data.kept import kept
-from pages.shared.data.shelf import Named
 
 MOST_IMPORTED = 5_000
 """Rows of a file that a page takes; the command line takes more."""
@@ -41,29 +40,11 @@ RESULTS_VARIABLE = "CROSSOVER_RESULTS"
 """Environment variable that names another folder of results."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SweepCost:
-    """What a sweep asks for: the number of points, or of sizes to choose from; fewest and most parameters."""
-
-    points: int
-    parameters: tuple[int, int]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answers:
-    """What the store knows of a sweep, in the order of points and contenders, and whether every point has its rows."""
-
-    rows: tuple[Trial, ...]
-    complete: bool
-
-
 def queue() -> Queue:
-    """The queue of this machine's measurements."""
     return _queue(os.environ.get(JOBS_VARIABLE, ""))
 
 
 def results() -> Store:
-    """The store that this machine's results go to."""
     return Store(Path(os.environ.get(RESULTS_VARIABLE) or RESULTS))
 
 
@@ -73,7 +54,7 @@ def machine() -> Machine | None:
     Where nothing can be run none is started, and what the last one said is all that is known.
     """
     if not only_looking():
-        client.ensure_worker(queue())
+        client.ensure_worker(queue(), ours=True)
     return client.machine(queue())
 
 
@@ -93,29 +74,21 @@ def overview() -> Overview:
 
 def refused() -> tuple[Skipped, ...]:
     """Files whose rows are listed, and turned out not to be readable when they were asked for."""
-    return tuple(entry for store, _ in _stores() for entry in store.refused())
+    return tuple(entry for store in _stores() for entry in store.refused())
 
 
 def rows(*, trial_ids: Collection[str] = (), run_ids: Collection[str] = ()) -> list[Trial]:
-    """The whole rows of some trials or runs, in the order of runs and their contenders; no trial twice.
-
-    Raises:
-        StoreError: the store cannot be read, or the rows take more than `shelf.MOST_BYTES`.
-    """
+    """The whole rows of some trials or runs, in the order of runs and their contenders; no trial twice."""
     wanted = {"trial_id": trial_ids, "run_id": run_ids}
     named = tuple((column, tuple(sorted(names))) for column, names in wanted.items() if names)
-    return list(_rows(named)) if named else []
+    return list(shelf.rows(_stores(), named)) if named else []
 
 
 def known(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
-    """Experiment id → its newest answer that was measured on this machine, by `core.results.reuse`.
-
-    Raises:
-        StoreError: the store cannot be read, or the rows take more than `shelf.MOST_BYTES`.
-    """
+    """Experiment id → its newest answer that was measured on this machine, by `core.results.reuse`."""
     names = tuple(sorted({experiment.id for experiment in experiments}))
     wanted = (("experiment_id", names), ("machine_id", (machine.here.machine_id,)))
-    return newest_answers(_rows(wanted), experiments, machine.here)
+    return newest_answers(shelf.rows(_stores(), wanted), experiments, machine.here)
 
 
 def study_lines() -> list[StudyLine]:
@@ -124,22 +97,18 @@ def study_lines() -> list[StudyLine]:
 
 
 def study(study_id: str) -> Study | None:
-    """One of them with its whole rows; None if there is none of that name.
-
-    Raises:
-        StoreError: the store cannot be read, or the rows take more than `shelf.MOST_BYTES`.
-    """
-    return next((_whole([line]).get(line.id) for line in study_lines() if line.id == study_id), None)
+    """One of them with its whole rows; None if there is none of that name."""
+    return next((shelf.studies(_stores(), [line]).get(study_id) for line in study_lines() if line.id == study_id), None)
 
 
 def whole(lines: Sequence[StudyLine]) -> dict[str, Study]:
     """Some of them with their whole rows, by name, read in one go; missing is one that `study` has or reads not."""
     with contextlib.suppress(StoreError):  # one of them may be too large; it must not hide the others
-        return _whole(lines)
+        return shelf.studies(_stores(), lines)
     found: dict[str, Study] = {}
     for line in lines:
         with contextlib.suppress(StoreError):
-            found |= _whole([line])
+            found |= shelf.studies(_stores(), [line])
     return found
 
 
@@ -151,7 +120,7 @@ def sweep(
     adaptive: bool,
     limits: Mapping[str, float],
 ) -> Sweep:
-    """The sweep that settings ask for; checking hundreds of points takes too long for every move of a slider.
+    """The sweep that settings ask for, checked once: hundreds of points take too long for every move of a slider.
 
     Raises:
         InvalidValue: a point of it cannot be tried.
@@ -169,24 +138,18 @@ def sweep(
 
 
 @kept(256)
-def sweep_cost(asked: Sweep) -> SweepCost:
-    """How large a sweep is."""
-    counts = [point.network.parameters for point in asked.points]
-    return SweepCost(points=len(counts), parameters=(min(counts), max(counts)))
+def sweep_parameters(asked: Sweep) -> tuple[int, ...]:
+    """Parameters of each point of a sweep, or of each size to choose from."""
+    return tuple(point.network.parameters for point in asked.points)
 
 
-def answers(asked: Sweep, known: Machine) -> Answers:
-    """What this machine measured of a sweep itself, with the devices and the torch that it has now."""
+def answers(asked: Sweep, known: Machine) -> tuple[tuple[Trial, ...], bool]:
+    """What this machine measured of a sweep itself, with its devices and torch of now; whether every point has rows."""
     return _answers(asked, results(), known)
 
 
 @kept(64)
 def job_rows(job: Job) -> list[Trial]:
-    """The rows that a job has by now.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
     return client.rows(queue(), job)
 
 
@@ -201,11 +164,7 @@ def unread_exhibits() -> tuple[Skipped, ...]:
 
 
 def proposal(data: bytes, name: str) -> Proposal:
-    """What would become of a foreign file in this machine's store; checked once, whoever uploads it.
-
-    Raises:
-        StoreError: the store cannot be read, or no process can be started.
-    """
+    """What would become of a foreign file in this machine's store; checked once, whoever uploads it."""
     return _proposal(data, name, results())
 
 
@@ -214,27 +173,19 @@ def _queue(folder: str) -> Queue:
     return Queue(Path(folder) if folder else None)
 
 
-def _stores() -> tuple[tuple[Store, str], ...]:
-    """Where there are rows, and where these are from, for people."""
-    return (results(), "measured here"), (Store(GALLERY), "gallery")
+def _stores() -> tuple[Store, Store]:
+    """Where there are rows: those measured here, and the gallery's."""
+    return results(), Store(GALLERY)
 
 
 @kept(2)
-def _overview(stores: tuple[tuple[Store, str], ...]) -> Overview:
-    return table.whole(stores)
+def _overview(stores: tuple[Store, Store]) -> Overview:
+    return table.whole([(stores[0], "measured here"), (stores[1], "gallery")])
 
 
 @kept(2)
-def _study_lines(stores: tuple[tuple[Store, str], ...]) -> list[StudyLine]:
+def _study_lines(stores: tuple[Store, Store]) -> list[StudyLine]:
     return table.studies(_overview(stores).frame)
-
-
-def _rows(named: Named) -> tuple[Trial, ...]:
-    return shelf.rows([store for store, _ in _stores()], named)
-
-
-def _whole(lines: Sequence[StudyLine]) -> dict[str, Study]:
-    return shelf.studies([store for store, _ in _stores()], lines)
 
 
 def _exhibit_folders() -> tuple[tuple[Path, ...], tuple[int, ...]]:
@@ -257,11 +208,11 @@ def _exhibits(stores: tuple[Path, ...], signatures: tuple[int, ...]) -> tuple[li
 
 
 @kept(64)
-def _answers(asked: Sweep, store: Store, machine: Machine) -> Answers:
+def _answers(asked: Sweep, store: Store, machine: Machine) -> tuple[tuple[Trial, ...], bool]:
     experiments = [asked.experiment(point) for point in asked.points]
     newest = known(experiments, machine)
     rows = tuple(row for experiment in experiments for row in newest.get(experiment.id, ()))
-    return Answers(rows=rows, complete=all(experiment.id in newest for experiment in experiments))
+    return rows, all(experiment.id in newest for experiment in experiments)
 
 
 @kept(2, seconds=600, spinner="Checking the file …")

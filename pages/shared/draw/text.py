@@ -1,11 +1,25 @@
 """Text that came from a file, a device or an error, made safe to stand in Markdown; and dates for people."""
 
+import contextlib
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
+import streamlit as st
+
+from core.errors import CrossoverError
 from core.text import on_page
 
 plain = on_page
 """How pages call it; what does not go into Markdown has its own function in `core.text`."""
+
+
+@contextlib.contextmanager
+def told(box: Callable[[str], object] = st.error) -> Iterator[None]:
+    """Say in a box what goes wrong here, in a part of a page or in a function; what comes after it is drawn."""
+    try:
+        yield
+    except CrossoverError as error:
+        box(plain(str(error)))
 
 
 def moment(started_at: str) -> datetime | None:

@@ -6,7 +6,7 @@ its control out. What may be asked for is decided by `core.question.experiment` 
 
 import bisect
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -28,7 +28,6 @@ Fields = dict[str, Any]
 
 
 def dataset() -> catalog.Dataset:
-    """Which data set."""
     names = list(catalog.DATASETS)
     chosen = catalog.dataset(st.selectbox("Dataset", names, names.index(DEFAULTS.dataset), **state.bound("dataset")))
     st.caption(chosen.summary)
@@ -36,7 +35,6 @@ def dataset() -> catalog.Dataset:
 
 
 def samples(of: catalog.Dataset, without: Collection[str] = ()) -> Fields:
-    """How much of it."""
     if "samples" in without:
         return {}
     stops = (*FIELDS["samples"].stops, of.default_samples, of.max_samples)
@@ -44,7 +42,6 @@ def samples(of: catalog.Dataset, without: Collection[str] = ()) -> Fields:
 
 
 def family() -> models.Family:
-    """Which model family."""
     families = list(models.FAMILIES)
     chosen = models.family(st.selectbox("Model", families, families.index(DEFAULTS.model), **state.bound("model")))
     st.caption(chosen.summary)
@@ -52,7 +49,6 @@ def family() -> models.Family:
 
 
 def sizes(of: models.Family, dataset: str, without: Collection[str] = ()) -> Fields:
-    """The sizes that shape the family."""
     return {axis: number(axis, dataset, of.name) for axis in of.axes if axis not in without}
 
 
@@ -73,7 +69,6 @@ def number(name: str, dataset: str, model: str) -> Any:
 
 
 def data_path() -> Fields:
-    """How data reach the device."""
     captions = list(DATA_PATHS.values())
     return {"data_path": st.radio("Data path", list(DATA_PATHS), captions=captions, **state.bound("data_path"))}
 
@@ -87,7 +82,6 @@ def feeding(path: str, dataset: str, model: str, without: Collection[str] = ()) 
 
 
 def seed() -> Fields:
-    """The seed of weights, data and order."""
     entry = FIELDS["seed"]
     chosen = st.number_input(entry.label, int(entry.low), int(entry.high), entry.default, **state.bound("seed"))
     return {"seed": int(chosen or 0)}
@@ -110,30 +104,22 @@ def ladder(
     default = entry.default if default is None else default
     high = entry.high if most is None else most
     offered = sorted({describe.plain(stop) for stop in stops or entry.stops if entry.low <= stop <= high})
-    linked = linked_number(name)
-    if linked is not None and max(entry.low, least or entry.low) <= linked <= high:
-        if linked not in offered:
-            bisect.insort(offered, linked)
-        if str(linked) != state.arrived()[name][-1]:  # "1e-2" is no stop's name, so the control takes its default
-            default = linked
+    numbers = linked_numbers(name, last=True)
+    if numbers and max(entry.low, least or entry.low) <= numbers[0] <= high:
+        if numbers[0] not in offered:
+            bisect.insort(offered, numbers[0])
+        if str(numbers[0]) != state.arrived()[name][-1]:  # "1e-2" is no stop's name, so the control takes its default
+            default = numbers[0]
     return st.select_slider(entry.label, offered, value=describe.plain(default), help=entry.help, **state.bound(name))
 
 
 def point_of(link: Mapping[str, Sequence[str]]) -> Point:
-    """The training that a link asks for.
-
-    Raises:
-        InvalidValue: a field is not what it may be.
-    """
+    """The training that a link asks for; raises InvalidValue where a field is not what it may be."""
     return Point.parse({name: values[-1] for name, values in link.items() if name in TRAINING})
 
 
 def parsed(name: str, text: str) -> float:
-    """A number of a link.
-
-    Raises:
-        InvalidValue: it is none.
-    """
+    """A number of a link; raises InvalidValue where it is none."""
     try:
         return float(text)
     except ValueError:
@@ -141,20 +127,19 @@ def parsed(name: str, text: str) -> float:
         raise InvalidValue(name, text, f"a number between {entry.low:g} and {entry.high:g}") from None
 
 
-def linked_number(name: str) -> float | None:
-    """The number that the link brought for a control; None if it brought none."""
-    numbers = _numbers(state.arrived().get(name, ())[-1:])
-    return numbers[0] if numbers else None
+def linked(name: str, spelled: Callable[[str], str]) -> list[str]:
+    """What the link brought for a control, as `spelled` writes it; what that refuses is left out."""
+    found: list[str] = []
+    for text in state.arrived().get(name, ()):
+        with contextlib.suppress(InvalidValue):
+            found.append(spelled(text))
+    return found
 
 
-def linked_numbers(name: str) -> list[float]:
-    """The numbers that the link brought for a control of several."""
-    return _numbers(state.arrived().get(name, ()))
-
-
-def _numbers(texts: Sequence[str]) -> list[float]:
-    found = []
-    for text in texts:
+def linked_numbers(name: str, *, last: bool = False) -> list[float]:
+    """The numbers that the link brought for a control of several, or for one, which takes the last."""
+    texts, found = state.arrived().get(name, ()), []
+    for text in texts[-1:] if last else texts:
         with contextlib.suppress(ValueError, OverflowError):  # no number, or infinite
             found.append(describe.plain(float(text)))
     return found

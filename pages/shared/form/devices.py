@@ -1,14 +1,14 @@
 """The control of devices: what this machine can be asked to measure on, bound to the link."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from core.errors import InvalidValue
 from core.jobs.machine import Machine
 from core.question import experiment
 from core.question.experiment import Contender
 from pages.shared.data import reads
+from pages.shared.form import controls
 from pages.shared.link import state
 
 ONE_THREAD = Contender(threads=1)
@@ -17,14 +17,12 @@ HELP = "The first is what the others are compared with. `cpu@1` is the CPU with 
 
 
 def choose(machine: Machine | None, key: str = "devices", *, sweep: bool = False) -> list[str]:
-    """Draw the control; contenders in the machine's order, so that however they were clicked the question is the same.
-
-    Nothing can be chosen yet while the machine is not known. A sweep measures what is chosen at many sizes.
-    """
+    """Draw the control; contenders in the machine's order, so that however they were clicked the question is one."""
     if machine is None:
         wait()
         return []
-    linked = [text for text in _linked(key) if Contender.parse(text).device in _names(machine)]
+    linked = controls.linked(key, lambda text: str(Contender.parse(text)))
+    linked = [text for text in linked if Contender.parse(text).device in _names(machine)]
     options = list(dict.fromkeys([*map(str, offered(machine, sweep=sweep)), *linked]))
     chosen = st.multiselect(
         "Devices",
@@ -43,14 +41,15 @@ def wait() -> None:
         st.selectbox("Devices", ["none"], disabled=True)
         st.caption(reason)
     else:
-        _wait()
+        look(lambda: st.selectbox("Devices", ["Looking at this machine's devices…"], disabled=True))
 
 
 @st.fragment(run_every=0.5)
-def _wait() -> None:
+def look(draw: Callable[[], object]) -> None:
+    """Draw what stands here until the measuring process has said what this machine has."""
     if reads.machine() is not None:
         st.rerun()
-    st.selectbox("Devices", ["Looking at this machine's devices…"], disabled=True)
+    draw()
 
 
 def offered(machine: Machine, *, sweep: bool = False) -> tuple[Contender, ...]:
@@ -85,17 +84,6 @@ def missing(asked: Sequence[Contender], machine: Machine | None, *, field: str =
     if machine is None or not absent:
         return ""
     return f"{field} is {absent[0]}, which this machine does not have: it has {', '.join(_names(machine))}."
-
-
-def _linked(key: str) -> list[str]:
-    """The contenders that the link brought, in their own spelling."""
-    found: list[str] = []
-    for text in state.arrived().get(key, ()):
-        try:
-            found.append(str(Contender.parse(text)))
-        except InvalidValue:
-            continue
-    return found
 
 
 def _names(machine: Machine) -> list[str]:

@@ -15,6 +15,7 @@ from core.question import experiment, lanes
 from core.question.experiment import Contender
 from core.question.lanes import PLAIN, Lane
 from pages.shared.draw.text import plain
+from pages.shared.form import controls
 from pages.shared.link import state
 
 HELP = (
@@ -32,10 +33,15 @@ def choose(machine: Machine | None, *, batch_size: int, model: str) -> list[str]
     """
     if machine is None:
         return []
-    wanted = {written(lane): lane for host in (True, False) for lane in _worth_trying(host, batch_size, model)}
+    wanted = {
+        written(lane): lane
+        for host in (True, False)
+        for lane in lanes.worth_trying(on_host=host, batch_size=batch_size, convolutions=model == "cnn")
+    }
     refused = {words: reason for words, lane in wanted.items() if (reason := _refusal(lane, machine))}
     offered = [words for words in wanted if words not in refused]
-    options = list(dict.fromkeys([*offered, *_linked(), *state.lanes()]))
+    linked = controls.linked("lanes", lambda text: written(parsed(text)))
+    options = list(dict.fromkeys([*offered, *filter(None, linked), *state.lanes()]))
     chosen = st.multiselect("Lanes", options, placeholder="plain steps only", help=HELP, **state.bound("lanes"))
     if refused:
         reasons = {reason: [words for words in refused if refused[words] == reason] for reason in refused.values()}
@@ -72,42 +78,18 @@ def too_many(contenders: Sequence[str], words: Sequence[str]) -> str:
 
 
 def parsed(text: str) -> Lane:
-    """A lane of a link.
-
-    Raises:
-        InvalidValue: it is none.
-    """
+    """A lane of a link; raises InvalidValue where it is none."""
     return Lane.parse(re.findall(r"\w+", text))
 
 
 def check(link: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a link with a lane that is none.
-
-    Raises:
-        InvalidValue: which.
-    """
+    """Refuse a link with a lane that is none; raises InvalidValue."""
     for text in link.get("lanes", ()):
         parsed(text)
 
 
 def written(lane: Lane) -> str:
-    """A lane as links spell it."""
     return "+".join(lane.words)
-
-
-def _linked() -> list[str]:
-    """The lanes that the link brought, in their own spelling."""
-    found: list[str] = []
-    for text in state.arrived().get("lanes", ()):
-        try:
-            found.append(written(parsed(text)))
-        except InvalidValue:
-            continue
-    return [words for words in found if words]
-
-
-def _worth_trying(host: bool, batch_size: int, model: str) -> tuple[Lane, ...]:
-    return lanes.worth_trying(on_host=host, batch_size=batch_size, convolutions=model == "cnn")
 
 
 def _refusals(machine: Machine) -> dict[str, Mapping[str, str]]:

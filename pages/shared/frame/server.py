@@ -55,7 +55,8 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     _say()
     chores = [asyncio.create_task(_warm_up()), asyncio.create_task(capacity.tidy_up())]
     if not st.get_option("server.headless"):
-        asyncio.get_running_loop().call_later(BROWSER_DELAY_S, webbrowser.open, _address())
+        address = f"http://localhost:{st.get_option('server.port')}{st.get_option('server.baseUrlPath')}"
+        asyncio.get_running_loop().call_later(BROWSER_DELAY_S, webbrowser.open, address)
     yield
     for chore in chores:
         chore.cancel()
@@ -81,7 +82,3 @@ async def _warm_up() -> None:
 def _import(modules: Iterable[str]) -> None:
     for name in modules:
         importlib.import_module(name)
-
-
-def _address() -> str:
-    return f"http://localhost:{st.get_option('server.port')}{st.get_option('server.baseUrlPath')}"

@@ -2,23 +2,19 @@
 
 import streamlit as st
 
-from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question.experiment import Experiment
 from core.question.sweep import Sweep
 from pages.shared.data import reads
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 from pages.shared.frame import permits
 from pages.shared.link import links, memory, state
 
 
+@told()
 def machine() -> Machine | None:
     """This machine, or the sentence why it cannot be told."""
-    try:
-        return reads.machine()
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return None
+    return reads.machine()
 
 
 def under_way(*, sweeps: bool) -> tuple[links.Kind, str] | None:
@@ -71,18 +67,15 @@ def ask(asked: Experiment | Sweep, machine: Machine, *, fresh: bool = False) -> 
     Of a sweep, points that are in the store are not measured again either, unless the measurement is to be `fresh`.
     """
     if isinstance(asked, Sweep):
-        memory.remember(asked)
-    try:
+        memory.sweeps()[asked.id] = asked
+    with told():
         stored = None if fresh else _stored(asked, machine)
         if stored:
             state.show(*stored, recalled=True)
         else:
             state.show("job", permits.submit(asked, reads.results(), fresh=fresh).id)
             reads.machine()
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return
-    st.rerun()
+        st.rerun()
 
 
 def _stored(asked: Experiment | Sweep, machine: Machine) -> tuple[links.Kind, str] | None:
@@ -91,7 +84,7 @@ def _stored(asked: Experiment | Sweep, machine: Machine) -> tuple[links.Kind, st
     It counts with the devices and the torch that the machine has now.
     """
     if isinstance(asked, Sweep):
-        complete = not asked.adaptive and reads.answers(asked, machine).complete
+        complete = not asked.adaptive and reads.answers(asked, machine)[1]
         return ("sweep", asked.id) if complete else None
     rows = reads.results().find(asked, machine.here)
     return ("run", rows[0].run_id) if rows else None

@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from core import units
-from core.errors import CrossoverError
 from core.jobs import client
 from core.jobs.job import Job
 from core.progress import ContenderProgress, Progress
 from core.question import describe
 from pages.shared.data import prepared, reads
 from pages.shared.draw import charts
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 from pages.shared.frame import navigation, permits
 
 REFRESH_S = 1.0
@@ -64,13 +63,10 @@ def elsewhere(job: Job) -> None:
     st.page_link(page, label=label, query_params=link)
 
 
+@told()
 def watched(job_id: str) -> Job | None:
     """A job as it is now, its worker seen to; None, with the sentence why, where that cannot be told."""
-    try:
-        return client.watch(reads.queue(), job_id)
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return None
+    return client.watch(reads.queue(), job_id)
 
 
 def running(job_id: str, title: str = "") -> Job | None:
@@ -113,7 +109,6 @@ def stop_button(jobs: Sequence[Job]) -> None:
 
 
 def place(job: Job) -> None:
-    """Draw a waiting job's place in the queue."""
     if job.place > 1 or any(other.state == "running" and other.id != job.id for other in reads.queue().jobs()):
         st.info(f"Place {job.place} in the queue. One measurement at a time keeps the times honest; people take turns.")
     else:
@@ -145,9 +140,7 @@ def _line(contender: ContenderProgress) -> str:
     return " · ".join(parts)
 
 
+@told()
 def _stop(job_ids: Sequence[str]) -> None:
     """End the waiting ones first, so that none of them begins meanwhile."""
-    try:
-        permits.stop(reversed(job_ids))
-    except CrossoverError as error:
-        st.error(plain(str(error)))
+    permits.stop(reversed(job_ids))

@@ -4,7 +4,8 @@ Draws the pieces of `core.answer.lesson.handout`, the same ones that go into the
 student wrote is shown as plain text.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -22,6 +23,7 @@ from pages.shared.data.kept import kept
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import date, plain
 from pages.shared.form import devices as form
+from pages.shared.learning.tasks import Found
 from pages.shared.link import links, memory, state
 
 MOST_NAMED = 3
@@ -52,13 +54,14 @@ class Expectation:
 def expect(question: Expectation) -> bool:
     """Draw the question with what was expected; whether what follows may be shown."""
     key = links.PREDICTION.format(name=question.name)
-    kept = memory.expected(question.name)
+    kept = memory.expectations().get(question.name)
     if kept in question.options:
         memory.give_back(key, kept)
     with st.container(border=True):
         st.markdown("**1 · Expect**")
         chosen = st.radio(question.text, question.options, index=None, **state.bound(key))
-        memory.expect(question.name, chosen)
+        if chosen is not None:
+            memory.expectations()[question.name] = chosen
         if chosen is not None or memory.opened_unexpected(question.name):
             return True
         st.caption("Choose what you expect; then the rest is shown. It is kept in the link.")
@@ -78,6 +81,11 @@ def devices(machine: Machine | None) -> list[str]:
 def built(key: tuple[str, ...], _build: Callable[[], Sequence[Section]]) -> tuple[Section, ...]:
     """What `_build` makes, kept under a key that changes with everything it depends on."""
     return tuple(_build())
+
+
+def marked(sections: Iterable[Section]) -> list[Section]:
+    """Pieces that were recorded elsewhere, with headings that say so."""
+    return [dataclasses.replace(section, title=f"Recorded: {section.title}") for section in sections]
 
 
 def draw(sections: Sequence[Section], expected: str | None = None) -> None:
@@ -117,16 +125,11 @@ def _table(table: Table) -> None:
     tables.table(cells, height="content", alt=table.title)
 
 
-def report(
-    title: str,
-    question: Expectation,
-    sections: Sequence[Section],
-    trials: Sequence[Trial],
-    shown: Sequence[Exhibit],
-) -> None:
-    """Draw the fields of a student and the report: what the page shows, and the rows and exhibits that it rests on."""
+def report(title: str, question: Expectation, sections: Sequence[Section], found: Found) -> None:
+    """Draw the fields of a student and the report: what the page shows, and what that rests on."""
     st.header("4 · Hand in")
-    _hand_in(title, question, sections, (*handout.fingerprint(trials), *exhibit_facts(shown)))
+    exhibits = tuple((f"Shown: {entry.kind}", whence(entry)) for entry in found.exhibits)
+    _hand_in(title, question, sections, (*handout.fingerprint(found.trials), *exhibits))
 
 
 @st.fragment
@@ -134,6 +137,7 @@ def _hand_in(
     title: str, question: Expectation, sections: Sequence[Section], machine: tuple[tuple[str, str], ...]
 ) -> None:
     """A form, so that what was typed last is in the report, and files that are there before they are asked for."""
+    basis = tuple(sections)
     with st.form(f"hand_in_{question.name}", border=False):
         answer = st.text_area(question.after, key=f"answer_{question.name}", max_chars=MOST_LETTERS)
         student = st.text_input("Your name, for the report", key="student", max_chars=100)
@@ -145,43 +149,26 @@ def _hand_in(
             student=student or "",
             date=f"{datetime.now(UTC):%d %B %Y}",
             link=state.address(state.in_link()),
-            predictions=(Reply(question=question.text, text=memory.expected(question.name) or ""),),
-            sections=tuple(sections),
+            predictions=(Reply(question=question.text, text=memory.expectations().get(question.name, "")),),
+            sections=basis,
             answers=(Reply(question=question.after, text=answer or ""),),
             machine=machine,
         )
         files = {"html": lesson_report.html(paper), "md": lesson_report.markdown(paper)}
-        memory.keep_report(question.name, tuple(sections), files)
-    _take(question.name, memory.kept_report(question.name, tuple(sections)))
-
-
-def _take(name: str, files: Mapping[str, str]) -> None:
-    """The buttons that download a report, once it was made."""
+        memory.reports()[question.name] = (basis, files)
+    made_of, kept = memory.reports().get(question.name, (None, {}))
     with st.container(horizontal=True):
-        for ending, text in files.items():
+        for ending, text in kept.items() if made_of == basis else ():
             label, media = REPORTS[ending]
-            st.download_button(
-                label,
-                text,
-                f"crossover-{name}.{ending}",
-                media,
-                key=f"report_{ending}",
-                on_click="ignore",
-                icon=":material/download:",
-            )
-
-
-def exhibit_facts(shown: Sequence[Exhibit]) -> tuple[tuple[str, str], ...]:
-    """Where exhibits come from, a line each."""
-    return tuple((f"Shown: {entry.kind}", whence(entry)) for entry in shown)
+            file, key = f"crossover-{question.name}.{ending}", f"report_{ending}"
+            st.download_button(label, text, file, media, key=key, on_click="ignore", icon=":material/download:")
 
 
 def whence(shown: Exhibit) -> str:
     """Devices, processor, torch and date of an exhibit."""
     named = ", ".join(f"{entry.contender}: {entry.device_name}" for entry in shown.participants)
-    return (
-        f"{named}; {shown.cpu_name}, machine {shown.machine_id}, torch {shown.torch_version}, {date(shown.measured_at)}"
-    )
+    where = f"{shown.cpu_name}, machine {shown.machine_id}"
+    return f"{named}; {where}, torch {shown.torch_version}, {date(shown.measured_at)}"
 
 
 def unread() -> None:
@@ -195,12 +182,8 @@ def unread() -> None:
 
 def recorded_note(shown: Exhibit | None, rows: Sequence[Trial] = ()) -> str:
     """That something was recorded elsewhere, and where; empty if there is nothing."""
-    if shown is not None:
-        return f"Recorded on another machine ({whence(shown)}), not measured here."
+    where = whence(shown) if shown else ""
     if rows:
-        names = ", ".join(dict.fromkeys(f"{row.contender}: {row.device_name}" for row in rows))
-        return (
-            f"Recorded on another machine ({names}; {rows[0].cpu_name}, torch {rows[0].torch_version}, "
-            f"{date(rows[0].started_at)}), not measured here."
-        )
-    return ""
+        names, first = ", ".join(dict.fromkeys(f"{row.contender}: {row.device_name}" for row in rows)), rows[0]
+        where = f"{names}; {first.cpu_name}, torch {first.torch_version}, {date(first.started_at)}"
+    return f"Recorded on another machine ({where}), not measured here." if where else ""

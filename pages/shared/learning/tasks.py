@@ -6,14 +6,14 @@ question that waits or runs is found in the queue, whoever asked it; two who ask
 
 import dataclasses
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from core.errors import CrossoverError, StoreError
+from core.errors import StoreError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.progress import Progress
@@ -26,29 +26,17 @@ from core.results import exhibit_files
 from core.results.exhibit import Exhibit
 from core.results.schema import Trial
 from pages.shared.data import reads
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, told
 from pages.shared.frame import permits
 from pages.shared.job import live
 
-
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """Several questions, in the order in which they are measured."""
-
-    asked: tuple[Asked, ...]
-
-    @property
-    def key(self) -> str:
-        """The same for the same questions."""
-        return hashlib.sha256(" ".join(asked.id for asked in self.asked).encode()).hexdigest()[:16]
+Task = tuple[Asked, ...]
+"""Several questions, in the order in which they are measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What this machine has measured of a task itself, by the id of each question.
-
-    `missing` are those without an answer, and sweeps without all of their points.
-    """
+    """What this machine measured of a task, by the id of each question; `missing` are those not answered in full."""
 
     rows: dict[str, tuple[Trial, ...]]
     exhibits: dict[str, Exhibit]
@@ -56,37 +44,64 @@ class Known:
 
     @property
     def trials(self) -> tuple[Trial, ...]:
-        """All rows."""
         return tuple(row for rows in self.rows.values() for row in rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What there is to show: measured here, and recorded on another machine with an accelerator."""
+
+    rows: tuple[Trial, ...] = ()
+    shown: tuple[Exhibit, ...] = ()
+    recorded_rows: tuple[Trial, ...] = ()
+    recorded: tuple[Exhibit, ...] = ()
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        return (*self.rows, *self.recorded_rows)
+
+    @property
+    def exhibits(self) -> tuple[Exhibit, ...]:
+        return (*self.shown, *self.recorded)
 
     @property
     def key(self) -> str:
-        """Changes whenever the answers do."""
-        return content_key(self.trials, tuple(self.exhibits.values()))
+        """The same for the same rows and exhibits."""
+        parts = [f"{row.trial_id} {row.outcome} {len(row.block_steps)}" for row in self.trials]
+        return hashlib.sha256("\n".join([*parts, *(entry.id for entry in self.exhibits)]).encode()).hexdigest()[:16]
 
 
-def content_key(trials: Sequence[Trial], shown: Sequence[Exhibit]) -> str:
-    """The same for the same rows and exhibits."""
-    parts = [f"{row.trial_id} {row.outcome} {len(row.block_steps)}" for row in trials]
-    return hashlib.sha256("\n".join([*parts, *(entry.id for entry in shown)]).encode()).hexdigest()[:16]
+def found(
+    known: Known | None, points: Sequence[Point], machine: Machine | None, replays: Iterable[tuple[str, str]]
+) -> Found:
+    """What is known of a task; without an accelerator here, what one elsewhere did, too.
+
+    Its trainings are `points`; of exhibits those of a kind and a recipe (see `recorded_exhibit`) may be replayed.
+    """
+    here = Found(rows=known.trials, shown=tuple(known.exhibits.values())) if known else Found()
+    if machine and len(machine.devices) > 1:
+        return here
+    recorded = (recorded_exhibit(kind, machine, recipe) for kind, recipe in replays)
+    return dataclasses.replace(
+        here, recorded_rows=recorded_rows(points, machine), recorded=tuple(filter(None, recorded))
+    )
 
 
 def known(task: Task, machine: Machine) -> Known:
-    """What the store answers."""
-    experiments = [asked for asked in task.asked if isinstance(asked, Experiment)]
+    experiments = [asked for asked in task if isinstance(asked, Experiment)]
     rows = {name: tuple(found) for name, found in reads.known(experiments, machine).items()}
     found: dict[str, Exhibit] = {}
     complete = set(rows)
-    for asked in task.asked:
+    for asked in task:
         if isinstance(asked, Sweep):
-            answers = reads.answers(asked, machine)
-            rows |= {asked.id: answers.rows} if answers.rows else {}
-            complete |= {asked.id} if answers.complete else set()
+            answer, whole = reads.answers(asked, machine)
+            rows |= {asked.id: answer} if answer else {}
+            complete |= {asked.id} if whole else set()
         elif isinstance(asked, Demonstration):
             shown = _newest_exhibit(asked, machine)
             found |= {asked.id: shown} if shown else {}
             complete |= {asked.id} if shown else set()
-    return Known(rows=rows, exhibits=found, missing=tuple(asked for asked in task.asked if asked.id not in complete))
+    return Known(rows=rows, exhibits=found, missing=tuple(asked for asked in task if asked.id not in complete))
 
 
 def recorded_exhibit(kind: str, machine: Machine | None, recipe: str = "") -> Exhibit | None:
@@ -139,43 +154,40 @@ def jobs(task: Task) -> list[Job]:
     for job in reads.queue().jobs():
         if job.store == store:
             newest[_key(job.asked)] = job
-    return [newest[_key(asked)] for asked in task.asked if _key(asked) in newest]
+    return [newest[_key(asked)] for asked in task if _key(asked) in newest]
 
 
 def submit(task: Task, wanted: Sequence[Asked], *, fresh: bool) -> None:
     """Queue the wanted questions of a task, and show the page anew."""
-    try:
-        for asked in task.asked:
+    with told():
+        for asked in task:
             if asked in wanted:
                 permits.submit(asked, reads.results(), fresh=fresh)
         reads.machine()
-    except CrossoverError as error:
-        st.error(plain(str(error)))
-        return
-    st.rerun()
+        st.rerun()
 
 
-def run_button(task: Task, found: Known) -> None:
+def run_button(task: Task, known: Known) -> None:
     """The button that asks, or asks again; while something runs, how far it is."""
     active = [job for job in jobs(task) if job.active]
     if active:
         st.fragment(_panel, run_every=live.REFRESH_S)(task, len(active))
         return
-    _complain(task, found)
-    again = bool(found.rows or found.exhibits)
-    words = "Run again" if not found.missing else "Run the rest" if again else "Run"
-    icon = ":material/replay:" if not found.missing else ":material/play_arrow:"
-    kind: Any = "secondary" if not found.missing else "primary"
-    wanted = found.missing or task.asked
+    _complain(task, known)
+    again = bool(known.rows or known.exhibits)
+    words = "Run again" if not known.missing else "Run the rest" if again else "Run"
+    icon = ":material/replay:" if not known.missing else ":material/play_arrow:"
+    kind: Any = "secondary" if not known.missing else "primary"
+    wanted = known.missing or task
     reason = permits.refusal(*wanted)
     if reason:
         st.caption(plain(reason))
     if st.button(words, key="learn_run", type=kind, icon=icon, disabled=bool(reason)):
-        submit(task, wanted, fresh=not found.missing)
+        submit(task, wanted, fresh=not known.missing)
 
 
-def _complain(task: Task, found: Known) -> None:
-    missing = {_key(asked) for asked in found.missing}
+def _complain(task: Task, known: Known) -> None:
+    missing = {_key(asked) for asked in known.missing}
     ended = [job for job in jobs(task) if not job.active and _key(job.asked) in missing]
     for message in dict.fromkeys(job.message for job in ended if job.message):
         st.warning(plain(message))
@@ -190,13 +202,12 @@ def _panel(task: Task, active_before: int) -> None:
         return
     live.stop_button(active)
     now = next((job for job in active if job.state == "running"), None)
-    done = len(task.asked) - len(active)
+    done = len(task) - len(active)
     if now is None:
         live.place(active[0])
     else:
         st.progress(
-            now.progress.share if now.progress else 0.0,
-            text=f"Part {done + 1} of {len(task.asked)} · {_phase(now.progress)}",
+            now.progress.share if now.progress else 0.0, text=f"Part {done + 1} of {len(task)} · {_phase(now.progress)}"
         )
 
 

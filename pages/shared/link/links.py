@@ -29,18 +29,9 @@ SWEEP_LIMITS = {"sweep_budget_s": "budget_s", "point_budget_s": "point_budget_s"
 """Parameter of the link → field of a sweep; the budget of a sweep is not the one of a comparison."""
 
 SWEEP_SETTINGS = (
-    *TRAINING,
-    "axis",
-    *(RANGE.format(axis=axis) for axis in SIZE_AXES),
-    "adaptive",
-    "also",
+    *(*TRAINING, "axis", *(RANGE.format(axis=axis) for axis in SIZE_AXES), "adaptive", "also"),
     *(VALUES.format(axis=axis) for axis in AXES),
-    "contenders",
-    "lanes",
-    "fair",
-    "recorded",
-    "recorded_sizes",
-    *SWEEP_LIMITS,
+    *("contenders", "lanes", "fair", "recorded", "recorded_sizes", *SWEEP_LIMITS),
 )
 """Every setting of the Crossover page."""
 
@@ -55,16 +46,10 @@ PREDICTION = "predict_{name}"
 
 LESSON_NAMES = ("clock", "moving", "loader", "learning", "small")
 
-GALLERY_FILTERS: tuple[str, ...] = (
-    "in_machine",
-    "in_kind",
-    "in_device",
-    "in_dataset",
-    "in_model",
-    "in_protocol",
-    "in_trust",
+GALLERY_FILTERS = (
+    *("in_machine", "in_kind", "in_device", "in_dataset", "in_model", "in_protocol", "in_trust", "in_source"),
+    "in_outcome",
 )
-GALLERY_FILTERS += ("in_source", "in_outcome")
 BESIDE = "beside"
 """Parameter of the Gallery's link with the studies, or the run, that are put beside the one that is open."""
 
@@ -88,11 +73,7 @@ Kind = Literal["job", "run", "study", "sweep"]
 
 @dataclass(frozen=True, kw_only=True)
 class PageLink:
-    """What a page puts into its link.
-
-    Controls of what is asked, which a link may lock and hide, controls of what is shown, which stay open, and what it
-    may show beside the settings.
-    """
+    """What a page puts into its link: what is asked, which a link may lock and hide, what is shown, and beside it."""
 
     settings: tuple[str, ...] = ()
     views: tuple[str, ...] = ()
@@ -100,7 +81,6 @@ class PageLink:
 
     @functools.cached_property
     def controls(self) -> frozenset[str]:
-        """Settings and views."""
         return frozenset((*self.settings, *self.views))
 
     @functools.cached_property
@@ -180,7 +160,6 @@ def settings(experiment: Experiment) -> dict[str, str | list[str]]:
 
 
 def point_settings(point: Point) -> dict[str, str]:
-    """A training as parameters of a link."""
     return {name: text(value) for name, value in dataclasses.asdict(point).items()}
 
 

@@ -1,5 +1,7 @@
 """Classes in the link and in the session: which one is open, who one is in it, and what was tried and refused."""
 
+from typing import cast
+
 import streamlit as st
 
 ME = "me"
@@ -27,14 +29,9 @@ def class_link() -> str:
     return st.query_params.get(ME, "")
 
 
-def enter_class(code: str) -> None:
-    """Note that a class was opened in this session by its code, or by proof of having joined it."""
-    st.session_state.setdefault("_entered", set()).add(code)
-
-
-def entered(code: str) -> bool:
-    """Whether a class was opened in this session: then nobody asks how often others tried codes."""
-    return code in st.session_state.get("_entered", ())
+def entered() -> set[str]:
+    """Codes of classes that were opened in this session, by code or proof: nobody asks how often others tried these."""
+    return cast(set[str], st.session_state.setdefault("_entered", set()))
 
 
 def refuse(text: str, sentence: str) -> None:
@@ -45,30 +42,23 @@ def refuse(text: str, sentence: str) -> None:
 
 def refused(text: str) -> str:
     """Why a code, or a proof of having joined, was refused; empty if it was not."""
-    found: str = st.session_state.get("_refused", {}).get(text[:200], "")
-    return found
+    return str(st.session_state.get("_refused", {}).get(text[:200], ""))
 
 
 def join_class(class_id: str, student_id: str, token: str) -> None:
     """Keep who one is in a class, and the token that proves it, in the session and in one's own link."""
-    st.session_state.setdefault("_classes", {})[class_id] = (student_id, token)
+    _classes()[class_id] = (student_id, token)
     st.query_params[ME] = f"{student_id}.{token}"
 
 
 def joined(class_id: str) -> tuple[str, str]:
     """Who one is in a class, with the token; both empty where one has not joined it."""
-    found: tuple[str, str] = st.session_state.get("_classes", {}).get(class_id, ("", ""))
-    return found
+    return _classes().get(class_id, ("", ""))
 
 
-def teach(class_id: str) -> None:
-    """Note that the teacher's code of a class was given."""
-    st.session_state.setdefault("_teaches", set()).add(class_id)
-
-
-def teaches(class_id: str) -> bool:
-    """Whether the teacher's code of a class was given in this session."""
-    return class_id in st.session_state.get("_teaches", ())
+def taught() -> set[str]:
+    """Ids of classes whose teacher's code was given in this session."""
+    return cast(set[str], st.session_state.setdefault("_teaches", set()))
 
 
 def keep_codes(code: str, secret: str) -> None:
@@ -89,11 +79,13 @@ def announce(sentence: str) -> None:
 
 def announced() -> str:
     """The sentence that was kept for the next drawing; empty the second time."""
-    sentence: str = st.session_state.pop("_announced", "")
-    return sentence
+    return str(st.session_state.pop("_announced", ""))
 
 
 def class_member() -> tuple[str, str] | None:
     """The class that was joined first in this session, and who one is in it."""
-    classes: dict[str, tuple[str, str]] = st.session_state.get("_classes", {})
-    return next(((class_id, student_id) for class_id, (student_id, _) in classes.items()), None)
+    return next(((class_id, student_id) for class_id, (student_id, _) in _classes().items()), None)
+
+
+def _classes() -> dict[str, tuple[str, str]]:
+    return cast(dict[str, tuple[str, str]], st.session_state.setdefault("_classes", {}))

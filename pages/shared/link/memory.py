@@ -2,47 +2,34 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
 
 from core.question.sweep import Sweep
 
-RECALLED, REPORTS = "_recalled", "_reports"
-"""Where the session has the name of what the store answered, and the reports that were made."""
+REPORTS = "_reports"
+"""Where the session has the reports that were made."""
 
 
 def recall(name: str) -> None:
     """Note that a run or a sweep was asked for, and that the store had it already."""
-    st.session_state[RECALLED] = name
+    st.session_state["_recalled"] = name
 
 
 def recalled(name: str) -> bool:
     """Whether the run or sweep was asked for in this session and came from the store."""
-    return bool(st.session_state.get(RECALLED) == name)
+    return bool(st.session_state.get("_recalled") == name)
 
 
-def remember(sweep: Sweep) -> None:
-    """Keep what was asked, so that it stays in view when its settings are changed."""
-    st.session_state.setdefault("_sweeps", {})[sweep.id] = sweep
+def sweeps() -> dict[str, Sweep]:
+    """What was asked in this session, by id, so that it stays in view when its settings are changed."""
+    return cast(dict[str, Sweep], st.session_state.setdefault("_sweeps", {}))
 
 
-def remembered(sweep_id: str) -> Sweep | None:
-    """A sweep that was asked for in this session."""
-    found: Sweep | None = st.session_state.get("_sweeps", {}).get(sweep_id)
-    return found
-
-
-def expect(name: str, expected: str | None) -> None:
-    """Keep what was expected of a tutorial or a lesson, also while its page is left."""
-    if expected is not None:
-        st.session_state.setdefault("_predictions", {})[name] = expected
-
-
-def expected(name: str) -> str | None:
-    """What was expected of a tutorial or a lesson; None if nothing was."""
-    found: str | None = st.session_state.get("_predictions", {}).get(name)
-    return found
+def expectations() -> dict[str, str]:
+    """What was expected of tutorials and lessons, also while their pages are left."""
+    return cast(dict[str, str], st.session_state.setdefault("_predictions", {}))
 
 
 def open_unexpected(name: str) -> None:
@@ -56,15 +43,9 @@ def opened_unexpected(name: str) -> bool:
     return name in st.session_state.get("_opened", ()) or st.query_params.get("shown") == name
 
 
-def keep_report(name: str, rests_on: object, files: Mapping[str, str]) -> None:
-    """Keep the report of a tutorial or a lesson, by the ending of its file, with what it rests on."""
-    st.session_state.setdefault(REPORTS, {})[name] = (rests_on, files)
-
-
-def kept_report(name: str, rests_on: object) -> Mapping[str, str]:
-    """The report that was made of just this; empty if none was."""
-    basis, files = st.session_state.get(REPORTS, {}).get(name, (None, {}))
-    return files if basis == rests_on else {}
+def reports() -> dict[str, tuple[object, Mapping[str, str]]]:
+    """Of each tutorial or lesson what its report rests on, and the report by the ending of its file."""
+    return cast(dict[str, tuple[object, Mapping[str, str]]], st.session_state.setdefault(REPORTS, {}))
 
 
 def visitor() -> str:

@@ -15,7 +15,6 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from core.question import describe
-from core.question.experiment import Experiment
 from pages.shared.link import links, memory
 
 _HERE, _PAGES = "_here", "_pages"
@@ -53,7 +52,6 @@ class _Page:
 
     @property
     def link(self) -> links.PageLink:
-        """What the page puts into its link."""
         return links.PAGES[self.name]
 
 
@@ -102,10 +100,10 @@ def leave() -> None:
         del here.hidden[name]
     here.before = here.drawn
     folded = [f"{name}:{value}" for name, values in here.hidden.items() for value in values]
-    if folded and st.query_params.get_all(links.KEPT) != folded:
+    if not folded:
+        _take_out(links.KEPT)
+    elif st.query_params.get_all(links.KEPT) != folded:
         st.query_params[links.KEPT] = folded
-    elif links.KEPT in st.query_params and not folded:
-        del st.query_params[links.KEPT]
 
 
 def _unfold(here: _Page) -> None:
@@ -116,8 +114,7 @@ def _unfold(here: _Page) -> None:
             found.setdefault(name, []).append(value)
     for name, values in found.items():
         st.query_params[name] = values
-    if links.KEPT in st.query_params:
-        del st.query_params[links.KEPT]
+    _take_out(links.KEPT)
 
 
 def bound(name: str) -> dict[str, Any]:
@@ -132,11 +129,6 @@ def bound(name: str) -> dict[str, Any]:
 def bound_view(name: str) -> dict[str, Any]:
     """The same for a part of a page that opens and closes."""
     return {option: value for option, value in bound(name).items() if option in ("key", "bind")}
-
-
-def locked(name: str) -> bool:
-    """Whether the link fixes a setting at its value; Streamlit then takes no other from the browser."""
-    return name in _here().locked
 
 
 def drawn_settings() -> list[str]:
@@ -228,9 +220,7 @@ def view() -> tuple[links.Kind, str] | None:
 
 def show(kind: links.Kind, name: str, *, recalled: bool = False) -> None:
     """Put what the page shows into the link, in place of what is there; `recalled` if the store had it when asked."""
-    for other in links.PATTERNS:
-        if other != kind and other in st.query_params:
-            del st.query_params[other]
+    _take_out(*(other for other in links.PATTERNS if other != kind))
     st.query_params[kind] = name
     _here().view = (kind, name)
     if recalled:
@@ -238,10 +228,7 @@ def show(kind: links.Kind, name: str, *, recalled: bool = False) -> None:
 
 
 def show_nothing() -> None:
-    """Take what the page shows out of the link."""
-    for kind in links.PATTERNS:
-        if kind in st.query_params:
-            del st.query_params[kind]
+    _take_out(*links.PATTERNS)
     _here().view = None
 
 
@@ -255,8 +242,8 @@ def put_beside(names: Sequence[str]) -> None:
     """Put others beside the one that is open into the link, in place of what is there."""
     if names:
         st.query_params[links.BESIDE] = ",".join(names)
-    elif links.BESIDE in st.query_params:
-        del st.query_params[links.BESIDE]
+    else:
+        _take_out(links.BESIDE)
 
 
 def filtered() -> bool:
@@ -270,7 +257,6 @@ def recorded() -> str:
 
 
 def lanes() -> list[str]:
-    """The lanes that are chosen beside plain steps."""
     return list(st.session_state.get("lanes") or ())
 
 
@@ -281,18 +267,13 @@ def beside_machine() -> dict[str, str]:
 
 def adopt(values: Mapping[str, Any]) -> None:
     """Put other values into the controls of this page, from a callback; those that the link locks stay."""
-    link = dict(arrived())
+    here, link = _here(), dict(arrived())
     for name, value in values.items():
-        if not locked(name):
+        if name not in here.locked:
             st.session_state[name] = value
             link[name] = (describe.text(value),)  # so that a control has a stop for it
-    _here().arrived = link
+    here.arrived = link
     touch()
-
-
-def arrive(experiment: Experiment) -> None:
-    """Let the Compare page open with an experiment's settings, as if by a link to them."""
-    start("compare", links.settings(experiment))
 
 
 def start(page: links.PageName, link: Mapping[str, str | list[str]]) -> None:
@@ -309,6 +290,12 @@ def address(parameters: Mapping[str, str | list[str]]) -> str:
     bare = (st.context.url or "").split("?")[0]
     query = urlencode(parameters, doseq=True, safe=links.READABLE)
     return f"{bare}?{query}" if query else bare
+
+
+def _take_out(*names: str) -> None:
+    for name in names:
+        if name in st.query_params:
+            del st.query_params[name]
 
 
 def _here() -> _Page:
