@@ -13,10 +13,11 @@ TRAIN_ACCURACY_SAMPLES = 10_000
 
 def examine(network: nn.Module, classes: int, data: Data, device: torch.device, raw: RawValues) -> None:
     """Classify with a network, and keep the shares, predictions and counts of true and predicted classes in `raw`."""
-    raw.train_accuracy = _share_right(network, data.train, device, at_most=TRAIN_ACCURACY_SAMPLES)
-    raw.validation_accuracy = _share_right(network, data.validation, device)
+    trained = _share_right(network, data.train, device, at_most=TRAIN_ACCURACY_SAMPLES)
+    validated = _share_right(network, data.validation, device)
     predicted = classify(network, data.test, device)
     counts = torch.bincount(data.test.labels * classes + predicted, minlength=classes * classes)
+    raw.train_accuracy, raw.validation_accuracy = trained, validated
     raw.confusion, raw.predictions = tuple(counts.tolist()), tuple(predicted.tolist())
 
 

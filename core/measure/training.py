@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from core.measure.data.batches import Feed
 from core.measure.data.datasets import Split
+from core.measure.device import failures
 from core.measure.execution.compiled import Compiled
 from core.measure.execution.graph import CudaRecorder, Graph, Recorder
 from core.measure.execution.step import Batch, Step
@@ -23,7 +24,7 @@ CURVE_SEGMENTS = 200
 """Points of a stored loss curve; the grid depends on the number of steps alone, so curves of devices line up."""
 
 EVALUATION_BATCH = 4096
-"""Samples that are classified at once; bounds memory, changes no result."""
+"""Samples that are classified at once, fewer where they do not fit; bounds memory, changes no result."""
 
 
 class Engine(Protocol):
@@ -227,6 +228,16 @@ class LossCurve:
 @torch.no_grad()
 def classify(network: nn.Module, split: Split, device: torch.device, *, at_most: int | None = None) -> Tensor:
     """Predicted class of each sample, int64 (n,), on the host. Waits for the device."""
-    samples = split.samples[:at_most]
-    predicted = [network(chunk.to(device)).argmax(dim=1).cpu() for chunk in samples.split(EVALUATION_BATCH)]
-    return torch.cat(predicted) if predicted else torch.empty(0, dtype=torch.int64)
+    samples, size, predicted = split.samples[:at_most], EVALUATION_BATCH, torch.empty(0, dtype=torch.int64)
+    while len(predicted) < len(samples):
+        chunk, found = samples[len(predicted) :][:size], list[Tensor]()
+        classified = partial(_classify_chunk, network, chunk, device, found)
+        if failures.attempt(classified, failures.is_out_of_memory if size > 1 else lambda _: None):
+            size = max(1, min(size, len(chunk)) // 2)
+        else:
+            predicted = torch.cat([predicted, *found])
+    return predicted
+
+
+def _classify_chunk(network: nn.Module, chunk: Tensor, device: torch.device, found: list[Tensor]) -> None:
+    found.append(network(chunk.to(device)).argmax(dim=1).cpu())

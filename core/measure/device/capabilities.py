@@ -9,16 +9,18 @@ import os
 import shutil
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 
 from core.measure.device import host_memory
 from core.question.device_kinds import DEVICE_KINDS
 
-AMPERE = (8, 0)
-"""First compute capability with TF32 and bfloat16 in hardware."""
+VOLTA, AMPERE = (7, 0), (8, 0)
+"""First compute capability that Triton makes code for, and first one with TF32 and bfloat16 in hardware."""
 
 COMPILERS = ("g++", "clang++", "c++")
-"""What torch.compile uses for a CPU unless the variable CXX names another."""
+TRITON_COMPILERS = ("gcc", "clang")
+"""What torch.compile uses for a CPU unless the variable CXX names another, and Triton unless CC does."""
 
 
 def refusals(kind: str, capability: tuple[int, int] = (0, 0)) -> dict[str, str]:
@@ -29,7 +31,7 @@ def refusals(kind: str, capability: tuple[int, int] = (0, 0)) -> dict[str, str]:
         capability: compute capability of an NVIDIA GPU.
     """
     asked = {
-        "compiled": _no_compiler(kind),
+        "compiled": _no_compiler(kind, capability),
         "graph": "" if DEVICE_KINDS[kind].graphs else "only NVIDIA and AMD GPUs replay CUDA graphs",
         "fused": "" if kind in _fused_kinds() else f"this PyTorch has no fused SGD for {kind}",
         "tf32": _no_tf32(kind, capability),
@@ -39,25 +41,42 @@ def refusals(kind: str, capability: tuple[int, int] = (0, 0)) -> dict[str, str]:
     return {name: reason for name, reason in asked.items() if reason}
 
 
-def _no_compiler(kind: str) -> str:
+def _no_compiler(kind: str, capability: tuple[int, int]) -> str:
     """Why torch.compile cannot make code for a device."""
     compiler = DEVICE_KINDS[kind].compiler
     if not compiler:
         return f"the training step is not compiled for {kind.upper()}"
     if compiler == "triton":
-        missing = importlib.util.find_spec("triton") is None
-        return "torch.compile needs the package triton for this device" if missing else ""
+        return _no_triton(kind, capability)
     if sys.platform == "win32" and not shutil.which("cl"):
         return "torch.compile needs the C++ compiler of Visual Studio (cl), which was not found"
-    if sys.platform != "win32" and not _cxx():
+    if sys.platform != "win32" and not _first("CXX", COMPILERS):
         return f"torch.compile needs a C++ compiler for the CPU, and none of {', '.join(COMPILERS)} was found"
+    return _no_headers()
+
+
+def _no_triton(kind: str, capability: tuple[int, int]) -> str:
+    """Why Triton cannot make code for a device; it has a C compiler build what launches that code."""
+    if importlib.util.find_spec("triton") is None:
+        return "torch.compile needs the package triton for this device"
+    if DEVICE_KINDS[kind].tf32 and capability < VOLTA:
+        return "torch.compile needs an NVIDIA GPU of compute capability 7.0 or later"
+    if sys.platform == "win32":
+        return ""  # it brings its own there
+    if not _first("CC", TRITON_COMPILERS):
+        return f"torch.compile needs a C compiler for this device, and none of {', '.join(TRITON_COMPILERS)} was found"
+    return _no_headers()
+
+
+def _no_headers() -> str:
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
         return "torch.compile needs the header files of Python (Python.h), which are not installed"
     return ""
 
 
-def _cxx() -> str | None:
-    return next(filter(None, map(shutil.which, (os.environ.get("CXX") or "", *COMPILERS))), None)
+def _first(variable: str, names: Sequence[str]) -> str | None:
+    """The first compiler that is here: what a variable names, or else one of these."""
+    return next(filter(None, map(shutil.which, (os.environ.get(variable) or "", *names))), None)
 
 
 @functools.cache

@@ -185,6 +185,13 @@ def _nvidia_driver() -> str:
         return "unknown"
 
 
+def _card_free_bytes(device: torch.device) -> int:
+    """Memory of a card that is free, with what PyTorch holds of it and does not use: the next training takes that."""
+    card = torch.get_device_module(device)
+    unused = card.memory_reserved(device) - card.memory_allocated(device)
+    return int(card.mem_get_info(device)[0]) + int(unused)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Backend:
     """What PyTorch is asked about the devices of a type, as most of them answer it.
@@ -204,10 +211,8 @@ _BACKENDS = {
     "cpu": _Backend(
         describe=lambda *_: (environment.read().cpu_name, int(psutil.virtual_memory().total), (0, 0)),
     ),
-    "cuda": _Backend(
-        driver=_cuda_driver,
-        free_bytes=lambda device: int(torch.cuda.mem_get_info(device)[0]),
-    ),
+    "cuda": _Backend(driver=_cuda_driver, free_bytes=_card_free_bytes),
+    "xpu": _Backend(free_bytes=_card_free_bytes),
     "mps": _Backend(
         describe=lambda *_: (f"{environment.read().cpu_name} GPU", int(torch.mps.recommended_max_memory()), (0, 0)),
         driver=lambda _: f"macOS {platform.mac_ver()[0]}",

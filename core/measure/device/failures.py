@@ -40,7 +40,7 @@ def attempt(work: Callable[[], object], known: Callable[[Exception], Found | Non
 
     Args:
         work: what to do.
-        known: what to make of its error; None where the error is not known, which is then raised.
+        known: what to make of its error; nothing where the error is not known, which is then raised.
 
     Returns:
         What `known` made of the error; None if there was none. Nothing holds on to what had been allocated.
@@ -49,7 +49,7 @@ def attempt(work: Callable[[], object], known: Callable[[Exception], Found | Non
         work()
     except Exception as error:
         found = known(error)
-        if found is None:
+        if not found:
             raise
     else:
         found = None

@@ -49,7 +49,8 @@ class CudaRecorder:
     def record(self, work: Callable[[], object]) -> Callable[[], None]:
         with torch.cuda.device(self._device):
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
+            # left out, the stream would be that of whichever device recorded first in this process
+            with torch.cuda.graph(graph, stream=torch.cuda.Stream()):
                 work()
         return graph.replay
 

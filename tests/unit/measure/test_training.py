@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from core.measure import networks
 from core.measure.data import batches, datasets
+from core.measure.data.datasets import Split
 from core.measure.training import CURVE_SEGMENTS, LossCurve, Training, classify
 from core.question.experiment import Point
 
@@ -140,3 +141,47 @@ def test_a_curve_that_has_no_loss_yet_is_empty():
     assert (curve.steps, curve.last_steps, curve.means, curve.diverged) == (0, (), (), False)
     curve.add([2.0, 4.0])
     assert (curve.steps, curve.last_steps, curve.means) == (2, (2,), (3.0,))
+
+
+class Scarce(torch.nn.Module):
+    """A network on a device with memory for so many samples at once."""
+
+    def __init__(self, most):
+        super().__init__()
+        self.most, self.sizes = most, []
+
+    def forward(self, samples):
+        self.sizes.append(len(samples))
+        if len(samples) > self.most:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return torch.nn.functional.one_hot(samples[:, 0].long(), 10)
+
+
+def numbered(count):
+    return Split(samples=torch.arange(count).reshape(-1, 1) % 10, labels=torch.zeros(count, dtype=torch.int64))
+
+
+@pytest.mark.parametrize(
+    ("most", "sizes"),
+    [
+        (5_000, [4_096, 904]),
+        (2_048, [4_096, 2_048, 2_048, 904]),
+        (600, [4_096, 2_048, 1_024, *[512] * 9, 392]),
+    ],
+)
+def test_samples_are_classified_in_smaller_parts_where_they_do_not_fit(most, sizes):
+    network, split = Scarce(most), numbered(5_000)
+    assert torch.equal(classify(network, split, CPU), split.samples[:, 0])
+    assert network.sizes == sizes
+
+
+def test_where_not_even_one_sample_can_be_classified_that_is_an_error():
+    network = Scarce(0)
+    with pytest.raises(torch.OutOfMemoryError):
+        classify(network, numbered(3), CPU)
+    assert network.sizes == [3, 1]
+
+
+def test_an_error_that_has_nothing_to_do_with_memory_is_raised_at_once():
+    with pytest.raises(ZeroDivisionError):
+        classify(lambda _: 1 / 0, numbered(3), CPU)

@@ -30,20 +30,43 @@ def test_on_windows_it_is_the_compiler_of_visual_studio(monkeypatch):
     assert "Visual Studio" in capabilities.refusals("cpu")["compiled"]
 
 
+@pytest.fixture
+def toolchain(monkeypatch, tmp_path):
+    """A machine with Triton, a C compiler and the header files of Python."""
+    (tmp_path / "Python.h").touch()
+    monkeypatch.setattr(capabilities.importlib.util, "find_spec", lambda _: object())
+    monkeypatch.setattr(capabilities.shutil, "which", lambda name: "/usr/bin/gcc" if name == "gcc" else None)
+    monkeypatch.setattr(capabilities.sysconfig, "get_path", lambda _: str(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("kind", "capability", "lacks"),
     [
         ("cuda", (9, 0), {"kept"}),
         ("cuda", (7, 5), {"tf32", "bf16", "kept"}),
+        ("cuda", (7, 0), {"tf32", "bf16", "kept"}),
+        ("cuda", (6, 1), {"compiled", "tf32", "bf16", "kept"}),
         ("rocm", (9, 4), {"tf32", "kept"}),
         ("mps", (0, 0), {"compiled", "graph", "tf32", "bf16", "kept"}),
     ],
 )
-def test_gpus_differ_by_kind_and_generation(monkeypatch, kind, capability, lacks):
-    monkeypatch.setattr(capabilities.importlib.util, "find_spec", lambda _: object())
+@pytest.mark.usefixtures("toolchain")
+def test_gpus_differ_by_kind_and_generation(kind, capability, lacks):
     assert capabilities.refusals(kind, capability).keys() == lacks
 
 
 def test_without_triton_nothing_is_compiled_for_a_gpu(monkeypatch):
     monkeypatch.setattr(capabilities.importlib.util, "find_spec", lambda _: None)
     assert "triton" in capabilities.refusals("cuda", (9, 0))["compiled"]
+
+
+@pytest.mark.usefixtures("toolchain")
+def test_triton_needs_a_c_compiler_and_the_header_files_of_python(monkeypatch, tmp_path):
+    assert "compiled" not in capabilities.refusals("rocm")
+    monkeypatch.setattr(capabilities.shutil, "which", lambda _: None)
+    assert "none of gcc, clang was found" in capabilities.refusals("cuda", (9, 0))["compiled"]
+    monkeypatch.setenv("CC", "mycc")
+    monkeypatch.setattr(capabilities.shutil, "which", lambda name: "/opt/mycc" if name == "mycc" else None)
+    assert "compiled" not in capabilities.refusals("cuda", (9, 0))
+    (tmp_path / "Python.h").unlink()
+    assert "Python.h" in capabilities.refusals("cuda", (9, 0))["compiled"]

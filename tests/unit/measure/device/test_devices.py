@@ -98,6 +98,9 @@ def test_a_device_is_found_by_its_name_or_refused_with_those_there_are(accelerat
 def test_memory_of_a_card_is_asked_of_the_card(monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (7, 8) if device.index == 1 else (1, 2))
     assert devices.Device(torch.device("cuda:1")).free_bytes() == 7
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 50 if device.index == 1 else 0)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 30 if device.index == 1 else 0)
+    assert devices.Device(torch.device("cuda:1")).free_bytes() == 7 + 20
     assert devices.Device(torch.device("cpu")).free_bytes() > 2**20
 
 

@@ -59,8 +59,9 @@ def test_work_that_is_done_has_no_failure_and_one_that_nobody_knows_is_raised():
     done = []
     assert failures.attempt(lambda: done.append(True), str) is None
     assert done == [True]
-    with pytest.raises(ZeroDivisionError):
-        failures.attempt(lambda: 1 / 0, lambda _: None)
+    for nothing in (None, False, ""):
+        with pytest.raises(ZeroDivisionError):
+            failures.attempt(lambda: 1 / 0, lambda _, nothing=nothing: nothing)
 
 
 @pytest.mark.parametrize(

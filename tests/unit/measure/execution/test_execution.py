@@ -1,9 +1,11 @@
 """Every lane trains the same steps on the same batches in the same order, and none waits for the device in a block."""
 
+import contextlib
 import dataclasses
 import logging
 import time
 import warnings
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,7 +13,7 @@ import torch
 from core.measure import networks
 from core.measure.data import batches, datasets
 from core.measure.execution import compiled
-from core.measure.execution.graph import WARM_UPS
+from core.measure.execution.graph import WARM_UPS, CudaRecorder
 from core.measure.timer import Timer
 from core.measure.training import Training
 from core.question.experiment import Point
@@ -320,3 +322,27 @@ def test_compiling_takes_what_it_took_and_once_more_what_brought_in_the_compiler
     begin = time.perf_counter()
     seconds = training.prepare((data.train.samples[:20], data.train.labels[:20]), remainder=True)
     assert loading_s <= seconds <= loading_s + time.perf_counter() - begin
+
+
+def test_a_graph_is_recorded_on_a_stream_of_its_own_device(monkeypatch):
+    """PyTorch would take the stream of whichever device recorded first in this process."""
+    current, recorded = [], []
+
+    @contextlib.contextmanager
+    def on(device):
+        current.append(device)
+        yield
+        current.pop()
+
+    @contextlib.contextmanager
+    def capture(graph, *, stream=None):
+        recorded.append(stream)
+        yield
+
+    monkeypatch.setattr(torch.cuda, "device", on)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda: f"a stream of {current[-1]}")
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: SimpleNamespace(replay=lambda: None))
+    monkeypatch.setattr(torch.cuda, "graph", capture)
+    for name in ("cuda:0", "cuda:1"):
+        CudaRecorder(torch.device(name)).record(lambda: None)
+    assert recorded == ["a stream of cuda:0", "a stream of cuda:1"]
