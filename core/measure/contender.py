@@ -149,7 +149,9 @@ class MeasuredContender:
         """Put data and network on the device and train the first step: the start-up, timed part by part."""
         raw = self.raw
         self._use_settings()
-        raw.startup_device_s = devices.initialise(self.contender.device)
+        first_use_s = devices.initialise(self.contender.device)
+        raw.startup_fresh = raw.startup_device_s is not None  # what is known was taken in a process of its own
+        raw.startup_device_s = raw.startup_device_s if raw.startup_fresh else first_use_s
         if self._point.data_path == "resident":
             raw.startup_transfer_s = self._timer.time(self._move_data).seconds
         raw.startup_build_s = self._timer.time(self._build).seconds

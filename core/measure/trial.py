@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from core.errors import InvalidValue, LaneUnavailable
-from core.measure import threads
+from core.measure import startup, threads
 from core.measure.contender import MeasuredContender
 from core.measure.data import datasets
 from core.measure.device import devices, failures
@@ -181,6 +181,8 @@ class Measurement:
         self._data = datasets.load(point.dataset, samples=point.samples, seed=point.seed)
         contenders = self.experiment.contenders
         self.all_measured = [MeasuredContender(contender, point, self._data) for contender in contenders]
+        for measured in self.all_measured:
+            measured.raw.startup_device_s = startup.cold_s(measured.contender, point.network)
 
     def _prepare(self) -> None:
         self._began = self._kept_at = time.perf_counter()

@@ -88,9 +88,14 @@ def open_device(device: str) -> Device:
     Raises:
         DeviceUnavailable: PyTorch does not see it.
     """
-    name = find(device).device
-    accelerator = torch.accelerator.current_accelerator() if name.startswith(OTHER) else None
-    return Device(torch.device(accelerator.type, int(name.partition(":")[2])) if accelerator else torch.device(name))
+    return Device(named(find(device).device))
+
+
+def named(device: str) -> torch.device:
+    """PyTorch's handle on a device by our name for it, whether there is one or not; nothing is used yet."""
+    kind, _, number = device.partition(":")
+    accelerator = torch.accelerator.current_accelerator() if kind == OTHER else None
+    return torch.device(accelerator.type, int(number)) if accelerator else torch.device(device)
 
 
 @functools.cache
