@@ -17,7 +17,7 @@ from tests.benchmarks import kills
 from tests.benchmarks.kills import House, Pupil, Shown
 from tests.integration import scripted_worker
 
-STUDENTS, KILLS = 3, 2
+STUDENTS, KILLS = 3, 1
 PLACE = float(kills.SIZES[0])
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="this system has no SIGKILL")

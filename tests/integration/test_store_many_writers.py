@@ -9,7 +9,7 @@ from pathlib import Path
 from core.files.project import PROJECT
 from core.results.store import Store
 
-PROCESSES, ROWS = 8, 200
+PROCESSES, ROWS = 8, 50
 DEADLINE_S = 300
 
 WRITER = """
@@ -30,7 +30,7 @@ def _start(folder: Path, process: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, text=True, cwd=PROJECT)
 
 
-def test_eight_processes_that_write_two_hundred_rows_each_lose_none(tmp_path):
+def test_eight_processes_that_write_fifty_rows_each_lose_none(tmp_path):
     store = Store(tmp_path / "rows")
     writers = [_start(store.folder, process) for process in range(PROCESSES)]
     try:

@@ -9,8 +9,10 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.jobs import client
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import Queue
+from core.question import sweep
 from core.question.presets import PRESETS
 from core.results.store import Store
 from pages.shared.data import reads
@@ -20,6 +22,12 @@ from tests.ui.find import button
 
 PATIENCE_S = 300.0
 """Far beyond what a class takes; a busy machine is no failure."""
+
+LOOKED_S = 4.0
+"""How long a page that shows nothing new is left alone; looking takes the processors from what it waits for."""
+
+PAIRS = 3
+"""At each size of a sweep, instead of as many as an answer needs; each takes a block of every contender."""
 
 FOLDERS = {"mnist-linear": "MNIST", "fashion-cnn": "FashionMNIST"}
 
@@ -39,20 +47,28 @@ def queue(tmp_path, monkeypatch, image_sets):
         monkeypatch.setenv(variable, str(tmp_path / name))
     monkeypatch.setenv("CROSSOVER_DATASETS", str(image_sets))
     monkeypatch.setattr(reads, "GALLERY", tmp_path / "gallery")
+    monkeypatch.setattr(sweep, "GRID_PAIRS", PAIRS)
     monkeypatch.chdir(PROJECT)
     used = Queue(tmp_path / "jobs")
     yield used
     used.worker_file.dismiss()
 
 
-def until(app, condition):
-    """The page, looked at again and again until it shows what was waited for."""
+def until(app, queue, condition):
+    """The page, looked at whenever something has changed, until it shows what was waited for."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition(app):
         assert time.monotonic() < deadline, words(app)
-        time.sleep(0.5)
+        known, next_look = standing(queue), time.monotonic() + LOOKED_S
+        while standing(queue) == known and time.monotonic() < next_look:
+            time.sleep(0.1)
         checked(app.run())
     return app
+
+
+def standing(queue):
+    """What a page shows anew: whether the machine is known, and where the jobs are."""
+    return client.machine(queue) is not None, [job.state for job in queue.jobs()]
 
 
 def can_run(app):
@@ -65,14 +81,15 @@ def test_a_tutorial_is_expected_run_and_read_on_its_page(queue, tmp_path, name):
     app.query_params["tutorial"] = name
     app.query_params["devices"] = ["cpu@1", "cpu@2"]
     app.switch_page("pages/tutorials/tutorials.py")
-    until(checked(app.run()), can_run)
+    until(checked(app.run()), queue, can_run)
     radio = app.radio(key=f"predict_{name}")
     checked(radio.set_value(radio.options[1]).run())
     checked(button(app, "Run").click().run())
-    until(app, lambda app: queue.jobs() and not any(job.active for job in queue.jobs()))
+    until(app, queue, lambda _: queue.jobs() and not any(job.active for job in queue.jobs()))
     assert {job.state for job in queue.jobs()} == {"finished"}, [job.message for job in queue.jobs()]
     rows = Store(tmp_path / "results").trials()
     assert {row.contender for row in rows} == {"cpu@1", "cpu@2"}
+    assert not PRESETS[name].axes or {len(set(row.block_pair)) for row in rows} == {PAIRS}
     assert {row.dataset for row in rows} == {PRESETS[name].point.dataset}
     assert "You expected" in words(checked(app.run()))
     assert "An epoch by each clock" in [chart.proto.alt for chart in app.get("vega_lite_chart")]
