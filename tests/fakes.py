@@ -1,5 +1,7 @@
 """A clock and a device that the tests move by hand: work is queued, and takes its time when it is waited for."""
 
+import sys
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -24,20 +26,28 @@ class FakeDevice:
     Attributes:
         clock: of the host.
         launch_s: host time of queueing one piece of work.
+        depth: pieces of work that its queue holds; the host waits where it is full. Without end unless given.
         busy_until_ns: when the device has done all that is queued.
+        ends_ns: when it has done each of the last pieces.
         log: what happened, in order.
     """
 
     clock: FakeClock
     launch_s: float = 0.0
+    depth: int = sys.maxsize
     busy_until_ns: int = 0
+    ends_ns: deque[int] = field(default_factory=deque)
     log: list[str] = field(default_factory=list)
 
     def launch(self, seconds: float) -> None:
         """Queue work that occupies the device for `seconds`."""
         self.log.append("work")
+        if len(self.ends_ns) >= self.depth:
+            self.clock.now_ns = max(self.clock.now_ns, self.ends_ns[-self.depth])
+            self.ends_ns.popleft()
         self.clock.pass_s(self.launch_s)
         self.busy_until_ns = max(self.busy_until_ns, self.clock.now_ns) + round(seconds * 1e9)
+        self.ends_ns.append(self.busy_until_ns)
 
     def synchronize(self) -> None:
         """Wait until the queue is empty."""

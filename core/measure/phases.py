@@ -5,8 +5,9 @@ blocks, never instead of them, and their sum is held against the undisturbed ste
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -30,8 +31,12 @@ BUSY_WORK_S = 0.01
 BUSY_STEPS = (1, 50)
 """Seconds of undisturbed training that the steps behind the filler stand for; fewest and most of them."""
 
-FILLER_SIZE = 2048
-"""Edge of the square matrices whose product keeps an accelerator occupied."""
+FILLER_SIZE, FILLER_MOST_SIZE = 2048, 16_384
+"""Edge of the square matrices whose product keeps an accelerator occupied; doubled where many would be queued."""
+
+FILLER_LAUNCHES = 100
+"""Products that make the filler, about, at most. The queue of a device is bounded, that of CUDA at 1,024 launches by
+what is published of it: the host waits where it is full, and then steps are not there in time."""
 
 FILLER_LEAD = 2.0
 """Filler lasts this many times as long as the steps could take to be queued behind it."""
@@ -90,26 +95,38 @@ def busy_step_s(training: Training, timer: Timer, device: torch.device, *, step_
 
     The device first gets filler that outlasts the queueing of some steps; the steps behind it then run without
     a gap. Their time is that of filler and steps less that of filler alone: one host clock, no events, any
-    accelerator. The batch is on the device beforehand, so loader and transfer are left out.
+    accelerator. The batch is on the device beforehand, so loader and transfer are left out. Fewer steps are queued
+    where the host had not queued all of them by the time the filler was over, as where the queue was full.
 
     Returns:
-        One value a repeat, 0 where noise made the difference negative; empty on a CPU, which has no queue.
+        One value a repeat, 0 where noise made the difference negative; empty on a CPU, which has no queue, and where
+        not even one call can be queued in time.
     """
     if device.type == "cpu":
         return ()
     work, each = training.rehearsal(), training.lane.steps_per_call
     calls = math.ceil(_between(BUSY_STEPS, BUSY_WORK_S / step_s) / each)
-    steps = calls * each
-    fill = _filler(timer, device, seconds=max(FILLER_MIN_S, FILLER_LEAD * steps * step_s))
+    while calls:
+        fill = _filler(timer, device, seconds=max(FILLER_MIN_S, FILLER_LEAD * calls * each * step_s))
+        fill_and_step = partial(_one_after_another, [fill, *[work] * calls])
+        fill_and_step()
+        if _queueing_s(fill_and_step, timer) < timer.time(fill).seconds:
+            differences = (timer.time(fill_and_step).seconds - timer.time(fill).seconds for _ in range(BUSY_REPEATS))
+            return tuple(max(0.0, difference / (calls * each)) for difference in differences)
+        calls //= 2
+    return ()
 
-    def fill_and_step() -> None:
-        fill()
-        for _ in range(calls):
-            work()
 
-    fill_and_step()
-    differences = (timer.time(fill_and_step).seconds - timer.time(fill).seconds for _ in range(BUSY_REPEATS))
-    return tuple(max(0.0, difference / steps) for difference in differences)
+def _one_after_another(parts: Sequence[Callable[[], object]]) -> None:
+    for part in parts:
+        part()
+
+
+def _queueing_s(work: Callable[[], object], timer: Timer) -> float:
+    """Seconds for which the host is busy with queueing some work."""
+    begin_ns = timer.read()
+    work()
+    return (timer.clock() - begin_ns) / 1e9
 
 
 def _one_step(training: Training, timer: Timer) -> tuple[float, ...]:
@@ -137,17 +154,25 @@ def _one_step(training: Training, timer: Timer) -> tuple[float, ...]:
 
 
 def _filler(timer: Timer, device: torch.device, *, seconds: float) -> Callable[[], None]:
-    """Work that occupies `device` for about `seconds` and is queued in far less."""
-    matrix, result = (torch.ones(FILLER_SIZE, FILLER_SIZE, device=device) for _ in range(2))
+    """Work that occupies `device` for about `seconds` and is queued in far less, in few launches."""
+    size = FILLER_SIZE
+    while True:
+        multiply, one_s = _product(timer, device, size)
+        if seconds <= FILLER_LAUNCHES * one_s or size == FILLER_MOST_SIZE:
+            return partial(multiply, int(seconds / one_s) + 1)
+        size *= 2
+
+
+def _product(timer: Timer, device: torch.device, size: int) -> tuple[Callable[[int], None], float]:
+    """A product of square matrices, so many times, and the seconds of one."""
+    matrix, result = (torch.ones(size, size, device=device) for _ in range(2))
 
     def multiply(times: int) -> None:
         for _ in range(times):
             torch.mm(matrix, matrix, out=result)
 
     multiply(2)
-    one_s = timer.time(lambda: multiply(4)).seconds / 4
-    times = int(seconds / one_s) + 1
-    return lambda: multiply(times)
+    return multiply, timer.time(lambda: multiply(4)).seconds / 4
 
 
 def _between(bounds: tuple[int, int], value: float) -> int:

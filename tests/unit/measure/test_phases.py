@@ -89,13 +89,34 @@ def test_a_busy_time_that_noise_hides_is_none_at_all_and_its_row_can_be_read(mon
     checks.require(to_table([trial(contender="cuda:0", busy_step_s=values)]))
 
 
-def test_without_filler_the_launches_would_be_counted(monkeypatch):
-    """The mistake that the filler is there against."""
+def test_without_filler_the_launches_would_be_counted_so_that_nothing_is_known(monkeypatch):
+    """The mistake that the filler is there against, and that is noticed."""
     clock = FakeClock()
     device = FakeDevice(clock=clock, launch_s=5e-5)
     monkeypatch.setattr(phases, "_filler", lambda *_, **__: lambda: None)
-    values = phases.busy_step_s(FakeTraining(device, 2e-5), Timer(device=device, clock=clock), GPU, step_s=5e-4)
-    assert statistics.median(values) > 20 * 2e-5
+    assert phases.busy_step_s(FakeTraining(device, 2e-5), Timer(device=device, clock=clock), GPU, step_s=5e-4) == ()
+
+
+@pytest.mark.parametrize(("depth", "known"), [(1_000, True), (300, True), (30, True), (5, False)])
+def test_no_more_is_queued_than_the_queue_of_a_device_holds(monkeypatch, depth, known):
+    """Where it is full the host waits, and launches that come late would count to the step."""
+    clock = FakeClock()
+    device = FakeDevice(clock=clock, launch_s=5e-5, depth=depth)
+    monkeypatch.setattr(phases, "_filler", lambda timer, _, seconds: lambda: device.launch(seconds))
+    values = phases.busy_step_s(FakeTraining(device, 1e-4), Timer(device=device, clock=clock), GPU, step_s=5e-4)
+    assert len(values) == (phases.BUSY_REPEATS if known else 0)
+    assert all(value == pytest.approx(1e-4, rel=0.01) for value in values)
+
+
+def test_a_long_filler_is_made_of_few_launches(monkeypatch):
+    clock = FakeClock()
+    device = FakeDevice(clock=clock, launch_s=1e-6)
+    monkeypatch.setattr(torch, "mm", lambda a, *_, **__: device.launch(3e-4 * (len(a) / 2_048) ** 3))
+    timer = Timer(device=device, clock=clock)
+    fill = phases._filler(timer, torch.device("meta"), seconds=2.0)
+    device.log.clear()
+    assert timer.time(fill).seconds == pytest.approx(2.0, rel=0.1)
+    assert device.log.count("work") <= phases.FILLER_LAUNCHES
 
 
 def test_the_filler_lasts_as_long_as_it_should(monkeypatch):
