@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.answer.export import sweep_report
-from core.answer.study import crossover as estimator
-from core.answer.study import study, timings
+from core.answer.study import study, tables, timings
 from core.answer.study.result import BASES
 from core.answer.study.study import Study
 from core.commands import FAILED, OK, USAGE, arguments, output
@@ -32,7 +31,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("crossover", help="from which size on the GPU wins, in a store or one's own timings")
     source = parser.add_mutually_exclusive_group()
     arguments.add_store(source)
-    source.add_argument("--csv", type=Path, help="file of timings with the columns size, device, seconds")
+    source.add_argument("--csv", type=Path, help="timings: columns size, device, seconds, or size and one a device")
     parser.add_argument("--axis", help=f"what is varied: {', '.join(SIZE_AXES)}; with --csv any name")
     parser.add_argument("--devices", help="the two to compare, comma-separated; a CPU is the baseline")
     add_basis(parser)
@@ -75,17 +74,11 @@ def _of_file(options: argparse.Namespace, devices: tuple[str, str] | None) -> in
         raise InvalidValue("csv", str(options.csv), f"given without --{given[0]}, which chooses among rows of a store")
     try:
         with options.csv.open("rb") as file:
-            data = file.read(timings.MAX_BYTES + 1)
+            data = file.read(tables.MAX_BYTES + 1)
     except OSError as error:
         raise StoreError(f"{options.csv} cannot be read: {error.strerror or error}.") from error
     read = timings.read(data, options.csv.name, devices=devices)
-    answer = estimator.locate(
-        read.evidence,
-        axis=options.axis or "size",
-        basis=options.basis or "as_given",
-        baseline=read.baseline,
-        challenger=read.challenger,
-    )
+    answer = timings.answer(read, axis=options.axis or timings.SIZE, basis=options.basis or "as_given")
     if options.json:
         facts = {"file": options.csv.name, "notes": list(read.notes)}
         output.show_json(sweep_report.document(answer) | facts)

@@ -5,12 +5,13 @@ import streamlit as st
 
 from core.answer.study import wording
 from core.answer.study.study import Study
-from core.answer.study.timings import RolesUnclear
+from core.answer.study.timings import RolesUnclear, Timings
 from core.question.fields import axis_title
 from core.text import as_label
 from pages.shared.answer import study_view
 from pages.shared.data import prepared, reads
 from pages.shared.data.kept import kept
+from pages.shared.data.prepared import Located
 from pages.shared.draw import tables
 from pages.shared.draw.text import plain, told
 from pages.shared.frame import permits
@@ -78,19 +79,25 @@ def own_timings() -> None:
 
 @told()
 def _timings(data: bytes, name: str) -> None:
-    try:
-        timings, located = prepared.located_timings(data, name)
-    except RolesUnclear as unclear:
-        roles = _roles(unclear.devices)
-        if roles is None:
-            return
-        timings, located = prepared.located_timings(data, name, roles)
+    read = _read(data, name)
+    if read is None:
+        return
+    timings, located = read
     for note in timings.notes:
         st.caption(plain(note))
     study_view.headline(located.answer)
     study_view.chart(located)
     study_view.sizes(located.answer)
     study_view.speedups(located, "own_speedup")
+
+
+def _read(data: bytes, name: str) -> tuple[Timings, Located] | None:
+    """What a table says; None while it is asked which of its devices is set against which."""
+    try:
+        return prepared.located_timings(data, name)
+    except RolesUnclear as unclear:
+        roles = _roles(unclear.devices)
+        return prepared.located_timings(data, name, roles) if roles else None
 
 
 def _roles(devices: tuple[str, ...]) -> tuple[str, str] | None:

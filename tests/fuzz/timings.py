@@ -10,7 +10,7 @@ from typing import Any
 
 from core import __main__ as command_line
 from core.answer.charts import speedups, studies
-from core.answer.study import crossover, timings
+from core.answer.study import timings
 from core.answer.study.result import Crossover, Evidence
 from pages.crossover import recorded
 from tests.fuzz import entries, mutations, oddities
@@ -45,6 +45,9 @@ WORDS = (
 """Cells that are no number, or hardly one."""
 
 
+WIDE = "size,cpu (ms),gpu_s,cpu (ms)\n" + "".join(f"{size},{size / 7},0.05,{size / 8}\n" for size in (16, 64, 256, 999))
+"""The other form of a table: a row a size, and a column for each reading of a device."""
+
 ENTRIES = tuple(name for name in entries.ENTRIES if name != "a pipe")
 """Timings may come through a pipe, and are waited for."""
 
@@ -64,11 +67,13 @@ class Timings:
         if draw.random() < NO_FILE:
             entry = draw.choice(ENTRIES)
             return Given(data=b"", entry=entry, what=f"{entry} instead of timings", suffix=".csv")
-        lines = [line.split(",") for line in recorded.SAMPLE.strip().split("\n")]
+        lines = [line.split(",") for line in draw.choice((recorded.SAMPLE, WIDE)).strip().split("\n")]
         for _ in range(draw.choice((1, 1, 2, 4))):
             _change(draw, lines)
         separator, end = draw.choice((",", ",", ",", ";", "\t")), draw.choice(("\n", "\n", "\r\n", "\r"))
-        data = end.join(separator.join(line) for line in lines).encode(errors="surrogatepass")
+        text = end.join(separator.join(line) for line in lines)
+        text = draw.choice(("", "", "", "sep=;" + end, "# " + end)) + text
+        data = text.encode(draw.choice(("utf-8", "utf-8", "utf-16")), errors="surrogatepass")
         if draw.random() < 0.25:
             data = mutations.octets(draw, data)
         return _given(data, "changed timings")
@@ -127,8 +132,7 @@ def _refuse(name: str) -> None:
 
 def _located(data: bytes) -> tuple[Crossover, tuple[Evidence, ...]]:
     read = timings.read(data, "mine.csv")
-    names = {"baseline": read.baseline, "challenger": read.challenger}
-    return crossover.locate(read.evidence, axis="size", **names), tuple(read.evidence)
+    return timings.answer(read), tuple(read.evidence)
 
 
 def _given(data: bytes, what: str) -> Given:

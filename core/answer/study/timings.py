@@ -1,38 +1,47 @@
-"""Somebody's own timings from a CSV file: columns size, device, seconds; one row a reading.
+"""Somebody's own timings from a table: a row a reading, or a row a size with a column of times for each device.
 
 Readings of one size and device are repeats of each other, in any order. Nothing says which were taken back to back,
 so they are not paired. The file is read as a whole or refused with the line that is wrong; no row is dropped, and no
-value guessed. Nothing here compares the devices; that is `core.answer.study.crossover`.
+value or role guessed. How a file becomes cells is the business of `core.answer.study.tables`.
 """
 
-import csv
-import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from core import units
-from core.answer.study.result import Evidence
+from core.answer.study import company, crossover, tables
+from core.answer.study.result import Basis, Crossover, Evidence
+from core.answer.study.tables import Mark, Table
 from core.errors import ForeignFile, InvalidValue
 
-COLUMNS = ("size", "device", "seconds")
+SIZE, DEVICE = "size", "device"
 
-MAX_BYTES = 16 * 2**20
+TIMES = ("seconds", "time", "duration", "elapsed", "runtime")
+"""How a column of times is called where each row says whose it is; without a unit they are seconds."""
+
 MAX_ROWS = 200_000
-MAX_LINES = 300_000
-MAX_ROW = 100_000
-MAX_COLUMNS = 1_000
 MAX_SIZES = 1_000
 MAX_DEVICES = 100
 MAX_NAME = 100
-"""Bounds of a file that is read, each looked at before what it bounds is built: more readings than any sweep has, few
-enough to be read in half a second on a shared host. A row may span lines, so its letters are counted too."""
+"""Bounds of what is read, more than any sweep has."""
 
-SMALLEST, LARGEST = 1e-18, 1e18
-"""Numbers that are read, as seconds and as sizes: beyond the age of the universe, and an operation of any machine."""
+UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "µs", "μs", "usec", "microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e-9),
+    **dict.fromkeys(("minute", "minutes"), 60.0),
+}
+"""Seconds of each unit that a column may name behind what it is called: cpu (ms), gpu_us, time [s]."""
 
 HOST = "cpu"
-"""How the name of the device begins that the other is measured against."""
+"""What the name of the device has in it that the other is measured against."""
+
+WANTED = "size, device and seconds, or size and a column of times for each device"
+
+_UNIT = re.compile(rf"(?:(.*?)[\s_]*[\s_(\[])?({'|'.join(UNITS)})\s*[)\]]?", re.IGNORECASE)
 
 Readings = dict[str, dict[float, list[float]]]
 """Device → size → seconds of each reading."""
@@ -47,7 +56,7 @@ class Timings:
         baseline: the device that the other is set against.
         challenger: the other.
         evidence: of each size, ascending; a size that only one of the two has carries that as its obstacle.
-        notes: what was read and not used, a sentence each.
+        notes: what was read and not used, and what was taken for granted, a sentence each.
     """
 
     devices: tuple[str, ...]
@@ -57,167 +66,208 @@ class Timings:
     notes: tuple[str, ...] = ()
 
 
+class RolesUnclear(InvalidValue):
+    """The names of a table's devices do not say which is set against which; whoever brings it is asked.
+
+    Attributes:
+        devices: by name.
+    """
+
+    def __init__(self, devices: Sequence[str]) -> None:
+        self.devices = tuple(devices)
+        unnamed = "" if len(devices) > 2 else f", since not one of the two names has {HOST} in it"
+        super().__init__("devices", "not given", f"a baseline and a challenger out of {', '.join(devices)}{unnamed}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Column:
+    """One column of times.
+
+    Attributes:
+        at: its place in a row.
+        title: as the table names it, without its unit.
+        unit_s: seconds of its unit.
+        named: whether the table names the unit.
+    """
+
+    at: int
+    title: str
+    unit_s: float = 1.0
+    named: bool = False
+
+
+@dataclass(kw_only=True)
+class _Reader:
+    """Readings as they are checked; lean, because a file may have many rows."""
+
+    mark: Mark = ""
+    readings: Readings = field(default_factory=dict)
+    sizes: set[float] = field(default_factory=set)
+    count: int = 0
+
+    def size(self, column: str, text: str, line: int) -> float:
+        size = tables.number(column, text, line, self.mark)
+        self.sizes.add(size)
+        if len(self.sizes) > MAX_SIZES:
+            raise InvalidValue(SIZE, f"{MAX_SIZES + 1:,} different numbers", f"at most {MAX_SIZES:,} sizes")
+        return size
+
+    def add(self, device: str, size: float, column: _Column, text: str, line: int) -> None:
+        if (by_size := self.readings.get(device)) is None:
+            by_size = self.readings[_new(device, line, self.readings)] = {}
+        by_size.setdefault(size, []).append(tables.number(column.title, text, line, self.mark) * column.unit_s)
+        self.count += 1
+
+
 def read(data: bytes, name: str, *, devices: tuple[str, str] | None = None) -> Timings:
     """The timings in a file.
 
     Args:
-        data: its bytes, UTF-8, with commas or semicolons.
+        data: its bytes.
         name: of the file, for messages.
-        devices: the two to compare, the baseline first. A device whose name begins with `cpu` is the baseline in any
-            case, because outcomes are named for it; without `devices` and without a CPU it is the first by name.
+        devices: the two to compare, the baseline first. If one of the two has `cpu` in its name it is the baseline in
+            any case, because outcomes are named for it.
 
     Raises:
         ForeignFile: it is not a table of these columns, or too large.
-        InvalidValue: a value in it is none that can be, or the devices cannot be told from it.
+        RolesUnclear: `devices` is not given, and the names do not tell.
+        InvalidValue: a value in it is none that can be.
     """
-    rows = _rows(_text(data, name), name)
-    header = next(rows, None)
-    if header is None:
-        raise ForeignFile(f"{name} is empty; it must have the columns {', '.join(COLUMNS)} and a row for each reading.")
-    names = [cell.strip().lower() for cell in header[1]]
-    _check_columns(names, name)
-    readings = _readings(rows, names, name)
-    found = tuple(sorted(readings))
-    baseline, challenger = _pair(found, devices)
-    return Timings(
-        devices=found,
-        baseline=baseline,
-        challenger=challenger,
-        evidence=_evidence(readings, baseline, challenger),
-        notes=_notes(names, found, (baseline, challenger)),
-    )
+    table = Table(data, name)
+    titles = [" ".join(cell.split()) for cell in table.header]
+    lowered = [title.lower() for title in titles]
+    times = [column for at, title in enumerate(titles) if (column := _column(at, title)).title.lower() in TIMES]
+    if DEVICE in lowered or times:
+        return _long(table, lowered, times, devices)
+    return _wide(table, titles, lowered, devices)
 
 
-def _text(data: bytes, name: str) -> str:
-    if len(data) > MAX_BYTES:
-        raise ForeignFile(f"{name} has {len(data):,} bytes; at most {MAX_BYTES:,} are read.")
-    if (lines := max(map(data.count, (b"\n", b"\r")))) > MAX_LINES:
-        raise ForeignFile(f"{name} has {lines:,} lines; at most {MAX_LINES:,} are read.")
+def answer(read: Timings, *, axis: str = SIZE, basis: Basis = "as_given") -> Crossover:
+    """Where the faster of the two devices changes, marked where the readings spread as on a busy machine."""
+    found = crossover.locate(read.evidence, axis=axis, basis=basis, baseline=read.baseline, challenger=read.challenger)
+    return company.marked(found, company.of_times(read.evidence, read.baseline, read.challenger))
+
+
+def _long(table: Table, names: Sequence[str], times: Sequence[_Column], asked: tuple[str, str] | None) -> Timings:
+    """A row a reading."""
+    _require(table, names, times)
+    size_at, device_at, (column,) = names.index(SIZE), names.index(DEVICE), times
+    reader = _Reader(mark=_mark(table, (size_at, column.at)))
+    for line, cells in table.rows(MAX_ROWS):
+        size = reader.size(SIZE, cells[size_at], line)
+        reader.add(cells[device_at].strip(), size, column, cells[column.at], line)
+    unused = [name for at, name in enumerate(names) if at not in (size_at, device_at, column.at)]
+    found = tuple(sorted(reader.readings))
+    if not found:
+        raise _empty(table)
+    assumed = [] if column.named else [column.title]
+    return _timings(reader.readings, found, _pair(found, asked), _notes(unused, assumed))
+
+
+def _require(table: Table, names: Sequence[str], times: Sequence[_Column]) -> None:
+    counts = {SIZE: names.count(SIZE), DEVICE: names.count(DEVICE), "seconds": len(times)}
+    missing = [name for name, count in counts.items() if not count]
+    doubled = [name for name, count in counts.items() if count > 1]
+    if missing:
+        raise _no_such(table, f"has no column {' and no column '.join(missing)}")
+    if doubled:
+        raise _no_such(table, f"has the column {doubled[0]} twice")
+
+
+def _wide(table: Table, titles: Sequence[str], names: Sequence[str], asked: tuple[str, str] | None) -> Timings:
+    """A row a size: the column `size`, or else the first, and beside it a column for each reading of a device."""
+    size_at = names.index(SIZE) if SIZE in names else 0
+    columns = [_column(at, title) for at, title in enumerate(titles) if at != size_at]
+    found = tuple(sorted({column.title for column in columns if column.title}))
+    if len(found) < 2 or any(not math.isnan(_plain(title)) for title in titles):
+        raise _no_such(table, "has no row of names that says what its columns are")
+    if len(found) > MAX_DEVICES:
+        raise InvalidValue(DEVICE, f"{len(found)} different names", f"at most {MAX_DEVICES} devices")
+    pair = _pair([_new(device, 1, ()) for device in found], asked)
+    used = [column for column in columns if column.title in pair]
+    reader = _Reader(mark=_mark(table, (size_at, *(column.at for column in used))))
+    for line, cells in table.rows(MAX_ROWS):
+        size = reader.size(titles[size_at] or SIZE, cells[size_at], line)
+        for column in used:
+            if text := cells[column.at].strip():  # a size that was not timed so often
+                reader.add(column.title, size, column, text, line)
+        if reader.count > MAX_ROWS:
+            raise ForeignFile(f"{table.name} has more than {MAX_ROWS:,} readings, which is the most that is read.")
+    if not reader.sizes:
+        raise _empty(table)
+    unused = [column.title for column in columns if column.title not in pair]
+    assumed = list(dict.fromkeys(column.title for column in used if not column.named))
+    return _timings({device: reader.readings.get(device, {}) for device in pair}, found, pair, _notes(unused, assumed))
+
+
+def _no_such(table: Table, fault: str) -> ForeignFile:
+    shown = ", ".join(table.header)
+    return ForeignFile(f"{table.name} {fault}: its first row is {shown!r:.80}, and it must name {WANTED}.")
+
+
+def _empty(table: Table) -> ForeignFile:
+    return ForeignFile(f"{table.name} has no readings: after the first row, each row must be one.")
+
+
+def _column(at: int, title: str) -> _Column:
+    """A column with the unit that it names: "cpu (ms)" is cpu, in milliseconds, and "ms" is a time."""
+    told = _UNIT.fullmatch(title)
+    if told is None:
+        return _Column(at=at, title=title)
+    return _Column(at=at, title=(told[1] or "seconds").strip(), unit_s=UNITS[told[2].lower()], named=True)
+
+
+def _mark(table: Table, places: Sequence[int]) -> Mark:
+    """What stands before decimals in these columns; only looked for where a cell may hold a comma."""
+    if not table.commas:
+        return ""
+    rows = table.rows(MAX_ROWS)
+    return tables.decimal_mark((table.header[at], line, cells[at]) for line, cells in rows for at in places)
+
+
+def _plain(text: str) -> float:
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ForeignFile(f"{name} is not UTF-8 text in line {line}; save it as CSV with the encoding UTF-8.") from None
-
-
-def _rows(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """(line, cells) of every row that is not blank; the first is the header, which also tells the separator."""
-    header = next((line for line in io.StringIO(text) if line.strip()), "")
-    separator = ";" if header.count(";") > header.count(",") else ","
-    lines = _Lines(text, name)
-    reader = csv.reader(lines, delimiter=separator, strict=True)
-    line = 1
-    try:
-        for cells in reader:
-            if any(cells) and any(map(str.strip, cells)):
-                yield line, cells
-            line = reader.line_num + 1
-            lines.row_ends()
-    except csv.Error as error:
-        raise ForeignFile(f"{name} is broken off or damaged in the row that begins in line {line}: {error}.") from None
-
-
-class _Lines:
-    """The lines of a text; one row may span as many as it likes, but not have more letters than are read."""
-
-    def __init__(self, text: str, name: str) -> None:
-        self._lines, self._name, self._letters = io.StringIO(text, newline=""), name, 0
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._lines:
-            self._letters += len(line)
-            if self._letters > MAX_ROW:
-                raise ForeignFile(f"{self._name} has a row of more than {MAX_ROW:,} letters, which is not read.")
-            yield line
-
-    def row_ends(self) -> None:
-        """Begin to count anew."""
-        self._letters = 0
-
-
-def _check_columns(names: Sequence[str], name: str) -> None:
-    if len(names) > MAX_COLUMNS:
-        raise ForeignFile(f"{name} has {len(names):,} columns; at most {MAX_COLUMNS:,} are read.")
-    missing = [column for column in COLUMNS if column not in names]
-    doubled = [column for column in COLUMNS if names.count(column) > 1]
-    if missing or doubled:
-        fault = f"has no column {' and no column '.join(missing)}" if missing else f"has the column {doubled[0]} twice"
-        shown = ", ".join(names)
-        raise ForeignFile(f"{name} {fault}: its first row is {shown!r:.80}, and it must name {', '.join(COLUMNS)}.")
-
-
-def _readings(rows: Iterator[tuple[int, list[str]]], names: Sequence[str], name: str) -> Readings:
-    """Every reading, checked; lean, because a file may have a million rows."""
-    size_at, device_at, seconds_at = map(names.index, COLUMNS)
-    sizes: set[float] = set()
-    readings: Readings = {}
-    for line, cells in _full_rows(rows, len(names), name):
-        size, device = _number("size", cells[size_at], line), cells[device_at].strip()
-        sizes.add(size)
-        if len(sizes) > MAX_SIZES:
-            raise InvalidValue("size", f"{MAX_SIZES + 1:,} different numbers", f"at most {MAX_SIZES:,} sizes")
-        if (by_size := readings.get(device)) is None:
-            by_size = readings[_new(device, line, readings)] = {}
-        by_size.setdefault(size, []).append(_number("seconds", cells[seconds_at], line))
-    if not readings:
-        raise ForeignFile(f"{name} has no readings: after the first row, each row must be one.")
-    return readings
-
-
-def _full_rows(rows: Iterator[tuple[int, list[str]]], width: int, name: str) -> Iterator[tuple[int, list[str]]]:
-    """The same rows, as long as they are as wide as the first and not too many."""
-    for number, (line, cells) in enumerate(rows):
-        if len(cells) != width:
-            raise ForeignFile(f"{name} has {len(cells)} values in line {line} and {width} columns in its first row.")
-        if number >= MAX_ROWS:
-            raise ForeignFile(f"{name} has more than {MAX_ROWS:,} readings, which is the most that is read.")
-        yield line, cells
-
-
-def _number(column: str, text: str, line: int) -> float:
-    """A number above 0, written plainly, and not so far from 1 that a chart of it would leave the range of floats."""
-    try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        value = math.nan
-    if value > 0 and not SMALLEST <= value <= LARGEST:
-        raise InvalidValue(f"{column} in line {line}", text.strip(), f"between {SMALLEST:g} and {LARGEST:g}")
-    if not value > 0 or "_" in text:
-        hint = "a number above 0, with a point where it is not whole" if "," in text else "a number above 0"
-        raise InvalidValue(f"{column} in line {line}", text.strip(), hint)
-    return value
+        return math.nan
 
 
-def _new(device: str, line: int, readings: Readings) -> str:
+def _new(device: str, line: int, readings: Readings | tuple[()]) -> str:
     """The name of a device that was not seen before."""
     if not device or len(device) > MAX_NAME or not device.isprintable():
         hint = f"a name of at most {MAX_NAME} printable characters, such as cpu or cuda:0"
         raise InvalidValue(f"device in line {line}", device, hint)
     if len(readings) == MAX_DEVICES:
-        raise InvalidValue("device", f"{MAX_DEVICES + 1} different names", f"at most {MAX_DEVICES} devices")
+        raise InvalidValue(DEVICE, f"{MAX_DEVICES + 1} different names", f"at most {MAX_DEVICES} devices")
     return device
 
 
 def _pair(devices: Sequence[str], asked: tuple[str, str] | None) -> tuple[str, str]:
     """Baseline and challenger."""
-    if asked is not None:
-        for device in asked:
-            if device not in devices:
-                raise InvalidValue("devices", device, f"in the file, whose devices are {', '.join(devices)}")
-        if asked[0] == asked[1]:
-            raise InvalidValue("devices", ", ".join(asked), "two different devices")
-        baseline, challenger = sorted(asked, key=lambda device: not _is_host(device))
-        return baseline, challenger
-    if len(devices) == 1:
-        raise InvalidValue("device", devices[0], "at least two different names, so that there is something to compare")
-    if len(devices) > 2:
-        raise InvalidValue("devices", "not given", f"a baseline and a challenger out of {', '.join(devices)}")
-    baseline, challenger = sorted(devices, key=lambda device: (not _is_host(device), device))
-    return baseline, challenger
+    if asked is None and len(devices) == 1:
+        raise InvalidValue(DEVICE, devices[0], "at least two different names, so that there is something to compare")
+    for device in asked or ():
+        if device not in devices:
+            raise InvalidValue("devices", device, f"in the file, whose devices are {', '.join(devices)}")
+    if asked and asked[0] == asked[1]:
+        raise InvalidValue("devices", ", ".join(asked), "two different devices")
+    first, *others = asked or devices
+    hosts = [device for device in (first, *others) if HOST in device.lower()]
+    if asked is None and (len(others) > 1 or len(hosts) != 1):
+        raise RolesUnclear(devices)
+    baseline = hosts[0] if len(hosts) == 1 else first
+    return baseline, next(device for device in (first, *others) if device != baseline)
 
 
-def _is_host(device: str) -> bool:
-    return device.lower().startswith(HOST)
+def _timings(readings: Readings, found: tuple[str, ...], pair: tuple[str, str], notes: Iterator[str]) -> Timings:
+    unused = [device for device in readings if device not in pair]
+    return Timings(
+        devices=found,
+        baseline=pair[0],
+        challenger=pair[1],
+        evidence=_evidence(readings, *pair),
+        notes=(*notes, *([_note("device", sorted(unused))] if unused else [])),
+    )
 
 
 def _evidence(readings: Readings, baseline: str, challenger: str) -> tuple[Evidence, ...]:
@@ -230,12 +280,11 @@ def _evidence(readings: Readings, baseline: str, challenger: str) -> tuple[Evide
     return tuple(evidence)
 
 
-def _notes(names: Sequence[str], devices: Sequence[str], pair: Sequence[str]) -> tuple[str, ...]:
-    unused: Mapping[str, list[str]] = {
-        "column": [name[:MAX_NAME] or "without a name" for name in names if name not in COLUMNS],
-        "device": [name for name in devices if name not in pair],
-    }
-    return tuple(_note(noun, entries) for noun, entries in unused.items() if entries)
+def _notes(unused: Sequence[str], assumed: Sequence[str]) -> Iterator[str]:
+    if unused:
+        yield _note("column", [name[:MAX_NAME] or "without a name" for name in unused])
+    if assumed:
+        yield f"No unit is named for {' and '.join(assumed)}, so the times are taken as seconds."
 
 
 def _note(noun: str, entries: Sequence[str]) -> str:

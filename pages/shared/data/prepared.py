@@ -12,7 +12,7 @@ from core.answer.charts.grids import Cell
 from core.answer.gallery.table import Overview
 from core.answer.run import learned, remedies
 from core.answer.run.remedies import Remedy
-from core.answer.study import best_lanes, crossover, recorded, timings, two_machines
+from core.answer.study import best_lanes, recorded, timings, two_machines
 from core.answer.study import study as grouping
 from core.answer.study.best_lanes import Pick
 from core.answer.study.recorded import Accelerator
@@ -47,12 +47,10 @@ class Located:
 
     @functools.cached_property
     def chart(self) -> dict[str, Any]:
-        """Finished, time against size."""
         return study_charts.crossover(self.answer, self.evidence, kinds=self.kinds, recorded=self.recorded)
 
     @functools.cached_property
     def speedup(self) -> dict[str, Any]:
-        """Finished, speedup against size."""
         return speedups.speedup(self.answer, kinds=self.kinds)
 
 
@@ -75,11 +73,7 @@ def studies(trials: Sequence[Trial], axis: str) -> list[Study]:
 
 @kept(512)
 def located(study: Study, basis: Basis) -> Located:
-    """The answer of a study on a cost basis, with what it rests on and its charts.
-
-    Raises:
-        CrossoverError: its rows cannot be compared.
-    """
+    """The answer of a study on a cost basis; raises CrossoverError where its rows cannot be compared."""
     answer, evidence = grouping.crossover(study, basis), grouping.evidence(study, basis)
     return Located(answer=answer, evidence=tuple(evidence), kinds=_kinds_of(study))
 
@@ -100,22 +94,14 @@ def best_lanes_located(study: Study, picks: Sequence[Pick], basis: Basis) -> Loc
 
 
 @kept(16)
-def located_timings(data: bytes, name: str) -> tuple[Timings, Located]:
-    """Somebody's own timings, the answer that they give, and its charts.
-
-    Raises:
-        CrossoverError: the file is not of the kind that is read, or a value in it is none that can be.
-    """
-    read = timings.read(data, name)
-    answer = crossover.locate(
-        read.evidence, axis="size", basis="as_given", baseline=read.baseline, challenger=read.challenger
-    )
-    return read, Located(answer=answer, evidence=read.evidence)
+def located_timings(data: bytes, name: str, devices: tuple[str, str] | None = None) -> tuple[Timings, Located]:
+    """Somebody's own timings, and the answer that they give; raises CrossoverError where they cannot be read."""
+    read = timings.read(data, name, devices=devices)
+    return read, Located(answer=timings.answer(read), evidence=read.evidence)
 
 
 @kept(64)
 def winners(cells: Sequence[Cell], axes: tuple[str, str], study: Study) -> dict[str, Any]:
-    """The finished map of a grid."""
     return grids.winners(cells, axes=axes, devices=(study.baseline, study.challenger), kinds=_kinds_of(study))
 
 
@@ -126,20 +112,12 @@ def report(trial: Trial) -> dict[str, Any] | None:
 
 
 def accelerators(but: str) -> tuple[Accelerator, ...]:
-    """Every recorded accelerator that something was timed on, without those of the machine `but`.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
+    """Every recorded accelerator that something was timed on, without those of the machine `but`."""
     return _accelerators(reads.overview(), but)
 
 
 def remedies_apart(row: Trial) -> tuple[Remedy, ...]:
-    """What another data path or batch size did on the machine of a row.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
+    """What another data path or batch size did on the machine of a row."""
     return _remedies_apart(reads.overview(), row.trial_id, len(row.block_pair), row)
 
 

@@ -126,6 +126,17 @@ def test_options_that_do_not_fit_the_file_are_refused(command, csv, arguments, w
     assert words in done.err
 
 
+def test_two_devices_of_which_no_name_says_cpu_are_not_taken_in_any_order(command, csv):
+    file = csv("64;80,5;1", "128;160;1,5", header="size;Xeon (ms);A100 (ms)")
+    done = command("crossover", "--csv", file, "--json")
+    assert (done.status, done.out) == (2, "")
+    assert "a baseline and a challenger out of A100, Xeon" in done.err
+    document = command("crossover", "--csv", file, "--devices", "Xeon,A100", "--json").json
+    assert (document["baseline"], document["challenger"], document["notes"]) == ("Xeon", "A100", [])
+    assert document["sizes"][0]["speedup"] == pytest.approx(80.5)
+    assert document["busy"] == ""
+
+
 def test_a_file_that_is_not_there_fails(command, tmp_path):
     done = command("crossover", "--csv", tmp_path / "nowhere.csv")
     assert (done.status, done.out) == (1, "")

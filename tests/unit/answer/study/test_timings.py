@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from core.answer.study import timings
+from core.answer.study import tables, timings
 from core.errors import CrossoverError, ForeignFile, InvalidValue
 
 HEADER = "size,device,seconds"
@@ -53,6 +53,17 @@ def test_the_order_of_rows_changes_nothing(rows):
         b"\n" + file(*BOTH),
         file('"8",cpu,"1.0"', *BOTH[1:], header=' Size,DEVICE,"seconds"'),
         file("1.0,8,cpu", "2.0,8,gpu", "3.0,16,cpu", "2.5,16,gpu", header="seconds,size,device"),
+        file(*BOTH).replace(b",", b"\t"),
+        b"sep=;\r\n" + file(*BOTH).replace(b",", b";"),
+        b'"sep=|"\n' + file(*BOTH).replace(b",", b"|"),
+        file(*BOTH).decode().encode("utf-16"),
+        b"\xfe\xff" + file(*BOTH).decode().encode("utf-16-be"),
+        b"# from the lab\n" + file(BOTH[0], "# 7, not seen", *BOTH[1:]),
+        file(*BOTH).replace(b",", b";").replace(b".", b","),
+        file("8,1,2", "16,3,2.5", header="size,cpu_s,gpu [seconds]"),
+        file("1000,8,cpu", "2e3,8,gpu", "3000,16,cpu", "2500,16,gpu", header="ms,size,device"),
+        file("8,cpu,1000000", "8,gpu,2e6", "16,cpu,3e6", "16,gpu,2.5e6", header="size,device,time (µs)"),
+        file("8,1000,2", "16,3000,2.5", header="size,cpu (ms),gpu (s)"),
     ],
     ids=[
         "BOM",
@@ -63,10 +74,102 @@ def test_the_order_of_rows_changes_nothing(rows):
         "blank first",
         "quotes and case",
         "other order",
+        "tabs",
+        "Excel's line",
+        "Excel's line quoted",
+        "UTF-16",
+        "UTF-16 with the large end first",
+        "comments",
+        "decimal commas",
+        "a column a device",
+        "milliseconds",
+        "microseconds",
+        "a unit a column",
     ],
 )
 def test_how_the_same_table_is_written_does_not_matter(data):
     assert timings.read(data, "x") == timings.read(file(*BOTH), "x")
+
+
+def test_a_column_a_device_may_be_there_several_times_with_gaps_and_another_name_for_size():
+    read = timings.read(file("8,1,2,1.5", "16,3,2.5,", header="Neurons,CPU,gpu,CPU"), "x")
+    small, large = read.evidence
+    assert (read.baseline, read.challenger) == ("CPU", "gpu")
+    assert (small.baseline_s, small.challenger_s, large.baseline_s) == ((1.0, 1.5), (2.0,), (3.0,))
+    assert read.notes == ("No unit is named for CPU and gpu, so the times are taken as seconds.",)
+
+
+def test_a_wide_table_of_an_accelerator_without_its_kind_in_the_name_is_not_turned_round():
+    data = file("64,80,1", "128,160,2", header="size,Xeon (ms),A100 (ms)")
+    with pytest.raises(timings.RolesUnclear) as unclear:
+        timings.read(data, "x")
+    assert unclear.value.devices == ("A100", "Xeon")
+    read = timings.read(data, "x", devices=("Xeon", "A100"))
+    assert [entry.baseline_s for entry in read.evidence] == [(0.08,), (0.16,)]
+
+
+def test_of_more_columns_two_are_chosen_and_the_others_are_not_even_read():
+    data = file("8,1,2,none yet", header="size,cpu (s),gpu (s),note")
+    assert "out of cpu, gpu, note" in refusal(data)
+    read = timings.read(data, "x", devices=("cpu", "gpu"))
+    assert (read.evidence[0].challenger_s, read.notes) == ((2.0,), ("The column note was not used.",))
+
+
+@pytest.mark.parametrize(
+    ("row", "size", "seconds"),
+    [
+        ("1.024;1,5;2", 1024, 1.5),
+        ("1.024;1.234,5;2", 1024, 1234.5),
+        ("1 024;1,5;2", 1024, 1.5),
+        ("1\u202f024;1.5;2", 1024, 1.5),
+        ("1'024'000;1.5;2", 1_024_000, 1.5),
+        ("1,024;1.5;2", 1024, 1.5),
+        ("1,024,000;1;2", 1_024_000, 1),
+        ("1.024.000;1;2", 1_024_000, 1),
+        ("1.024;3;2", 1.024, 3),
+        ("8;1,5e-3;2", 8, 1.5e-3),
+        ("8;,5;2", 8, 0.5),
+    ],
+)
+def test_a_comma_is_what_all_numbers_together_say(row, size, seconds):
+    (entry,) = timings.read(file(row, header="size;cpu (s);gpu (s)"), "x").evidence
+    assert (entry.size, entry.baseline_s) == (size, (seconds,))
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (("1,024;3;2",), "size in line 2 is '1,024', which is not allowed: it must be a number above 0, with a point"),
+        (
+            ("8;1,5;2", "16;1.5;2"),
+            "cpu (s) in line 3 is '1.5', which is not allowed: it must be a number above 0, with a",
+        ),
+        (("8;1,5;2", "16;1.5;2"), "with a comma where it is not whole, as in line 2"),
+        (("8;1,23,4;2",), "cpu in line 2 is '1,23,4'"),
+        (("8;12 34;2",), "cpu in line 2 is '12 34'"),
+        (("8;1.5;2", "16;1;gone"), "gpu in line 3 is 'gone'"),
+        (("8;1;2", "# 16;1;2", "x;1;2"), "size in line 4 is 'x'"),
+    ],
+)
+def test_what_a_number_does_not_say_for_certain_is_refused_with_its_column_and_line(rows, words):
+    assert words in refusal(file(*rows, header="size;cpu (s);gpu (s)"))
+
+
+def test_a_number_sign_within_a_row_begins_no_comment():
+    read = timings.read(file('"a\n# b",8,cpu,1', "x,8,gpu,2", "# y,8,gpu,2", header=f"note,{HEADER}"), "x")
+    assert read.evidence[0].challenger_s == (2.0,)
+
+
+def test_more_readings_than_are_read_are_counted_over_columns(monkeypatch):
+    monkeypatch.setattr(timings, "MAX_ROWS", 3)
+    assert "more than 3 readings" in refusal(file("8,1,2", "16,1,2", header="size,cpu,gpu"))
+    assert "at most 100 devices" in refusal(file("8,1", header="size," + ",".join(f"cpu{n}" for n in range(101))))
+
+
+def test_the_answer_of_a_table_is_that_of_its_evidence():
+    rows = [f"{size},{size * factor / 100},1" for size in (25, 50, 200, 400) for factor in (0.99, 1.0, 1.01)]
+    answer = timings.answer(timings.read(file(*rows, header="size,cpu (s),gpu (s)"), "x"))
+    assert (answer.outcome, answer.axis, answer.basis, answer.busy) == ("crossing", "size", "as_given", "")
 
 
 def test_further_columns_are_named_as_not_used():
@@ -83,14 +186,23 @@ def test_a_size_that_one_device_lacks_is_kept_with_what_is_missing():
     assert read.evidence[3].challenger_s == (3.0,)
 
 
-@pytest.mark.parametrize(
-    ("names", "baseline"),
-    [(("tpu", "CPU (8 threads)"), "CPU (8 threads)"), (("rtx", "h200"), "h200"), (("cpu@8", "cpu@1"), "cpu@1")],
-)
-def test_the_baseline_is_the_cpu_or_else_the_first_by_name(names, baseline):
+@pytest.mark.parametrize("names", [("tpu", "CPU (8 threads)"), ("A100", "torch_cpu"), ("cuda:0", "Intel CPU")])
+def test_the_baseline_is_the_one_with_cpu_in_its_name(names):
     read = timings.read(file(f"8,{names[0]},1", f"8,{names[1]},2"), "x")
-    assert read.baseline == baseline
-    assert {read.baseline, read.challenger} == set(names)
+    assert (read.challenger, read.baseline) == names
+
+
+@pytest.mark.parametrize("names", [("A100", "Xeon"), ("cpu@1", "cpu@8")], ids=["none is", "both are"])
+def test_which_is_set_against_which_is_asked_where_the_names_do_not_say_and_never_guessed(names):
+    data = file(f"8,{names[1]},80", f"8,{names[0]},1")
+    with pytest.raises(timings.RolesUnclear) as unclear:
+        timings.read(data, "x")
+    assert unclear.value.devices == names
+    assert "a baseline and a challenger out of" in refusal(data)
+    assert "since not one of the two names has cpu in it" in refusal(data)
+    for pair in (names, names[::-1]):
+        read = timings.read(data, "x", devices=pair)
+        assert (read.baseline, read.challenger) == pair
 
 
 def test_of_several_devices_two_are_chosen_and_the_others_are_named():
@@ -125,7 +237,8 @@ def test_devices_that_cannot_be_chosen_are_refused(devices, words):
         ("8,cpu,1e999", "seconds in line 3 is '1e999'"),
         ("8,cpu,", "seconds in line 3 is ''"),
         ("8,cpu,1_0", "seconds in line 3 is '1_0'"),
-        ('8,cpu,"0,5"', "with a point where it is not whole"),
+        ('8,cpu,"0,5"', "with a point where it is not whole, as in line 2"),
+        ('8,cpu,"1,5,0"', "with a point where it is not whole"),
         ("big,cpu,1", "size in line 3 is 'big'"),
         ("-8,cpu,1", "size in line 3 is '-8'"),
         ("0,cpu,1", "size in line 3 is '0'"),
@@ -148,14 +261,19 @@ def test_a_value_that_cannot_be_is_named_with_its_line(row, words):
         (b"\n  \n", "mine.csv is empty"),
         (file(), "mine.csv has no readings"),
         (file("8,cpu", header="size,device"), "has no column seconds: its first row is 'size, device'"),
-        (file("8,cpu,1", header="neurons,where,time"), "no column size and no column device and no column seconds"),
+        (file("8,cpu,1", header="neurons,where,time"), "no column size and no column device: its first row"),
+        (file("8,0.1", header="8,0.2"), "has no row of names that says what its columns are"),
+        (file("8,0.1", header="size,cpu"), "has no row of names"),
+        (file("8,1,2", header="size,cpu,0.5"), "has no row of names"),
         (file("8,cpu,1,2", header=f"{HEADER},seconds"), "has the column seconds twice"),
         (file("8,cpu,1", "8,gpu,0,5"), "4 values in line 3 and 3 columns in its first row"),
         (file("8,cpu"), "2 values in line 2"),
         (file("8,cpu,1", '16,"gpu,2', "32,cpu,3"), "the row that begins in line 3"),
         (file("8,cpu,1", '16,"gpu"s,2'), "the row that begins in line 3"),
+        (b'size\tdevice\tseconds\n8\tcpu\t"1"x\n', "the row that begins in line 2: ' ' expected after"),
+        (b'sep="\n' + file("8,cpu,1"), "its first row is 'sep=\"'"),
         (file("8,cpu,1").replace(b"cpu", b"cp\xfc"), "is not UTF-8 text in line 2"),
-        (file("8,cpu,1").decode().encode("utf-16"), "is not UTF-8 text in line 1"),
+        (file("8,cpu,1").decode().encode("utf-16") + b"\x00", "is not UTF-16 text in line 3"),
     ],
 )
 def test_what_is_no_such_table_is_refused_with_the_place(data, words):
@@ -179,15 +297,15 @@ def test_one_device_alone_has_nothing_to_be_compared_with():
     ],
 )
 def test_a_file_beyond_the_bounds_is_refused(monkeypatch, bound, rows, words):
-    monkeypatch.setattr(timings, bound, 3)
+    monkeypatch.setattr(tables if hasattr(tables, bound) else timings, bound, 3)
     assert words in refusal(file(*rows))
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 def test_lines_are_counted_before_anything_is_made_of_them(monkeypatch, end):
-    monkeypatch.setattr(timings.csv, "reader", lambda *_, **__: pytest.fail("parsed"))
-    data = ("size,device,seconds" + end * (timings.MAX_LINES + 1)).encode()
-    assert f"{timings.MAX_LINES + 1:,} lines; at most" in refusal(data)
+    monkeypatch.setattr(tables.csv, "reader", lambda *_, **__: pytest.fail("parsed"))
+    data = ("size,device,seconds" + end * (tables.MAX_LINES + 1)).encode()
+    assert f"{tables.MAX_LINES + 1:,} lines; at most" in refusal(data)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,227 @@
+"""A table that somebody brings, as text: decoded, taken apart into cells with their lines, its numbers read.
+
+Comma, semicolon or tab; Excel's line `sep=`; lines that begin with # are left out; UTF-8 or UTF-16. Whether a comma is
+that of decimals or of thousands follows from all numbers of the file together, or is refused. Nothing here knows
+what the columns mean; that is `core.answer.study.timings`.
+"""
+
+import csv
+import io
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from core.errors import ForeignFile, InvalidValue
+from core.text import as_line
+
+MAX_BYTES = 16 * 2**20
+MAX_LINES = 300_000
+MAX_ROW = 100_000
+MAX_COLUMNS = 1_000
+"""Bounds of a file that is read, each looked at before what it bounds is built; few enough to be read in half a second
+on a shared host. A row may span lines, so its letters are counted too."""
+
+SMALLEST, LARGEST = 1e-18, 1e18
+"""Numbers that are read, as seconds and as sizes: beyond the age of the universe, and an operation of any machine."""
+
+SEPARATORS = (",", ";", "\t")
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+Mark = Literal["", ".", ","]
+"""What stands before decimals; empty where no number tells."""
+
+_EXCEL = re.compile(r'"?sep=([,;:|\t])"?\s*', re.IGNORECASE)
+_SPACED = re.compile(r"\d{1,3}(?:([ \u00a0\u2009\u202f'’])\d{3})(?:\1\d{3})*(?:[.,]\d+)?")
+_GROUPED = {mark: re.compile(rf"\d{{1,3}}(?:\{mark}\d{{3}})+") for mark in ",."}
+_MARKED = {
+    ".": re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?"),
+    ",": re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d*)(?:,\d+)?(?:e[+-]?\d+)?", re.IGNORECASE),
+}
+_MARKS = {".": "point", ",": "comma"}
+_OTHER: dict[Mark, Mark] = {".": ",", ",": "."}
+
+Row = tuple[int, list[str]]
+"""The line in which a row begins, and its cells."""
+
+
+class Table:
+    """The cells of a file.
+
+    Attributes:
+        name: of the file, for messages.
+        header: the first row, as it stands.
+    """
+
+    def __init__(self, data: bytes, name: str) -> None:
+        """Decode a file and look at its first row.
+
+        Raises:
+            ForeignFile: it is too large, no text, empty, or damaged in its first row.
+        """
+        self.name = name
+        self._text = _text(data, name)
+        self._separator = _separator(self._text)
+        first = next(self._parsed(), None)
+        if first is None:
+            raise ForeignFile(f"{name} is empty; it must have a first row that names its columns.")
+        self.header = [cell.strip() for cell in first[1]]
+        if len(self.header) > MAX_COLUMNS:
+            raise ForeignFile(f"{name} has {len(self.header):,} columns; at most {MAX_COLUMNS:,} are read.")
+
+    def rows(self, most: int) -> Iterator[Row]:
+        """Every row below the first that is not blank, as wide as that one, and not too many; may be asked for again.
+
+        Raises:
+            ForeignFile: one is not.
+        """
+        width = len(self.header)
+        parsed = self._parsed()
+        next(parsed)
+        for number, (line, cells) in enumerate(parsed):
+            if len(cells) != width:
+                raise ForeignFile(
+                    f"{self.name} has {len(cells)} values in line {line} and {width} columns in its first row."
+                )
+            if number >= most:
+                raise ForeignFile(f"{self.name} has more than {most:,} readings, which is the most that is read.")
+            yield line, cells
+
+    @property
+    def commas(self) -> bool:
+        """Whether a cell may hold a comma."""
+        return "," in self._text and (self._separator != "," or '"' in self._text)
+
+    def _parsed(self) -> Iterator[Row]:
+        lines = _Lines(self._text, self.name)
+        reader = csv.reader(lines, delimiter=self._separator, strict=True)
+        try:
+            for cells in reader:
+                if any(cells) and any(map(str.strip, cells)):
+                    yield lines.begin, cells
+                lines.row_ends()
+        except csv.Error as error:
+            where = f"in the row that begins in line {lines.begin}"
+            raise ForeignFile(f"{self.name} is broken off or damaged {where}: {as_line(str(error))}.") from None
+
+
+class _Lines:
+    """The lines of a text without comments; one row may span as many as it likes, but not have too many letters."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self._lines, self._name, self._letters, self._number = io.StringIO(text, newline=""), name, 0, 0
+        self.begin = 1
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self._number += 1
+            if self._letters == 0:
+                self.begin = self._number
+                if line.startswith("#") or (self._number == 1 and _EXCEL.fullmatch(line)):
+                    continue
+            self._letters += len(line)
+            if self._letters > MAX_ROW:
+                raise ForeignFile(f"{self._name} has a row of more than {MAX_ROW:,} letters, which is not read.")
+            yield line
+
+    def row_ends(self) -> None:
+        """Begin to count anew."""
+        self._letters = 0
+
+
+def decimal_mark(cells: Iterable[tuple[str, int, str]]) -> Mark:
+    """What stands before decimals in all of a file's numbers together; empty where none of them tells.
+
+    Args:
+        cells: column, line and text of each.
+
+    Raises:
+        InvalidValue: some say a point and some a comma.
+    """
+    found: Mark = ""
+    first = 0
+    for column, line, cell in cells:
+        if (mark := _told(cell.strip())) and found and mark != found:
+            hint = f"a number above 0, with a {_MARKS[found]} where it is not whole, as in line {first}"
+            raise InvalidValue(f"{column} in line {line}", cell.strip(), hint)
+        if mark and not found:
+            found, first = mark, line
+    return found
+
+
+def number(column: str, text: str, line: int, mark: Mark = "") -> float:
+    """A number above 0, written plainly, and not so far from 1 that a chart of it would leave the range of floats.
+
+    Raises:
+        InvalidValue: it is none; says the column and the line.
+    """
+    try:
+        value = float(text)
+        if mark == "," and _GROUPED["."].fullmatch(text.strip()):
+            value = float(text.replace(".", ""))
+    except ValueError:
+        value = _written(text.strip(), mark)
+    if value > 0 and not SMALLEST <= value <= LARGEST:
+        raise InvalidValue(f"{column} in line {line}", text.strip(), f"between {SMALLEST:g} and {LARGEST:g}")
+    if not value > 0 or "_" in text:
+        hint = "a number above 0, with a point where it is not whole" if "," in text else "a number above 0"
+        raise InvalidValue(f"{column} in line {line}", text.strip(), hint)
+    return value
+
+
+def _written(text: str, mark: Mark) -> float:
+    """A number with a comma for its decimals, or with separators of thousands; NaN if it is neither."""
+    if spaced := _SPACED.fullmatch(text):
+        text = text.replace(spaced[1], "")
+    twice = next((sign for sign in _OTHER if text.count(sign) > 1 and _GROUPED[sign].fullmatch(text)), "")
+    if twice:
+        text = text.replace(twice, "")
+    elif mark and _MARKED[mark].fullmatch(text):
+        text = text.replace(_OTHER[mark], "").replace(mark, ".")
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _told(text: str) -> Mark:
+    """What one number says of the mark before decimals: a comma or a point alone may be that of thousands."""
+    last = max(text.rfind("."), text.rfind(","))
+    if last < 0:
+        return ""
+    mark: Mark = "," if text[last] == "," else "."
+    other = _OTHER[mark]
+    if text.count(mark) > 1:
+        return other if _GROUPED[mark].fullmatch(text) else ""
+    whole, decimals = text[:last], text[last + 1 :]
+    if not decimals[:1].isdigit() or _GROUPED[mark].fullmatch(text):
+        return ""
+    return mark if whole.isdigit() or not whole or _GROUPED[other].fullmatch(whole) else ""
+
+
+def _separator(text: str) -> str:
+    """What stands between cells: as Excel says it in a line of its own, or what the first row has most of."""
+    lines = io.StringIO(text)
+    first = next(lines, "")
+    if excel := _EXCEL.fullmatch(first):
+        return excel[1]
+    rows = itertools.chain([first], lines)
+    header = next((line for line in rows if line.strip() and not line.startswith("#")), "")
+    return max(SEPARATORS, key=header.count)
+
+
+def _text(data: bytes, name: str) -> str:
+    if len(data) > MAX_BYTES:
+        raise ForeignFile(f"{name} has {len(data):,} bytes; at most {MAX_BYTES:,} are read.")
+    if (lines := max(map(data.count, (b"\n", b"\r")))) > MAX_LINES:
+        raise ForeignFile(f"{name} has {lines:,} lines; at most {MAX_LINES:,} are read.")
+    encoding = "utf-16" if data.startswith(UTF_16) else "utf-8-sig"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        shown = "UTF-16" if encoding == "utf-16" else "UTF-8"
+        raise ForeignFile(
+            f"{name} is not {shown} text in line {line}; save it as CSV with the encoding UTF-8."
+        ) from None
