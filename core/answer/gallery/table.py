@@ -238,7 +238,10 @@ def _frame(table: pa.Table) -> pd.DataFrame:
 
 
 def _pairs(frame: pd.DataFrame) -> tuple[Places, Places]:
-    """Lines of the baselines and of the challengers that `core.answer.study.study` pairs, the oldest run first."""
+    """Lines of the baselines and of the challengers that `core.answer.study.study` pairs.
+
+    Of those of one size the last counts: what was cut off comes first, then the oldest run.
+    """
     key = pd.DataFrame({"run": frame["run_id"], "accelerator": frame["device_kind"] != "cpu", "id": frame["trial_id"]})
     key = key.sort_values(["run", "id"])
     key = key[key.groupby("run", sort=False).cumcount() < MAX_CONTENDERS]
@@ -253,7 +256,10 @@ def _pairs(frame: pd.DataFrame) -> tuple[Places, Places]:
     by_run = np.lexsort((high, low))
     low, high = order[low[by_run]], order[high[by_run]]
     by_age = frame["started_at"].to_numpy()[low].argsort(kind="stable")
-    return low[by_age], high[by_age]
+    low, high = low[by_age], high[by_age]
+    cut_off = frame["outcome"].isin(CUT_OFF).to_numpy()
+    whole_last = (~(cut_off[low] | cut_off[high])).argsort(kind="stable")
+    return low[whole_last], high[whole_last]
 
 
 def _along(

@@ -20,6 +20,7 @@ from core.errors import NotComparable
 from core.question.experiment import MAX_CONTENDERS
 from core.question.fields import SIZE_AXES
 from core.question.sweep import size_of
+from core.results.reuse import CUT_OFF
 from core.results.schema import Trial
 
 
@@ -56,7 +57,7 @@ def studies(trials: Sequence[Trial], *, axis: str | None = None, least: int = 2)
     """Every study that rows hold: at least `least` sizes that agree in all else. Most sizes first, then newest.
 
     Rows of other protocols, machines, versions or settings form studies of their own and never mix. Of several runs of
-    one size the newest counts.
+    one size the newest counts, one that was cut off only where there is no other.
 
     Args:
         trials: rows of any store, in any order.
@@ -190,13 +191,18 @@ def _pairs(trials: Sequence[Trial]) -> Iterable[tuple[Trial, Trial]]:
 
 def _along(pairs: Iterable[tuple[Trial, Trial]], axis: str) -> Iterable[Study]:
     groups: dict[str, dict[float, tuple[Trial, Trial]]] = {}
-    for pair in sorted(pairs, key=lambda pair: pair[0].started_at):
+    for pair in sorted(pairs, key=_last_counts):
         if getattr(pair[0], axis):
             groups.setdefault(identity(pair, axis), {})[size_of(pair[0], axis)] = pair
     for name, runs in groups.items():
         ordered = tuple(runs[size] for size in sorted(runs))
         baseline, challenger = ordered[0]
         yield Study(id=name, axis=axis, baseline=baseline.contender, challenger=challenger.contender, runs=ordered)
+
+
+def _last_counts(pair: tuple[Trial, Trial]) -> tuple[bool, str]:
+    """Sorts pairs of rows so that of those of one size the last counts: the newest of those that were not cut off."""
+    return all(row.outcome not in CUT_OFF for row in pair), pair[0].started_at
 
 
 def _require_one_study(study: Study) -> None:

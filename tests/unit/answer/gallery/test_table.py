@@ -228,6 +228,7 @@ def test_studies_of_made_up_rows_are_those_of_the_rows(tmp_path, seed):
             started_at=f"2026-11-{draw.randint(1, 9):02}T00:00:00+00:00",
             machine_id=draw.choice(("feedfacecafe", "beefbeefbeef")),
             torch_version=draw.choice(("2.14.1", "2.14.1", "2.13.0")),
+            outcome=draw.choice(("timed", "timed", "stopped")),
             dataset_hash="abc" if point.samples == 600 else "def",
             pairs=2,
         )

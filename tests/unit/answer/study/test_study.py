@@ -79,6 +79,14 @@ def test_of_two_runs_of_one_size_the_newest_counts():
     assert len(found.runs) == len(SIZES)
 
 
+@pytest.mark.parametrize("outcome", ["stopped", "interrupted"])
+def test_a_run_that_was_cut_off_counts_only_where_there_is_no_other(outcome):
+    later = {"outcome": outcome, "started_at": "2026-11-22T00:00:00+00:00"}
+    (found,) = study.studies(trials(SIZES[:-1]) + run(64, number=7, **later) + run(SIZES[-1], number=8, **later))
+    assert found.sizes == SIZES
+    assert [pair[0].outcome == outcome for pair in found.runs] == [size == SIZES[-1] for size in SIZES]
+
+
 def test_one_size_is_no_study_unless_asked_for():
     assert study.studies(trials(SIZES[:1])) == []
     assert len(study.studies(trials(SIZES[:1]), axis="hidden_size", least=1)) == 1
