@@ -83,11 +83,7 @@ def require_room(classes: Classes, class_: Class, student: Student) -> None:
 
 
 def everything(tables: Iterable[tuple[str, pa.Table]], kind: exchange.Format) -> bytes:
-    """All rows of a class, by nickname, as one file of a kind, with the nickname as a last column.
-
-    Raises:
-        StoreError: they are more than are given out at once.
-    """
+    """All rows of a class as one file, the nickname as last column; raises StoreError where they are too many."""
     parts, size = [SCHEMA.empty_table().append_column("nickname", pa.array([], pa.string()))], 0
     for nickname, rows in tables:
         parts.append(rows.append_column("nickname", pa.array([nickname] * rows.num_rows, pa.string())))

@@ -104,11 +104,7 @@ class Limits:
         self._buckets: dict[tuple[By, str], tuple[float, float]] = {}
 
     def take(self, source: Source, within: str = "") -> None:
-        """Use a go up, of every bucket; each place `within` which it is done has buckets of its own.
-
-        Raises:
-            TooOften: one of the buckets is empty; then nothing is used up.
-        """
+        """Use a go up, of every bucket, each place apart; raises TooOften if one is empty, and then uses up nothing."""
         with self._lock:
             keys = self._keys(source, within)
             for key in keys:
@@ -126,11 +122,7 @@ class Limits:
 
     @contextlib.contextmanager
     def tried(self, source: Source, within: str = "") -> Iterator[None]:
-        """Use a go up only if what is tried in this context is not allowed.
-
-        Raises:
-            TooOften: one of the buckets is empty; then nothing is tried.
-        """
+        """Use a go up only if what is tried here is not allowed; raises TooOften, and tries nothing, without one."""
         self.take(source, within)
         failed = False
         try:

@@ -40,11 +40,7 @@ class StudentStore(Store):
     """The store of a student: nothing makes it anew once the student, or the class, was removed."""
 
     def check_writable(self) -> None:
-        """Find out whether rows can be written, as of any store.
-
-        Raises:
-            StoreError: as of any store, or the student is gone.
-        """
+        """Find out whether rows can be written, as of any store; raises StoreError, also where the student is gone."""
         if not self.folder.parent.is_dir():
             raise StoreError(f"The store {self.folder} cannot be written: its student or class was removed.")
         super().check_writable()
@@ -83,11 +79,7 @@ def count(file: Path) -> int:
 
 
 def require_room(files: Sequence[Path], *, rows: int = 0, size: int = 0) -> None:
-    """Find out whether a student may have some files of rows, and so many rows and bytes beyond them.
-
-    Raises:
-        NotAllowed: it is more than one student may have.
-    """
+    """Raise NotAllowed if some files of rows, with so many rows and bytes beyond, are more than a student may have."""
     rows += sum(map(count, files))
     size += sum(file.stat().st_size for file in files if file.exists())
     if rows > MAX_ROWS or size > MOST_BYTES:

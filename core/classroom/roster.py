@@ -33,11 +33,7 @@ class Roster:
         return len(waiting)
 
     def remove(self, students: Sequence[Student]) -> None:
-        """Take students out of the class, with their results and what they expect.
-
-        Raises:
-            StoreError: one cannot be removed; those before are.
-        """
+        """Take students out of the class with all of theirs; raises StoreError if one stays; those before are out."""
         for student in students:
             with folders.writing(self.classes.folder):
                 folders.remove(self.classes.place(self.class_, student))

@@ -62,10 +62,7 @@ def crossover(options: argparse.Namespace) -> int:
     if len(found) > 1:
         return _several(store, found)
     answer = study.crossover(_whole(store, found[0]), options.basis or "steady")
-    if options.json:
-        output.show_json(sweep_report.document(answer) | {"study": found[0].id})
-    else:
-        output.show(sweep_report.text(answer))
+    output.answer(options, sweep_report.document(answer) | {"study": found[0].id}, sweep_report.text(answer))
     return OK
 
 
@@ -79,11 +76,8 @@ def _of_file(options: argparse.Namespace, devices: tuple[str, str] | None) -> in
         raise StoreError(f"{options.csv} cannot be read: {error.strerror or error}.") from error
     read = timings.read(data, options.csv.name, devices=devices)
     answer = timings.answer(read, axis=options.axis or timings.SIZE, basis=options.basis or "as_given")
-    if options.json:
-        facts = {"file": options.csv.name, "notes": list(read.notes)}
-        output.show_json(sweep_report.document(answer) | facts)
-    else:
-        output.show(sweep_report.text(answer, notes=read.notes))
+    document = sweep_report.document(answer) | {"file": options.csv.name, "notes": list(read.notes)}
+    output.answer(options, document, sweep_report.text(answer, notes=read.notes))
     return OK
 
 

@@ -91,22 +91,14 @@ def sweep(options: argparse.Namespace) -> int:
 
 
 def asked_for(options: argparse.Namespace) -> Sweep:
-    """The sweep that the options describe, its contenders left open.
-
-    Raises:
-        InvalidValue: a value is out of range, or options contradict each other.
-    """
-    limits = _limits_of_preset(options) | {
-        name: given for name in LIMITS if (given := getattr(options, name)) is not None
-    }
+    """The sweep that the options describe, on anybody's devices; raises InvalidValue where they make none."""
+    usual, limits = arguments.limits(options), dict[str, Any]()
+    if usual:
+        limits = {"budget_s": usual.sweep_budget_s, "point_budget_s": usual.point_budget_s}
+    limits |= {name: given for name in LIMITS if (given := getattr(options, name)) is not None}
     anyone = (Contender(), Contender(threads=1))
     axes = _axes(options)
     return Sweep(point=arguments.point(options), axes=axes, contenders=anyone, adaptive=options.adaptive, **limits)
-
-
-def _limits_of_preset(options: argparse.Namespace) -> dict[str, float]:
-    limits = arguments.limits(options)
-    return {"budget_s": limits.sweep_budget_s, "point_budget_s": limits.point_budget_s} if limits else {}
 
 
 def _axes(options: argparse.Namespace) -> tuple[Axis, ...]:
@@ -192,6 +184,7 @@ def _show(
     from_store: bool = False,
 ) -> None:
     answers = _answers(asked, rows, options.basis or "steady")
+    best_answers = _best(rows, answers, options)
     if options.json:
         facts = {"sweep_id": asked.id, **asked.to_json(), "state": state, "from_store": from_store}
         crossovers = [
@@ -200,7 +193,8 @@ def _show(
         ]
         points = sweep_report.points(asked, rows)
         found = {"points": points, "notes": list(notes), "crossovers": crossovers}
-        output.show_json(facts | found | _best_document(_best(rows, answers, options)))
+        best = [sweep_report.document(answer) | {"lanes": _lanes(picked)} for picked, answer in best_answers]
+        output.show_json(facts | found | ({"best_against_best": best} if best else {}))
     elif len(asked.axes) == 1 and answers:
         output.show("\n".join(sweep_report.text(answer) for _, answer in answers))
     else:
@@ -208,10 +202,9 @@ def _show(
         for entry, answer in answers:
             if entry.axis == answers[0][0].axis:  # along the others too it would be a sentence for each value of each
                 output.show(f"\nWith {sweep_report.held_text(asked, entry)}: {answer.sentence}")
-    if not options.json:
-        for picked, answer in _best(rows, answers, options):
-            lanes = "; ".join(f"{size}: {' against '.join(names)}" for size, names in _lanes(picked).items())
-            output.show(f"\nBest lanes: {answer.sentence} {best_lanes.CHOSEN_APART}. {lanes}.")
+    for picked, answer in () if options.json else best_answers:
+        lanes = "; ".join(f"{size}: {' against '.join(names)}" for size, names in _lanes(picked).items())
+        output.show(f"\nBest lanes: {answer.sentence} {best_lanes.CHOSEN_APART}. {lanes}.")
 
 
 def _best(
@@ -227,12 +220,6 @@ def _best(
         except CrossoverError as error:
             output.say(str(error))
     return found
-
-
-def _best_document(found: Sequence[tuple[tuple[best_lanes.Pick, ...], Crossover]]) -> dict[str, Any]:
-    """The same as plain data; nothing where there is nothing to choose from."""
-    crossovers = [sweep_report.document(answer) | {"lanes": _lanes(picked)} for picked, answer in found]
-    return {"best_against_best": crossovers} if crossovers else {}
 
 
 def _lanes(picked: Sequence[best_lanes.Pick]) -> dict[str, list[str]]:

@@ -120,11 +120,7 @@ def sweep(
     adaptive: bool,
     limits: Mapping[str, float],
 ) -> Sweep:
-    """The sweep that settings ask for, checked once: hundreds of points take too long for every move of a slider.
-
-    Raises:
-        InvalidValue: a point of it cannot be tried.
-    """
+    """The sweep that settings ask for, checked once, which takes long; raises InvalidValue if a point is impossible."""
     first = {axes[0].name: axes[0].values[0]} if axes[0].name != "parameters" else {}
     return Sweep(
         point=Point(**{**fields, **first}),

@@ -165,11 +165,7 @@ def _login() -> None:
 
 
 def _require(*wanted: Asked) -> Policy:
-    """The policy, if it lets this visitor ask each of some questions, or anything at all where there is none.
-
-    Raises:
-        NotAllowed: it does not.
-    """
+    """The policy, if it lets this visitor ask all questions, or anything without one; else raises NotAllowed."""
     held = policy.current()
     held.check_open()
     for asked in wanted:
@@ -218,11 +214,7 @@ def _named(kind: str, *parts: str) -> str:
 
 
 def _salt(folder: Path) -> str:
-    """A secret of this host, so that no name can be guessed from an account; made when it is first needed.
-
-    Raises:
-        JobError: the folder of jobs cannot be written.
-    """
+    """A secret of this host, so that no name can be guessed from an account; raises JobError if it cannot be kept."""
     path = folder / "salt"
     try:
         return _kept(path) or _made(path)
