@@ -1,6 +1,4 @@
-"""Every page by keyboard and with an automated check (axe-core), by day and by night."""
-
-from importlib import resources
+"""Pages by keyboard alone; `test_looks` has what is checked automatically."""
 
 import pytest
 
@@ -8,48 +6,6 @@ from tests.browser import views
 from tests.browser.views import ready
 
 pytestmark = pytest.mark.browser
-
-AXE = (resources.files("axe_playwright_python") / "axe.min.js").read_text()
-"""As the package ships it; nothing is fetched while testing."""
-
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
-SEVERE = {"serious", "critical"}
-ALSO = {"heading-order"}
-"""Rules of less weight that hold here as well: who listens to a page finds its parts by their headings."""
-
-CHECK = """
-async rules => {
-    const {violations} = await axe.run(document, {runOnly: rules, elementRef: true});
-    const locked = part => part?.closest('[class*="st-key-"]')?.querySelector('input:disabled');
-    return violations.flatMap(violation => violation.nodes
-        .filter(node => !(violation.id === 'color-contrast' && locked(node.element)))
-        .map(node => ({rule: violation.id, impact: violation.impact, html: node.html, why: node.failureSummary})));
-}
-"""
-"""What axe finds; controls that are locked may be pale (WCAG 1.4.3 leaves inactive ones out, axe cannot tell)."""
-
-KNOWN = {
-    "svg-img-alt": "role-mark",  # Vega names every mark but not the empty group that holds them
-}
-"""By rule, part of the code of what Streamlit and Vega draw and no page can change."""
-
-
-def violations(page):
-    """What axe finds that is serious or that we hold to as well, a line each."""
-    page.evaluate(AXE)
-    return [
-        f"{found['rule']}: {found['html'][:200]}: {found['why'][:300]}"
-        for found in page.evaluate(CHECK, RULES)
-        if (found["impact"] in SEVERE or found["rule"] in ALSO) and KNOWN.get(found["rule"], "\0") not in found["html"]
-    ]
-
-
-@pytest.mark.parametrize("name", views.SHOWN)
-def test_a_page_has_no_serious_fault_of_accessibility_by_day_or_night(look, name):
-    for theme in ("light", "dark"):
-        page = ready(look(views.SHOWN[name], theme=theme, height=2000))
-        assert violations(page) == [], theme
-
 
 FOCUSED = """
 () => {

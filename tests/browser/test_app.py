@@ -15,10 +15,6 @@ pytestmark = pytest.mark.browser
 SHORT = "/?model=linear&epochs=2&budget_s=10"
 LONG = "/?dataset=disc&hidden_size=64&epochs=10000&budget_s=600&devices=cpu%401"
 OTHER = "/?dataset=disc&hidden_size=32&epochs=10000&budget_s=600&devices=cpu%401"
-LINK = (
-    "/?dataset=signal&samples=12345&hidden_size=100&depth=3&batch_size=77&epochs=7&learning_rate=0.03"
-    "&data_path=loader&loader_workers=2&shuffle=false&seed=42&devices=cpu&budget_s=25"
-)
 
 
 def link(page):
@@ -50,24 +46,6 @@ def test_a_first_comparison_from_an_empty_machine_to_the_answer_and_back_tomorro
     assert link(tomorrow)["run"] == link(page)["run"]
     assert len(server.queue.jobs()) == 1
     expect(tomorrow.get_by_role("button", name="Measure again")).to_be_visible()
-
-
-def test_a_link_restores_every_control_in_a_fresh_browser(glance):
-    page = settled(glance(LINK))
-    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
-    page.get_by_text("More settings").click()
-    sliders = ("samples", "hidden_size", "depth", "batch_size", "epochs", "learning_rate", "loader_workers", "budget_s")
-    shown = {key: page.locator(f".st-key-{key}").get_by_role("slider") for key in sliders}
-    asked = link(page)
-    for key, slider in shown.items():
-        text = slider.get_attribute("aria-valuetext") or slider.get_attribute("aria-valuenow")
-        assert text == asked[key], key
-    expect(page.get_by_role("combobox", name="Dataset")).to_have_value("signal")
-    expect(page.locator(".st-key-devices")).to_contain_text("cpu")
-    expect(page.locator(".st-key-data_path").get_by_role("radio", name="loader")).to_be_checked()
-    expect(page.locator(".st-key-shuffle").get_by_role("switch")).not_to_be_checked()
-    expect(page.locator(".st-key-seed").get_by_role("spinbutton")).to_have_value("42")
-    assert asked["samples"] == "12345"
 
 
 def test_moving_a_control_rewrites_the_link(glance):

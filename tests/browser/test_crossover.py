@@ -14,10 +14,6 @@ pytestmark = pytest.mark.browser
 
 TINY = "/crossover?axis=hidden_size&hidden_size_range=16&hidden_size_range=64&adaptive=false&pairs=6&point_budget_s=10"
 LONG = "/crossover?axis=hidden_size&hidden_size_range=16&hidden_size_range=2048&adaptive=false&pairs=100&fair=false"
-LINK = (
-    "/crossover?dataset=signal&samples=12345&axis=batch_size&batch_size_range=10&batch_size_range=1000&adaptive=false"
-    "&hidden_size=100&depth=3&epochs=7&learning_rate=0.03&sweep_budget_s=90&point_budget_s=7&pairs=5"
-)
 
 
 def link(page):
@@ -56,31 +52,6 @@ def test_a_running_sweep_is_followed_and_stopped_and_keeps_what_it_has(visit, se
     expect(page.get_by_role("button", name=re.compile("^Run again"))).to_be_visible()
     assert server.queue.jobs()[0].state == "stopped"
     assert server.store.trials()
-
-
-def test_a_link_restores_every_control_in_a_fresh_browser(glance):
-    page = settled(glance(LINK))
-    expect(page.get_by_role("button", name="Find the crossover", exact=True)).to_be_enabled()
-    page.get_by_text("More settings").click()
-    asked = link(page)
-    for key in (
-        "samples",
-        "hidden_size",
-        "depth",
-        "epochs",
-        "learning_rate",
-        "sweep_budget_s",
-        "point_budget_s",
-        "pairs",
-    ):
-        slider = page.locator(f".st-key-{key}").get_by_role("slider")
-        shown = slider.get_attribute("aria-valuetext") or slider.get_attribute("aria-valuenow")
-        assert [shown] == asked[key], key
-    ends = page.locator(".st-key-batch_size_range").get_by_role("slider")
-    assert [ends.nth(place).get_attribute("aria-valuetext") for place in (0, 1)] == asked["batch_size_range"]
-    expect(page.get_by_role("combobox", name="Along")).to_have_value("batch_size")
-    expect(page.locator(".st-key-adaptive").get_by_role("switch")).not_to_be_checked()
-    expect(page.locator(".st-key-batch_size")).to_have_count(0)
 
 
 def test_the_first_visitor_of_a_fresh_server_can_come_by_a_link_to_a_study(visit, server):

@@ -1,4 +1,4 @@
-"""Every page at five widths, by day and by night: nothing is cut off, nothing raised.
+"""Every page at five widths, by day and by night: nothing is cut off, nothing raised, nobody shut out.
 
 With CROSSOVER_LOOKS set to a folder, pictures for people to look at are put there as `page-width-theme.png`.
 """
@@ -11,12 +11,15 @@ import pytest
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from playwright.sync_api import expect
 
-from tests.browser import views
+from tests.browser import axe, views
 from tests.browser.views import ready
 
 pytestmark = pytest.mark.browser
 
 WIDTHS = (1440, 1280, 800, 400, 360)
+CHECKED = 1280
+"""The width at which accessibility is checked."""
+
 TALL = 2600
 """Pixels; the page scrolls inside its window, so a picture of all of it needs a window as tall."""
 
@@ -51,7 +54,7 @@ def settled(page):
 
 
 @pytest.mark.parametrize("name", views.SHOWN)
-def test_a_page_fits_any_window_by_day_and_by_night(look, keep, name):
+def test_a_page_fits_any_window_and_has_no_serious_fault_of_accessibility_by_day_or_night(look, keep, name):
     for theme in ("light", "dark"):
         page = look(views.SHOWN[name], width=WIDTHS[0], height=TALL, theme=theme)
         for width in WIDTHS:
@@ -63,5 +66,7 @@ def test_a_page_fits_any_window_by_day_and_by_night(look, keep, name):
             settled(page)
             assert page.evaluate(OVERFLOW) == [0, 0], (width, theme)
             expect(page.get_by_test_id("stException")).to_have_count(0)
+            if width == CHECKED:
+                assert axe.violations(page) == [], theme
         if name in RECORDED:
             expect(page.get_by_text("Recorded on another machine").first).to_be_visible()

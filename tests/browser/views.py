@@ -40,6 +40,14 @@ CONTROLS = """
 }
 """
 
+SLIDERS = """
+() => Object.fromEntries([...document.querySelectorAll('[class*="st-key-"]')].flatMap(box => {
+    const sliders = [...box.querySelectorAll('[role=slider]')].filter(one => one.closest('[class*="st-key-"]') === box);
+    const name = [...box.classList].find(word => word.startsWith('st-key-')).slice('st-key-'.length);
+    return sliders.length ? [[name, sliders.map(one => one.ariaValueText || one.ariaValueNow)]] : [];
+}))
+"""
+
 PICTURES = """
 () => {
     const all = (selector) => [...document.querySelectorAll(selector)];
@@ -150,6 +158,11 @@ def controls(page):
     return {name: said for name, said in page.evaluate(CONTROLS).items() if not name.startswith(NOT_IN_LINKS)}
 
 
+def sliders(page):
+    """By key, the values that a slider shows: one, or the ends of a range."""
+    return page.evaluate(SLIDERS)
+
+
 def pictures(page):
     """Headings, charts with their marks, and tables."""
     return page.evaluate(PICTURES)
@@ -157,7 +170,12 @@ def pictures(page):
 
 def link(page):
     """The parameters of the address."""
-    return parse_qs(urlsplit(page.url).query)
+    return parameters(page.url)
+
+
+def parameters(url):
+    """Those of any address."""
+    return parse_qs(urlsplit(url).query)
 
 
 def names(page_name):
