@@ -21,6 +21,7 @@ from core.files.project import PROJECT
 from core.jobs import process
 from core.jobs.job import Job
 from core.jobs.machine import Machine
+from core.jobs.process import Surroundings
 from core.jobs.queue import Queue
 from core.jobs.worker_file import Serving
 from core.question.experiment import Experiment
@@ -62,21 +63,29 @@ def has_torch() -> bool:
         return False
 
 
-def ensure_worker(queue: Queue) -> None:
+def ensure_worker(queue: Queue, *, ours: bool = False) -> None:
     """Start a worker unless one serves the queue; waiting jobs fail if workers keep dying before they are ready.
+
+    Args:
+        queue: to be served.
+        ours: whether an idle worker is ended that sees other devices or processors than this process, or has other
+            settings of threads. What a job needs is seen to by the worker itself.
 
     Raises:
         JobError: the folder of jobs cannot be written, or no process can be started.
     """
-    if queue.worker_file.taken:
+    if queue.worker_file.taken and not (ours and not surrounds_us(queue)):
         return
     with queue.guard():
+        if ours and not surrounds_us(queue) and not queue.active():
+            with contextlib.suppress(PermissionError):  # it is somebody else's
+                queue.worker_file.dismiss()
         last = queue.worker_file.serving
         if (last and last.process.alive) or queue.worker_file.locked:  # somebody was quicker
             return
         starts = last.starts + 1 if last and not last.ready else 1
         if last is None or starts <= STARTS:
-            queue.worker_file.take(Serving(process=_start(queue), starts=starts))
+            queue.worker_file.take(_start(queue, starts))
             return
         queue.worker_file.leave(last.process)
     queue.fail_waiting(
@@ -194,6 +203,12 @@ def exhibit(queue: Queue, job: Job) -> Exhibit | None:
     return next((entry for entry in found if entry.id == job.exhibit_id), None)
 
 
+def surrounds_us(queue: Queue) -> bool:
+    """Whether the worker that serves has the surroundings of this process; also if it does not say or none is ready."""
+    found = machine(queue)
+    return not (found and found.live and found.surroundings) or found.surroundings == Surroundings.now()
+
+
 def machine(queue: Queue) -> Machine | None:
     """What a worker found on this machine, `live` if that worker still runs; None before the first one reported."""
     return queue.worker_file.machine
@@ -205,14 +220,17 @@ def _place(sweep: Sweep, trial: Trial) -> tuple[float, ...]:
     return (*(size_of(trial, axis.name) for axis in sweep.axes), contenders.index(trial.contender))
 
 
-def _start(queue: Queue) -> process.Process:
+def _start(queue: Queue, starts: int) -> Serving:
+    """Start a worker with the surroundings that the next job needs; with ours if none waits."""
+    following = queue.following()
+    surroundings = (following and following.surroundings) or Surroundings.now()
     _put_log_aside(queue.worker_file.log)
     try:
-        with queue.worker_file.log.open("ab") as log:
+        with queue.worker_file.log.open("ab") as log, surroundings.lend_processors():
             child = subprocess.Popen(
                 [*COMMAND, "--jobs", str(queue.folder)],
                 cwd=PROJECT,
-                env={**os.environ, **WAITING_POLICY},
+                env={**surroundings.within(os.environ), **WAITING_POLICY},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -226,7 +244,7 @@ def _start(queue: Queue) -> process.Process:
     except psutil.NoSuchProcess:
         started = process.Process(pid=child.pid)  # which counts as dead
     threading.Thread(target=child.wait, name="crossover-worker-reaper", daemon=True).start()
-    return started
+    return Serving(process=started, starts=starts, surroundings=surroundings)
 
 
 def _put_log_aside(log: Path) -> None:

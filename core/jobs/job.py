@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from core.jobs.process import Process
+from core.jobs.process import Process, Surroundings
 from core.jobs.uptime import Moment
 from core.progress import Progress
 from core.question.demonstration import Demonstration
@@ -63,6 +63,7 @@ class Job:
         asked_from: where from, a name that says nothing either and that many may share; empty as above.
         began: when its turn came; None before.
         reported: when the process that measures it last said so.
+        surroundings: what it takes over from who asked; None where that was not written down: then any are right.
         damage: why its state cannot be read, in one sentence; it then counts as running until it is settled.
     """
 
@@ -85,6 +86,7 @@ class Job:
     asked_from: str = ""
     began: Moment | None = None
     reported: Moment | None = None
+    surroundings: Surroundings | None = None
     damage: str = ""
 
     @property
@@ -142,6 +144,10 @@ class Job:
         if self.damage:
             return f"{self.damage.rstrip('.')}, and nobody measures it"
         return "The measuring process was killed"
+
+    def suits(self, surroundings: Surroundings | None) -> bool:
+        """Whether it can be measured by a process with these surroundings, as far as they are known."""
+        return None in (self.surroundings, surroundings) or self.surroundings == surroundings
 
     def run_of(self, experiment: Experiment) -> str:
         """Name of the run in which this job measures an experiment, 12 hexadecimal digits; the same at every call.

@@ -23,7 +23,7 @@ from core.errors import CrossoverError, DamagedFile
 from core.files import atomic, documents
 from core.jobs import spare
 from core.jobs.job import ACTIVE, Job, State
-from core.jobs.process import Process
+from core.jobs.process import Process, Surroundings
 from core.jobs.uptime import Moment
 from core.progress import Progress
 from core.question.demonstration import Demonstration
@@ -61,6 +61,7 @@ class JobFolder:
             "created_at": job.created_at,
             "asked_by": job.asked_by,
             "asked_from": job.asked_from,
+            "surroundings": asdict(job.surroundings) if job.surroundings else None,
         }
         atomic.write_json(draft._request, request)
         draft.write(job)
@@ -223,6 +224,7 @@ class _Request:
     created_at: str
     asked_by: str = ""
     asked_from: str = ""
+    surroundings: Surroundings | None = None
     experiment: dict[str, Any] | None = None
     sweep: dict[str, Any] | None = None
     demonstration: dict[str, Any] | None = None
@@ -269,6 +271,7 @@ class _Status:
             created_at=request.created_at,
             asked_by=request.asked_by,
             asked_from=request.asked_from,
+            surroundings=request.surroundings,
             damage=damage,
             **{**known, "run_ids": self.run_ids or ((self.run_id,) if self.run_id else ())},
         )

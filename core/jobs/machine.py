@@ -15,6 +15,7 @@ from filelock import BaseFileLock, FileLock
 from msgspec import Meta
 
 from core.files.documents import Seconds
+from core.jobs.process import Surroundings
 from core.results.environment import DeviceInfo, Environment
 from core.results.reuse import Here
 
@@ -31,6 +32,7 @@ class Machine:
         devices: what PyTorch sees, the CPU first.
         startup_s: device → seconds of its first use in that process; empty until the machine was free to try.
         hint: why no accelerator is seen and what to do; empty when one is.
+        surroundings: what that process had taken over from who started it; None where it does not say.
         live: whether the process that said so still runs; what an ended one said is the last that is known.
     """
 
@@ -38,6 +40,7 @@ class Machine:
     devices: Annotated[tuple[DeviceInfo, ...], Meta(min_length=1)]
     startup_s: Mapping[str, Seconds] = field(default_factory=dict)
     hint: str = ""
+    surroundings: Surroundings | None = None
     live: bool = True
 
     @property

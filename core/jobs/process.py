@@ -1,4 +1,4 @@
-"""A process by its number and its birth: whether it still lives, and how it is ended with its children.
+"""A process by its number and its birth: whether it lives, how it is ended, and what it inherits from who starts it.
 
 The number alone is not enough, systems give it to another process later, and a file may say any number. So a process
 is known by what the kernel counts and no clock can change: the boot it belongs to and the ticks at which it began. And
@@ -8,15 +8,19 @@ none is signalled unless its command line is one of ours. Nothing here starts a 
 import contextlib
 import functools
 import os
+import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 import psutil
 from msgspec import Meta
+
+from core.files.documents import Count
+from core.results import environment
 
 DEATH_S = 1.0
 """How long a killed process is waited for; the kernel needs milliseconds unless the process is deep in a driver."""
@@ -29,6 +33,61 @@ _START_TICKS = 19
 """Place of a process' start among the fields behind its name in /proc/N/stat."""
 
 _ENDED = ("Z", "X", "x")
+
+_INHERITED = re.compile(
+    r"(CUDA|HIP|ROCR|NVIDIA)_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|GPU_DEVICE_ORDINAL|ZE_\w+|ONEAPI_DEVICE_SELECTOR"
+    r"|SYCL_DEVICE_FILTER|(OMP|GOMP|KMP|MKL|OPENBLAS|BLIS|VECLIB|DNNL|ONEDNN)_\w+"
+)
+"""Environment variables that say which devices are seen and how threads work."""
+
+_ALIKE = frozenset(("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"))
+"""Of these, those that are the same in every measuring process, and those that scikit-learn sets in who imports it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What a measurement takes over from who asks for it, as if it ran in the same shell.
+
+    Attributes:
+        processors: numbers of the processor threads that it may use; empty where that cannot be lent to a process.
+        variables: environment variables that say which devices are seen and how threads work.
+    """
+
+    processors: tuple[Count, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def now(cls) -> Self:
+        """Those of this process."""
+        processors = tuple(environment.processors()) if hasattr(os, "sched_setaffinity") else ()
+        return cls(processors=processors, variables=tuple(sorted(_inherited(os.environ).items())))
+
+    def within(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """All environment variables of a process with these surroundings.
+
+        Args:
+            variables: of who starts it; all that are not of these surroundings stay.
+        """
+        others = {name: variables[name] for name in variables.keys() - _inherited(variables).keys()}
+        return {**others, **_inherited(dict(self.variables))}
+
+    @contextlib.contextmanager
+    def lend_processors(self) -> Iterator[None]:
+        """Let what this thread starts run on these processors, as far as it may."""
+        before = environment.processors()
+        if not self.processors or tuple(before) == self.processors or not hasattr(os, "sched_setaffinity"):
+            yield
+            return
+        with contextlib.suppress(OSError):  # none of them is left to us: it runs where we do, as its rows say
+            os.sched_setaffinity(0, self.processors)
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, before)
+
+
+def _inherited(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if name not in _ALIKE and _INHERITED.fullmatch(name)}
 
 
 @dataclass(frozen=True, kw_only=True)

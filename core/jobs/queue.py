@@ -20,7 +20,7 @@ from core.jobs import saving, spare, turns
 from core.jobs.all_jobs import KEPT_JOBS, AllJobs
 from core.jobs.job import Job
 from core.jobs.job_folder import JobFolder
-from core.jobs.process import Process
+from core.jobs.process import Process, Surroundings
 from core.jobs.uptime import Moment
 from core.jobs.usage import Terms, Usage
 from core.jobs.worker_file import WorkerFile
@@ -64,6 +64,8 @@ class Queue(AllJobs):
     ) -> Job:
         """Queue a measurement, or join an active one of the same question, budget and store, which costs nothing.
 
+        It will be measured on the processors and devices that this process may use, with its settings of threads.
+
         Whether the store already answers an experiment is for the asker to look up first; of a sweep, points that it
         has are not measured again.
 
@@ -84,9 +86,9 @@ class Queue(AllJobs):
         with self.guard():
             self._bury_lost()
             waiting = [job for job in self.active() if not self.files(job.id).asked_to_stop]
-            same = (asked, store.folder.absolute())
+            same = (asked, store.folder.absolute(), Surroundings.now())
             for job in waiting:
-                if (job.asked, job.store) == same:
+                if (job.asked, job.store, job.surroundings or same[2]) == same:
                     return self._placed(job)
             limit = terms.queue_length if terms else QUEUE_LIMIT
             if sum(job.state == "queued" for job in waiting) >= limit:
@@ -102,6 +104,7 @@ class Queue(AllJobs):
                 created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
                 asked_by=asked_by,
                 asked_from=asked_from,
+                surroundings=same[2],
             )
             try:
                 JobFolder.create(self.folder / job.id, job)
@@ -144,6 +147,12 @@ class Queue(AllJobs):
         """Whether a job waits for its turn."""
         return any(job.state == "queued" for job in self.active())
 
+    def following(self) -> Job | None:
+        """The job whose turn is next; None if none waits."""
+        active = self.active()
+        places = self._places(active)
+        return next((job for job in active if places.get(job.id) == 1), None)
+
     def request_stop(self, job_id: str) -> Job:
         """Take a waiting job out of the queue, or ask the worker to end a running one.
 
@@ -178,22 +187,19 @@ class Queue(AllJobs):
                 return self._bury(job)
         return self.job(job_id)
 
-    def claim(self, worker: Process) -> Job | None:
-        """The next job, from now on running in `worker`; None if none waits."""
+    def claim(self, worker: Process, surroundings: Surroundings | None = None) -> Job | None:
+        """The next job, from now on running in `worker`; None if none waits, or the next needs other surroundings."""
         if not self.waiting():
             return None
         with self.guard():
             self._bury_lost()  # the next sweep must find in the store what the one before had measured
-            active = self.active()
-            places = self._places(active)
-            for job in active:
-                if places.get(job.id) == 1:
-                    with contextlib.suppress(OSError):  # a full disk costs fairness, not the measurement
-                        self.usage.take_turn(job.asked_by, job.asked_from)
-                    now = Moment.now()
-                    running = dataclasses.replace(job, state="running", worker=worker, began=now, reported=now)
-                    return self._write(running)
-        return None
+            job = self.following()
+            if job is None or not job.suits(surroundings):
+                return None
+            with contextlib.suppress(OSError):  # a full disk costs fairness, not the measurement
+                self.usage.take_turn(job.asked_by, job.asked_from)
+            now = Moment.now()
+            return self._write(dataclasses.replace(job, state="running", worker=worker, began=now, reported=now))
 
     def report(self, job: Job) -> bool:
         """Write down how far a running job is; for its worker alone.

@@ -16,7 +16,7 @@ from core.errors import DamagedFile
 from core.files import atomic, documents
 from core.files.documents import Count
 from core.jobs.machine import Machine
-from core.jobs.process import Process
+from core.jobs.process import Process, Surroundings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +27,13 @@ class Serving:
         process: the worker.
         ready: whether it has loaded what it measures with.
         starts: workers started in a row, this one included, of which none before it became ready.
+        surroundings: what it takes over from who asked for a measurement.
     """
 
     process: Process
     ready: bool = False
     starts: Count = 1
+    surroundings: Surroundings | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -162,7 +162,7 @@ def physical_cores(root: Path = Path("/")) -> int:
     """
     shared = set()
     with contextlib.suppress(OSError):
-        for thread in _affinity() or range(psutil.cpu_count() or 1):
+        for thread in processors() or range(psutil.cpu_count() or 1):
             shared.add((root / f"sys/devices/system/cpu/cpu{thread}/topology/thread_siblings_list").read_text())
     cores = len(shared) or psutil.cpu_count(logical=False) or 1
     return min(cores, usable_cores(root))
@@ -170,10 +170,10 @@ def physical_cores(root: Path = Path("/")) -> int:
 
 def _allowed() -> int:
     """Processor threads that affinity leaves to this process; all where the system has none."""
-    return len(_affinity()) or psutil.cpu_count() or 1
+    return len(processors()) or psutil.cpu_count() or 1
 
 
-def _affinity() -> Sequence[int]:
+def processors() -> Sequence[int]:
     """Numbers of the processor threads that this process may run on; empty where the system has no such thing."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))

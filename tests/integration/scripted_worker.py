@@ -41,6 +41,9 @@ CROSSING = 100
 COMMAND = (sys.executable, "-m", "tests.integration.scripted_worker")
 ROUND_S = 0.005
 RELEASE = "release"
+SURROUNDINGS = "surroundings.txt"
+"""Where measurements note on which processors they run, and which devices they see."""
+
 DEVICES = (DeviceInfo(device="cpu", kind="cpu", name="Test CPU", memory_bytes=2**34, driver=""),)
 
 
@@ -68,6 +71,9 @@ def bench(queue: Queue) -> Bench:
     def measure(experiment: Experiment, reporter: Reporter) -> list[Trial]:
         where = f" {experiment.point.hidden_size}" if reporter.job.sweep else ""
         _note(f"begin {reporter.job.id}{where}")
+        with journal().with_name(SURROUNDINGS).open("a", encoding="utf-8") as file:
+            processors = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+            file.write(f"{reporter.job.id} {processors} {os.environ.get('CUDA_VISIBLE_DEVICES')}\n")
         try:
             return _measure(experiment, reporter, queue.folder / RELEASE)
         finally:

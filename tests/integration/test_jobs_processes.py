@@ -210,6 +210,93 @@ def test_an_idle_worker_leaves_and_the_next_job_gets_another(queue, store, monke
     assert second.worker.pid != first.worker.pid
 
 
+ASKER = """
+import os, sys
+from pathlib import Path
+from core.jobs import client
+from core.jobs.queue import Queue
+from core.results.store import Store
+from tests.integration import scripted_worker
+from tests.integration.scripted_worker import QUICK, experiment
+client.COMMAND = scripted_worker.COMMAND
+jobs, results, processor, width, follow = sys.argv[1:]
+os.sched_setaffinity(0, {int(processor)})
+queue = Queue(Path(jobs))
+job = queue.submit(experiment(QUICK, width=int(width)), Store(Path(results)))
+if follow:
+    client.follow(queue, job.id, lambda _: None)
+print(job.id)
+"""
+
+
+@pytest.fixture
+def ask(queue, store) -> Callable[..., str]:
+    """Asks in a process of its own, on one processor, seeing one device; the name of the job."""
+
+    def asked(processor: int, device: str, width: int, *, follow: bool = True) -> str:
+        command = [sys.executable, "-c", ASKER, queue.folder, store.folder, str(processor), str(width), "y" * follow]
+        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": device}
+        done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    return asked
+
+
+def surroundings() -> list[str]:
+    return scripted_worker.journal().with_name(scripted_worker.SURROUNDINGS).read_text().splitlines()
+
+
+lends = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system lends no processors")
+
+
+@lends
+def test_who_asks_is_measured_on_the_processors_and_devices_that_it_may_use(queue, ask):
+    first, *_, last = sorted(os.sched_getaffinity(0))
+    asked = [(first, "0", 8), (last, "1", 16), (last, "1", 32), (first, "0", 64)]
+    ids = [ask(*each) for each in asked]
+    assert surroundings() == [
+        f"{name} [{processor}] {device}" for name, (processor, device, _) in zip(ids, asked, strict=True)
+    ]
+    workers = [queue.job(name).worker.pid for name in ids]
+    assert workers[1] == workers[2], "a process that fits stays warm"
+    assert len(set(workers)) == 3
+
+
+@lends
+def test_jobs_of_several_shells_are_served_in_turns_whoever_starts_the_worker(queue, ask):
+    first, *_, last = sorted(os.sched_getaffinity(0))
+    asked = [(first, "0", 8), (last, "1", 16), (first, "0", 32)]
+    ids = [ask(*each, follow=False) for each in asked]
+    client.ensure_worker(queue)
+    for name in ids:
+        assert watched(queue, queue.job(name), ended).state == "finished"
+    assert surroundings() == [
+        f"{name} [{processor}] {device}" for name, (processor, device, _) in zip(ids, asked, strict=True)
+    ]
+
+
+def test_an_idle_worker_of_another_shell_makes_room_for_who_wants_to_know_the_machine(queue, store, monkeypatch):
+    done = watched(queue, submit(queue, store, QUICK), ended)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert not client.surrounds_us(queue)
+    client.ensure_worker(queue)
+    assert done.worker.alive
+    client.ensure_worker(queue, ours=True)
+    assert not done.worker.alive
+    found = until(lambda: client.machine(queue), lambda machine: machine is not None and machine.live)
+    assert ("CUDA_VISIBLE_DEVICES", "1") in found.surroundings.variables
+    assert client.surrounds_us(queue)
+
+
+def test_a_worker_that_measures_stays_whoever_wants_to_know_the_machine(queue, store, monkeypatch):
+    running = watched(queue, submit(queue, store, UNTIL_RELEASED), measuring)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    client.ensure_worker(queue, ours=True)
+    assert running.worker.alive
+    (queue.folder / RELEASE).touch()
+    assert watched(queue, running, ended).state == "finished"
+
+
 def test_waiting_jobs_fail_when_workers_keep_dying_at_their_start(queue, store, monkeypatch):
     monkeypatch.setattr(client, "COMMAND", (sys.executable, "-c", "raise SystemExit(3)"))
     job = watched(queue, queue.submit(experiment(QUICK), store), ended)

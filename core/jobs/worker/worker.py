@@ -19,6 +19,7 @@ from core.files.project import PROJECT
 from core.jobs import client, process, saving
 from core.jobs.job import Job
 from core.jobs.machine import Machine, measurement_lock
+from core.jobs.process import Surroundings
 from core.jobs.queue import Queue
 from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.sweep_run import Begin, Fit, SweepEnd, SweepRun
@@ -123,10 +124,10 @@ class Worker:
                 with contextlib.suppress(JobError):
                     self.queue.settle()
                 settled_at = time.monotonic()
-            if self.queue.waiting():
-                if self.code.changed:
+            if following := self.queue.following():
+                if self.code.changed or not following.suits(self.machine.surroundings):
                     return "renew"
-                job = self.queue.claim(self._process)
+                job = self.queue.claim(self._process, self.machine.surroundings)
                 if job and not self._work(job):
                     return "renew"
                 idle_since = time.monotonic()
@@ -295,14 +296,18 @@ def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, co
 
 def _begin_to_serve(queue: Queue, load: Callable[[], Bench], code: Code, idle_s: float) -> Worker:
     """Load what measures, and let others see first that somebody is about to serve, then that somebody does."""
-    me, last = process.this(), queue.worker_file.serving
-    starts = last.starts if last and not last.ready else 1
+    me, surroundings = process.this(), Surroundings.now()  # before torch can change them
     with queue.guard():
-        queue.worker_file.take(Serving(process=me, starts=starts))
+        last = queue.worker_file.serving
+        starts = last.starts if last and not last.ready else 1
+        if last and last.process == me:  # who started us has said what we are for
+            surroundings = last.surroundings or surroundings
+        queue.worker_file.take(Serving(process=me, starts=starts, surroundings=surroundings))
     bench = load()
-    worker = Worker(queue, bench, bench.survey(), code=code, idle_s=idle_s)
+    machine = replace(bench.survey(), surroundings=surroundings)
+    worker = Worker(queue, bench, machine, code=code, idle_s=idle_s)
     with queue.guard():
-        queue.worker_file.take(Serving(process=me, ready=True))
+        queue.worker_file.take(Serving(process=me, ready=True, surroundings=surroundings))
     return worker
 
 

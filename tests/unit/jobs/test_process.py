@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from core.jobs import process
-from core.jobs.process import Process
+from core.jobs.process import Process, Surroundings
 
 SLEEPER = (sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)")
 
@@ -120,3 +120,40 @@ def test_the_group_of_the_asking_process_is_never_signalled():
     Process(pid=os.getpgid(0), born="another boot:1").kill_orphans(lambda _: True)
     mine.kill_orphans(lambda _: True)
     assert mine.alive
+
+
+# What a measurement takes over
+
+
+def test_devices_and_threads_are_taken_over_and_nothing_else(monkeypatch):
+    taken = {"CUDA_VISIBLE_DEVICES": "1", "ZE_AFFINITY_MASK": "0.1", "OMP_NUM_THREADS": "3", "MKL_CBWR": "AVX2"}
+    left = {"LD_PRELOAD": "x.so", "PATH": "/bin", "OMP_WAIT_POLICY": "ACTIVE", "KMP_INIT_AT_FORK": "FALSE"}
+    for name, value in {**taken, **left}.items():
+        monkeypatch.setenv(name, value)
+    assert taken.items() <= dict(Surroundings.now().variables).items()
+    assert not left.keys() & dict(Surroundings.now().variables).keys()
+
+
+def test_a_process_has_the_variables_of_who_asked_and_for_the_rest_those_of_who_starts_it():
+    asked = Surroundings(variables=(("CUDA_VISIBLE_DEVICES", "1"), ("LD_PRELOAD", "x.so")))
+    starter = {"PATH": "/bin", "CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "8", "OMP_WAIT_POLICY": "PASSIVE"}
+    assert asked.within(starter) == {"PATH": "/bin", "CUDA_VISIBLE_DEVICES": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+
+
+@linux
+def test_what_is_started_runs_on_the_processors_that_are_lent_and_the_starter_stays_where_it_was():
+    before = os.sched_getaffinity(0)
+    last = max(before)
+    tell = (sys.executable, "-c", "import os; print(*os.sched_getaffinity(0))")
+    with Surroundings(processors=(last,)).lend_processors():
+        told = subprocess.run(tell, capture_output=True, text=True, check=True).stdout
+    assert told.split() == [str(last)]
+    assert os.sched_getaffinity(0) == before
+
+
+@linux
+def test_processors_that_cannot_be_lent_leave_it_where_the_starter_is():
+    before = os.sched_getaffinity(0)
+    with Surroundings(processors=(4_000,)).lend_processors():
+        assert os.sched_getaffinity(0) == before
+    assert os.sched_getaffinity(0) == before

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from core.errors import JobError, StoreError
 from core.jobs import all_jobs, process, saving
 from core.jobs import queue as queue_module
-from core.jobs.process import Process
+from core.jobs.process import Process, Surroundings
 from core.jobs.queue import Queue
 from core.progress import ContenderProgress, Progress
 from core.question.experiment import Contender, Experiment, Point
@@ -46,6 +46,27 @@ def test_nobody_waits_in_a_folder_that_does_not_exist(queue):
     assert queue.jobs() == []
     assert not queue.waiting()
     assert queue.claim(ME) is None
+
+
+def test_a_job_is_claimed_by_a_process_with_the_surroundings_of_who_asked(queue, store, monkeypatch):
+    first = queue.submit(experiment(1), store)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    second, again = queue.submit(experiment(1), store), queue.submit(experiment(1), store)
+    assert first.id != second.id == again.id
+    assert dict(second.surroundings.variables)["CUDA_VISIBLE_DEVICES"] == "1"
+    assert queue.following().id == first.id
+    assert queue.claim(ME, second.surroundings) is None
+    assert queue.claim(ME, first.surroundings).id == first.id
+    assert queue.claim(ME, first.surroundings) is None
+    assert queue.claim(ME, second.surroundings).id == second.id
+
+
+def test_a_job_of_before_does_not_say_its_surroundings_and_any_process_may_measure_it(queue, store):
+    job = queue.submit(experiment(), store)
+    path = queue.folder / job.id / "request.json"
+    path.write_text(json.dumps({name: v for name, v in json.loads(path.read_text()).items() if name != "surroundings"}))
+    assert queue.job(job.id).surroundings is None
+    assert queue.claim(ME, Surroundings(variables=(("CUDA_VISIBLE_DEVICES", "7"),))).id == job.id
 
 
 def test_jobs_are_claimed_in_the_order_of_submission(queue, store):
