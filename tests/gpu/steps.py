@@ -56,6 +56,11 @@ def _first_minutes(device: str, store: Path, junit: Path) -> Iterator[Step]:
     """What decides whether the rest is worth its time."""
     both = f"cpu,{device}"
     yield _step("facts", _program("tests.gpu.facts"), 60, "which machine this is")
+    for kind in ("fully connected", "convolution"):
+        first_use = _program("core.measure.startup", device, "--layers", kind)
+        yield _step(
+            f"first use, {kind}", first_use, 30, "driver and context, libraries, in a process that used nothing before"
+        )
     yield _step("floors", _program("tests.gpu.floors", "--device", device), 45, "shortest kernel, bandwidth")
     lanes = f"{both},{device}+graph10" if device.startswith("cuda") else both
     yield _run("first run", store, "--preset", "disc", "--depth", "8", "--devices", lanes, budget_s=40, more_s=60)
@@ -96,6 +101,8 @@ def _sweeps(device: str, store: Path) -> Iterator[Step]:
 
 def _full_runs(device: str, store: Path) -> Iterator[Step]:
     both = ("--devices", f"cpu,{device}")
+    idled = _program("tests.benchmarks.block_length", "--device", device, "--repeats", "2", "--idle")
+    yield _step("lead-in after idling", idled, 125, "how long a lead-in must be, by how long the device idled")
     for depth in (2, 6, 8, 10, 12):
         yield _run(f"disc at depth {depth}", store, "--preset", "disc", "--depth", str(depth), *both, budget_s=15)
     for neurons in (10, 100, 1000, 4000):

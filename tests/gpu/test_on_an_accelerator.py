@@ -2,15 +2,16 @@
 
 import statistics
 import time
+from functools import partial
 
 import pytest
 import torch
 
 from core.answer.lesson import exhibition
 from core.answer.run import causes, learned, speedup
-from core.measure import networks, phases
+from core.measure import networks, phases, startup
 from core.measure.data import batches, datasets
-from core.measure.device import devices
+from core.measure.device import cards, devices, drain
 from core.measure.lessons.run import show
 from core.measure.timer import MIN_BLOCK_S, Timer
 from core.measure.training import Training
@@ -88,6 +89,35 @@ def test_the_timer_agrees_with_the_devices_own_events(device):
     Timer(device=device).time(multiply)
     seconds = Timer(device=device).time(multiply).seconds
     assert seconds == pytest.approx(begin.elapsed_time(end) / 1e3, rel=0.1)
+
+
+def test_the_device_is_done_when_it_says_so(device):
+    assert drain.share_left(device, partial(drain._queue, device.torch)) < drain.NOTICEABLE / 2
+
+
+def test_an_nvidia_card_tells_of_itself_before_in_and_after_a_block(device):
+    """Other processes are not listed in some containers, and not every card counts for how long it was held back."""
+    if device.torch.type != "cuda" or torch.version.hip:
+        pytest.skip("only NVIDIA's cards answer to NVML")
+    watch, big = cards.Watch(device.torch), training(device)
+    limits = watch.limits
+    watch.begin()
+    big.advance(500)
+    device.synchronize()
+    around = watch.end()
+    print(limits, around)
+    unknown = {name for name, value in vars(around).items() if value is None}
+    assert unknown <= {"other_processes", "throttled_s"}
+    assert 0 < around.power_w <= 1.1 * limits.device_power_limit_w
+    assert 0 < around.clock_mhz <= limits.device_clock_limit_mhz
+
+
+def test_a_first_use_in_a_fresh_process_takes_longer_than_a_step_here(device):
+    point = Point(dataset="digits", model="mlp", epochs=1, samples=300, batch_size=20)
+    asked = Experiment(point=point, contenders=(Contender(device=str(device.torch)),), budget_s=20, pairs=2)
+    (row,) = measure(asked, hooks=Hooks())
+    assert row.startup_fresh
+    assert startup.PATIENCE_S > row.startup_device_s > row.startup_first_step_s
 
 
 @pytest.mark.parametrize("data_path", ["resident", "per_batch"])
