@@ -115,8 +115,12 @@ def test_memory_is_given_back_to_a_card_and_nothing_is_asked_of_the_cpu(monkeypa
 
 
 def test_a_card_that_takes_nothing_back_any_more_costs_no_row(monkeypatch):
+    asked = []
+
     def refuse():
+        asked.append(True)
         raise RuntimeError("CUDA error: an illegal memory access was encountered")
 
     monkeypatch.setattr(torch.cuda, "empty_cache", refuse)
     devices.Device(torch.device("cuda:0")).release()
+    assert asked
