@@ -95,6 +95,11 @@ def finished(chart: alt.Chart | alt.LayerChart | alt.FacetChart, rows: list[Row]
     return {**bounded(spec), "data": {"values": rows}}
 
 
+def marked(chart: alt.LayerChart | alt.FacetChart, mark: str) -> alt.LayerChart | alt.FacetChart:
+    """The chart with what has to be said of how it was measured above it; as it is where that is nothing."""
+    return chart.properties(title=alt.Title(mark, anchor="start", fontSize=12, fontWeight="normal")) if mark else chart
+
+
 def bounded(part: Any) -> Any:
     """A specification whose titles have one line each and no more letters than there is room for."""
     match part:

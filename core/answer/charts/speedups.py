@@ -13,6 +13,7 @@ from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.charts.studies import BAND_OPACITY, CROSS, TIED, size_axis, size_channel, zone_fill
+from core.answer.run.busy import MARK
 from core.answer.statistics import TIE
 from core.answer.study.result import Crossover, Size
 from core.question.fields import axis_title
@@ -43,7 +44,8 @@ def speedup(answer: Crossover, *, kinds: tuple[str, str] | None = None) -> Spec:
     x = size_channel(answer.axis, sizes)(axis=size_axis(sizes))
     y = speedup_axis(f"speedup of {look.short(answer.challenger)}", values)
     layers = [*_tie_layers(y), *_band_layers(x, y, between), *_verdict_layers(answer, kinds, x, y, points)]
-    return look.finished(alt.layer(*layers), [*tie, *between, *points], height=HEIGHT)
+    chart = look.marked(alt.layer(*layers), MARK if answer.busy else "")
+    return look.finished(chart, [*tie, *between, *points], height=HEIGHT)
 
 
 def speedup_axis(title: str, values: Sequence[float]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import altair as alt
 from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
+from core.answer.run.busy import MARK
 from core.answer.study.result import Basis, Crossing, Crossover, Evidence
 from core.question.fields import axis_title
 
@@ -75,7 +76,7 @@ def crossover(
     layers = _zone_layers(x, zones)
     layers += _curve_layers(answer, kinds, x, y, bottom=bottom, pointed=pointed, recorded=recorded)
     layers += _crossing_layers(x, crossings, sizes) + _obstacle_layers(x, obstacles)
-    chart = alt.layer(*layers).resolve_axis(x="independent")
+    chart = look.marked(alt.layer(*layers).resolve_axis(x="independent"), MARK if answer.busy else "")
     return look.finished(chart, [*zones, *medians, *readings, *crossings, *obstacles], height=HEIGHT)
 
 

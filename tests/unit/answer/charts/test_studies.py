@@ -1,5 +1,6 @@
 """What the charts of a study say: its readings, its medians, what is shaded, and the map of winners."""
 
+import dataclasses
 import json
 import math
 import random
@@ -73,6 +74,7 @@ def judged(pair: Evidence) -> Size:
 PAIRS = [evidence(size, 1e-5 + size * 1e-9, 1e-4 + size * 1e-10) for size in SIZES]
 MEMORY = Evidence(size=10_000_000, obstacle="the model did not fit into the memory of cuda:0")
 FOUND = answer([*PAIRS, MEMORY], crossings=[(90_000, 100_000, 110_000)], tie=(80_000, 130_000))
+BUSY = dataclasses.replace(FOUND, busy="Measured on a busy machine: other programs took what they could.")
 TWO_CPUS = answer(PAIRS, crossings=[(9e4, 1e5, 1.1e5)], names=("cpu@1 (Test CPU)", "cpu@4 (Test CPU)"))
 CELLS = [
     Cell(x=16, y=32, verdict="cpu_faster", speedup=0.5),
@@ -88,11 +90,19 @@ EVERY_CHART = {
     "no crossing": studies.crossover(answer(PAIRS[:2]), PAIRS[:2]),
     "several": studies.crossover(answer(PAIRS, crossings=[(2e3, 3e3, 4e3), (9e4, 1e5, 1.1e5)]), PAIRS),
     "two CPUs": studies.crossover(TWO_CPUS, PAIRS),
+    "busy": studies.crossover(BUSY, [*PAIRS, MEMORY]),
+    "speedup of a busy machine": speedups.speedup(BUSY),
     "speedup": speedups.speedup(FOUND),
     "speedup of one size": speedups.speedup(answer(PAIRS[:1])),
     "map": grids.winners(CELLS, axes=AXES, devices=DEVICES),
 }
 every_chart = pytest.mark.parametrize("spec", EVERY_CHART.values(), ids=EVERY_CHART.keys())
+
+
+@pytest.mark.parametrize("drawn", [lambda found: studies.crossover(found, PAIRS), speedups.speedup])
+def test_a_chart_of_a_busy_machine_says_so_and_no_other_has_a_title(drawn):
+    assert drawn(BUSY)["title"]["text"] == "Measured on a busy machine"
+    assert "title" not in drawn(FOUND)
 
 
 def rows(spec, layer):
