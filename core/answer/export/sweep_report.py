@@ -31,7 +31,8 @@ def document(answer: Crossover) -> dict[str, Any]:
     Returns:
         `outcome`; `estimate`, `low` and `high`, which are None unless the outcome is `crossing`; and what they follow
         from: `axis`, `basis`, `baseline`, `challenger`, `tie`, `crossings`, `sizes`, `noise`, `level`, `reason`,
-        `sentence`.
+        `cautions`, `sentence`, `busy`. What is known where nothing is decided: `clear` (sizes at which one device is
+        faster for certain), `contradicting`, and `assumed` (of single readings, if they scatter as is usual).
     """
     data = dataclasses.asdict(answer)
     del data["band"]  # for a chart

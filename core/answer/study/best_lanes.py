@@ -118,7 +118,7 @@ def crossover(study: Study, picked: Sequence[Pick], basis: Basis = "steady") -> 
     Raises:
         CrossoverError: the rows cannot be compared.
     """
-    evidence = tuple(_evidence(pick, study, basis) for pick in picked)
+    evidence = _evidence(picked, study, basis)
     base, other = (f"{_side(row, study.runs[-1])} in its best lane" for row in study.runs[-1])
     answer = locate(evidence, axis=study.axis, basis=basis, baseline=base, challenger=other)
     chosen = [(pick.baseline, pick.challenger) for pick in picked if pick.baseline and pick.challenger]
@@ -238,11 +238,14 @@ def _pick(size: float, pair: tuple[Trial, Trial], run: Sequence[Trial], basis: B
     return Pick(size=size, baseline=_with_rounds(baseline, judging), challenger=_with_rounds(challenger, judging))
 
 
-def _evidence(pick: Pick, study: Study, basis: Basis) -> Evidence:
-    if pick.baseline is None or pick.challenger is None:
-        return Evidence(size=pick.size, obstacle=pick.obstacle)
-    (found,) = studies.evidence(replace(study, runs=((pick.baseline, pick.challenger),)), basis)
-    return found
+def _evidence(picked: Sequence[Pick], study: Study, basis: Basis) -> tuple[Evidence, ...]:
+    """What was picked at each size, in the order of picks."""
+    runs = tuple((pick.baseline, pick.challenger) for pick in picked if pick.baseline and pick.challenger)
+    timed = iter(studies.evidence(replace(study, runs=runs), basis))
+    return tuple(
+        next(timed) if pick.baseline and pick.challenger else Evidence(size=pick.size, obstacle=pick.obstacle)
+        for pick in picked
+    )
 
 
 def _size(value: float) -> str:

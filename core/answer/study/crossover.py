@@ -1,10 +1,11 @@
 """The crossover: along an axis, the size from which one device is faster than the other, with an interval.
 
-The definition. At each size the sign of the speedup is decided by that size's readings alone, with noise pooled over
-sizes. The crossover is the place where the decided signs change: the smallest size from which the challenger wins at
-all larger sizes measured. A dip that the noise explains decides nothing and is forgiven; one that it does not makes
-the answer `several`. Where between the last size that one device won and the first that the other won the change
+The definition. At each size the sign of the speedup is decided by that size's readings, with what the other sizes tell
+of the noise. The crossover is the place where the decided signs change: the smallest size from which the challenger
+wins at all larger sizes measured. A dip that the noise explains decides nothing and is forgiven; one that it does not
+makes the answer `several`. Where between the last size that one device won and the first that the other won the change
 lies is told by the model of `core.answer.study.curve`, which interpolates and is never asked beyond these two sizes.
+What is decided is the business of `core.answer.study.judging`.
 
 Works on anyone's timings; rows of the store are brought here by `core.answer.study.study`.
 """
@@ -12,7 +13,7 @@ Works on anyone's timings; rows of the store are brought here by `core.answer.st
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,28 +21,21 @@ import numpy as np
 from core import units
 from core.answer.run.speedup import Verdict
 from core.answer.statistics import TIE
-from core.answer.study import curve, wording
-from core.answer.study.curve import Readings, Vector
-from core.answer.study.result import Band, Basis, Crossing, Crossover, Evidence, Outcome, Size
+from core.answer.study import cautions, curve, wording
+from core.answer.study.curve import Curve, Noise, Readings, Vector
+from core.answer.study.judging import SIGN_RISK, Judgement, judge
+from core.answer.study.result import Assumed, Band, Basis, Crossing, Crossover, Evidence, Size
 from core.errors import InvalidValue, NotComparable
-
-SIGN_RISK, USUAL_SIZES = 0.05, 10
-"""Probability with which the sign of one size may be decided wrongly if both devices are equally fast there, for up to
-so many sizes; with more sizes it is lowered in proportion. Only sizes at a crossing are that close."""
-
-TAIL = 0.03
-"""Probability that the model leaves out at either end of the interval. Simulated, that covers the truth in 93 to 99 %
-of sweeps, by the roughness of the curves (docs/crossover.md); hence "95 %"."""
-
-MISFIT = 0.1
-"""Probability at which the model contradicts a decided size beside the crossing, and is not asked any further."""
 
 TOO_FEW = "{} could be timed on both devices, and two are needed"
 
-PER_OCTAVE = 16
-"""Places in each doubling at which the curve is computed between two sizes."""
-
 BAND_PLACES = 121
+
+ASSUMED_FREEDOM = 10
+"""For how many readings the usual noise counts where each size was read once, and it is assumed."""
+
+DISTURBED = 0.1
+"""Scatter of sizes around a curve, beyond that of their readings, from which the machine does not count as quiet."""
 
 
 def locate(
@@ -62,6 +56,7 @@ def locate(
     """
     found = decide(evidence, Crossover(axis=axis, basis=basis, baseline=baseline, challenger=challenger))
     timed = [entry for entry in sorted(evidence, key=_place) if not entry.obstacle]
+    found = replace(found, cautions=tuple(cautions.said(timed, found)))
     if found.noise is not None and len(timed) > 1:
         band = _band(_readings(timed))
         tie = _tie(band, found.crossings[0]) if found.outcome == "crossing" else None
@@ -113,31 +108,54 @@ def _answer(timed: Sequence[Evidence], blank: Crossover) -> Crossover:
     if not timed:
         return replace(blank, reason=TOO_FEW.format("no size"))
     readings = _readings(timed)
-    if readings.noise.sd is None:
-        sizes = tuple(_size(entry, value, None) for entry, value in zip(timed, readings.values, strict=True))
-        known = replace(blank, sizes=sizes, reason=TOO_FEW.format("one size only"))
-        return replace(known, outcome="undecided", reason=_without_noise(known)) if len(timed) > 1 else known
-    risk = SIGN_RISK * min(1.0, USUAL_SIZES / len(timed))
-    widths = curve.half_width(readings, risk / 2)
-    sizes = tuple(_size(*found) for found in zip(timed, readings.values, widths, strict=True))
     if len(timed) == 1:
-        return replace(blank, sizes=sizes, noise=readings.noise.sd, reason=TOO_FEW.format("one size only"))
-    signs = _signs(readings, widths)
+        width = None if readings.noise.sd is None else float(curve.half_width(readings, SIGN_RISK / 2)[0])
+        one = _size(timed[0], float(readings.values[0]), width)
+        return replace(blank, sizes=(one,), noise=readings.noise.sd, reason=TOO_FEW.format("one size only"))
+    if readings.noise.sd is None:
+        return _assuming(timed, readings, blank)
+    found = judge(readings)
+    sizes = tuple(_size(*each) for each in zip(timed, readings.values, found.widths, strict=True))
     known = replace(
         blank,
+        outcome=found.outcome,
+        crossings=found.crossings,
         sizes=sizes,
-        crossings=tuple(_crossings(readings, signs)),
+        clear=found.clear,
+        contradicting=tuple(timed[at].size for at in found.contradicting),
         noise=readings.noise.sd,
-        level=1 - risk,
+        level=1 - found.risk,
     )
-    if len(known.crossings) > 1:
-        return replace(known, outcome="several", reason=wording.several(known.axis, known.crossings))
-    if known.crossings:
-        (only,) = known.crossings
-        return replace(known, outcome="crossing", estimate=only.estimate, low=only.low, high=only.high)
-    if winner := _winner_throughout(readings, signs):
-        return replace(known, outcome=winner)
-    return replace(known, outcome="undecided", reason=wording.unclear(_undecided(known, signs), known.noise or 0.0))
+    if found.outcome == "crossing":
+        (only,) = found.crossings
+        return replace(known, estimate=only.estimate, low=only.low, high=only.high)
+    return replace(known, reason=_reason(known, found))
+
+
+def _reason(known: Crossover, found: Judgement) -> str:
+    if known.outcome == "several":
+        return wording.several(known.axis, known.crossings, disturbed=found.curve.scatter > DISTURBED)
+    if known.outcome != "undecided":
+        return ""
+    if found.contradicting:
+        return wording.contradicting(known.contradicting)
+    unclear = [size.size for size, sign in zip(known.sizes, found.signs, strict=True) if not sign]
+    return wording.unclear(unclear or [known.sizes[0].size, known.sizes[-1].size], known.noise or 0.0)
+
+
+def _assuming(timed: Sequence[Evidence], readings: Readings, blank: Crossover) -> Crossover:
+    """What single readings allow: nothing for certain, and what they would say if they scattered as is usual."""
+    sizes = tuple(_size(entry, value, None) for entry, value in zip(timed, readings.values, strict=True))
+    usual = replace(
+        readings,
+        spread=np.full(len(timed), 2.0),  # of a ratio: both devices scatter
+        noise=Noise(sd=curve.PRIOR_NOISE, freedom=ASSUMED_FREEDOM),
+        freedom=np.full(len(timed), float(ASSUMED_FREEDOM)),
+    )
+    found = judge(usual)
+    assumed = Assumed(noise=curve.PRIOR_NOISE, outcome=found.outcome, crossings=found.crossings, clear=found.clear)
+    known = replace(blank, outcome="undecided", sizes=sizes, assumed=assumed)
+    return replace(known, reason=_without_noise(known))
 
 
 def _readings(timed: Sequence[Evidence]) -> Readings:
@@ -145,40 +163,34 @@ def _readings(timed: Sequence[Evidence]) -> Readings:
     base, other = ([np.log(np.array(times)) for times in column] for column in zip(*map(_times, timed), strict=True))
     if timed[0].paired:
         ratios = [b - c for b, c in zip(base, other, strict=True)]
-        values = _medians(ratios)
-        noise, spread = curve.pooled_noise(ratios), [curve.median_spread(len(ratio)) for ratio in ratios]
+        values, noise = _medians(ratios), curve.pooled_noise(ratios)
+        variances = _of_medians(ratios, noise)
     else:
         values = _medians(base) - _medians(other)
-        noise, shares = curve.noise_of_two(curve.pooled_noise(base), curve.pooled_noise(other))
-        counts = [(len(b), len(c)) for b, c in zip(base, other, strict=True)]
-        spread = [sum(part * curve.median_spread(n) for part, n in zip(shares, pair, strict=True)) for pair in counts]
-    sizes = np.log2(np.array([entry.size for entry in timed]))
-    return Readings(sizes=sizes, values=values, spread=np.array(spread), noise=noise)
+        pools = [curve.pooled_noise(groups) for groups in (base, other)]
+        noise = curve.noise_of_two(*pools)
+        known = [pool if pool.sd is not None else noise for pool in pools]
+        variances = _of_medians(base, known[0]) + _of_medians(other, known[1])
+    counts = [min(map(len, _times(entry))) for entry in timed]
+    return Readings(
+        sizes=np.log2(np.array([entry.size for entry in timed])),
+        values=values,
+        spread=variances / curve.variance(noise),
+        noise=noise,
+        freedom=np.array([min(noise.freedom, count - 1 + curve.SURE) for count in counts]),
+        visits=np.array([curve.visit_share(n, min(n, entry.visits)) for n, entry in zip(counts, timed, strict=True)]),
+    )
+
+
+def _of_medians(groups: Sequence[Vector], pool: Noise) -> Vector:
+    """Variance of the median of each group of readings."""
+    spreads = np.array([curve.median_spread(len(group)) for group in groups])
+    return np.asarray(curve.own_variances(groups, pool) * spreads)
 
 
 def _medians(groups: Sequence[Vector]) -> Vector:
     """The median of each group; of a few values each, for which numpy's takes twenty times as long."""
     return np.array([statistics.median(group.tolist()) for group in groups])
-
-
-def _signs(readings: Readings, widths: Vector) -> Vector:
-    """1 where the challenger wins, -1 where the baseline does, 0 where nothing is decided.
-
-    A size's own readings decide, unless close neighbours contradict them: then one of them was disturbed.
-    """
-    own = np.where(np.abs(readings.values) > widths, np.sign(readings.values), 0)
-    return np.asarray(np.where(own * curve.nearby(readings) > 0, own, 0))
-
-
-def _winner_throughout(readings: Readings, signs: Vector) -> Outcome | None:
-    """Who wins at every size that is decided, if the curve is certain of it at both ends as well."""
-    decided = set(signs[signs != 0].tolist())
-    above = curve.posterior(readings, readings.sizes[[0, -1]]).above
-    if decided == {1.0} and above.min() > 1 - TAIL:
-        return "gpu_always"
-    if decided == {-1.0} and above.max() < TAIL:
-        return "cpu_always"
-    return None
 
 
 def _times(entry: Evidence) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -227,39 +239,10 @@ def _without(entry: Evidence) -> Size:
     )
 
 
-def _crossings(readings: Readings, signs: Vector) -> Iterable[Crossing]:
-    """One between every two neighbouring decided sizes that the two devices share."""
-    decided = np.flatnonzero(signs)
-    for before, after in itertools.pairwise(decided):
-        if signs[before] != signs[after]:
-            yield _crossing(readings, int(before), int(after), challenger_above=bool(signs[after] > 0))
-
-
-def _crossing(readings: Readings, before: int, after: int, *, challenger_above: bool) -> Crossing:
-    """The interval outside of which the curve has the sign of the nearer of the two decided sizes."""
-    start, end = readings.sizes[before], readings.sizes[after]
-    places = np.linspace(start, end, max(3, math.ceil((end - start) * PER_OCTAVE) + 1))
-    above = curve.posterior(readings, places).above
-    crossed = above if challenger_above else 1 - above
-    first, last = np.maximum.accumulate(crossed), np.minimum.accumulate(crossed[::-1])[::-1]
-    low, high = _where(first, TAIL, places), _where(last, 1 - TAIL, places)
-    middle = _where((first + last) / 2, 0.5, places)
-    if crossed[0] > MISFIT or crossed[-1] < 1 - MISFIT:  # too abrupt for the model: the two sizes are all that is known
-        low, high = float(start), float(end)
-    return Crossing(estimate=2**middle, low=2**low, high=2**high, challenger_above=challenger_above)
-
-
-def _where(rising: Vector, level: float, places: Vector) -> float:
-    """Place at which a rising curve reaches a level; the nearer end where it begins above or stays below."""
-    after = int(np.searchsorted(rising, level))
-    if after in (0, len(rising)):
-        return float(places[min(after, len(rising) - 1)])
-    return float(np.interp(level, rising[after - 1 : after + 1], places[after - 1 : after + 1]))
-
-
 def _band(readings: Readings) -> Band:
-    places = np.linspace(readings.sizes[0], readings.sizes[-1], BAND_PLACES)
-    found = curve.posterior(readings, places)
+    first, last = float(readings.sizes[0]), float(readings.sizes[-1])
+    places = np.linspace(first, last, BAND_PLACES)
+    found = Curve(readings, first, last).at(places)
     sizes, middle = np.exp2(places), found.mean
     reach = 1.96 * found.sd
     columns = (sizes, np.exp(middle), np.exp(middle - reach), np.exp(middle + reach))
@@ -276,10 +259,6 @@ def _tie(band: Band, crossing: Crossing) -> tuple[float, float] | None:
     first = next((place + 1 for place in range(at, -1, -1) if not close[place]), 0)
     last = next((place - 1 for place in range(at, len(close)) if not close[place]), len(close) - 1)
     return band.sizes[first], band.sizes[last]
-
-
-def _undecided(answer: Crossover, signs: Vector) -> list[float]:
-    return [size.size for size, sign in zip(answer.sizes, signs, strict=True) if not sign]
 
 
 def _without_noise(answer: Crossover) -> str:

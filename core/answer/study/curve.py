@@ -2,15 +2,16 @@
 
 A Gaussian process: a straight line, plus an integrated random walk (what bends), plus a little random walk (what
 jumps: caches, tiles, thread thresholds). How much it bends and how large the noise is are not fitted but averaged
-over, weighted by how well each explains the readings, so that few readings give wide intervals. It interpolates; a
-global law of performance (a + b·FLOPs) would be tighter where it holds and confidently wrong where it does not.
-Numbers in, numbers out: nothing here knows devices, rows or verdicts.
+over, weighted by how well each explains the readings, so that few readings give wide intervals. So is what a visit
+of the machine did to all readings of one size: it is told from how sizes scatter around a curve. The model
+interpolates; a global law of performance (a + b·FLOPs) would be tighter where it holds and confidently wrong where it
+does not. Numbers in, numbers out: nothing here knows devices, rows or verdicts.
 """
 
 import itertools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -44,6 +45,19 @@ PRIOR_NOISE, PRIOR_WEIGHT = 0.05, 2.0
 """What is believed of the noise before any reading, and for how many readings that counts: a few readings that
 happen to agree do not make a quiet machine."""
 
+OWN_WEIGHT = 4.0
+"""For how many of a size's own readings the pool of all sizes counts, where it is told how noisy that size is."""
+
+SURE = 8.0
+"""For how many readings the pool counts where it is told how certain that noise is."""
+
+VISITS = (0.0, 0.06, 0.14, 0.3, 0.8)
+"""Candidates for how much a visit of the machine shifts all readings of a size (standard deviation)."""
+
+VISIT_CHANCES = (0.12, 0.13, 0.5, 0.23, 0.02)
+"""What is believed of them before any reading. Ten sizes tell little of it, and what tells too little makes the
+interval too narrow: on a quiet machine this belief costs a tenth of its width (docs/crossover.md)."""
+
 LEAST_NOISE = 1e-6
 """Noise below which readings are of one value: a coarse clock, or made up."""
 
@@ -55,6 +69,9 @@ LINE_SD = (5.0, 2.0)
 
 FEW = 20
 """Up to so many readings of one size every difference between two of them is used, beyond it those from the median."""
+
+UNLIKELY = 8.0
+"""Difference of the logarithms of two probabilities beyond which a candidate has no say."""
 
 MOST_SIZES = 48
 """Sizes nearest to the place in question that take part; the cost grows with their third power."""
@@ -86,12 +103,17 @@ class Readings:
         values: median log speedup.
         spread: variance of each value in units of the noise's variance.
         noise: of one reading.
+        freedom: readings that the variance of each value rests on, beyond the first.
+        visits: share of the variance of a visit that is in each value: 1 where all its readings are of one visit, 0
+            where each is of a visit of its own, so that visits are in the noise already.
     """
 
     sizes: Vector
     values: Vector
     spread: Vector
     noise: Noise
+    freedom: Vector
+    visits: Vector
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,24 +144,42 @@ def pooled_noise(groups: Sequence[Vector]) -> Noise:
     return Noise(sd=float(np.median(np.concatenate(deviations))) if deviations else None, freedom=freedom)
 
 
-def noise_of_two(first: Noise, second: Noise) -> tuple[Noise, tuple[float, float]]:
+def own_variances(groups: Sequence[Vector], pool: Noise) -> Vector:
+    """Variance of one reading of each size: its own readings' as far as they go, and that of all sizes for the rest."""
+    common, variances = _sd(pool) ** 2, []
+    for group in groups:
+        freedom = TRUST * (len(group) - 1)
+        own = float(np.median(_deviations(group))) ** 2 if len(group) > 1 else 0.0
+        variances.append((freedom * own + OWN_WEIGHT * common) / (freedom + OWN_WEIGHT))
+    return np.array(variances)
+
+
+def visit_share(readings: int, visits: int) -> float:
+    """How much of the variance of a visit is in the median of readings, and not seen in how they scatter."""
+    return (readings - visits) / (visits * (readings - 1)) if readings > 1 else 1.0
+
+
+def noise_of_two(first: Noise, second: Noise) -> Noise:
     """Noise of readings of two devices that do not pair, which may be unequally noisy.
 
     A pool of both would take the noise of the quieter one for that of the other as well. What one of them is not known
     for is taken from the other.
 
     Returns:
-        The noise of a reading on average (root mean square), and the share in its variance of either device, 1 where
-        both are alike. Its freedom is that of Welch: that of the noisier one where the other adds next to nothing.
+        The noise of a reading on average (root mean square). Its freedom is that of Welch: that of the noisier one
+        where the other adds next to nothing.
     """
     known = [noise for noise in (first, second) if noise.sd is not None]
     if len(known) < 2:
-        return (known[0] if known else first), (1.0, 1.0)
+        return known[0] if known else first
     variances = [max((noise.sd or 0.0) ** 2, LEAST_NOISE**2) for noise in known]
-    mean = sum(variances) / 2
     rates = [variance**2 / noise.freedom for variance, noise in zip(variances, known, strict=True)]
-    pooled = Noise(sd=math.sqrt(mean), freedom=round(sum(variances) ** 2 / sum(rates)))
-    return pooled, (variances[0] / mean, variances[1] / mean)
+    return Noise(sd=math.sqrt(sum(variances) / 2), freedom=round(sum(variances) ** 2 / sum(rates)))
+
+
+def variance(noise: Noise) -> float:
+    """Variance of one reading, with what is believed before any reading mixed in."""
+    return _sd(noise) ** 2
 
 
 def median_spread(count: int) -> float:
@@ -147,54 +187,80 @@ def median_spread(count: int) -> float:
     return (math.pi / 2) / (count + math.pi / 2 - 1)
 
 
-def chances(readings: Readings) -> Vector:
-    """Probability, size by size and without regard to other sizes, that the log speedup is above 0."""
-    factors, weights = _noise_weights(readings.noise)
-    sds = np.outer(factors, _sd(readings.noise) * np.sqrt(readings.spread))
-    return np.asarray(np.exp(weights) @ _normal(readings.values / sds))
+def half_width(readings: Readings, tail: float, visits: Vector | None = None) -> Vector:
+    """Half-width of the interval that leaves `tail` on either side of each value, size by size.
 
-
-def half_width(readings: Readings, tail: float) -> Vector:
-    """Half-width of the interval that leaves `tail` on either side of each value; as `chances`, size by size."""
-    factors, weights = _noise_weights(readings.noise)
-    shares = np.exp(weights)
-    low, high = 0.0, 100.0
-    for _ in range(60):
+    Args:
+        readings: values and their noise.
+        tail: probability beyond either end.
+        visits: how likely each of `VISITS` is; without it visits shift nothing.
+    """
+    taus = np.array(VISITS[: 1 if visits is None else len(visits)])
+    own = np.sqrt(readings.spread) * _sd(readings.noise)
+    factors, weights = zip(*(_noise_weights(freedom) for freedom in readings.freedom.tolist()), strict=True)
+    variances = (np.array(factors) * own[:, None])[:, :, None] ** 2 + readings.visits[:, None, None] * taus**2
+    shares = np.exp(np.array(weights))[:, :, None] * (np.ones(1) if visits is None else visits)
+    sds, shares = np.sqrt(variances).reshape(len(own), -1), shares.reshape(len(own), -1)
+    low, high = np.zeros(len(own)), 100.0 * sds.max(axis=1)
+    for _ in range(40):
         middle = (low + high) / 2
-        beyond = float(shares @ _normal(-middle / factors))
-        low, high = (middle, high) if beyond > tail else (low, middle)
-    return np.asarray(high * _sd(readings.noise) * np.sqrt(readings.spread))
+        beyond = (shares * _normal(-middle[:, None] / sds)).sum(axis=1) > tail
+        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+    return np.asarray(high)
 
 
-def posterior(readings: Readings, places: Vector) -> Posterior:
-    """The curve at `places` (logarithm to base 2 of size), from the readings nearest to them."""
-    near = _nearest(readings, places)
-    scale, origin = _units_per_octave(near), min(near.sizes.min(), places.min())
-    at, to = (near.sizes - origin) * scale, (places - origin) * scale
-    factors, noise_weights = _noise_weights(near.noise)
-    own_noise = np.outer(factors**2, _sd(near.noise) ** 2 * near.spread)
-    stack = _covariances(at, at)[:, None] + (own_noise[:, :, None] + 1e-10) * np.eye(len(at))
-    across = np.broadcast_to(_covariances(at, to)[:, None], (*stack.shape[:2], len(at), len(to)))
-    lower = np.linalg.cholesky(stack)
-    white = np.linalg.solve(lower, np.broadcast_to(near.values[:, None], (*stack.shape[:2], len(at), 1)))
-    carried = np.linalg.solve(lower, across)
-    means = (carried * white).sum(axis=2)
-    variances = np.maximum(_variances(to)[:, None] - (carried**2).sum(axis=2), 1e-12)
-    heights = np.log(np.diagonal(lower, axis1=2, axis2=3)).sum(axis=2)
-    weights = noise_weights - (white**2).sum(axis=(2, 3)) / 2 - heights
-    shares = (np.exp(weights - weights.max()) / np.exp(weights - weights.max()).sum())[:, :, None]
-    mean, square = (shares * means).sum(axis=(0, 1)), (shares * (variances + means**2)).sum(axis=(0, 1))
-    above = (shares * _normal(means / np.sqrt(variances))).sum(axis=(0, 1))
-    return Posterior(mean=mean, sd=np.sqrt(np.maximum(square - mean**2, 0.0)), above=above)
+class Curve:
+    """What readings say of the curve between two places, and of the visits that they were taken in.
+
+    Attributes:
+        visits: how likely each of `VISITS` is, as far as they are in any value.
+        scatter: how much a visit shifts all readings of a size, as far as it can be told (standard deviation).
+    """
+
+    def __init__(self, readings: Readings, low: float, high: float) -> None:
+        near = _nearest(readings, low, high)
+        self._scale, self._origin = _units_per_octave(near), min(float(near.sizes[0]), low)
+        self._at = (near.sizes - self._origin) * self._scale
+        factors, noise_weights = _noise_weights(near.noise.freedom)
+        likely = noise_weights > noise_weights.max() - UNLIKELY
+        own = np.outer(factors[likely] ** 2, _sd(near.noise) ** 2 * near.spread)[:, None]
+        shifts, chances = (VISITS, VISIT_CHANCES) if near.visits.any() else (VISITS[:1], (1.0,))
+        noise = (own + np.outer(np.array(shifts) ** 2, near.visits)).reshape(-1, len(near.sizes)) + 1e-10
+        prior = (noise_weights[likely][:, None] + np.log(chances)).ravel()
+        stack = _covariances(self._at, self._at)[:, None] + noise[:, :, None] * np.eye(len(self._at))
+        lower = np.linalg.cholesky(stack)
+        white = np.linalg.solve(lower, np.broadcast_to(near.values[:, None], (*stack.shape[:2], len(self._at), 1)))
+        heights = np.log(np.diagonal(lower, axis1=2, axis2=3)).sum(axis=2)
+        weights = prior - (white**2).sum(axis=(2, 3)) / 2 - heights
+        shares = np.exp(weights - weights.max())
+        self.visits = shares.reshape(-1, len(shifts)).sum(axis=0) / shares.sum()
+        self.scatter = math.sqrt(float(self.visits @ np.array(shifts) ** 2))
+        shape, noisy = np.nonzero(weights > weights.max() - UNLIKELY)
+        self._shapes, self._lower, self._white = shape, lower[shape, noisy], white[shape, noisy]
+        self._shares = (shares[shape, noisy] / shares[shape, noisy].sum())[:, None]
+
+    def at(self, places: Vector) -> Posterior:
+        """The curve at places (logarithm to base 2 of size)."""
+        to = (places - self._origin) * self._scale
+        carried = np.linalg.solve(self._lower, _covariances(self._at, to)[self._shapes])
+        means = (carried * self._white).sum(axis=1)
+        variances = np.maximum(_variances(to)[self._shapes] - (carried**2).sum(axis=1), 1e-12)
+        mean, square = (self._shares * means).sum(axis=0), (self._shares * (variances + means**2)).sum(axis=0)
+        above = (self._shares * _normal(means / np.sqrt(variances))).sum(axis=0)
+        return Posterior(mean=mean, sd=np.sqrt(np.maximum(square - mean**2, 0.0)), above=above)
 
 
 def nearby(readings: Readings) -> Vector:
     """Median log speedup around each size: of the readings within `NEAR` units, its own included."""
+    return np.array([statistics.median(near.tolist()) for _, near in with_nearby(readings, readings.values)])
+
+
+def with_nearby(readings: Readings, values: Vector) -> Iterator[tuple[float, Vector]]:
+    """Each of some values, one a size, with those of all sizes within `NEAR` units, its own included."""
     places = readings.sizes * _units_per_octave(readings)
     first = np.searchsorted(places, places - NEAR)
     last = np.searchsorted(places, places + NEAR, side="right")
-    values = readings.values.tolist()
-    return np.array([statistics.median(values[a:b]) for a, b in zip(first, last, strict=True)])
+    return ((float(value), values[a:b]) for value, a, b in zip(values, first, last, strict=True))
 
 
 def _deviations(group: Vector) -> Vector:
@@ -213,17 +279,21 @@ def _sd(noise: Noise) -> float:
     return math.sqrt((freedom * noise.sd**2 + PRIOR_WEIGHT * PRIOR_NOISE**2) / (freedom + PRIOR_WEIGHT))
 
 
-def _noise_weights(noise: Noise) -> tuple[Vector, Vector]:
-    """Candidate factors on the noise, and the logarithm of their probability: scaled inverse chi-square."""
-    factors, freedom = np.array(NOISE_FACTORS), TRUST * noise.freedom + PRIOR_WEIGHT
+def _noise_weights(readings: float) -> tuple[Vector, Vector]:
+    """Candidate factors on the noise, and the logarithm of their probability: scaled inverse chi-square.
+
+    Args:
+        readings: on which the noise rests, beyond the first of each size.
+    """
+    factors, freedom = np.array(NOISE_FACTORS), TRUST * readings + PRIOR_WEIGHT
     weights = -freedom * np.log(factors) - freedom / (2 * factors**2)
     return factors, np.asarray(weights - np.logaddexp.reduce(weights))
 
 
-def _nearest(readings: Readings, places: Vector) -> Readings:
+def _nearest(readings: Readings, low: float, high: float) -> Readings:
     if len(readings.sizes) <= MOST_SIZES:
         return readings
-    gaps = np.maximum(places.min() - readings.sizes, readings.sizes - places.max())
+    gaps = np.maximum(low - readings.sizes, readings.sizes - high)
     chosen = np.sort(np.argsort(gaps, kind="stable")[:MOST_SIZES])
     if gaps[chosen].max() <= 0:  # more lie between the places than may take part: spread them out
         inside = np.flatnonzero(gaps <= 0)
@@ -233,6 +303,8 @@ def _nearest(readings: Readings, places: Vector) -> Readings:
         values=readings.values[chosen],
         spread=readings.spread[chosen],
         noise=readings.noise,
+        freedom=readings.freedom[chosen],
+        visits=readings.visits[chosen],
     )
 
 
@@ -256,9 +328,12 @@ def _variances(a: Vector) -> Vector:
     return np.array([line + bend**2 * a**3 / 3 + jump**2 * a for bend, jump in SHAPES])
 
 
-_erf = np.frompyfunc(math.erf, 1, 1)
+_ERROR_FUNCTION = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 
 
 def _normal(values: Vector) -> Vector:
-    """Cumulative distribution of the standard normal."""
-    return np.asarray((1 + np.asarray(_erf(values / math.sqrt(2)), dtype=float)) / 2)
+    """Cumulative distribution of the standard normal, to 1e-7 (Abramowitz & Stegun 7.1.26)."""
+    distance = np.abs(values) / math.sqrt(2)
+    t = 1 / (1 + 0.3275911 * distance)
+    tail = np.exp(-(distance**2)) / 2 * t * np.polyval(_ERROR_FUNCTION[::-1], t)
+    return np.where(values > 0, 1 - tail, tail)

@@ -12,7 +12,7 @@ OUTCOMES: dict[Outcome, str] = {
     "gpu_always": "the GPU is faster at every size measured",
     "cpu_always": "the CPU is faster at every size measured",
     "several": "the faster device changes more than once, beyond the noise",
-    "undecided": "the difference is smaller than the noise where it matters, or the readings give no noise",
+    "undecided": "not decided where it matters, or the readings give no noise; `clear` and `assumed` say what is known",
     "not_measurable": "too few sizes could be timed, or the machine was too busy",
 }
 
@@ -35,6 +35,8 @@ class Evidence:
         baseline_s: seconds of the baseline, one entry a reading.
         challenger_s: seconds of the challenger.
         paired: whether readings of equal place were taken back to back, so that disturbances cancel.
+        visits: how often the size was come back to while others were measured; readings of one visit share what the
+            machine did meanwhile.
         obstacle: why nothing can be said about this size (out of memory, busy machine, skipped); empty if none.
     """
 
@@ -42,6 +44,7 @@ class Evidence:
     baseline_s: tuple[float, ...] = ()
     challenger_s: tuple[float, ...] = ()
     paired: bool = True
+    visits: int = 1
     obstacle: str = ""
 
 
@@ -107,6 +110,42 @@ class Band:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Clear:
+    """Sizes at all of which one device is faster for certain, where the whole is undecided.
+
+    Attributes:
+        begin: the smallest of them.
+        end: the largest.
+        challenger_faster: whether the challenger is; the baseline is otherwise.
+        least: how many times as fast the faster one is at least, by the medians.
+        most: how many times at most.
+    """
+
+    begin: float
+    end: float
+    challenger_faster: bool
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumed:
+    """What readings say if they are as noisy as is usual: each size was read once, which does not tell the noise.
+
+    Attributes:
+        noise: standard deviation of the logarithm of one device's reading that is assumed.
+        outcome: key of `OUTCOMES`, under that assumption.
+        crossings: the same; their intervals are no measured ones.
+        clear: the same.
+    """
+
+    noise: float
+    outcome: Outcome
+    crossings: tuple[Crossing, ...] = ()
+    clear: tuple[Clear, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Crossover:
     """The answer along one axis.
 
@@ -123,9 +162,14 @@ class Crossover:
         crossings: every crossing beyond the noise, ascending.
         sizes: the verdict of each size, ascending.
         band: the speedup between them.
+        clear: where one device is faster for certain; empty unless the outcome is `undecided`.
+        contradicting: sizes that contradict their neighbours beyond their readings' noise, by no more than a visit of
+            the machine may shift them.
+        assumed: what the readings say if they are as noisy as is usual; None unless each size was read once.
         noise: standard deviation of the logarithm of one reading's ratio, pooled over sizes; None if not known.
         level: probability with which the interval of one size holds its speedup.
         reason: in words, why the outcome is not a crossing.
+        cautions: what speaks against taking the answer as it stands, a sentence each.
         sentence: the answer in words, computed from the above.
         busy: what was seen of other programs on the machine, a sentence; empty where nothing was.
     """
@@ -142,8 +186,12 @@ class Crossover:
     crossings: tuple[Crossing, ...] = ()
     sizes: tuple[Size, ...] = ()
     band: Band = Band()
+    clear: tuple[Clear, ...] = ()
+    contradicting: tuple[float, ...] = ()
+    assumed: Assumed | None = None
     noise: float | None = None
     level: float = 0.95
     reason: str = ""
+    cautions: tuple[str, ...] = ()
     sentence: str = ""
     busy: str = ""

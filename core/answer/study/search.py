@@ -91,6 +91,8 @@ class _Search:
     def step(self) -> Step:
         if not self.sizes:
             return self._take((self.low + self.high) / 2, "the middle of the range")
+        if self.known.contradicting:
+            return self._look_again()
         if self.known.outcome == "several":
             return self._confirm()
         if self.known.outcome == "crossing":
@@ -114,6 +116,11 @@ class _Search:
             place = middle + side * distance * self.stride
             if self.low <= place <= self.high and not self._seen(place):
                 return self._take(place, "a look beside the crossover")
+        for size, place in zip(self.sizes, self.places, strict=True):
+            above = (size.speedup or 1.0) > 1
+            astray = not low <= place <= high and above != ((place > high) == only.challenger_above)
+            if astray and self._count_near(place) < TWICE:
+                return self._take(place, "a second look at a size that may be on the other side")
         narrow = only.high / only.low <= NARROW
         return Step(size=None, reason="the interval is narrow" if narrow else "no size between is left to measure")
 
@@ -126,6 +133,13 @@ class _Search:
             if alone and self._count_near(place) < TWICE:
                 return self._take(place, "a second look at a size that stands alone")
         return Step(size=None, reason="the faster device changes more than once")
+
+    def _look_again(self) -> Step:
+        """Sizes contradict their neighbours: what a visit did shows beside them, what the curve does is there again."""
+        for size in self.known.contradicting:
+            if self._count_near(math.log2(size)) < TWICE:
+                return self._take(math.log2(size), "a second look at a size that contradicts its neighbours")
+        return Step(size=None, reason="neighbouring sizes contradict each other")
 
     def _find_sides(self) -> Step:
         """Find a size that the one device wins for certain, and one that the other does."""

@@ -6,6 +6,7 @@ timed becomes evidence for `core.answer.study.crossover`; nothing here estimates
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -98,7 +99,8 @@ def evidence(study: Study, basis: Basis) -> list[Evidence]:
     On `with_transfer` and `cold_start` each step carries its share of what is paid once: the steps that were asked for
     divide it. What is paid once was measured once, so its own noise is not in the interval.
     """
-    return [_evidence(baseline, challenger, study.axis, basis) for baseline, challenger in study.runs]
+    visits = _visits(study.runs)
+    return [_evidence(*pair, study.axis, basis, visits[place]) for place, pair in enumerate(study.runs)]
 
 
 def between(
@@ -219,7 +221,13 @@ def _require_one_study(study: Study) -> None:
         )
 
 
-def _evidence(baseline: Trial, challenger: Trial, axis: str, basis: Basis) -> Evidence:
+def _visits(runs: Sequence[tuple[Trial, Trial]]) -> Counter[int]:
+    """How often each run was come back to while others were measured, by its place: stretches of blocks of its own."""
+    begins = sorted((begin, place) for place, (row, _) in enumerate(runs) for begin in row.block_begin_ns)
+    return Counter(place for place, _ in itertools.groupby(place for _, place in begins))
+
+
+def _evidence(baseline: Trial, challenger: Trial, axis: str, basis: Basis, visits: int) -> Evidence:
     size = size_of(baseline, axis)
     obstacle = speedup.obstacle(baseline, challenger)
     carried = [once_s(trial, basis) for trial in (baseline, challenger)]
@@ -233,6 +241,7 @@ def _evidence(baseline: Trial, challenger: Trial, axis: str, basis: Basis) -> Ev
         size=size,
         baseline_s=tuple(step_s + shares[0] for step_s in base),
         challenger_s=tuple(step_s + shares[1] for step_s in other),
+        visits=max(visits, 1),
         obstacle=obstacle,
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from core import units
 from core.answer.statistics import TIE
-from core.answer.study.result import Basis, Crossing, Crossover
+from core.answer.study.result import Assumed, Basis, Clear, Crossing, Crossover
 from core.question.fields import FIELDS, SIZE_AXES
 
 COUNTED: dict[Basis, str] = {
@@ -22,7 +22,11 @@ LISTED = 3
 
 
 def sentence(found: Crossover) -> str:
-    """The answer in one or two sentences."""
+    """The answer in some sentences, with what speaks against it."""
+    return " ".join((_answer(found), *found.cautions))
+
+
+def _answer(found: Crossover) -> str:
     match found.outcome:
         case "crossing":
             return _crossing(found)
@@ -30,6 +34,10 @@ def sentence(found: Crossover) -> str:
             return _always(found)
         case "several":
             return f"There is no single crossover{COUNTED[found.basis]}: {found.reason}."
+        case "undecided" if found.assumed is not None:
+            return f"{_assumed(found, found.assumed)} Not certain: {found.reason}."
+        case "undecided" if found.clear:
+            return f"{_clear(found, found.clear)}{COUNTED[found.basis]}. Elsewhere it cannot be told: {found.reason}."
         case "undecided":
             return f"No crossover can be told{COUNTED[found.basis]}: {found.reason}."
     return f"Not measurable: {found.reason}."
@@ -47,22 +55,39 @@ def place(axis: str, text: str) -> str:
     return (FIELDS[axis].place if axis in SIZE_AXES else "a size of {}").format(text)
 
 
-def several(axis: str, crossings: Sequence[Crossing]) -> str:
-    """Why there is no single number, to go on after a colon."""
+def several(axis: str, crossings: Sequence[Crossing], *, disturbed: bool = False) -> str:
+    """Why there is no single number, to go on after a colon.
+
+    Args:
+        axis: what is varied.
+        crossings: where the faster device changes.
+        disturbed: whether the machine was, so that it may be the cause as well.
+    """
     places = ", ".join(f"between {size(one.low)} and {size(one.high)}" for one in crossings)
+    changes = f"the faster device changes {len(crossings)} times beyond the noise"
+    return f"{changes}, {places} ({axis.replace('_', ' ')}){'' if disturbed else USUAL_CAUSE}"
+
+
+def contradicting(sizes: Sequence[float]) -> str:
+    """Which sizes contradict their neighbours, to go on after a colon."""
+    verb = "contradicts its neighbours" if len(sizes) == 1 else "and their neighbours contradict each other"
     return (
-        f"the faster device changes {len(crossings)} times beyond the noise, {places} ({axis.replace('_', ' ')})"
-        f"{USUAL_CAUSE}"
+        f"{_listed(sizes)} {verb} by more than readings of one visit scatter, and by no more than the machine may have "
+        "been slower for a while, so measure again, in turns"
     )
 
 
 def unclear(sizes: Sequence[float], noise: float) -> str:
     """Why nothing is decided, to go on after a colon."""
-    shown = ", ".join(map(size, sizes[:LISTED])) + (f" and {len(sizes) - LISTED} more" if len(sizes) > LISTED else "")
     return (
-        f"at {shown} the difference is smaller than the noise ({units.share(noise)} a reading), "
-        "so more readings or other sizes are needed"
+        f"at {_listed(sizes)} either may be faster, as the difference is smaller than the noise ({units.share(noise)} "
+        "a reading, and what a visit adds), so more readings or other sizes are needed"
     )
+
+
+def _listed(sizes: Sequence[float]) -> str:
+    shown = ", ".join(map(size, sizes[:LISTED]))
+    return shown + (f" and {len(sizes) - LISTED} more" if len(sizes) > LISTED else "")
 
 
 def single_readings(axis: str, changes: Sequence[tuple[float, float]], favoured: str) -> str:
@@ -76,18 +101,62 @@ def single_readings(axis: str, changes: Sequence[tuple[float, float]], favoured:
 
 def _crossing(found: Crossover) -> str:
     only = found.crossings[0]
-    winner, loser = found.challenger, found.baseline
-    if not only.challenger_above:
-        winner, loser = loser, winner
-    begin = place(found.axis, f"about {size(float(f'{only.estimate:.3g}'))}")
+    begin = place(found.axis, f"about {size(_rounded(only.estimate))}")
     said = (
-        f"{winner} is faster than {loser} from {begin} on "
+        f"{_sides(found, challenger_faster=only.challenger_above)} from {begin} on "
         f"(95 % interval {size(only.low)} to {size(only.high)}){COUNTED[found.basis]}."
     )
     if found.tie is None:
         return said
     low, high = map(size, found.tie)
     return f"{said} Between about {low} and {high} the difference is within {units.share(TIE - 1)}."
+
+
+def _sides(found: Crossover, *, challenger_faster: bool) -> str:
+    winner, loser = found.challenger, found.baseline
+    if not challenger_faster:
+        winner, loser = loser, winner
+    return f"{winner} is faster than {loser}"
+
+
+def _clear(found: Crossover, clear: Sequence[Clear]) -> str:
+    """Where one device is faster for certain: from a size on, up to one, or between two."""
+    timed = [each.size for each in found.sizes if each.speedup is not None]
+    return ", and ".join(_clear_part(found, one, timed) for one in clear)
+
+
+def _clear_part(found: Crossover, one: Clear, timed: Sequence[float]) -> str:
+    if one.begin == one.end:
+        where = f"at {place(found.axis, size(one.begin))}"
+    elif one.end == timed[-1]:
+        where = f"from {place(found.axis, size(one.begin))} on"
+    elif one.begin == timed[0]:
+        where = f"up to {place(found.axis, size(one.end))}"
+    else:
+        where = f"from {size(one.begin)} to {place(found.axis, size(one.end))}"
+    ratios = units.ratio(one.least) + (f" to {units.ratio(one.most)}" if one.most > one.least else "")
+    return f"{_sides(found, challenger_faster=one.challenger_faster)} {where} ({ratios})"
+
+
+def _assumed(found: Crossover, assumed: Assumed) -> str:
+    """What single readings say under an assumption, which is named first."""
+    lead = f"If readings scatter by about {units.share(assumed.noise)}, "
+    if assumed.outcome == "crossing":
+        (only,) = assumed.crossings
+        ends = place(found.axis, f"between {size(_rounded(only.low))} and {size(_rounded(only.high))}")
+        return f"{lead}{_sides(found, challenger_faster=only.challenger_above)} from {ends} on{COUNTED[found.basis]}."
+    if assumed.outcome in ("gpu_always", "cpu_always"):
+        faster = _sides(found, challenger_faster=assumed.outcome == "gpu_always")
+        return f"{lead}{faster} at every size of the table{COUNTED[found.basis]}."
+    if assumed.outcome == "several":
+        return f"{lead}the faster device changes {len(assumed.crossings)} times{COUNTED[found.basis]}."
+    if assumed.clear:
+        return f"{lead}{_clear(found, assumed.clear)}{COUNTED[found.basis]}."
+    return f"{lead}no crossover can be told{COUNTED[found.basis]}."
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.3g}")
 
 
 def _always(found: Crossover) -> str:

@@ -14,6 +14,7 @@ from tests import rows
 FIELDS = {
     *("outcome", "estimate", "low", "high", "axis", "basis", "baseline", "challenger"),
     *("tie", "crossings", "sizes", "noise", "level", "reason", "sentence"),
+    *("clear", "contradicting", "assumed", "cautions", "busy"),
 }
 SIZES = (
     Size(

@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,15 +18,16 @@ from core.errors import InvalidValue, NotComparable
 SIZES = tuple(2.0**power for power in range(3, 13))
 
 
-def evidence(speedups, *, noise=0.01, pairs=5, seed=0, paired=True):
-    """Pairs at `SIZES` whose true speedups are given; None leaves a size out."""
+def evidence(speedups, *, noise=0.01, pairs=5, seed=0, paired=True, visits=None):
+    """Pairs at `SIZES`, measured in turns, whose true speedups are given; None leaves a size out."""
     draw = random.Random(seed)
     found = []
     for size, speedup in zip(SIZES, speedups, strict=False):
         if speedup is not None:
             base = [1e-3 * math.exp(draw.gauss(0, noise)) for _ in range(pairs)]
             other = [1e-3 / speedup * math.exp(draw.gauss(0, noise)) for _ in range(pairs)]
-            found.append(Evidence(size=size, baseline_s=tuple(base), challenger_s=tuple(other), paired=paired))
+            times = {"baseline_s": tuple(base), "challenger_s": tuple(other)}
+            found.append(Evidence(size=size, **times, paired=paired, visits=visits or pairs))
     return found
 
 
@@ -140,6 +142,7 @@ def test_a_slow_stretch_that_meets_both_devices_cancels_in_pairs_only():
             size=of.size,
             baseline_s=tuple(s * d for s, d in zip(of.baseline_s, drift, strict=True)),
             challenger_s=tuple(s * d for s, d in zip(of.challenger_s, drift, strict=True)),
+            visits=of.visits,
         )
         for of in evidence(RISING)
     ]
@@ -204,6 +207,7 @@ def test_scaling_both_devices_changes_nothing_but_the_times(case, factor):
             baseline_s=tuple(s * factor for s in of.baseline_s),
             challenger_s=tuple(s * factor for s in of.challenger_s),
             paired=of.paired,
+            visits=of.visits,
         )
         for of in found
     ]
@@ -216,9 +220,7 @@ def test_scaling_both_devices_changes_nothing_but_the_times(case, factor):
 @given(case=CASES)
 def test_swapping_the_devices_swaps_the_verdicts(case):
     found = built(case)
-    swapped = [
-        Evidence(size=of.size, baseline_s=of.challenger_s, challenger_s=of.baseline_s, paired=of.paired) for of in found
-    ]
+    swapped = [replace(of, baseline_s=of.challenger_s, challenger_s=of.baseline_s) for of in found]
     one, other = answer(found), answer(swapped)
     turned = {"gpu_faster": "cpu_faster", "cpu_faster": "gpu_faster"}
     assert [of.verdict for of in other.sizes] == [turned.get(of.verdict, of.verdict) for of in one.sizes]
@@ -242,6 +244,7 @@ def test_shuffling_sizes_and_pairs_changes_nothing(case, seed):
                 baseline_s=tuple(of.baseline_s[at] for at in order),
                 challenger_s=tuple(of.challenger_s[at] for at in order),
                 paired=of.paired,
+                visits=of.visits,
             )
         )
     draw.shuffle(shuffled)
@@ -269,7 +272,7 @@ def test_the_band_is_as_far_above_the_curve_as_below_it_and_is_one_of_95_percent
         zeros = np.zeros(len(places))
         return Posterior(mean=zeros + 0.3, sd=zeros + 0.1, above=np.linspace(0, 1, len(places)))
 
-    monkeypatch.setattr(curve, "posterior", flat)
+    monkeypatch.setattr(curve.Curve, "at", flat)
     band = answer(evidence(RISING)).band
     for column, height in ((band.speedup, 0.3), (band.low, 0.3 - 0.196), (band.high, 0.3 + 0.196)):
         assert column == pytest.approx([math.exp(height)] * len(band.sizes))

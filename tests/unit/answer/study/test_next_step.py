@@ -23,7 +23,9 @@ def told(speedups, *, noise=0.02):
     """Evidence whose readings are as far above the true speedup as below it, so that it is known what is decided."""
     spread = [math.exp(noise * offset) for offset in (-1, 0, 1)]
     return [
-        Evidence(size=size, baseline_s=tuple(1e-3 * each for each in spread), challenger_s=(1e-3 / speedup,) * 3)
+        Evidence(
+            size=size, baseline_s=tuple(1e-3 * each for each in spread), challenger_s=(1e-3 / speedup,) * 3, visits=3
+        )
         for size, speedup in speedups.items()
     ]
 

@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -26,6 +27,7 @@ class Machine:
             size=size,
             baseline_s=tuple(1e-3 * self.jitter() for _ in range(ADAPTIVE_PAIRS)),
             challenger_s=tuple(1e-3 / speedup * self.jitter() for _ in range(ADAPTIVE_PAIRS)),
+            visits=ADAPTIVE_PAIRS,
         )
 
     def jitter(self):
@@ -106,7 +108,7 @@ def test_pairs_that_were_disturbed_at_one_size_do_not_pass_for_crossings():
             if size != 724:
                 return found
             slow = tuple(2.5 * s for s in found.baseline_s[:2])
-            return Evidence(size=size, baseline_s=slow + found.baseline_s[2:], challenger_s=found.challenger_s)
+            return replace(found, baseline_s=slow + found.baseline_s[2:])
 
     known, _ = searched(Disturbed(lambda _: 0.7))
     assert 724 in {entry.size for entry in known}

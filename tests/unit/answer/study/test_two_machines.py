@@ -290,7 +290,7 @@ def test_two_machines_have_one_crossover_that_says_that_they_are_two():
     (met,) = two_machines.meetings(curve(0, start="a"), curve(1), "hidden_size")
     found = two_machines.crossover(met)
     assert found.outcome == "crossing"
-    assert 256 < found.low <= found.estimate <= found.high < 1024
+    assert 128 < found.low <= found.estimate <= found.high < 1024
     assert "Two machines, not measured in turns: Test CPU (feedfa) and Other CPU (111111)" in found.sentence
     assert found.challenger == "cuda:0 recorded (NVIDIA Test GPU, 111111)"
 

@@ -1,0 +1,57 @@
+"""What speaks against taking a crossover as it stands: times in another unit, and sizes that are all powers of two."""
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+
+from core import units
+from core.answer.study import wording
+from core.answer.study.result import Crossover, Evidence
+
+OFF = 20.0
+"""How many times its neighbours' a time is, or a part of theirs, that is told: seconds among milliseconds are more."""
+
+TILED = 3
+"""Powers of two from which a study that has nothing else is said to."""
+
+UNTILED = ("depth", "samples")
+"""Axes that no tile of a device has to do with."""
+
+
+def said(timed: Sequence[Evidence], found: Crossover) -> Iterable[str]:
+    """A sentence for each.
+
+    Args:
+        timed: what was timed, ascending by size.
+        found: the answer.
+    """
+    for name, times in (
+        (found.baseline, [entry.baseline_s for entry in timed]),
+        (found.challenger, [entry.challenger_s for entry in timed]),
+    ):
+        yield from _off(name, [entry.size for entry in timed], times)
+    answered = found.outcome in ("crossing", "gpu_always", "cpu_always") or found.clear or found.assumed
+    if answered and found.axis not in UNTILED and _powers_of_two([entry.size for entry in timed]):
+        yield "Only powers of two were measured: sizes between them may fill a device worse, and cross elsewhere."
+
+
+def _off(name: str, sizes: Sequence[float], times: Sequence[Sequence[float]]) -> Iterable[str]:
+    """Sizes whose time leaves the range of both neighbours by far; at an end, against the way that times go."""
+    middles = [statistics.median(each) for each in times]
+    for at, (size, middle) in enumerate(zip(sizes, middles, strict=True)):
+        beside = [middles[other] for other in (at - 1, at + 1) if 0 <= other < len(middles)]
+        if len(middles) < 3:
+            return
+        long = middle / max(beside) if at < len(middles) - 1 else 0.0
+        short = min(beside) / middle if at > 0 else 0.0
+        factor = max(long, short)
+        if factor > OFF:
+            way = "longer" if long > short else "shorter"
+            yield (
+                f"The time of {name} at {wording.size(size)} is {units.ratio(factor)} {way} than its neighbours': "
+                "was it given in another unit?"
+            )
+
+
+def _powers_of_two(sizes: Sequence[float]) -> bool:
+    return len(sizes) >= TILED and all(math.frexp(size)[0] == 0.5 and size >= 1 for size in sizes)
