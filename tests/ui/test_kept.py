@@ -4,6 +4,9 @@ import dataclasses
 import gc
 import weakref
 
+from core.progress import Progress, SweepProgress
+from core.question.experiment import Contender, Point
+from core.question.sweep import Axis, Sweep
 from core.results.store import Store
 from pages.shared.data.kept import content, kept
 from tests import rows
@@ -63,3 +66,17 @@ def test_what_is_equal_to_itself_alone_stays_while_its_answer_does():
     gc.collect()
     assert alive() is not None
     assert size_of(alive()) == known
+
+
+def test_a_sweep_that_is_measured_is_another_with_every_pair_of_its_points(world):
+    asked = Sweep(point=Point(), axes=(Axis(name="hidden_size", values=(8, 16)),), contenders=(Contender(),))
+    job = dataclasses.replace(world.queue.submit(asked, world.store), state="running")
+    swept = SweepProgress(done=0, total=2, alive=2, pairs=3)
+    first, second = (
+        dataclasses.replace(job, progress=Progress(phase="training", sweep=dataclasses.replace(swept, pairs=pairs)))
+        for pairs in (3, 4)
+    )
+    assert content(first) != content(second)
+    assert content(dataclasses.replace(first, state="finished")) == content(
+        dataclasses.replace(second, state="finished")
+    )

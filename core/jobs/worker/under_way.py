@@ -66,8 +66,8 @@ class UnderWay:
         return more
 
     def owed_s(self, sweep: Sweep) -> float:
-        """Seconds of the pairs that it still lacks, from how long its visits take, and its blocks at least."""
-        left = max(0, sweep.pairs - self.visits)
+        """Seconds of the pairs that it still lacks, and as long as one for what follows, from how long visits take."""
+        left = max(0, sweep.pairs - self.visits) + 1
         visit_s = (self.seconds - self._first_s) / max(1, self.visits - 1)
         return max(forecast.pairs_s(self.rows, left), left * visit_s)
 

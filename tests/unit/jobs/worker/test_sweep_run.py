@@ -378,6 +378,20 @@ def test_after_its_budget_a_sweep_begins_no_further_point_and_says_so(queue, sto
     assert done.progress.sweep.notes == (done.message,)
 
 
+def test_no_point_is_begun_beside_others_that_could_not_be_over_within_the_budget(
+    queue, store, serve, visits, monkeypatch
+):
+    now = [0.0]
+    monkeypatch.setattr(sweep_run.time, "monotonic", lambda: now[0])
+    visits.then = lambda _: now.__setitem__(0, now[0] + 2.0)
+    job = queue.submit(sweep(sizes=SIZES, budget_s=30), store)
+    serve(Bench(**{f"_{size}": slow(0.15) for size in SIZES}))
+    assert [size for size, pair in visits.log if pair == 1] == [8, 16, 32]
+    assert {size for size, _ in visits.log[:12]} == {8, 16}
+    assert visits.log[12:] == [(32, pair) for pair in range(1, 7)]
+    assert queue.job(job.id).message == "The budget of 30.0 s ended before 1 point could be begun."
+
+
 # Ends
 
 

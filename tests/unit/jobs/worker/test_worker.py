@@ -14,6 +14,7 @@ from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.worker import Bench, Code, Worker, serve
 from core.jobs.worker_file import Serving
 from core.question.experiment import Contender, Experiment, Point
+from core.results.environment import DeviceInfo
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import BROKEN, EMPTY, QUICK, REFUSED, UNTIL_RELEASED, experiment
 
@@ -52,6 +53,46 @@ def test_devices_are_used_once_before_the_first_job_and_reported(queue, make_wor
     serving.run()
     assert used == ["cpu"]
     assert queue.worker_file.machine.startup_s == {"cpu": 0.5}
+
+
+GPU = DeviceInfo(device="cuda:0", kind="cuda", name="Test GPU", memory_bytes=2**34, driver="")
+
+
+def with_gpu(queue, make_worker, **changes):
+    """A worker that finds a GPU, and the devices that it has used."""
+    used = []
+    serving = make_worker(initialise=lambda device: used.append(device) or 0.5, **changes)
+    serving.machine = dataclasses.replace(serving.machine, devices=(*serving.machine.devices, GPU))
+    return serving, used
+
+
+def test_an_accelerator_is_first_used_when_a_job_names_it(queue, store, make_worker):
+    serving, used = with_gpu(queue, make_worker)
+    queue.submit(experiment(QUICK), store)
+    serving.run()
+    assert used == ["cpu"]
+    contenders = (Contender(), Contender(device="cuda:0"))
+    asked = dataclasses.replace(experiment(QUICK), contenders=contenders)
+    for width in (8, 16):
+        point = dataclasses.replace(asked.point, hidden_size=width)
+        queue.submit(dataclasses.replace(asked, point=point), store)
+        serving.run()
+    assert used == ["cpu", "cuda:0"]
+    assert queue.worker_file.machine.startup_s == {"cpu": 0.5, "cuda:0": 0.5}
+
+
+def test_who_holds_an_accelerator_leaves_sooner(queue, store, make_worker):
+    serving, _ = with_gpu(queue, make_worker)
+    serving.idle_s = 0.0
+    serving.run()
+    serving.idle_s = 900.0
+    assert serving.patience_s == 900.0
+    queue.submit(dataclasses.replace(experiment(QUICK), contenders=(Contender(device="cuda:0"),)), store)
+    serving.idle_s = 0.0
+    serving.run()
+    assert serving.patience_s == 0.0
+    serving.idle_s = 900.0
+    assert serving.patience_s == worker.HOLDING_IDLE_S < 900.0
 
 
 def test_a_device_that_cannot_be_used_does_not_keep_the_worker_from_serving(queue, store, make_worker):
@@ -254,5 +295,7 @@ def test_the_measuring_half_surveys_the_machine_and_refuses_a_device_that_is_not
     assert bench.survey().devices[0].device == "cpu"
     elsewhere = Experiment(point=Point(), contenders=(Contender(device="cuda:99"),))
     queue.submit(elsewhere, store)
-    with pytest.raises(DeviceUnavailable, match="cuda:99"):
-        bench.measure(elsewhere, Reporter(queue, queue.claim(process.this())))
+    reporter = Reporter(queue, queue.claim(process.this()))
+    for refuse in (bench.measure, lambda *asked: bench.begin(*asked).visit(), lambda asked, _: bench.fit([asked], [])):
+        with pytest.raises(DeviceUnavailable, match="cuda:99"):
+            refuse(elsewhere, reporter)
