@@ -26,13 +26,18 @@ from core.jobs.worker.sweep_run import Begin, Fit, SweepEnd, SweepRun
 from core.jobs.worker_file import Serving
 from core.progress import Progress
 from core.question.demonstration import Demonstration
-from core.question.experiment import Experiment
+from core.question.experiment import Contender, Experiment
 from core.question.sweep import Sweep
 from core.results.exhibit import Exhibit
 from core.results.schema import Trial
 
 IDLE_S = 15 * 60.0
 """How long a worker without work stays warm: a reader comes back within minutes, memory is wanted after that."""
+
+HOLDING_IDLE_S = 3 * 60.0
+"""The same where it has used an accelerator, of which it holds some hundred megabytes that others may want."""
+
+HOST = Contender().device
 
 CODE = PROJECT / "core"
 
@@ -112,12 +117,12 @@ class Worker:
     def __init__(self, queue: Queue, bench: Bench, machine: Machine, *, code: Code, idle_s: float) -> None:
         self.queue, self.bench, self.machine, self.code, self.idle_s = queue, bench, machine, code, idle_s
         self._process = process.this()
-        self._machine_lock = measurement_lock()
+        self._machine_lock, self._used = measurement_lock(), set[str]()
         self.queue.worker_file.report(self.machine, self._process)
 
     def run(self) -> Ending:
         """Take jobs until there is a reason to stop."""
-        self._warm_up_if_free()
+        self._warm_up_if_free([HOST])
         idle_since = settled_at = time.monotonic()
         while True:
             if time.monotonic() - settled_at >= SETTLE_EVERY_S:
@@ -131,10 +136,15 @@ class Worker:
                 if job and not self._work(job):
                     return "renew"
                 idle_since = time.monotonic()
-            elif time.monotonic() - idle_since >= self.idle_s:
+            elif time.monotonic() - idle_since >= self.patience_s:
                 return "idle"
             else:
                 time.sleep(_POLL_S)
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds without work after which it stops, by what it holds now."""
+        return min(self.idle_s, HOLDING_IDLE_S) if self._used - {HOST} else self.idle_s
 
     def _work(self, job: Job) -> bool:
         """Measure one job. False if this process cannot be trusted with another."""
@@ -225,7 +235,7 @@ class Worker:
             time.sleep(_POLL_S)
         try:
             if held:
-                self._warm_up()
+                self._warm_up([contender.device for contender in reporter.job.asked.contenders])
             yield
         finally:
             self._machine_lock.release()
@@ -240,26 +250,31 @@ class Worker:
             raise JobError(f"The lock of this machine, {path}, cannot be opened: {error}.") from error
         return True
 
-    def _warm_up_if_free(self) -> None:
+    def _warm_up_if_free(self, devices: Sequence[str]) -> None:
         with contextlib.suppress(JobError):  # each job will say so
             if self._take_machine():
                 try:
-                    self._warm_up()
+                    self._warm_up(devices)
                 finally:
                     self._machine_lock.release()
 
-    def _warm_up(self) -> None:
-        """Use every device once, under the machine's lock, so that start-up costs are of an undisturbed machine."""
-        if self.machine.startup_s:
-            return
-        startup_s = {}
-        for info in self.machine.devices:
+    def _warm_up(self, devices: Sequence[str]) -> None:
+        """Use devices that were not used before, under the machine's lock; an accelerator only when it is asked for.
+
+        So start-up costs are of an undisturbed machine, and the memory of a card that nobody asks for stays free.
+        """
+        there = {info.device for info in self.machine.devices}
+        for device in dict.fromkeys(devices):
+            if device not in there - self._used:
+                continue
+            self._used.add(device)
             try:
-                startup_s[info.device] = self.bench.initialise(info.device)
+                startup_s = {**self.machine.startup_s, device: self.bench.initialise(device)}
             except Exception:  # a broken driver must not keep the other devices from being measured
-                _log.exception("The device %s could not be used.", info.device)
-        self.machine = replace(self.machine, startup_s=startup_s)
-        self.queue.worker_file.report(self.machine, self._process)
+                _log.exception("The device %s could not be used.", device)
+                continue
+            self.machine = replace(self.machine, startup_s=startup_s)
+            self.queue.worker_file.report(self.machine, self._process)
 
 
 def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, code_folder: Path = CODE) -> None:
