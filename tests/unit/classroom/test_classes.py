@@ -360,6 +360,7 @@ def test_there_is_a_last_class_and_a_last_student(classes, of, monkeypatch):
     assert [student.nickname for student in classes.students(of)] == ["ada"]
 
 
+@pytest.mark.slow
 def test_thirty_who_join_at_once_are_all_in_and_of_one_nickname_one_is(classes, of):
     def join(number):
         try:

@@ -31,6 +31,7 @@ def test_every_wrong_letter_and_every_two_that_changed_places_are_noticed():
         assert codes.may_join("".join(swapped)) == ("".join(swapped) == code)
 
 
+@pytest.mark.slow
 def test_of_codes_that_are_made_up_one_in_31_goes_together():
     draw = random.Random(1)
     guesses = 100_000

@@ -31,6 +31,7 @@ def written(monkeypatch):
     return given
 
 
+@pytest.mark.slow
 def test_a_sweep_from_the_store_is_recorded_row_by_row(command, tmp_path, written):
     rows = measured(asked_sweep())
     fill(Store(tmp_path / "store"), rows)
@@ -40,6 +41,7 @@ def test_a_sweep_from_the_store_is_recorded_row_by_row(command, tmp_path, writte
     assert f"{len(rows)} TensorBoard runs written to {tmp_path / 'runs'}." in done.err
 
 
+@pytest.mark.slow
 def test_a_run_from_the_store_is_recorded_contender_by_contender(command, tmp_path, written):
     fill(Store(tmp_path / "store"), measured(asked_sweep()))
     words = ("run", "--hidden-size", SIZES[0], *DEVICES, "--store", tmp_path / "store")
@@ -50,6 +52,7 @@ def test_a_run_from_the_store_is_recorded_contender_by_contender(command, tmp_pa
     assert [trial["contender"] for trial in done.json["trials"]] == ["cpu", "cuda:0"]
 
 
+@pytest.mark.slow
 def test_without_the_option_nothing_is_recorded(command, tmp_path, written):
     fill(Store(tmp_path / "store"), measured(asked_sweep()))
     assert command("sweep", *VALUES, *DEVICES, "--store", tmp_path / "store").status == 0

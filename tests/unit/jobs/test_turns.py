@@ -52,6 +52,7 @@ def test_who_submits_ten_jobs_waits_for_who_submits_one(queue, ask):
     assert serve(queue) == ["greedy", "ada", "bob", *["greedy"] * 9]
 
 
+@pytest.mark.slow
 def test_new_names_from_one_place_take_the_turns_of_nobody_elsewhere(queue, ask):
     ask("ada", source="home")
     assert serve(queue) == ["ada"]

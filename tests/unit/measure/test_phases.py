@@ -30,6 +30,7 @@ def training():
     return Training(networks.build(POINT.network, seed=0), feed, learning_rate=0.1)
 
 
+@pytest.mark.slow
 def test_each_part_has_a_time_for_each_step(training):
     parts = phases.take_apart(training, Timer(device=Device(CPU)), step_s=0.5 / 12)
     times = [parts.loader_s, parts.transfer_s, parts.forward_s, parts.backward_s, parts.optimizer_s]
@@ -37,6 +38,7 @@ def test_each_part_has_a_time_for_each_step(training):
     assert all(value > 0 for entry in times for value in entry)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step_s", "steps"), [(1e-6, 50), (10.0, 3)])
 def test_the_pass_is_bounded_for_quick_and_slow_steps(training, step_s, steps):
     assert len(phases.take_apart(training, Timer(device=Device(CPU)), step_s=step_s).loader_s) == steps

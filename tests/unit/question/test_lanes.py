@@ -126,6 +126,7 @@ def test_lanes_of_one_device_are_different_contenders_and_different_questions():
     assert len(ids) == 6
 
 
+@pytest.mark.slow
 def test_stored_rows_still_have_the_identity_of_their_question():
     """Links and the gallery name questions by it."""
     runs = {}

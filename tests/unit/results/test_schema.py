@@ -94,6 +94,7 @@ def test_the_time_of_a_block_is_the_difference_of_its_clock_readings_in_seconds(
     assert row.step_s == (0.3, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pairs", "count"), [(0, 600), (20, 600), (2_000, 60)])
 def test_what_rows_take_as_objects_is_known_before_they_are_made(pairs, count):
     rows = to_table([trial(pairs=pairs)] * count)

@@ -877,6 +877,7 @@ def test_a_file_that_was_removed_is_no_longer_read(store):
     assert store.trials(run_id=RUN_ID) == []
 
 
+@pytest.mark.slow
 def test_threads_that_read_at_once_see_the_same(store):
     for row in run():
         store.add(row)

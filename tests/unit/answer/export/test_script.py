@@ -100,6 +100,7 @@ def test_no_text_of_a_row_leaves_its_comment_or_string():
     assert _shape(_with_texts(HOSTILE)) == _shape(script.script(run()))
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(text=st.text(max_size=40))
 def test_nor_does_any_other_text(text):
@@ -134,6 +135,7 @@ def _first_loss(point: Point, data: datasets.Data) -> float:
     return training.read_losses()[0]
 
 
+@pytest.mark.slow
 def test_it_is_made_without_torch():
     code = "import core.answer.export.script, sys; print('torch' in sys.modules)"
     root = PROJECT

@@ -47,6 +47,7 @@ def test_what_is_not_given_is_no_empty_text(folder):
         template.filled("file", in_html)
 
 
+@pytest.mark.slow
 def test_drawing_a_picture_and_opening_a_page_do_not_wait_for_jinja():
     code = "import core.answer.export.pictures, core.answer.export.lesson_report, sys; print('jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)

@@ -44,6 +44,7 @@ def same(value: float, wanted: float | None) -> bool:
 # One line
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     times=st.lists(st.lists(st.floats(1e-6, 10.0), max_size=25), min_size=1, max_size=6),

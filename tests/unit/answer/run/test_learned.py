@@ -41,6 +41,7 @@ def labels(seed: int, items: int, classes: int, wrong: float) -> tuple[list[int]
     return truth, first, second
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32), items=st.integers(1, 80), wrong=st.floats(0, 1))
 @settings(deadline=None, max_examples=30)
 def test_the_report_is_what_scikit_learn_says_of_the_real_labels(seed, items, wrong):

@@ -89,6 +89,7 @@ def test_a_coarse_clock_does_not_give_a_certainty_that_its_pairs_do_not_share():
     assert median_interval([2.0] * 9) == (2.0, 2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", [6, 9, 12, 20])
 def test_the_interval_of_the_speedup_covers_the_truth_95_times_in_100(pairs):
     runs, truth, covered = 1000, 2.0, 0

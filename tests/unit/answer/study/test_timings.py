@@ -343,6 +343,7 @@ def test_what_is_said_of_a_file_is_short_whatever_it_is_called():
     assert len(refusal(file(f"8,cpu,{'1' * 90_000}"))) < 400
 
 
+@pytest.mark.slow
 def test_of_200_000_rows_none_is_lost():
     draw = random.Random(1)
     rows = [

@@ -222,6 +222,7 @@ def test_readings_without_any_noise_have_an_interval_without_width():
     assert ratio_interval([4.0] * 6, [1.0] * 9) == pytest.approx((4.0, 4.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(6, 6), (8, 20), (5000, 12)])
 def test_the_interval_holds_the_truth_about_as_often_as_it_says(counts):
     draw, held, runs = random.Random(5), 0, 300

@@ -237,6 +237,15 @@ def test_points_for_which_there_is_no_memory_at_once_take_turns_in_groups_that_s
     assert sizes(client.rows(queue, queue.job(job.id))) == [8, 16, 32, 64, 128]
 
 
+def test_a_point_that_is_too_large_to_stand_beside_others_comes_last_and_the_others_take_turns(
+    queue, store, serve, visits
+):
+    queue.submit(sweep(sizes=(8, 16, 1024, 32)), store)
+    serve(Bench(), fit=lambda new, alive: sum(asked.point.hidden_size for asked in (*new, *alive)) < 100)
+    assert [size for size, pair in visits.log if pair == 1] == [8, 16, 32, 1024]
+    assert {size for size, _ in visits.log[:18]} == {8, 16, 32}
+
+
 def test_no_more_points_are_alive_than_a_search_may_choose(queue, store, serve, visits, monkeypatch):
     monkeypatch.setattr(sweep_run, "MOST_AT_ONCE", 2)
     queue.submit(sweep(sizes=SIZES), store)
@@ -511,6 +520,7 @@ def test_an_adaptive_sweep_measures_what_the_search_asks_for_and_says_why_it_end
     assert (done.progress.sweep.done, done.progress.sweep.total) == (2, 4)
 
 
+@pytest.mark.slow
 def test_an_adaptive_sweep_finds_the_crossing_of_a_curve_and_goes_on_from_the_store(queue, store, serve, visits):
     asked = sweep(axes=(Axis.between("hidden_size", 8, 2048, adaptive=True),), adaptive=True)
     whole, other = Bench(), Store(store.folder.with_name("other"))

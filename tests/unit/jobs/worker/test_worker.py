@@ -264,6 +264,7 @@ def test_a_job_asked_to_stop_while_the_machine_is_busy_ends_without_being_measur
     assert queue.job(job.id).state == "stopped"
 
 
+@pytest.mark.slow
 def test_the_seat_is_taken_before_torch_is_imported():
     heavy = {"torch", "pandas", "sklearn", "streamlit", "altair"}
     look = f"import sys, core.jobs.worker.__main__, core.jobs.client; print(sorted({heavy} & set(sys.modules)))"

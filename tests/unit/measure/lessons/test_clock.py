@@ -232,6 +232,7 @@ def test_contenders_are_shown_one_after_the_other_and_the_best_threads_are_found
     assert given.threads[Contender()] >= 1
 
 
+@pytest.mark.slow
 def test_a_stop_ends_a_lesson_between_timings(stage):
     asked, seen = Demonstration(kind="clock", point=DIGITS, contenders=(Contender(threads=1),)), []
     given = stage(
