@@ -93,6 +93,12 @@ def test_a_device_that_leaves_none_is_used(card, monkeypatch):
     assert devices.initialise("cuda:0") == 0.5
 
 
+def test_reading_a_value_that_waits_now_and_then_refuses_no_device(card, monkeypatch):
+    shares = iter((0.13, 0.4, 0.02))
+    monkeypatch.setattr(drain, "share_left", lambda *_: next(shares))
+    assert devices.initialise("cuda:0") == 0.5
+
+
 def test_a_cpu_is_not_tried(monkeypatch):
     monkeypatch.setattr(drain, "share_left", lambda *_: pytest.fail("a CPU has no queue"))
     devices.initialise.cache_clear()
