@@ -43,7 +43,7 @@ def newest_answers(
 
     A run answers a training that was asked for to its end if every contender trained all epochs, diverged, or spent
     at least the budget that is offered. It answers a question for times alone if every contender has as many pairs as
-    are asked for, spent at least the budget that is offered, or did not fit into memory.
+    are asked for, spent at least the budget that is offered, did not fit into memory, or has a lane that failed.
 
     Args:
         trials: rows of any experiments, in any order.
@@ -98,6 +98,6 @@ def _answers(trial: Trial, asked: Experiment) -> bool:
             or (trial.outcome == "budget_spent" and tested and enough_time)
         )
     if trial.outcome in CUT_OFF:
-        return False
+        return trial.lane_failed
     by_the_budget = enough_time and trial.outcome in ("budget_spent", "diverged")
     return trial.outcome == "out_of_memory" or len(trial.block_pair) >= asked.pairs or by_the_budget

@@ -302,6 +302,11 @@ class Trial(TrainingColumns):
     predictions: bytes = column(BYTES, "predicted class of every test item, one byte each, in order", default=b"")
 
     @property
+    def lane_failed(self) -> bool:
+        """Whether its lane failed before anything was timed; a process that is killed leaves no row without blocks."""
+        return self.outcome == "interrupted" and not self.block_steps
+
+    @property
     def block_s(self) -> tuple[float, ...]:
         """Duration of each timed block in seconds."""
         readings = zip(self.block_begin_ns, self.block_end_ns, strict=True)

@@ -207,6 +207,8 @@ def obstacle(baseline: Trial, challenger: Trial) -> str:
     for trial in (baseline, challenger):
         if trial.outcome == "out_of_memory":
             return f"the model and its batch did not fit into the memory of {trial.contender}, so nothing was timed"
+        if trial.lane_failed:
+            return f"the lane of {trial.contender} failed, so nothing was timed"
         if any(time <= 0 for time in trial.step_s):
             return f"the clock readings of {trial.contender} hold a block that took no time"
     return ""

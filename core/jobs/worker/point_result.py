@@ -23,7 +23,7 @@ class PointResult:
         rows: measured or found in the store, one a contender; none if it was skipped.
         seconds: that measuring it took; None if it was not measured by this job.
         trouble: why not every contender has times: one did not fit, or the point was too slow.
-        note: the same in a sentence; empty if all is well.
+        note: the same in a sentence, or that a lane failed; empty if all is well.
     """
 
     rows: tuple[Trial, ...] = ()
@@ -54,7 +54,9 @@ def of_rows(sweep: Sweep, point: Point, rows: Sequence[Trial], *, seconds: float
     if not rows:
         return skipped(sweep, point, f"nothing could be timed within {units.duration(sweep.point_budget_s)}", seconds)
     full = [row.contender for row in rows if row.outcome == "out_of_memory"]
-    note = f"{_where(sweep, point)} did not fit into the memory of {' and '.join(full)}." if full else ""
+    notes = [f"{_where(sweep, point)} did not fit into the memory of {' and '.join(full)}."] if full else []
+    notes += [f"{_where(sweep, point)}: {row.message}" for row in rows if row.lane_failed]
+    note = " ".join(notes)
     return PointResult(rows=tuple(rows), seconds=seconds, trouble="memory" if full else "", note=note)
 
 

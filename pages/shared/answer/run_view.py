@@ -89,7 +89,7 @@ def _verdicts(run: RunAnswer) -> None:
 def _contenders(rows: Sequence[RowAnswer]) -> None:
     tables.table([_line(row) for row in rows], alt="The devices side by side")
     for trial in (row.row for row in rows):
-        if trial.outcome != "completed":
+        if trial.outcome != "completed" or trial.message:
             st.caption(plain(f"{trial.contender}: {trial.message or OUTCOMES[trial.outcome]}"))
 
 

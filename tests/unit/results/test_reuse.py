@@ -81,7 +81,7 @@ def test_an_outcome_answers_or_does_not(store, outcome, spent_s, offered_s, answ
     [
         {"machine_id": "another"},
         {"torch_version": "1.0"},
-        {"experiment_id": "another"},
+        {"experiment_id": "a" * 16},
         {"origin": "imported.parquet"},
         {"outcome": "interrupted"},
     ],
@@ -117,6 +117,7 @@ SHORT = {"steps_per_block": 10, **UNTESTED}  # of 1,900 steps far from all are t
         ("out_of_memory", 0, 1.0, True),
         ("stopped", 20, 600.0, False),
         ("interrupted", 20, 600.0, False),
+        ("interrupted", 0, 1.0, True),
     ],
 )
 def test_a_question_for_times_is_answered_by_pairs_enough_or_by_a_budget_that_was_spent(

@@ -201,6 +201,14 @@ def test_out_of_memory_is_named_instead_of_missing_pairs():
     assert "did not fit into the memory of cuda:0" in reason
 
 
+def test_a_lane_that_failed_is_named_instead_of_missing_pairs():
+    gone = timed([], "cuda:0", outcome="interrupted")
+    reason = speedup.speedup(timed([1e-3] * 8), gone).reason
+    assert reason == "the lane of cuda:0 failed, so nothing was timed"
+    killed = speedup.speedup(timed([1e-3] * 8), timed([1e-3] * 2, "cuda:0", outcome="interrupted")).reason
+    assert "2 pairs of blocks were measured" in killed
+
+
 def test_a_block_without_duration_gives_no_verdict_instead_of_an_error():
     found = speedup.speedup(timed([1e-3] * 5 + [0.0]), timed([1e-3] * 6, "cuda:0"))
     assert found.verdict == "missing"

@@ -57,12 +57,24 @@ def instant(experiment: Experiment, record: Reporter, **changes) -> list[Trial]:
     return timed(experiment, record.job.run_of(experiment), **changes)
 
 
-def full(experiment: Experiment, record: Reporter) -> list[Trial]:
+def full(experiment: Experiment, record: Reporter, **ended: str) -> list[Trial]:
     """The first contender does not fit."""
     first, second = instant(experiment, record)
     nothing = dict.fromkeys(("warmup_steps", "warmup_s", "loss_step", "loss"), ())
     nothing |= {entry.name: () for entry in dataclasses.fields(Trial) if entry.name.startswith("block_")}
-    return [dataclasses.replace(first, outcome="out_of_memory", message="The training needs 1 TiB.", **nothing), second]
+    ended = {"outcome": "out_of_memory", "message": "The training needs 1 TiB.", **ended}
+    return [dataclasses.replace(first, **ended, **nothing), second]
+
+
+def failing(experiment: Experiment, record: Reporter) -> list[Trial]:
+    """The lane of the first contender fails."""
+    return full(experiment, record, outcome="interrupted", message="cpu@1 failed: RuntimeError: No compiler.")
+
+
+def negative(experiment: Experiment, record: Reporter) -> list[Trial]:
+    """The row of the first contender holds what no reader takes."""
+    first, second = instant(experiment, record)
+    return [dataclasses.replace(first, busy_step_s=(-1e-6,)), second]
 
 
 def nothing(experiment: Experiment, record: Reporter) -> list[Trial]:
@@ -340,6 +352,29 @@ def test_a_point_that_does_not_fit_is_kept_noted_and_the_sweep_goes_on(queue, st
     serve(bench)
     assert bench.measured == []
     assert queue.job(again.id).message == done.message
+
+
+def test_a_lane_that_fails_is_noted_said_once_and_not_tried_again(queue, store, serve):
+    job = queue.submit(sweep(sizes=SIZES), store)
+    serve(Bench(_16=failing, _32=failing))
+    done = queue.job(job.id)
+    assert (done.state, done.complete) == ("finished", False)
+    assert done.message == "cpu@1 failed: RuntimeError: No compiler."
+    assert done.progress.sweep.notes == tuple(f"Hidden size {size}: {done.message}" for size in (16, 32))
+    assert len(client.rows(queue, done)) == 2 * len(SIZES)
+    again, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
+    serve(bench)
+    assert (bench.measured, queue.job(again.id).state) == ([], "finished")
+
+
+def test_a_row_that_no_reader_takes_costs_no_other_and_is_said_to_be_missing(queue, store, serve):
+    job = queue.submit(sweep(sizes=SIZES), store)
+    serve(Bench(_16=negative))
+    done = queue.job(job.id)
+    assert (done.state, done.complete) == ("finished", False)
+    assert done.message == "The row of cpu@1 was refused: its column busy_step_s has a negative value."
+    assert len(client.rows(queue, done)) == len(store.trials()) == 2 * len(SIZES) - 1
+    assert store.read().skipped == ()
 
 
 def test_a_point_in_which_nothing_could_be_timed_and_all_beyond_it_are_skipped(queue, store, serve):
