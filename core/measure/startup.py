@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class FirstUse:
-    """Seconds of the first use of a device, imports left out.
+    """Seconds of the first use of a device once torch is imported; what it imports itself counts, as on a CPU.
 
     Attributes:
         context_s: until the device holds a number: driver, context, memory.
