@@ -6,6 +6,7 @@ import shlex
 import pytest
 
 from core import __main__ as command_line
+from core.answer.study import study
 from core.commands.sweep import asked_for
 from core.progress import ContenderProgress, Progress, SweepProgress
 from core.question import describe
@@ -275,6 +276,15 @@ def test_a_recorded_study_whose_sizes_were_measured_again_is_listed_with_its_new
     after = table(open_page(PAGE), "Along")
     assert list(after["From … to"]) == list(before["From … to"])
     assert list(after["Crossover"]) != list(before["Crossover"])
+
+
+def test_a_study_of_a_busy_machine_is_marked_in_its_answer_and_in_the_list(world, open_page):
+    world.has(CPU)
+    quiet = measured()
+    world.keep([dataclasses.replace(row, block_switches=(10_000,) * len(row.block_pair)) for row in quiet])
+    (found,) = study.studies(quiet, axis="hidden_size")
+    assert next(iter(table(open_page(PAGE), "Along")["Crossover"])).endswith(", on a busy machine")
+    assert "Measured on a busy machine: other programs took processor time" in words(open_page(PAGE, study=found.id))
 
 
 def test_of_many_recorded_studies_the_largest_are_listed_and_the_rest_is_counted(world, open_page, monkeypatch):

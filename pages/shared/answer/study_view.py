@@ -134,6 +134,10 @@ def in_short(found: Callable[[], Located]) -> str:
         answer = found().answer
     except CrossoverError as error:
         return str(error)
+    return _in_short(answer) + (", on a busy machine" if answer.busy else "")
+
+
+def _in_short(answer: Crossover) -> str:
     base, other = (name.partition(" (")[0] for name in (answer.baseline, answer.challenger))
     if answer.estimate is not None and answer.low is not None and answer.high is not None:
         ends = (answer.estimate, answer.low, answer.high)
