@@ -157,10 +157,14 @@ class SweepRun:
         return sizes[step.size]
 
     def _of_group(self, left: Sequence[Point]) -> Point | None:
-        """The next point of those that take turns together: all, or where they do not fit, every second, or fewer."""
+        """The next point of those that take turns together: all, or where they do not fit, every second, or fewer.
+
+        Points that do not even fit alone, as far as can be told, come last, one by one.
+        """
         if not self._alive and left:
-            strides = range(math.ceil(len(left) / MOST_AT_ONCE), len(left) + 1)
-            self._group = next((left[::stride] for stride in strides if self._fit_alone(left[::stride])), left[:1])
+            small = [point for point in left if self._fit_alone([point])] or left[:1]
+            strides = range(math.ceil(len(small) / MOST_AT_ONCE), len(small))
+            self._group = next((small[::stride] for stride in strides if self._fit_alone(small[::stride])), small[:1])
         return next((point for point in self._group if point in left), None)
 
     def _fit_alone(self, points: Sequence[Point]) -> bool:
