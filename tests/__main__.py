@@ -1,7 +1,7 @@
 """Every check of the project in one command: `python -m tests`.
 
 Lint, spelling, types and import contracts first and at once, since they are quick; then all tests: in two workers what
-times nothing, and alone what does. Where `CI` is set, branches of `core` that unit tests reach are counted too. With
+times no accelerator, and alone what does. Where `CI` is set, branches of `core` that unit tests reach are counted too. With
 `--quick`, of the tests only the unit tests that are quick. Other arguments go to pytest, and then only pytest runs.
 """
 
@@ -30,6 +30,8 @@ TWO_WORKERS: Command = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder
 FOLDERS = tuple(f"tests/{name}" for name in ("browser", "integration", "gpu", "architecture", "ui", "unit"))
 """Those of the longest tests first, so that at the end no worker waits for the other."""
 
+ALONE: Command = ("-m", "timed", "tests/gpu")
+
 COVERAGE: Command = ("--cov", "--cov-report=term:skip-covered")
 
 
@@ -47,7 +49,7 @@ def commands(arguments: list[str]) -> tuple[Sequence[Command], Sequence[Command]
     if arguments:
         return checks, [(*TESTS, *TWO_WORKERS, "-m", "not slow and not timed", "tests/unit")]
     counted = COVERAGE if os.environ.get("CI") else ()
-    return checks, [(*TESTS, *TWO_WORKERS, *counted, "-m", "not timed", *FOLDERS), (*TESTS, "-m", "timed")]
+    return checks, [(*TESTS, *TWO_WORKERS, *counted, "-m", "not timed", *FOLDERS), (*TESTS, *ALONE)]
 
 
 def _run_at_once(checks: Sequence[Command]) -> int:

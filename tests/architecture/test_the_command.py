@@ -8,6 +8,8 @@ import pytest
 import tests.__main__ as command
 from core.files.project import PROJECT
 
+TIMED = "mark." + "timed"
+
 
 @pytest.fixture
 def here(monkeypatch):
@@ -29,12 +31,13 @@ def checked(*arguments):
 
 
 @pytest.mark.usefixtures("here")
-def test_all_of_it_is_every_check_and_then_what_times_nothing_in_two_workers_and_what_times_alone():
+def test_all_of_it_is_every_check_and_then_all_tests_in_two_workers_but_those_that_time_alone():
     assert checked() == ["ruff", "ruff", "codespell", "mypy", "lint-imports"]
     parallel, alone = pytest_runs()
     assert parallel[: len(command.TWO_WORKERS)] == command.TWO_WORKERS
     assert parallel[parallel.index("-m") + 1] == "not timed"
-    assert alone == ("-m", "timed")
+    assert alone == ("-m", "timed", "tests/gpu")
+    assert {path.parent.name for path in (PROJECT / "tests").rglob("test_*.py") if TIMED in path.read_text()} <= {"gpu"}
 
 
 def test_no_folder_of_tests_is_left_out():

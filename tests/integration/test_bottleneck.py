@@ -10,8 +10,6 @@ from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point
 from tests import idx
 
-pytestmark = pytest.mark.timed
-
 POINT = Point(dataset="mnist", samples=300, model="linear", batch_size=50, epochs=4, learning_rate=0.005)
 
 

@@ -19,8 +19,6 @@ from tests.gpu import steps as listed
 from tests.gpu.session import Session
 from tests.gpu.steps import Step, steps
 
-pytestmark = pytest.mark.timed
-
 
 def step(name: str, code: str, cap_s: float = 20.0) -> Step:
     return Step(name=name, command=(sys.executable, "-c", code), cap_s=cap_s, value="a test")

@@ -13,8 +13,6 @@ from core.question.lanes import Lane
 from core.results import environment
 from core.results.schema import Trial
 
-pytestmark = pytest.mark.timed
-
 compiles = pytest.mark.skipif(
     "compiled" in capabilities.refusals("cpu"), reason="there is no C++ compiler for torch.compile"
 )

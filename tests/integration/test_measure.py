@@ -22,8 +22,6 @@ from core.results import environment
 from core.results.schema import Trial
 from tests import idx
 
-pytestmark = pytest.mark.timed
-
 ONE, TWO, BEST = Contender(threads=1), Contender(threads=2), Contender()
 
 two_cores = pytest.mark.skipif(environment.usable_cores() < 2, reason="needs two usable cores")
