@@ -27,7 +27,7 @@ CHECKS: tuple[Command, ...] = (
 )
 TESTS: Command = (sys.executable, "-m", "pytest")
 TWO_WORKERS: Command = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
-FOLDERS = tuple(f"tests/{name}" for name in ("browser", "integration", "gpu", "architecture", "ui", "unit"))
+FOLDERS = tuple(f"tests/{name}" for name in ("browser", "integration", "gpu", "xla", "architecture", "ui", "unit"))
 """Those of the longest tests first, so that at the end no worker waits for the other."""
 
 ALONE: Command = ("-m", "timed", "tests/gpu")
