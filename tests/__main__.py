@@ -1,8 +1,8 @@
 """Every check of the project in one command: `python -m tests`.
 
-Lint, spelling, types and import contracts first and at once, since they are quick; then all tests: in two workers what
-times no accelerator, and alone what does. Where `CI` is set, branches of `core` that unit tests reach are counted too. With
-`--quick`, of the tests only the unit tests that are quick. Other arguments go to pytest, and then only pytest runs.
+Lint, spelling, types and import contracts first and at once, since they are quick; then all tests, in two workers; at
+last and alone those that time an accelerator. Where `CI` is set, branches of `core` that unit tests reach are counted.
+With `--quick`, of the tests only the unit tests that are quick. Other arguments go to pytest, which then runs alone.
 """
 
 import os
