@@ -362,7 +362,7 @@ def test_a_store_that_is_no_folder_leaves_a_page_that_says_so(world, open_page):
 
 
 def test_rows_that_are_refused_at_the_door_are_named_and_the_rest_is_shown(stocked, open_page):
-    bad = stocked.store.add(dataclasses.replace(rows.trial(run_id="e" * 12), contender="cpu@abc"))
+    bad = rows.plant(stocked.store, dataclasses.replace(rows.trial(run_id="e" * 12), contender="cpu@abc"))
     app = open_page(PAGE, view="Trials", unread="true")
     assert len(listed(app)) == 7
     assert table(app, "Reason")["File"].tolist() == [bad.name]
@@ -384,7 +384,7 @@ def test_a_study_whose_rows_take_too_much_is_named_and_the_others_are_shown(worl
 
 
 def test_rows_that_turn_out_not_to_be_readable_when_they_are_opened_are_named_then(studied, open_page, world):
-    bad = world.store.add(rows.trial(run_id="e" * 12, lane_loss=(1.0,) * 5_000))
+    bad = rows.plant(world.store, rows.trial(run_id="e" * 12, lane_loss=(1.0,) * 5_000))
     app = open_page(PAGE, run="e" * 12, unread="true")
     assert "cannot be read" in words(app)
     app = open_page(PAGE, unread="true")

@@ -87,7 +87,8 @@ def test_scalars_are_as_stored_and_lists_are_not_there(store):
 
 
 def test_a_row_in_which_nothing_was_timed_has_no_figures(store):
-    line = line_of(store, trial(pairs=0, warmup_steps=(), warmup_s=(), threads_tried=(), startup_build_s=None))
+    none = dict.fromkeys(("warmup_steps", "warmup_s", "threads_tried", "threads_tried_step_s"), ())
+    line = line_of(store, trial(pairs=0, startup_build_s=None, **none))
     assert (line["pairs"], line["warmed"], line["threads_tried_count"]) == (0, False, 0)
     names = ("step_s", "noise", "spread90", "load_max", "steal_max", "startup_build_s")
     assert all(np.isnan(line[name]) for name in names)
