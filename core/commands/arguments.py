@@ -33,6 +33,12 @@ def add_devices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--devices", help=text)
 
 
+def add_fair(parser: argparse.ArgumentParser) -> None:
+    """Whether the CPU contends with its lanes as well."""
+    text = "full: the lanes that may help the CPU (compiled, channels last, kept memory, …) contend too, for its best"
+    parser.add_argument("--fair", choices=("full",), help=text)
+
+
 def add_store(parser: argparse.ArgumentParser) -> None:
     """The folder of results."""
     default = f"folder of results (default {_shown(RESULTS)})"

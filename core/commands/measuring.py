@@ -1,7 +1,9 @@
 """What `run` and `sweep` share: who contends if nothing is said, what this machine is, and following a job."""
 
+import argparse
 import sys
 import time
+from collections.abc import Sequence
 
 from tqdm import tqdm
 
@@ -13,7 +15,7 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.process import Surroundings
 from core.jobs.queue import Queue
-from core.question.experiment import Contender
+from core.question.experiment import Contender, Point, with_lanes_of_cpu
 from core.results import environment
 from core.results.reuse import Here
 from core.text import as_line, on_terminal
@@ -54,6 +56,21 @@ def contenders(text: str | None, queue: Queue, *, without: tuple[str, ...]) -> t
         return tuple(Contender.parse(part) for part in text.split(","))
     accelerators = [info.device for info in machine(queue).devices if info.kind != "cpu"]
     return tuple(map(Contender.parse, ("cpu", accelerators[0]) if accelerators else without))
+
+
+def with_lanes(
+    asked: tuple[Contender, ...], options: argparse.Namespace, points: Sequence[Point], queue: Queue
+) -> tuple[Contender, ...]:
+    """Who contends, with the lanes of the CPU where the options ask for them.
+
+    Raises:
+        InvalidValue: they do, and the CPU does not contend.
+        JobError: the measuring process does not start.
+    """
+    if options.fair != "full":
+        return asked
+    (host,) = (info for info in machine(queue).devices if info.kind == "cpu")
+    return with_lanes_of_cpu(asked, points, host.refusals)
 
 
 def follow(queue: Queue, job: Job) -> Job:

@@ -21,6 +21,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("run", help="train one model on several devices and compare")
     arguments.add_point(parser)
     arguments.add_devices(parser)
+    arguments.add_fair(parser)
     budget = f"seconds of training (default {Experiment.budget_s:g}, of a preset as its scale needs)"
     parser.add_argument("--budget", dest="budget_s", type=float, help=budget)
     arguments.add_store(parser)
@@ -35,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
     point, queue, store = arguments.point(options), Queue(), Store(options.store)
     recorder.require(options)
     contenders = measuring.contenders(options.devices, queue, without=ALONE)
+    contenders = measuring.with_lanes(contenders, options, [point], queue)
     asked = Experiment(point=point, contenders=contenders, budget_s=_budget_s(options))
     stored = store.find(asked, measuring.here(queue))
     if stored and not options.fresh:

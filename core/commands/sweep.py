@@ -33,6 +33,7 @@ def add(commands: Any) -> None:
     add_axes(parser)
     parser.add_argument("--adaptive", action="store_true", help="measure only the sizes that narrow the interval")
     arguments.add_devices(parser)
+    arguments.add_fair(parser)
     add_limits(parser)
     crossover.add_basis(parser)
     arguments.add_store(parser)
@@ -74,6 +75,7 @@ def sweep(options: argparse.Namespace) -> int:
     recorder.require(options)
     alone = tuple(f"cpu@{threads}" for threads in sorted({1, environment.read().cores_usable}))
     contenders = measuring.contenders(options.devices, queue, without=alone)
+    contenders = measuring.with_lanes(contenders, options, asked.points, queue)
     asked = dataclasses.replace(asked, contenders=contenders)
     stored = [] if options.fresh else _stored(asked, store, queue)
     if stored:

@@ -80,7 +80,7 @@ def foreign(world, tmp_path, monkeypatch):
     """Names in an app in which everything that others can write is hostile."""
     (tmp_path / "crossover.toml").write_text(strangers.settings())
     monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "crossover.toml"))
-    monkeypatch.setattr(client, "ensure_worker", lambda *_: None)
+    monkeypatch.setattr(client, "ensure_worker", lambda *_, **__: None)
     strangers.fill(world.store, world.gallery)
     world.queue.worker_file.report(strangers.machine(), process.this())
     stores = [(world.store, "measured here"), (world.gallery, "came with the app")]

@@ -27,7 +27,7 @@ class Done:
 @pytest.fixture
 def command(tmp_path, monkeypatch, capsys) -> Callable[..., Done]:
     monkeypatch.setenv(JOBS_VARIABLE, str(tmp_path / "jobs"))
-    monkeypatch.setattr("core.jobs.client.ensure_worker", lambda _: pytest.fail("a measuring process was started"))
+    monkeypatch.setattr("core.jobs.client.ensure_worker", lambda *_, **__: pytest.fail("one was started"))
 
     def call(*arguments: object) -> Done:
         status = command_line.main([str(argument) for argument in arguments])

@@ -209,3 +209,50 @@ def test_a_field_of_any_type_is_accepted_or_refused_in_a_sentence(value, name):
 def test_steps_are_full_batches():
     point = Point(dataset="disc", samples=1_000, batch_size=300, epochs=4)
     assert (point.steps_per_epoch, point.total_steps) == (3, 12)
+
+
+# The lanes of the CPU
+
+
+MANY = Point(dataset="fashion-mnist", model="cnn", batch_size=512, samples=1024)
+
+
+def names(asked, points=(MANY,), refusals=()):
+    return [str(each) for each in experiment.with_lanes_of_cpu(asked, points, dict.fromkeys(refusals, "it has not"))]
+
+
+def test_the_lanes_of_the_cpu_come_between_the_two_that_a_search_is_about():
+    pair = (Contender(), Contender(device="cuda:0"))
+    fair = names(pair)
+    assert (fair[0], fair[-1], len(fair)) == ("cpu", "cuda:0", 8)
+    assert fair[1:4] == ["cpu+compiled10", "cpu+compiled", "cpu+kept"]
+    assert "cpu+channels_last" in fair
+    assert "cpu+bf16" not in fair, "it is other mathematics"
+
+
+def test_lanes_that_the_cpu_does_not_have_or_that_not_every_training_fits_are_left_out():
+    pair = (Contender(), Contender(device="cuda:0"))
+    fair = names(pair, refusals=("compiled", "kept"))
+    assert not any("compiled" in name or "kept" in name for name in fair)
+    assert "cpu+micro256" in fair
+    smaller = dataclasses.replace(MANY, batch_size=64)
+    assert not any("micro" in name for name in names(pair, (MANY, smaller), refusals=("compiled", "kept")))
+
+
+def test_lanes_have_the_threads_of_the_cpu_that_they_are_of_and_none_comes_twice():
+    asked = (Contender(threads=1), Contender.parse("cpu@2+kept"), Contender(threads=2))
+    fair = names(asked)
+    assert (fair[0], fair[1], fair[-1]) == ("cpu@1", "cpu@2+kept", "cpu@2")
+    assert all(name.startswith("cpu@2+") for name in fair[1:-1])
+    assert len(set(fair)) == len(fair) == 8
+
+
+def test_a_cpu_that_contends_alone_stays_first():
+    fair = names((Contender(),))
+    assert fair[0] == "cpu"
+    assert len(fair) > 4
+
+
+def test_without_the_cpu_there_are_no_lanes_of_it():
+    with pytest.raises(InvalidValue, match="with the CPU among the devices"):
+        names((Contender(device="cuda:0"),))

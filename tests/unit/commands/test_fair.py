@@ -1,0 +1,46 @@
+"""`--fair full`: what is asked for then; nothing is measured."""
+
+import dataclasses
+
+import pytest
+
+from core.commands import measuring
+from core.jobs import client
+from core.jobs.machine import Machine
+from core.results import environment
+from core.results.environment import DeviceInfo
+
+CPU = DeviceInfo(device="cpu", kind="cpu", name="Test CPU", memory_bytes=1, refusals={"compiled": "no compiler"})
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What was submitted."""
+    submitted = []
+
+    def follow(queue, job):
+        submitted.append(job.asked)
+        return dataclasses.replace(job, state="failed", message="It was not measured.")
+
+    monkeypatch.setattr(measuring, "machine", lambda queue: Machine(environment=environment.read(), devices=(CPU,)))
+    monkeypatch.setattr(measuring, "follow", follow)
+    monkeypatch.setattr(client, "rows", lambda queue, job: [])
+    return submitted
+
+
+@pytest.mark.parametrize("words", [("run",), ("sweep", "--axis", "hidden_size", "--values", "8,16")])
+def test_the_cpu_contends_with_the_lanes_that_it_has(command, asked, tmp_path, words):
+    ask = (*words, "--devices", "cpu,cuda:0", "--store", tmp_path / "store")
+    assert command(*ask, "--fair", "full").status == command(*ask).status == 1
+    fair, plain = ([str(contender) for contender in each.contenders] for each in asked)
+    assert plain == ["cpu", "cuda:0"]
+    assert (fair[0], fair[-1]) == ("cpu", "cuda:0")
+    assert {"cpu+kept", "cpu+fused"} <= set(fair)
+    assert not any("compiled" in name for name in fair)
+
+
+def test_without_the_cpu_it_is_refused_in_a_sentence(command, asked, tmp_path):
+    done = command("run", "--devices", "cuda:0", "--fair", "full", "--store", tmp_path / "store")
+    assert done.status == 2
+    assert "with the CPU among the devices" in done.err
+    assert asked == []
