@@ -13,7 +13,7 @@ from core.measure.device.devices import Device
 from core.measure.timer import Timer
 from core.measure.training import Training
 from core.question.experiment import Point
-from core.question.lanes import PLAIN
+from core.question.lanes import PLAIN, Lane
 from core.results import checks
 from core.results.schema import to_table
 from tests.fakes import FakeClock, FakeDevice, queueing
@@ -36,6 +36,13 @@ def test_each_part_has_a_time_for_each_step(training):
     times = [parts.loader_s, parts.transfer_s, parts.forward_s, parts.backward_s, parts.optimizer_s]
     assert {len(entry) for entry in times} == {12}
     assert all(value > 0 for entry in times for value in entry)
+
+
+def test_each_part_is_the_time_between_two_readings_and_that_of_the_optimizer_between_four(training):
+    ticks = itertools.count(step=1_000_000)
+    parts = phases.take_apart(training, Timer(device=Device(CPU), clock=lambda: next(ticks)), step_s=1.0)
+    assert parts.loader_s == parts.transfer_s == parts.forward_s == parts.backward_s == (0.001,) * 3
+    assert parts.optimizer_s == (0.002,) * 3
 
 
 @pytest.mark.slow
@@ -73,8 +80,36 @@ def test_the_busy_time_leaves_the_launches_out(monkeypatch, busy_s):
     monkeypatch.setattr(phases, "_filler", lambda timer, _, seconds: lambda: device.launch(seconds))
     step_s = max(busy_s, 10 * device.launch_s)
     values = phases.busy_step_s(FakeTraining(device, busy_s), Timer(device=device, clock=clock), GPU, step_s=step_s)
-    assert len(values) == phases.BUSY_REPEATS
+    assert len(values) == 5
     assert statistics.median(values) == pytest.approx(busy_s, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("depth", "filler_s"), [(1_000, [0.02]), (30, [0.02, 0.01, 0.005, 0.005]), (5, [0.02, 0.01, 0.005, 0.005, 0.005])]
+)
+def test_the_filler_takes_twice_as_long_as_its_steps_of_which_half_are_tried_where_they_came_late(
+    monkeypatch, depth, filler_s
+):
+    clock, asked = FakeClock(), []
+    device = FakeDevice(clock=clock, launch_s=5e-5, depth=depth)
+
+    def filler(timer, _, seconds):
+        asked.append(seconds)
+        return lambda: device.launch(seconds)
+
+    monkeypatch.setattr(phases, "_filler", filler)
+    phases.busy_step_s(FakeTraining(device, 1e-4), Timer(device=device, clock=clock), GPU, step_s=5e-4)
+    assert asked == pytest.approx(filler_s)
+
+
+def test_the_busy_time_of_a_call_is_that_of_all_its_steps(monkeypatch):
+    clock = FakeClock()
+    device = FakeDevice(clock=clock, launch_s=5e-5)
+    monkeypatch.setattr(phases, "_filler", lambda timer, _, seconds: lambda: device.launch(seconds))
+    training = FakeTraining(device, 4e-4)
+    monkeypatch.setattr(training, "lane", Lane(execution="graph", steps_per_call=4), raising=False)
+    values = phases.busy_step_s(training, Timer(device=device, clock=clock), GPU, step_s=2e-4)
+    assert values == pytest.approx((1e-4,) * 5, rel=0.01)
 
 
 def test_a_busy_time_that_noise_hides_is_none_at_all_and_its_row_can_be_read(monkeypatch):
@@ -119,6 +154,18 @@ def test_a_long_filler_is_made_of_few_launches(monkeypatch):
     device.log.clear()
     assert timer.time(fill).seconds == pytest.approx(2.0, rel=0.1)
     assert device.log.count("work") <= phases.FILLER_LAUNCHES
+
+
+def test_the_filler_is_made_of_matrices_of_one_size_at_most(monkeypatch):
+    device, sizes = FakeDevice(clock=FakeClock()), set()
+
+    def multiply(matrix, *_, **__):
+        sizes.add(len(matrix))
+        device.launch(1e-6)
+
+    monkeypatch.setattr(torch, "mm", multiply)
+    phases._filler(Timer(device=device, clock=device.clock), torch.device("meta"), seconds=2.0)
+    assert sizes == {2_048, 4_096, 8_192, 16_384}
 
 
 def test_the_filler_lasts_as_long_as_it_should(monkeypatch):
