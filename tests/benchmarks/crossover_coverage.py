@@ -1,13 +1,18 @@
 """Does the interval of a crossover hold the truth as often as it says? Simulated sweeps with a known crossing.
 
-    python -m tests.benchmarks.crossover_coverage [--sweeps 1000] [--processes 2] [--scatter 0.15]
+    python -m tests.benchmarks.crossover_coverage [--sweeps 1000] [--processes 2] [--only affine]
 
-Ten pairs of curves, two levels of noise, each sweep with its own place of the crossing between the measured sizes,
-its own caches and tiles. Times carry log-normal noise, 3 % of them are 1.3 to 3 times as long, and a slow drift of
-15 % is common to both devices. A grid of ten sizes with five pairs each is held against the adaptive search with
-three pairs a size. Nothing is measured: this tests the statistics, not a machine. With `--scatter` one device is
-slower or faster for all readings of a size, by a log-normal factor of that standard deviation: what no repetition at
-the same size shows.
+Families of curves, each sweep with its own place of the crossing between the measured sizes, its own caches and tiles.
+Times carry log-normal noise of 2 or 5 %, 3 % of them are 1.3 to 3 times as long, a slow drift of 15 % is common to both
+devices, and a visit of a size multiplies all its readings of a device by a factor of its own, which is partly common
+to the two. A grid of ten sizes with six pairs each, the adaptive search with three pairs a size, both with the pairs
+of a size in turns with other sizes or in one visit, and tables with one reading a size. Nothing is measured: this tests
+the statistics, not a machine.
+
+A cell has the share of intervals that hold the truth, the median ratio of their ends, in brackets how many times as
+wide (in logarithms) that is as an oracle's, and other outcomes. The oracle has the same data and the same model, but is
+told the true noise, what visits shift, and how much this family of curves bends and jumps (that of the candidates
+which explains many of its sweeps best).
 """
 
 import argparse
@@ -15,13 +20,17 @@ import math
 import multiprocessing
 import statistics
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
+import pytest
 
-from core.answer.study.crossover import locate
-from core.answer.study.result import Crossover, Evidence
+from core.answer.study import crossover, curve, judging
+from core.answer.study.curve import Noise, Readings
+from core.answer.study.result import Assumed, Crossover, Evidence
 from core.answer.study.search import next_step
 from core.question.sweep import ADAPTIVE_PAIRS, Axis
 
@@ -30,9 +39,20 @@ Curves = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 LOW, HIGH = 8, 4096
 GRID = Axis.between("hidden_size", LOW, HIGH).values
 LATTICE = Axis.between("hidden_size", LOW, HIGH, adaptive=True).values
-GRID_PAIRS = 5
+GRID_PAIRS = 6
 
 NOISES = (0.02, 0.05)
+"""Of a reading of either device; every other sweep has the one, the others the other."""
+
+VISITS = (0.0, 0.05, 0.10, 0.15)
+"""What a visit of the machine does to all readings of a device (standard deviation), and how alike both devices."""
+ALIKE = 0.3
+
+UNEQUAL = 0.7
+"""Standard deviation of the logarithm of the noise of a size, where sizes are unequally noisy."""
+
+OFF_TILE = 0.08
+"""How much slower a size is that is no power of two, where tiles are."""
 OUTLIERS, OUTLIER_FACTORS = 0.03, (1.3, 3.0)
 DRIFT, DRIFT_PAIRS = 0.15, 40
 """Amplitude of the common drift, and pairs in which it comes round."""
@@ -108,7 +128,6 @@ SCENARIOS: dict[str, Callable[[np.random.Generator], Curves]] = {
     "affine": affine,
     "cache cliff": lambda draw: misspecified(draw, cache=True, tiles=False, throughput=False),
     "tile ripple": lambda draw: misspecified(draw, cache=False, tiles=True, throughput=False),
-    "sublinear throughput": lambda draw: misspecified(draw, cache=False, tiles=False, throughput=True),
     "all three": lambda draw: misspecified(draw, cache=True, tiles=True, throughput=True),
     "strong CPU, weak GPU": strong_cpu,
     "thread threshold": threshold,
@@ -121,13 +140,14 @@ SCENARIOS: dict[str, Callable[[np.random.Generator], Curves]] = {
 class Machine:
     """One simulated machine and what was spent on it."""
 
-    def __init__(self, scenario: str, noise: float, seed: int, scatter: float) -> None:
+    def __init__(self, scenario: str, noise: float, seed: int, visit: float, *, unequal: bool = False) -> None:
         self.draw = np.random.default_rng([seed, round(noise * 1000), sorted(SCENARIOS).index(scenario)])
         self.curves = SCENARIOS[scenario](self.draw)
-        self.noise, self.scatter = noise, scatter
+        self.noise, self.visit, self.unequal = noise, visit, unequal
         self.shift = self.draw.uniform(-0.5, 0.5)
         self.begin = self.draw.uniform(0, DRIFT_PAIRS)
-        self.pairs, self.seconds = 0, 0.0
+        self.pairs = 0
+        self.noises: dict[float, float] = {}
 
     @property
     def truth(self) -> list[float]:
@@ -139,20 +159,62 @@ class Machine:
         crossed = OCTAVES[at] - log_speedup[at] * step / (log_speedup[at + 1] - log_speedup[at])
         return [float(2 ** (octave - self.shift)) for octave in crossed]
 
-    def measure(self, size: float, pairs: int) -> Evidence:
+    def log_speedup(self, size: float) -> float:
         cpu, gpu = self.curves(np.array(size * 2.0**self.shift))
-        cpu_s, gpu_s = (float(step_s) * self._disturbed(pairs, late) for step_s, late in ((cpu, 0.0), (gpu, 0.5)))
-        gpu_s = gpu_s * math.exp(self.draw.normal(0, self.scatter))
+        return math.log(cpu / gpu)
+
+    def measure(self, size: float, pairs: int, visits: int = 1) -> Evidence:
+        """Pairs of one size in so many visits, each of which does something of its own to all its readings."""
+        times = self.curves(np.array(size * 2.0**self.shift))
+        noise = self.noise * (math.exp(self.draw.normal(0, UNEQUAL)) if self.unequal else 1.0)
+        self.noises[size] = noise
+        common, *own = self.visit * self.draw.normal(size=(3, visits))
+        base, other = (
+            (
+                float(step_s)
+                * self._disturbed(pairs, late, noise)
+                * np.exp(np.repeat(ALIKE**0.5 * common + (1 - ALIKE) ** 0.5 * alone, pairs // visits))
+            ).tolist()
+            for step_s, late, alone in zip(times, (0.0, 0.5), own, strict=True)
+        )
         self.begin += pairs
         self.pairs += pairs
-        self.seconds += float(cpu_s.sum() + gpu_s.sum())
-        return Evidence(size=size, baseline_s=tuple(cpu_s.tolist()), challenger_s=tuple(gpu_s.tolist()))
+        return Evidence(size=size, baseline_s=tuple(base), challenger_s=tuple(other), visits=visits)
 
-    def _disturbed(self, pairs: int, late: float) -> np.ndarray:
+    def _disturbed(self, pairs: int, late: float, noise: float) -> np.ndarray:
         when = self.begin + np.arange(pairs) + late
         drift = np.exp(DRIFT * np.sin(2 * np.pi * when / DRIFT_PAIRS))
         slow = np.where(self.draw.random(pairs) < OUTLIERS, self.draw.uniform(*OUTLIER_FACTORS, pairs), 1.0)
-        return np.exp(self.draw.normal(0, self.noise, pairs)) * drift * slow
+        return np.exp(self.draw.normal(0, noise, pairs)) * drift * slow
+
+
+def grid(machine: Machine, visits: int = 1) -> list[Evidence]:
+    return [machine.measure(size, GRID_PAIRS, visits) for size in GRID]
+
+
+def adaptive(machine: Machine, visits: int = 1) -> list[Evidence]:
+    evidence: list[Evidence] = []
+    while (size := next_step(LATTICE, evidence).size) is not None:
+        evidence.append(machine.measure(size, ADAPTIVE_PAIRS, visits))
+    return evidence
+
+
+def table(machine: Machine) -> list[Evidence]:
+    """One reading a size and device, as tables are published; nothing says that they were taken in turns."""
+    return [replace(machine.measure(size, 1), paired=False) for size in GRID]
+
+
+METHODS: dict[str, Callable[[Machine], list[Evidence]]] = {
+    "grid": grid,
+    "grid in rounds": lambda machine: grid(machine, GRID_PAIRS),
+    "search": adaptive,
+    "search in rounds": lambda machine: adaptive(machine, ADAPTIVE_PAIRS),
+    "table": table,
+}
+
+
+TOLD = 40
+"""Sweeps from which the oracle learns how much a family of curves bends and jumps."""
 
 
 @dataclass(frozen=True)
@@ -164,70 +226,131 @@ class Result:
     width: float | None
     bias: float | None
     pairs: int
-    seconds: float
+    oracle: float | None = None
 
 
-def grid(machine: Machine) -> Crossover:
-    return answer([machine.measure(size, GRID_PAIRS) for size in GRID])
+def measured(method: str, scenario: str, visit: float, seed: int, *, unequal: bool) -> tuple[Machine, list[Evidence]]:
+    machine = Machine(scenario, NOISES[seed % len(NOISES)], seed, visit, unequal=unequal)
+    return machine, METHODS[method](machine)
 
 
-def adaptive(machine: Machine, pairs: int = ADAPTIVE_PAIRS) -> Crossover:
-    evidence: list[Evidence] = []
-    while (size := next_step(LATTICE, evidence).size) is not None:
-        evidence.append(machine.measure(size, pairs))
-    return answer(evidence)
+def told(machine: Machine, evidence: Sequence[Evidence]) -> Readings:
+    """The readings with their true noise."""
+    timed = sorted(evidence, key=lambda entry: entry.size)
+    shift = 2 * (1 - ALIKE) * machine.visit**2
+    variances = np.array([2 * machine.noises[entry.size] ** 2 + shift * (entry.visits > 1) for entry in timed])
+    spread = np.array([curve.median_spread(len(entry.baseline_s)) for entry in timed]) * variances
+    known = crossover._readings(timed)
+    certain = np.full(len(timed), 1e6)
+    return replace(known, spread=spread, noise=Noise(sd=1.0, freedom=10**6), freedom=certain)
 
 
-METHODS: dict[str, Callable[[Machine], Crossover]] = {"grid": grid, "adaptive": adaptive}
+@contextmanager
+def candidates(shapes: Sequence[tuple[float, float]], visit: float) -> Iterator[None]:
+    """The model with other candidates for what bends and jumps, and one for what a visit shifts."""
+    shift = math.sqrt(2 * (1 - ALIKE)) * visit
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(curve, "SHAPES", tuple(shapes))
+        patched.setattr(curve, "VISITS", (shift,))
+        for name in ("VISIT_CHANCES", "NOISE_FACTORS"):
+            patched.setattr(curve, name, (1.0,))
+        yield
 
 
-def answer(evidence: list[Evidence]) -> Crossover:
-    return locate(evidence, axis="hidden_size", baseline="cpu", challenger="gpu")
+@cache
+def best_shape(method: str, scenario: str, visit: float, unequal: bool) -> tuple[float, float]:
+    """The candidate that explains many sweeps of a family best."""
+    sweeps = [measured(method, scenario, visit, 10_000 + seed, unequal=unequal) for seed in range(TOLD)]
+    known = [told(*sweep) for sweep in sweeps]
+    likelihoods = {}
+    for shape in curve.SHAPES:
+        with candidates([shape], visit):
+            fits = [curve.Curve(each, float(each.sizes[0]), float(each.sizes[-1])) for each in known]
+            likelihoods[shape] = sum(fit.likelihood for fit in fits)
+    return max(likelihoods, key=lambda shape: likelihoods[shape])
 
 
-def simulate(task: tuple[str, str, float, int, float]) -> Result:
-    method, scenario, noise, seed, scatter = task
-    machine = Machine(scenario, noise, seed, scatter)
-    found, truth = METHODS[method](machine), machine.truth
-    if found.estimate is None or found.low is None or found.high is None or len(truth) != 1:
-        return Result(found.outcome, None, None, None, machine.pairs, machine.seconds)
-    covered, bias = found.low <= truth[0] <= found.high, found.estimate / truth[0] - 1
-    return Result(found.outcome, covered, found.high / found.low, bias, machine.pairs, machine.seconds)
+def oracle(task: tuple[str, str, float, bool, int], machine: Machine, evidence: Sequence[Evidence]) -> float | None:
+    """Width of the interval of who is told the true noise and the right candidates; None without one crossing."""
+    method, scenario, visit, unequal, _ = task
+    with candidates([best_shape(method, scenario, visit, unequal)], visit):
+        found = judging.judge(told(machine, evidence))
+    return found.crossings[0].high / found.crossings[0].low if len(found.crossings) == 1 else None
 
 
-def row(method: str, scenario: str, noise: float, results: list[Result]) -> str:
-    outcomes = Counter(result.outcome for result in results)
-    shown = ", ".join(f"{outcome} {100 * count / len(results):.1f} %" for outcome, count in outcomes.most_common())
-    known = [result for result in results if result.covered is not None]
-    figures = "– | – | – | –"
-    if known:
-        biases = [result.bias for result in known if result.bias is not None]
-        root = math.sqrt(statistics.fmean(bias**2 for bias in biases))
-        figures = (
-            f"{100 * statistics.fmean(bool(result.covered) for result in known):.1f} % | "
-            f"{statistics.median(result.width or 0 for result in known):.2f}× | "
-            f"{100 * statistics.median(biases):+.1f} % | {100 * root:.1f} %"
+def simulate(task: tuple[str, str, float, bool, int]) -> Result:
+    method, scenario, visit, unequal, seed = task
+    machine, evidence = measured(method, scenario, visit, seed, unequal=unequal)
+    blank = Crossover(axis="hidden_size", basis="as_given", baseline="cpu", challenger="gpu")
+    found = crossover.decide(evidence, blank)
+    result = judged(found.assumed or found, machine)
+    return replace(result, oracle=oracle(task, machine, evidence) if result.width else None)
+
+
+def judged(found: Crossover | Assumed, machine: Machine) -> Result:
+    """What became of a sweep: `false` before an outcome where it says what is not so."""
+    truth = [place for place in machine.truth if LOW < place < HIGH]
+    if found.outcome == "crossing" and len(truth) == 1:
+        (only,) = found.crossings
+        return Result(
+            "crossing",
+            only.low <= truth[0] <= only.high,
+            only.high / only.low,
+            only.estimate / truth[0] - 1,
+            machine.pairs,
         )
+    wrong = any(
+        (machine.log_speedup(size) > 0) != one.challenger_faster
+        for one in found.clear
+        for size in machine.noises
+        if one.begin <= size <= one.end
+    )
+    outcome = "bounded" if found.clear else found.outcome
+    always = outcome in ("gpu_always", "cpu_always") and bool(truth)
+    several = outcome == "several" and len(truth) < 2
+    false = wrong or always or several or outcome == "crossing"
+    return Result(f"false {outcome}" if false else outcome, None, None, None, machine.pairs)
+
+
+def cell(results: Sequence[Result]) -> str:
+    outcomes = Counter(result.outcome for result in results)
+    known = [result for result in results if result.width]
+    told = [math.log(each.width or 1) / math.log(each.oracle) for each in known if each.oracle and each.oracle > 1]
+    held = 100 * statistics.fmean(bool(result.covered) for result in known) if known else 0.0
+    ratio = f" ({statistics.median(told):.1f})" if told else ""
+    shown = [f"{held:.1f} %, {statistics.median(each.width or 0 for each in known):.2f}×{ratio}"] if known else []
+    others = [
+        f"{name} {100 * count / len(results):.0f} %" for name, count in outcomes.most_common() if name != "crossing"
+    ]
+    return "; ".join(shown + others)
+
+
+def row(noises: str, scenario: str, results: Sequence[Result]) -> str:
+    """One kind of sweep on a line of its own."""
+    known = [result.bias for result in results if result.bias is not None]
+    root = f"{100 * math.sqrt(statistics.fmean(bias**2 for bias in known)):.1f} %" if known else "–"
     pairs = statistics.median(result.pairs for result in results)
-    spent = f"{pairs:.0f} | {1e3 * statistics.median(result.seconds for result in results):.0f}"
-    return f"| {scenario} | {100 * noise:.0f} % | {method} | {shown} | {figures} | {spent} |"
+    return f"| {scenario} | {noises} | {cell(results)} | {root} | {pairs:.0f} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sweeps", type=int, default=1000)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--only", default="", help="part of a scenario's name")
-    parser.add_argument("--scatter", type=float, default=0.0, help="standard deviation from size to size")
+    parser.add_argument("--only", default="", help="part of a family's name")
     options = parser.parse_args()
-    print("| curves | noise | method | outcomes | coverage | width | bias | rms error | pairs | device time (ms) |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print(f"| curves | visits | {' | '.join(METHODS)} |")
+    print(f"|{'---|' * (len(METHODS) + 2)}")
+    rows = [(name, unequal) for name in SCENARIOS for unequal in (False, True) if not unequal or name == "affine"]
     with multiprocessing.Pool(options.processes) as pool:
-        for scenario in (name for name in SCENARIOS if options.only in name):
-            for noise in NOISES:
+        for scenario, unequal in rows:
+            name = f"{scenario}, unequal noise" if unequal else scenario
+            for visit in VISITS if options.only in name else ():
+                cells = []
                 for method in METHODS:
-                    tasks = [(method, scenario, noise, seed, options.scatter) for seed in range(options.sweeps)]
-                    print(row(method, scenario, noise, pool.map(simulate, tasks, chunksize=20)), flush=True)
+                    tasks = [(method, scenario, visit, unequal, seed) for seed in range(options.sweeps)]
+                    cells.append(cell(pool.map(simulate, tasks, chunksize=20)))
+                print(f"| {name} | {100 * visit:.0f} % | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

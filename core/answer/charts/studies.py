@@ -40,7 +40,12 @@ HEIGHT = 460
 INTERVAL, TIED = "95 % interval of the crossover", "difference within ±10 %"
 """What is shaded, with its name in the legend."""
 
-ZONE_FILLS = {INTERVAL: "rgba(128, 128, 128, 0.4)", TIED: "rgba(128, 128, 128, 0.16)"}
+OPEN, ASSUMED = "either may be faster", "crossover, if readings scatter as is usual"
+"""The same where no crossover is certain."""
+
+ZONE_FILLS = dict.fromkeys((INTERVAL, OPEN), "rgba(128, 128, 128, 0.4)") | dict.fromkeys(
+    (TIED, ASSUMED), "rgba(128, 128, 128, 0.16)"
+)
 BAND_OPACITY = 0.2
 
 CROSS = "M-1,-1L1,1M-1,1L1,-1"
@@ -66,6 +71,9 @@ def crossover(
     ]
     zones = [_zone(TIED, *answer.tie)] if answer.tie else []  # the wider zone first, so that it lies below
     zones += [_zone(INTERVAL, crossing.low, crossing.high) for crossing in answer.crossings]
+    zones += [_zone(OPEN, *between) for between in _open(answer)]
+    assumed = answer.assumed.crossings if answer.assumed else ()
+    zones += [_zone(ASSUMED, crossing.low, crossing.high) for crossing in assumed]
     crossings = [_crossing(at) for at in answer.crossings]
     sizes = [entry.size for entry in shown] + [row[end] for row in zones for end in ("from", "to")]
     times = [row["time"] for row in (*readings, *medians)]
@@ -156,6 +164,15 @@ def _zone(name: str, low: float, high: float) -> Row:
 def _crossing(at: Crossing) -> Row:
     shown, label = look.compact(at.estimate), look.span(at.low, at.high)
     return {"layer": "crossing", "size": at.estimate, "shown": shown, "label": label}
+
+
+def _open(answer: Crossover) -> list[tuple[float, float]]:
+    """Between which sizes nothing is clear, where it is elsewhere; to an end of the range where that is open."""
+    timed = [size.size for size in answer.sizes if size.speedup is not None]
+    edges = (
+        [timed[0], *(edge for one in answer.clear for edge in (one.begin, one.end)), timed[-1]] if answer.clear else []
+    )
+    return [(low, high) for low, high in zip(edges[::2], edges[1::2], strict=True) if low < high]
 
 
 def _zone_layers(x: Any, zones: Sequence[Row]) -> list[alt.Chart]:

@@ -215,6 +215,7 @@ class Curve:
     Attributes:
         visits: how likely each of `VISITS` is, as far as they are in any value.
         scatter: how much a visit shifts all readings of a size, as far as it can be told (standard deviation).
+        likelihood: logarithm of how likely the best candidate makes the readings.
     """
 
     def __init__(self, readings: Readings, low: float, high: float) -> None:
@@ -232,7 +233,8 @@ class Curve:
         white = np.linalg.solve(lower, np.broadcast_to(near.values[:, None], (*stack.shape[:2], len(self._at), 1)))
         heights = np.log(np.diagonal(lower, axis1=2, axis2=3)).sum(axis=2)
         weights = prior - (white**2).sum(axis=(2, 3)) / 2 - heights
-        shares = np.exp(weights - weights.max())
+        self.likelihood = float(weights.max())
+        shares = np.exp(weights - self.likelihood)
         self.visits = shares.reshape(-1, len(shifts)).sum(axis=0) / shares.sum()
         self.scatter = math.sqrt(float(self.visits @ np.array(shifts) ** 2))
         shape, noisy = np.nonzero(weights > weights.max() - UNLIKELY)

@@ -11,7 +11,7 @@ import pytest
 
 from core.answer.charts import grids, look, speedups, studies
 from core.answer.charts.grids import Cell
-from core.answer.study.result import Band, Crossing, Crossover, Evidence, Size
+from core.answer.study.result import Assumed, Band, Clear, Crossing, Crossover, Evidence, Size
 from core.text import MOST_IN_LABEL
 
 CPU, GPU = "cpu (Test CPU, 4 threads)", "cuda:0 (Test GPU)"
@@ -354,3 +354,16 @@ def test_sizes_are_short(size, shown):
 def test_both_ends_of_an_interval_are_shortened_alike():
     assert look.span(8_000, 13_000) == "8k–13k"
     assert look.span(190, 240) == "190–240"
+
+
+def test_where_nothing_is_clear_an_open_end_is_shaded_and_an_assumed_crossover_has_a_name_of_its_own():
+    pairs = [evidence(size, 2.0, 1.0) for size in (8, 16, 64)]
+    part = Clear(begin=16, end=64, challenger_faster=True, least=1.4, most=2.0)
+    bounded = dataclasses.replace(answer(pairs), clear=(part,))
+    (zone,) = rows(studies.crossover(bounded, pairs), studies.OPEN)
+    assert (zone["from"], zone["to"]) == (8, 16)
+    only = Crossing(estimate=30, low=20, high=40, challenger_above=True)
+    single = dataclasses.replace(answer(pairs), assumed=Assumed(noise=0.05, outcome="crossing", crossings=(only,)))
+    spec = studies.crossover(single, pairs)
+    assert [(zone["from"], zone["to"]) for zone in rows(spec, studies.ASSUMED)] == [(20, 40)]
+    assert rows(spec, studies.INTERVAL) == rows(spec, "crossing") == []

@@ -214,3 +214,37 @@ def test_without_a_crossing_or_a_breakdown_there_is_no_cause():
     )
     assert study.cause(apart, answer) is None
     assert [list(sizes) for sizes in study.parts(apart)] == [list(SIZES), []]
+
+
+def in_turns(sizes, rounds):
+    """Runs whose pairs take turns: a pair of each size, then the next of each."""
+    moved = []
+    for place, size in enumerate(sizes):
+        for row in run(size):
+            begins = tuple(10**12 * (number * len(sizes) + place) for number in range(rounds)) + (10**15,) * (
+                6 - rounds
+            )
+            moved.append(dataclasses.replace(row, block_begin_ns=begins, block_end_ns=tuple(b + 10**9 for b in begins)))
+    return moved
+
+
+def test_sizes_that_were_measured_in_turns_were_come_back_to():
+    (turns,) = study.studies(in_turns(SIZES, 6))
+    assert {entry.visits for entry in study.evidence(turns, "steady")} == {6}
+    lone = dataclasses.replace(turns, runs=turns.runs[:1])
+    assert [entry.visits for entry in study.evidence(lone, "steady")] == [1]
+
+
+def test_sizes_that_were_measured_one_after_the_other_were_visited_once():
+    rows_after = []
+    for place, size in enumerate(SIZES):
+        for row in run(size):
+            begins = tuple(begin + place * 10**15 for begin in row.block_begin_ns)
+            ends = tuple(end + place * 10**15 for end in row.block_end_ns)
+            rows_after.append(dataclasses.replace(row, block_begin_ns=begins, block_end_ns=ends))
+    (once,) = study.studies(rows_after)
+    assert {entry.visits for entry in study.evidence(once, "steady")} == {1}
+    (turns,) = study.studies(in_turns(SIZES, 6))
+    first = [answer.sizes[0] for answer in map(study.crossover, (once, turns))]
+    widths = [size.high / size.low for size in first]
+    assert widths[0] > widths[1]
