@@ -44,9 +44,9 @@ FILE_NAMES = ("\x1b]0;owned\x07=1;=2", "＝1 \u202eabc\u3164", f"www.{STRANGER} 
 DEVICES = f"=cmd|' /C calc'!A0;=1 www.{STRANGER}", f"-1 :material_home: https://{STRANGER}"
 TIMINGS = "size,device,seconds," + "\x1b]0;owned\x07\u202e\u3164 " + TEXTS[4] + "\n"
 TIMINGS += "".join(
-    f'{size},"{name}",{seconds},x\n'
+    f'{size},"{name}{role}",{seconds},x\n'
     for size, *times in ((10, 1.0, 2.0), (100, 2.0, 2.1), (1_000, 9.0, 2.2))
-    for name, seconds in zip(DEVICES, times, strict=True)
+    for role, name, seconds in zip((" cpu", ""), DEVICES, times, strict=True)
 )
 """Somebody's timings, whose devices are called so."""
 
