@@ -29,6 +29,10 @@ SETTLED_MS = 10_000
 RECORDED = ("tutorials", "lessons")
 """Pages that show what another machine recorded."""
 
+DARK = """
+getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor.match(/\\d+/g).every(part => part < 128)
+"""
+
 OVERFLOW = """
 () => [document.documentElement, document.querySelector('[data-testid=stMain]')]
     .map(part => part.scrollWidth - part.clientWidth)
@@ -55,8 +59,10 @@ def settled(page):
 
 @pytest.mark.parametrize("name", views.SHOWN)
 def test_a_page_fits_any_window_and_has_no_serious_fault_of_accessibility_by_day_or_night(look, keep, name):
+    page = ready(look(views.SHOWN[name], width=WIDTHS[0], height=TALL))
     for theme in ("light", "dark"):
-        page = look(views.SHOWN[name], width=WIDTHS[0], height=TALL, theme=theme)
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_function(f"{DARK.strip()} === {str(theme == 'dark').lower()}")
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": TALL})
             ready(page)
