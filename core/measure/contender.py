@@ -13,13 +13,14 @@ from weakref import WeakValueDictionary
 import torch
 from torch import Tensor, nn
 
-from core.measure import networks, pace, room, threads
-from core.measure.afterwards import Afterwards
+from core.measure import networks
+from core.measure.afterwards.extras import Afterwards
 from core.measure.data import batches
 from core.measure.data.batches import Feed
 from core.measure.data.datasets import Data, Split
 from core.measure.device import devices, host_memory
 from core.measure.device.cards import Watch
+from core.measure.preparing import pace, room, threads
 from core.measure.raw_values import RawValues
 from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
 from core.measure.training import LossCurve, Training

@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from functools import partial
 
 from core.errors import InvalidValue, LaneUnavailable
-from core.measure import startup, threads
 from core.measure.contender import MeasuredContender
 from core.measure.data import datasets
 from core.measure.device import devices, failures
 from core.measure.order import Orders
+from core.measure.preparing import startup, threads
 from core.measure.row import row
 from core.progress import Progress
 from core.question import lanes

@@ -54,5 +54,23 @@ SINGLE = tuple(kind.torch_type for kind in DEVICE_KINDS.values() if not kind.num
 NUMBERED = tuple(dict.fromkeys(kind.torch_type for kind in DEVICE_KINDS.values() if kind.numbered))
 """Names of devices that are followed by a number."""
 
+TITLES = {"cuda": "GPU", "mps": "Apple GPU", "xpu": "Intel GPU"}
+"""What people call the devices of a type; those left out go by their name."""
+
+
+def title(device: str, threads: int = 0) -> str:
+    """A device for people: `GPU`, `GPU 1`, `CPU`, `1 CPU thread`, `2 CPU threads`.
+
+    Args:
+        device: as it is written, with its number.
+        threads: CPU threads that it trains with, or that serve it; 0 where they are not said.
+    """
+    kind, _, number = device.partition(":")
+    if kind == "cpu":
+        return f"{threads} CPU thread{'' if threads == 1 else 's'}" if threads else "CPU"
+    named = f"{TITLES.get(kind, kind)}{f' {number}' if number not in ('', '0') else ''}"
+    return f"{named} served by {title('cpu', threads)}" if threads else named
+
+
 DEVICES = " or ".join(", ".join((*SINGLE, *(f"{name}, {name}:N" for name in NUMBERED))).rsplit(", ", 1))
 """How devices are written, for people: `cpu, mps, cuda, cuda:N, xpu or xpu:N`; without a number the first is meant."""

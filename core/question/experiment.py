@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from core.errors import InvalidValue
-from core.question import catalog, lanes, models
+from core.question import catalog, device_kinds, lanes, models
 from core.question.device_kinds import DEVICES, NUMBERED, SINGLE
 from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, Training
 from core.question.lanes import PLAIN, Lane
@@ -140,6 +140,11 @@ class Contender:
     def __str__(self) -> str:
         served = self.device if self.threads == BEST_THREADS else f"{self.device}@{self.threads}"
         return "+".join((served, *self.lane.words))
+
+    @property
+    def title(self) -> str:
+        """The contender for people: `2 CPU threads, compiled, 10 steps a call`, `GPU`, `GPU 1, CUDA graph`."""
+        return ", ".join(filter(None, (device_kinds.title(self.device, self.threads), self.lane.title)))
 
     @property
     def on_host(self) -> bool:

@@ -32,7 +32,7 @@ def first_content_s(browser: Browser, port: int) -> float:
     context = browser.new_context()
     page = context.new_page()
     begin = time.perf_counter()
-    page.goto(f"http://127.0.0.1:{port}/", wait_until="commit")
+    page.goto(f"http://127.0.0.1:{port}/compare", wait_until="commit")
     page.get_by_text(CONTENT).first.wait_for()
     seconds = time.perf_counter() - begin
     context.close()

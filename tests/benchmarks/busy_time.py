@@ -9,7 +9,7 @@ import statistics
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
-from core.measure import phases
+from core.measure.afterwards import phases
 from core.measure.device import devices
 from core.measure.timer import Timer
 from core.measure.training import Training

@@ -35,7 +35,7 @@ from core.question.presets import preset
 from core.results.store import Store
 from tests.benchmarks.sessions import Session, server
 
-PAGES = ("", "crossover", "gallery", "tutorials", "lessons", "devices")
+PAGES = ("compare", "crossover", "gallery", "tutorials", "lessons", "devices")
 """Addresses; the gallery and the first page are visited more often than the others."""
 
 WEIGHTS = (3, 1, 4, 1, 1, 1)

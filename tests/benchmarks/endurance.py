@@ -26,7 +26,7 @@ from core.files.project import PROJECT
 from core.jobs.queue import Queue
 from tests.benchmarks.sessions import Refused, Session, server
 
-PAGES = ("", "crossover", "gallery", "tutorials", "lessons", "devices")
+PAGES = ("", "compare", "crossover", "gallery", "tutorials", "lessons", "devices")
 
 KEPT_S = 120.0
 """How long Streamlit keeps the state of who has left."""

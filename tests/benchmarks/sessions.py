@@ -109,7 +109,7 @@ class Session:
         lost: code with which the server ended the connection; None while it holds.
     """
 
-    def __init__(self, port: int, query: str = "", page: str = "") -> None:
+    def __init__(self, port: int, query: str = "", page: str = "compare") -> None:
         self.runs = 0
         self.lost: int | None = None
         self.sliders: dict[str, Slider] = {}

@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.thread_choice [--each 100] [--seed 1]
 
-The rule of `core.measure.threads` on the processors of `tests.made_up_processors`: 2 to 128 cores, with and without
-two threads on each, quotas, small, medium and large networks, readings that scatter by 2, 5 and 10 %, half of the
+The rule of `core.measure.preparing.threads` on the processors of `tests.made_up_processors`: 2 to 128 cores, with and
+without two threads on each, quotas, small, medium and large networks, readings that scatter by 2, 5 and 10 %, half of the
 cases with a program or another guest at work in 15 % of the readings. Beside it the rule of before: one, half and all,
 three times each. Nothing is measured: this tests the choice, not a machine.
 """
@@ -12,7 +12,7 @@ import argparse
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 
-from core.measure import threads
+from core.measure.preparing import threads
 from tests.made_up_processors import NOISES, PROCESSORS, SIZES, Case, cases
 
 FASTER = 0.05

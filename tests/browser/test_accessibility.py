@@ -17,7 +17,9 @@ FOCUSED = """
 """
 
 
-@pytest.mark.parametrize(("path", "runs"), [("/?more=true", "Run"), ("/crossover?more=true", "Find the crossover")])
+@pytest.mark.parametrize(
+    ("path", "runs"), [("/compare?more=true", "Run"), ("/crossover?more=true", "Find the crossover")]
+)
 def test_the_tab_key_reaches_every_control_and_the_button_that_runs(glance, path, runs):
     page = ready(glance(path))
     drawn = set(views.controls(page)) - views.TABLES
@@ -36,7 +38,7 @@ def test_the_tab_key_reaches_every_control_and_the_button_that_runs(glance, path
 
 @pytest.mark.parametrize("key", ["Enter", "Space"])
 def test_enter_and_space_press_run(visit, server, key):
-    page = ready(visit("/?model=linear&epochs=2&budget_s=10"))
+    page = ready(visit("/compare?model=linear&epochs=2&budget_s=10"))
     button = page.get_by_role("button", name="Run", exact=True)
     button.focus()
     page.keyboard.press(key)
@@ -54,7 +56,7 @@ button => {
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_what_has_the_focus_can_be_seen(glance, theme):
-    page = ready(glance("/", theme=theme))
+    page = ready(glance("/compare", theme=theme))
     button = page.get_by_role("button", name="Run", exact=True)
     assert not button.evaluate(FOCUS_RING)
     page.locator(".st-key-devices").get_by_role("combobox").focus()

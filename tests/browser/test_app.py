@@ -12,9 +12,9 @@ from tests.browser.conftest import settled, stop_button, until
 
 pytestmark = pytest.mark.browser
 
-SHORT = "/?model=linear&epochs=2&budget_s=10"
-LONG = "/?dataset=disc&hidden_size=64&epochs=10000&budget_s=600&devices=cpu%401"
-OTHER = "/?dataset=disc&hidden_size=32&epochs=10000&budget_s=600&devices=cpu%401"
+SHORT = "/compare?model=linear&epochs=2&budget_s=10"
+LONG = "/compare?dataset=disc&hidden_size=64&epochs=10000&budget_s=600&devices=cpu%401"
+OTHER = "/compare?dataset=disc&hidden_size=32&epochs=10000&budget_s=600&devices=cpu%401"
 
 
 def link(page):
@@ -49,7 +49,7 @@ def test_a_first_comparison_from_an_empty_machine_to_the_answer_and_back_tomorro
 
 
 def test_moving_a_control_rewrites_the_link(glance):
-    page = settled(glance("/"))
+    page = settled(glance("/compare"))
     page.locator(".st-key-depth").get_by_role("slider").press("ArrowRight")
     expect(page).to_have_url(re.compile("depth=3"))
     expect(page.get_by_text("42,634")).to_be_visible()
@@ -80,7 +80,7 @@ def test_closing_the_browser_loses_nothing_and_opening_the_page_shows_it_again(v
     expect(stop_button(page)).to_be_visible()
     (job,) = server.queue.jobs()
     page.context.close()
-    again = visit("/")
+    again = visit("/compare")
     expect(again.get_by_role("heading", name="Measuring")).to_be_visible()
     expect(again.get_by_text(re.compile("step [0-9,]+ of"))).to_be_visible()
     assert link(again)["job"] == job.id
@@ -107,14 +107,14 @@ def test_a_killed_server_loses_no_measurement(visit, server):
     server.stop()
     assert server.queue.job(job.id).state == "running"
     server.start()
-    page.goto(server.url)
+    page.goto(server.url + "/compare")
     expect(page.get_by_role("heading", name="Measuring")).to_be_visible()
     assert link(page)["job"] == job.id
     client.stop(server.queue, job.id)
 
 
 def test_a_link_with_a_value_out_of_range_says_so_until_the_user_takes_over(glance, calm):
-    page = settled(glance("/?epochs=0"))
+    page = settled(glance("/compare?epochs=0"))
     sentence = page.get_by_text("epochs is 0, which is not allowed: it must be a whole number between 1 and 10,000.")
     expect(sentence).to_be_visible()
     until(lambda: client.machine(calm.queue) is not None)

@@ -18,13 +18,13 @@ SIZES = {"mlp": "&hidden_size=100&depth=3", "doubling-mlp": "&model=doubling-mlp
 LIMITS = "&sweep_budget_s=90&point_budget_s=7&pairs=5"
 LINKS = {
     "compare": [
-        f"/?dataset=signal&{POINT}{SIZES['mlp']}&devices=cpu&lanes=compiled10&lanes=fused&budget_s=25&more=true",
-        f"/?dataset=signal&{POINT}{SIZES['doubling-mlp']}&budget_s=25",
-        f"/?dataset=fashion-mnist&{POINT}&model=cnn&width=3",
-        f"/?run={rows.RUN_ID}&epochs=3&loss=true&reports=true",
-        f"/?run={rows.RUN_ID}&blocks=true",
-        "/?recorded={accelerator}&stock=true&more=true",
-        f"/?run={rows.RUN_ID}&recorded={{accelerator}}&fingerprints=true",
+        f"/compare?dataset=signal&{POINT}{SIZES['mlp']}&devices=cpu&lanes=compiled10&lanes=fused&budget_s=25&more=true",
+        f"/compare?dataset=signal&{POINT}{SIZES['doubling-mlp']}&budget_s=25",
+        f"/compare?dataset=fashion-mnist&{POINT}&model=cnn&width=3",
+        f"/compare?run={rows.RUN_ID}&epochs=3&loss=true&reports=true",
+        f"/compare?run={rows.RUN_ID}&blocks=true",
+        "/compare?recorded={accelerator}&stock=true&more=true",
+        f"/compare?run={rows.RUN_ID}&recorded={{accelerator}}&fingerprints=true",
     ],
     "crossover": [
         f"/crossover?dataset=signal&{POINT}&axis=depth&depth_range=3&depth_range=7&adaptive=false&hidden_size=100"
@@ -136,7 +136,7 @@ def choose(page, key, option):
 
 
 def test_a_control_that_gave_way_to_another_model_stays_in_the_link(glance, calm):
-    page = ready(glance("/?hidden_size=512&depth=4"))
+    page = ready(glance("/compare?hidden_size=512&depth=4"))
     choose(page, "model", "linear")
     expect(page.locator(".st-key-hidden_size")).to_have_count(0)
     ready(page)
@@ -153,7 +153,7 @@ def test_a_control_that_gave_way_to_another_model_stays_in_the_link(glance, calm
 
 
 def test_a_default_is_left_out_of_the_link_again(glance):
-    page = ready(glance("/"))
+    page = ready(glance("/compare"))
     slider = page.locator(".st-key-depth").get_by_role("slider")
     slider.press("ArrowRight")
     expect(page).to_have_url(re.compile("depth=3"))
@@ -163,7 +163,7 @@ def test_a_default_is_left_out_of_the_link_again(glance):
 
 
 def test_a_locked_control_cannot_be_moved_and_hidden_ones_are_out_of_sight(glance):
-    page = ready(glance("/?depth=4&epochs=7&lock=depth&hide=epochs,seed&text=Set+the+*hidden*+size"))
+    page = ready(glance("/compare?depth=4&epochs=7&lock=depth&hide=epochs,seed&text=Set+the+*hidden*+size"))
     expect(page.get_by_text("Set the *hidden* size")).to_be_visible()
     expect(page.locator(".st-key-depth").get_by_role("slider")).to_be_disabled()
     expect(page.locator(".st-key-epochs")).to_be_hidden()
@@ -171,7 +171,7 @@ def test_a_locked_control_cannot_be_moved_and_hidden_ones_are_out_of_sight(glanc
 
 
 def test_the_share_button_gives_the_link_and_makes_one_for_a_class(glance, calm):
-    page = ready(glance("/?depth=4"))
+    page = ready(glance("/compare?depth=4"))
     page.locator(".st-key-hidden_size").get_by_role("slider").press("ArrowRight")
     expect(page).to_have_url(re.compile("hidden_size=256"))
     ready(page)

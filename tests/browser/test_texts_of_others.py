@@ -15,8 +15,8 @@ from tests.hostile import LEGITIMATE, STRANGER, UNSEEN, formulas
 pytestmark = pytest.mark.browser
 
 PATHS = (
-    f"/?run={rows.RUN_ID}&reports=true&blocks=true",
-    "/?text={text}&lock={text}&recorded={text}",
+    f"/compare?run={rows.RUN_ID}&reports=true&blocks=true",
+    "/compare?text={text}&lock={text}&recorded={text}",
     "/crossover?study={study}&speedup=true",
     "/devices",
     "/lessons?lesson={text}&text={text}",
@@ -91,14 +91,14 @@ def test_nothing_of_it_is_a_link_a_picture_or_a_formula(among, strange, path):
 
 
 def test_it_is_shown_and_copied_letter_for_letter(among):
-    page = ready(among("/?text={text}"))
+    page = ready(among("/compare?text={text}"))
     said = page.get_by_test_id("stAlert").filter(has_text="Whoever shared this link").first
     expect(said).to_contain_text(strangers.PRINTABLE)
     assert strangers.PRINTABLE in said.evaluate(COPIED)
 
 
 def test_so_is_what_nothing_is_wrong_with(among):
-    page = ready(among(f"/?text={quote(' · '.join(LEGITIMATE))}"))
+    page = ready(among(f"/compare?text={quote(' · '.join(LEGITIMATE))}"))
     copied = page.get_by_test_id("stAlert").filter(has_text="Whoever shared this link").first.evaluate(COPIED)
     assert [name for name in LEGITIMATE if name not in copied] == []
 

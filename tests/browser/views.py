@@ -69,8 +69,9 @@ TABLES = {"studies", "gallery_rows", "learn_run", "stop", "watch"}
 """Keys of what has no state of its own to restore: tables whose selection is another parameter, and buttons."""
 
 SHOWN = {
-    "compare": "/",
-    "compare-run": f"/?run={rows.RUN_ID}",
+    "front": "/",
+    "compare": "/compare",
+    "compare-run": f"/compare?run={rows.RUN_ID}",
     "crossover": "/crossover",
     "crossover-study": "/crossover?axis=depth&more=true&study={study}",
     "devices": "/devices",
@@ -80,7 +81,7 @@ SHOWN = {
     "class-student": "/class?class={class}&me={me}",
     "gallery": "/gallery",
     "gallery-run": f"/gallery?run={rows.RUN_ID}",
-    "guided": "/?preset=signal&lock=all,-hidden_size&text=Set+the+hidden+size,+then+press+Run.",
+    "guided": "/compare?preset=signal&lock=all,-hidden_size&text=Set+the+hidden+size,+then+press+Run.",
 }
 """What every page looks like in daily use, by name."""
 
@@ -141,7 +142,7 @@ def fill(server):
     }
 
 
-KNOWN = ".st-key-devices, .st-key-contenders, .st-key-view, h2:has-text('Measuring process'), "
+KNOWN = ".st-key-doors, .st-key-devices, .st-key-contenders, .st-key-view, h2:has-text('Measuring process'), "
 KNOWN += ".stForm:has-text('Join code'), :text('Join code')"
 """What a page shows only once it knows the machine, or what is stored."""
 

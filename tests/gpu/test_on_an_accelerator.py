@@ -9,10 +9,12 @@ import torch
 
 from core.answer.lesson import exhibition
 from core.answer.run import causes, learned, speedup
-from core.measure import networks, phases, startup
+from core.measure import networks
+from core.measure.afterwards import phases
 from core.measure.data import batches, datasets
 from core.measure.device import cards, devices, drain
 from core.measure.lessons.run import show
+from core.measure.preparing import startup
 from core.measure.timer import MIN_BLOCK_S, Timer
 from core.measure.training import Training
 from core.measure.trial import Hooks, measure

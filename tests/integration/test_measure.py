@@ -10,9 +10,10 @@ import torch
 
 from core.errors import DeviceUnavailable, InvalidValue, TooSlow
 from core.files.project import PROJECT
-from core.measure import contender, pace, threads, trial
+from core.measure import contender, trial
 from core.measure.data import datasets
 from core.measure.device import devices
+from core.measure.preparing import pace, threads
 from core.measure.trial import Hooks, measure
 from core.progress import Progress
 from core.question import catalog, models

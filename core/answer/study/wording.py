@@ -26,6 +26,24 @@ def sentence(found: Crossover) -> str:
     return " ".join((_answer(found), *found.cautions))
 
 
+def headline(found: Crossover) -> str:
+    """The answer in one short sentence, with names that stand after "training on"."""
+    crossings = found.crossings or (found.assumed.crossings if found.assumed else ())
+    if len(crossings) != 1:
+        return _answer(found)
+    (only,) = crossings
+    winner, loser = found.challenger, found.baseline
+    if not only.challenger_above:
+        winner, loser = loser, winner
+    if found.crossings:
+        begin = place(found.axis, f"about {size(_rounded(only.estimate))}")
+        certain = f"95 % interval {size(only.low)} to {size(only.high)}"
+    else:
+        begin = f"between {size(_rounded(only.low))} and {size(_rounded(only.high))} {found.axis}"
+        certain = f"if readings scatter by about {units.share(found.assumed.noise if found.assumed else 0.0)}"
+    return f"From {begin} on, training on {winner} is faster than on {loser} ({certain})."
+
+
 def _answer(found: Crossover) -> str:
     match found.outcome:
         case "crossing":

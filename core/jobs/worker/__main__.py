@@ -45,9 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def load() -> Bench:
     """The measuring half of this project; imports torch."""
-    from core.measure import room, trial
+    from core.measure import trial
     from core.measure.device import devices, unseen
     from core.measure.lessons.run import show
+    from core.measure.preparing import room
     from core.results import environment
 
     def measure(experiment: Experiment, reporter: Reporter) -> list[Trial]:

@@ -1,7 +1,8 @@
 """How data reach the device: endless batches of one training in an order that depends on the seed alone.
 
 Every data path yields the same batches in the same order, so that devices and paths can be compared. A batch
-is made (the loader's part) and then placed on the device (the transfer); `core.measure.phases` times the two apart.
+is made (the loader's part) and then placed on the device (the transfer); `core.measure.afterwards.phases` times the
+two apart.
 """
 
 import itertools

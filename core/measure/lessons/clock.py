@@ -298,7 +298,7 @@ class _Course:
             self.done += 1
 
     def _threads(self, contender: Contender) -> int:
-        """The threads that were asked for; otherwise as many as train fastest, found as `core.measure.threads` does."""
+        """The threads that were asked for; otherwise as many as train fastest, as `preparing.threads` finds."""
         if contender.threads:
             return contender.threads
         measured = MeasuredContender(contender, timed_point(RECIPES["ours"], self.point), self.data)

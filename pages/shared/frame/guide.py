@@ -34,19 +34,22 @@ NO_PRESET = "as set on this page"
 
 OPEN_HELP = "Every other setting is shown and cannot be changed."
 
-READABLE = """<style>
+LOOK = """<style>
 [data-testid="stSliderThumbValue"],
 button[data-variant="segmented_control"][data-selected] { color: inherit !important; }
+[data-testid="stMainBlockContainer"] { padding-top: 4.75rem; }
+.st-key-doors a { border: 1px solid rgba(128, 128, 128, 0.5); border-radius: 0.5rem; padding: 0.5rem 1rem; }
 </style>"""
-"""White on the accent and the accent on a dark page cannot both have enough contrast, so it colours no small text."""
+"""White on the accent and the accent on a dark page cannot both have enough contrast, so it colours no small text.
+Streamlit leaves 130 pixels of nothing above a title. The doors of the front page look like something to press."""
 
 Link = dict[str, str | list[str]]
 
 
 def around(page: st.Page) -> None:
     """Run a page, below what its link says and the button that shares it."""
-    st.html(READABLE)
-    name = next((name for name in links.PAGES if name == (page.url_path or "compare")), None)
+    st.html(LOOK)
+    name = next((name for name in links.PAGES if name == page.url_path), None)
     if name is None:
         page.run()
         return

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+FRONT = "pages/front/front.py"
 COMPARE = "pages/compare/compare.py"
 CROSSOVER = "pages/crossover/crossover.py"
 DEVICES = "pages/devices/devices.py"
@@ -10,21 +11,18 @@ LESSONS = "pages/lessons/lessons.py"
 CLASS = "pages/classroom/class.py"
 GALLERY = "pages/gallery/gallery.py"
 
-FILES = (COMPARE, CROSSOVER, DEVICES, TUTORIALS, LESSONS, CLASS, GALLERY)
+FILES = (FRONT, COMPARE, CROSSOVER, DEVICES, TUTORIALS, LESSONS, CLASS, GALLERY)
 
 
-def menu() -> dict[str, list[st.Page]]:
-    """The menu's groups, in order; the first page is the one that opens."""
-    return {
-        "Lab": [
-            st.Page(COMPARE, title="Compare", icon=":material/balance:", default=True),
-            st.Page(CROSSOVER, title="Crossover", icon=":material/timeline:", url_path="crossover"),
-            st.Page(DEVICES, title="Devices", icon=":material/memory:", url_path="devices"),
-        ],
-        "Learn": [
-            st.Page(TUTORIALS, title="Tutorials", icon=":material/school:", url_path="tutorials"),
-            st.Page(LESSONS, title="Lessons", icon=":material/lightbulb:", url_path="lessons"),
-            st.Page(CLASS, title="Class", icon=":material/groups:", url_path="class"),
-        ],
-        "Results": [st.Page(GALLERY, title="Gallery", icon=":material/grid_view:", url_path="gallery")],
-    }
+def menu() -> list[st.Page]:
+    """The menu's entries, in order; the first page is the one that opens."""
+    return [
+        st.Page(FRONT, title="Start", icon=":material/home:", default=True),
+        st.Page(COMPARE, title="Compare", icon=":material/balance:", url_path="compare"),
+        st.Page(CROSSOVER, title="Crossover", icon=":material/timeline:", url_path="crossover"),
+        st.Page(TUTORIALS, title="Tutorials", icon=":material/school:", url_path="tutorials"),
+        st.Page(LESSONS, title="Lessons", icon=":material/lightbulb:", url_path="lessons"),
+        st.Page(GALLERY, title="Gallery", icon=":material/grid_view:", url_path="gallery"),
+        st.Page(CLASS, title="Class", icon=":material/groups:", url_path="class"),
+        st.Page(DEVICES, title="Devices", icon=":material/memory:", url_path="devices"),
+    ]

@@ -6,10 +6,12 @@ import pytest
 import torch
 
 from core.errors import OutOfMemory
-from core.measure import afterwards, contender, networks, threads
+from core.measure import contender, networks
+from core.measure.afterwards import extras
 from core.measure.contender import MeasuredContender
 from core.measure.data import batches, datasets
 from core.measure.device import devices
+from core.measure.preparing import threads
 from core.measure.training import Training, classify
 from core.question.experiment import Contender, Point
 from core.results import allowed
@@ -343,7 +345,7 @@ def no_memory(*_, **__):
 def test_what_does_not_fit_beside_the_blocks_is_left_out_and_the_blocks_stay(
     data, machine, monkeypatch, name, failing, lost, words
 ):
-    monkeypatch.setattr(afterwards.phases, failing, no_memory)
+    monkeypatch.setattr(extras.phases, failing, no_memory)
     measured = warm(data, name)
     measured.block(0)
     measured.close()
@@ -359,7 +361,7 @@ def test_what_does_not_fit_beside_the_blocks_is_left_out_and_the_blocks_stay(
 
 
 def test_what_was_learned_is_not_known_where_nothing_can_be_classified_for_want_of_memory(data, machine, monkeypatch):
-    monkeypatch.setattr(afterwards, "examine", no_memory)
+    monkeypatch.setattr(extras, "examine", no_memory)
     measured = warm(data)
     measured.close()
     measured.examine()
@@ -394,7 +396,7 @@ def test_a_lane_that_cannot_be_checked_keeps_neither_half_of_the_check(data, mac
 def test_a_lane_that_fails_beside_the_blocks_says_so_and_a_plain_training_that_fails_is_raised(
     data, machine, monkeypatch
 ):
-    monkeypatch.setattr(afterwards.phases, "busy_step_s", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(extras.phases, "busy_step_s", lambda *_, **__: 1 / 0)
     measured = warm(data, "cpu@1+micro5")
     measured.take_apart(60.0)
     measured.end("timed")

@@ -94,7 +94,7 @@ def test_no_memory_after_the_blocks_costs_no_block_and_no_outcome(monkeypatch):
 
     for name in ("take_apart", "busy_step_s", "epoch_s"):
         monkeypatch.setattr(f"core.measure.afterwards.phases.{name}", refuse)
-    monkeypatch.setattr("core.measure.afterwards.examine", refuse)
+    monkeypatch.setattr("core.measure.afterwards.extras.examine", refuse)
     (row,) = run(PLAIN, pairs=0)
     assert (row.outcome, len(row.block_pair), row.confusion) == ("completed", 20, ())
     assert row.message.count("not known: out of memory.") == 4

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from core.errors import NotAllowed, TooSlow
-from core.measure import pace
 from core.measure.device.devices import Device
-from core.measure.pace import FIRST_STEPS
+from core.measure.preparing import pace
+from core.measure.preparing.pace import FIRST_STEPS
 from core.question.experiment import Contender, Experiment, Point
 from core.question.policy import Policy, RunBudget
 from core.question.sweep import Axis, Sweep

@@ -1,6 +1,6 @@
 """What the first use of a device costs, taken in a process that has used nothing before.
 
-    python -m core.measure.startup cuda:0+bf16 --layers convolution
+    python -m core.measure.preparing.startup cuda:0+bf16 --layers convolution
 
 In the measuring process it cannot be had: a look at the devices starts the driver before any clock, one device profits
 from what another loaded, and a network of fully connected layers pays for the libraries of convolutions. What a
@@ -74,7 +74,7 @@ def layers(network: Network) -> str:
 
 @functools.cache
 def _taken(contender: Contender, kind: str) -> float | None:
-    command = [sys.executable, "-m", "core.measure.startup", str(contender), "--layers", kind]
+    command = [sys.executable, "-m", "core.measure.preparing.startup", str(contender), "--layers", kind]
     try:
         done = subprocess.run(
             command,
@@ -111,7 +111,9 @@ def first_use(contender: Contender, kind: str) -> FirstUse:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Say what the first use took, as JSON."""
-    parser = argparse.ArgumentParser(prog="core.measure.startup", description="Time the first use of a device.")
+    parser = argparse.ArgumentParser(
+        prog="core.measure.preparing.startup", description="Time the first use of a device."
+    )
     parser.add_argument("contender", type=Contender.parse, help="device and lane, such as cuda:0 or cuda:0+bf16")
     parser.add_argument("--layers", choices=tuple(SMALL), default="fully connected")
     asked = parser.parse_args(arguments)

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from core.measure import room
 from core.measure.device import devices
+from core.measure.preparing import room
 from core.question.experiment import Contender, Experiment, Point
 
 POINT = Point(dataset="signal", samples=1000, hidden_size=1024, depth=2, batch_size=100)

@@ -2,7 +2,7 @@
 
 import torch
 
-from core.measure import examination
+from core.measure.afterwards import examination
 from core.measure.data import datasets
 from core.measure.raw_values import RawValues
 

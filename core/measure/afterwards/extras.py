@@ -11,10 +11,10 @@ from functools import partial
 
 from torch import Tensor
 
-from core.measure import phases
+from core.measure.afterwards import phases
+from core.measure.afterwards.examination import examine
 from core.measure.data.datasets import Data
 from core.measure.device import devices, failures
-from core.measure.examination import examine
 from core.measure.raw_values import RawValues
 from core.measure.timer import Timer
 from core.measure.training import Training

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from core.measure import networks, phases
+from core.measure import networks
+from core.measure.afterwards import phases
 from core.measure.data import batches, datasets
 from core.measure.device.devices import Device
 from core.measure.timer import Timer

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.measure import threads
+from core.measure.preparing import threads
 from tests.made_up_processors import Processor, cases
 
 

@@ -1,0 +1,84 @@
+"""What the front page shows: a stored study that crosses, and a published one; in words for people."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from core.answer.charts import front
+from core.answer.gallery.published_studies import PublishedStudy, published_studies
+from core.answer.gallery.table import StudyLine
+from core.answer.study import wording
+from core.answer.study.result import Crossover
+from core.errors import CrossoverError
+from core.question import catalog, models
+from core.question.experiment import Contender
+from pages.shared.data import prepared, reads
+from pages.shared.data.kept import kept
+from pages.shared.draw.text import date
+
+MOST_LOOKED_AT = 12
+"""Studies that are answered to find one that crosses; the others wait for the Gallery."""
+
+PUBLISHED = "xgboost"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """An answer with its chart.
+
+    Attributes:
+        sentence: the answer.
+        source: what was trained, where, when, and who measured it.
+        chart: finished.
+        study: name of the stored study; empty for a published one.
+    """
+
+    sentence: str
+    source: str
+    chart: dict[str, Any]
+    study: str = ""
+
+
+def stored() -> Shown | None:
+    """A study of this machine's store or of the gallery, an accelerator's before all others; None if none crosses."""
+    return _stored(reads.study_lines())
+
+
+@kept(1)
+def published() -> Shown:
+    """One that others published, a CPU against a GPU."""
+    return _published(next(study for study in published_studies() if study.name == PUBLISHED))
+
+
+@kept(4)
+def _stored(lines: list[StudyLine]) -> Shown | None:
+    ranked = sorted(lines, key=lambda line: (line.challenger.startswith("cpu"), -len(line.sizes)))
+    for line in ranked[:MOST_LOOKED_AT]:
+        try:
+            study = reads.study(line.id)
+            located = prepared.located(study, "steady") if study else None
+        except CrossoverError:
+            continue
+        if located and located.answer.outcome == "crossing":
+            names = [Contender.parse(text).title for text in (line.baseline, line.challenger)]
+            answer = _named(located.answer, *names)
+            source = f"Measured: {_training(line)}; {line.machine}, {date(line.newest)}"
+            chart = front.crossing(answer, kinds=located.kinds)
+            return Shown(sentence=answer.sentence, source=source, chart=chart, study=line.id)
+    return None
+
+
+def _published(study: PublishedStudy) -> Shown:
+    answer = _named(study.answer, "the CPU", "the GPU")
+    where = f"{study.source.cpu}; {study.source.gpu}"
+    source = f"Published, not measured here: {study.title}; {study.source.name}, {study.source.date}. {where}."
+    return Shown(sentence=answer.sentence, source=source, chart=front.crossing(answer, published=True))
+
+
+def _named(answer: Crossover, baseline: str, challenger: str) -> Crossover:
+    named = replace(answer, baseline=baseline, challenger=challenger)
+    return replace(named, sentence=wording.headline(named))
+
+
+def _training(line: StudyLine) -> str:
+    dataset, model = catalog.DATASETS.get(line.dataset), models.FAMILIES.get(line.model)
+    return f"{model.title if model else line.model}, {dataset.title if dataset else line.dataset}"

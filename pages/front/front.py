@@ -1,0 +1,61 @@
+"""Front: the question, an answer that was measured, and what to press."""
+
+import streamlit as st
+
+from core.errors import CrossoverError
+from pages.front import choice
+from pages.shared.draw import charts
+from pages.shared.draw.text import plain
+from pages.shared.frame import navigation
+from pages.shared.link import links
+
+QUESTION = "When does training on a GPU pay off?"
+ANSWERED = (
+    "A GPU needs enough work to be faster than a CPU. Crossover trains one model on both, in turns, and finds the size "
+    "from which the faster one changes, with an interval."
+)
+
+DOORS = (
+    (navigation.COMPARE, "Measure on this machine", ":material/speed:"),
+    (navigation.GALLERY, "Look at results", ":material/grid_view:"),
+    (navigation.TUTORIALS, "Learn", ":material/school:"),
+)
+"""Page, label and icon."""
+
+
+def page() -> None:
+    """The question on top, three doors, and answers below."""
+    _forward()
+    st.title(QUESTION, anchor=False)
+    st.markdown(ANSWERED)
+    with st.container(horizontal=True, key="doors"):
+        for file, label, icon in DOORS:
+            st.page_link(file, label=f"**{label}**", icon=icon)
+    try:
+        answers = [shown for shown in (choice.stored(), choice.published()) if shown]
+    except CrossoverError as error:
+        st.warning(plain(str(error)))
+        return
+    for column, shown in zip(st.columns(len(answers), gap="large"), answers, strict=True):
+        with column:
+            _answer(shown)
+
+
+def _forward() -> None:
+    """Take who comes by a link of before, when Compare stood here, to Compare."""
+    said = {name: st.query_params.get_all(name) for name in st.query_params}
+    if said.keys() & {*links.PAGES["compare"].parameters, "preset"}:
+        st.switch_page(navigation.COMPARE, query_params=said)
+
+
+def _answer(shown: choice.Shown) -> None:
+    st.markdown(f"**{plain(shown.sentence)}**")
+    charts.chart(shown.chart, height=None, alt=plain(shown.sentence))
+    st.caption(plain(shown.source))
+    if shown.study:
+        st.page_link(
+            navigation.GALLERY, label="Open it", icon=":material/open_in_full:", query_params={"study": shown.study}
+        )
+
+
+page()

@@ -1,0 +1,58 @@
+"""The front page: the question, an answer that is stored, one that was published, three doors, and old links."""
+
+import pytest
+
+from pages.shared.frame import navigation
+from tests import rows
+from tests.studies import sweep
+from tests.ui.conftest import words
+from tests.ui.find import alts
+
+PAGE = navigation.FRONT
+
+
+@pytest.fixture
+def crossing(world):
+    """A stored study whose faster device changes along the hidden size."""
+    study = sweep("a")
+    for run in study.runs:
+        world.keep(list(run))
+    return study
+
+
+def test_it_asks_the_question_and_has_three_doors(world, open_page):
+    app = open_page(PAGE)
+    assert app.title[0].value == "When does training on a GPU pay off?"
+    doors = [link.proto.label for link in app.get("page_link")][:3]
+    assert doors == ["**Measure on this machine**", "**Look at results**", "**Learn**"]
+
+
+def test_without_a_stored_crossing_a_published_one_stands_alone_and_says_so(world, open_page):
+    app = open_page(PAGE)
+    assert "Published, not measured here: Gradient boosting with XGBoost; Szilard Pafka, GBM-perf" in words(app)
+    assert "Measured:" not in words(app)
+
+
+def test_a_stored_crossing_is_answered_in_words_for_people(world, crossing, open_page):
+    app = open_page(PAGE)
+    said = words(app)
+    assert "Measured:" in said
+    assert "1 CPU thread" in said or "GPU" in said
+    assert "cuda:0" not in said
+    assert len(alts(app)) == 2
+
+
+def test_a_link_of_before_leads_to_compare_with_its_settings(world, open_page):
+    app = open_page(PAGE, hidden_size="512")
+    assert app.query_params["hidden_size"] in ("512", ["512"])
+    assert app.title[0].value == "Compare"
+
+
+def test_a_run_that_was_shared_before_is_shown(world, open_page):
+    world.keep(rows.run())
+    app = open_page(PAGE, run=rows.RUN_ID)
+    assert app.title[0].value == "Compare"
+
+
+def test_what_is_no_link_of_ours_stays_on_the_front_page(world, open_page):
+    assert open_page(PAGE, utm_source="elsewhere").title[0].value == "When does training on a GPU pay off?"
