@@ -45,6 +45,8 @@ def test_every_link_opens_as_it_did(earlier, open_page, page):
         if entry["page"] == page:
             app = open_page(f"pages/{FOLDERS.get(page, page)}/{page}.py", **entry["link"])
             now, before = seen(app, entry["controls"]), {name: entry[name] for name in seen(app, ())}
+            for side in (now, before):  # the figures behind a colon are those of an estimator that has changed since
+                side["faults"] = [fault.partition(":")[0] for fault in side["faults"]]
             link, said = now.pop("becomes"), before.pop("becomes")
             assert now == before, entry["link"]
             assert link == {name: said[name] for name in link}, entry["link"]

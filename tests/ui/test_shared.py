@@ -70,9 +70,9 @@ def test_the_app_loads_no_torch():
     assert "torch" not in done.stdout.split()
 
 
-def test_the_entry_point_opens_on_compare(world, open_page):
+def test_the_entry_point_opens_on_the_question(world, open_page):
     app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=60).run()
-    assert app.title[0].value == "Compare"
+    assert app.title[0].value == "When does training on a GPU pay off?"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="making links needs rights on Windows")
