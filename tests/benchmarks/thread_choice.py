@@ -4,8 +4,8 @@
 
 The rule of `core.measure.preparing.threads` on the processors of `tests.made_up_processors`: 2 to 128 cores, with and
 without two threads on each, quotas, small, medium and large networks, readings that scatter by 2, 5 and 10 %, half of
-the cases with a program or another guest at work in 15 % of the readings. Beside it the rule of before: one, half and all,
-three times each. Nothing is measured: this tests the choice, not a machine.
+the cases with a program or another guest at work in 15 % of the readings. Beside it the rule of before: one, half and
+all, three times each. Nothing is measured: this tests the choice, not a machine.
 """
 
 import argparse

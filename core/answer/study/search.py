@@ -27,9 +27,9 @@ PARTS = 9
 GALLOP = 2.0
 SENTINELS = (1.25, 2.5)
 SEEN = 0.3
-ASIDE = 0.6
+REACHES = (0.6, 1.2, 2.4, 4.8)
 """In strides: how far a gallop goes; where sentinels stand beside the crossover; how near a size counts as already
-looked at; how far beside an undecided size the next one is tried."""
+looked at; how far beside an undecided size the next ones are tried, the further the noisier it is."""
 
 TWICE = 3
 """Sizes measured near one that contradicts its neighbours before it is believed."""
@@ -151,11 +151,13 @@ class _Search:
 
     def _decide(self, before: int) -> Step:
         """The readings change sides here but the noise could explain it: try further out where it is undecided."""
-        for at, side in ((before, -1), (before + 1, 1)):
-            if not _decided(self.sizes[at]):
-                aside = self.places[at] + side * ASIDE * self.stride
-                free_aside = self.low <= aside <= self.high and not self._seen(aside)
-                return self._take(aside if free_aside else self.places[at], "to be certain which device wins there")
+        open_sides = [(at, side) for at, side in ((before, -1), (before + 1, 1)) if not _decided(self.sizes[at])]
+        for reach, (at, side) in itertools.product(REACHES, open_sides):
+            aside = self.places[at] + side * reach * self.stride
+            if self.low <= aside <= self.high and not self._seen(aside):
+                return self._take(aside, "to be certain which device wins there")
+        if open_sides:
+            return self._take(self.places[open_sides[0][0]], "to be certain which device wins there")
         return self._take((self.places[before] + self.places[before + 1]) / 2, "between the two sides")
 
     def _gallop(self, *, upwards: bool) -> Step:

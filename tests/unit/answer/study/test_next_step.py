@@ -76,9 +76,18 @@ def test_beside_an_undecided_size_the_next_one_is_tried_further_out_but_not_beyo
     assert abs(math.log2(at_the_top.size / 3158)) < 0.2
 
 
-def test_a_place_beside_an_undecided_size_that_was_seen_already_is_not_tried_again():
+def test_beside_an_undecided_size_whose_neighbours_were_tried_the_search_goes_twice_as_far_out_each_time():
     step = next_step(LATTICE, told({41: 0.9, 64: 0.98, 512: 2.0}, noise=0.2))
+    assert math.log2(64 / step.size) == pytest.approx(1.2, abs=0.1)
+    step = next_step(LATTICE, told({28: 0.9, 41: 0.9, 64: 0.98, 512: 2.0}, noise=0.2))
+    assert math.log2(64 / step.size) == pytest.approx(2.4, abs=0.1)
+    step = next_step(LATTICE, told({12: 0.95, 28: 0.9, 41: 0.9, 64: 0.98, 512: 2.0}, noise=0.2))
     assert abs(math.log2(step.size / 64)) < 0.2
+
+
+def test_of_two_undecided_sides_both_are_tried_before_either_is_left_behind():
+    step = next_step(LATTICE, told({41: 0.9, 64: 0.98, 512: 1.02}, noise=0.2))
+    assert math.log2(step.size / 512) == pytest.approx(0.6, abs=0.1)
 
 
 @pytest.mark.parametrize(
