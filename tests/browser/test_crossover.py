@@ -81,8 +81,7 @@ def test_the_cost_basis_is_in_the_link(look):
 def test_the_settings_of_compare_and_crossover_leave_each_other_alone(glance):
     page = settled(glance("/crossover?pairs=5&contenders=cpu%401&contenders=cpu%402"))
     expect(page.get_by_role("button", name="Find the crossover", exact=True)).to_be_enabled()
-    page.get_by_test_id("stTopNav").get_by_text("Lab").click()
-    page.locator("a", has_text="Compare").click()
+    page.get_by_test_id("stTopNav").get_by_role("link", name="Compare").click()
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
     expect(page.locator(".st-key-devices")).to_contain_text("cpu@1")
     assert "contenders" not in link(page)
