@@ -74,10 +74,10 @@ def ensure_worker(queue: Queue, *, ours: bool = False) -> None:
     Raises:
         JobError: the folder of jobs cannot be written, or no process can be started.
     """
-    if queue.worker_file.taken and not (ours and not surrounds_us(queue)):
+    if queue.worker_file.taken and not (ours and _idle_elsewhere(queue)):
         return
     with queue.guard():
-        if ours and not surrounds_us(queue) and not queue.active():
+        if ours and _idle_elsewhere(queue):
             with contextlib.suppress(PermissionError):  # it is somebody else's
                 queue.worker_file.dismiss()
         last = queue.worker_file.serving
@@ -91,6 +91,11 @@ def ensure_worker(queue: Queue, *, ours: bool = False) -> None:
     queue.fail_waiting(
         f"The measuring process died {STARTS} times while it started; {queue.worker_file.log} says more."
     )
+
+
+def _idle_elsewhere(queue: Queue) -> bool:
+    """Whether the worker that serves has nothing to do, and other surroundings than this process."""
+    return not surrounds_us(queue) and not queue.active()
 
 
 def watch(queue: Queue, job_id: str) -> Job:

@@ -5,7 +5,6 @@ decides nothing about the others, the budget or the end; `core.measure.trial` do
 """
 
 import dataclasses
-import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from weakref import WeakValueDictionary
@@ -157,7 +156,7 @@ class MeasuredContender:
             raw.startup_transfer_s = self._timer.time(self._move_data).seconds
         raw.startup_build_s = self._timer.time(self._build).seconds
         raw.startup_compile_s = self._prepare()
-        raw.startup_first_step_s = self._timer.time(lambda: self.training.advance(self._whole(1))).seconds
+        raw.startup_first_step_s = self._timer.time(lambda: self.training.advance(self.contender.lane.whole(1))).seconds
         self._settle()
 
     def warm_up(self, allowance_s: float) -> Iterator[None]:
@@ -168,10 +167,10 @@ class MeasuredContender:
         """
         raw, spent, steps = self.raw, 0.0, 1
         while (steps <= WARM_UP_STEPS or spent < WARM_UP_S) and spent < allowance_s:  # 1 + 2 + 4 + … = steps - 1 so far
-            spent += self._warm_up_block(self._whole(steps))
+            spent += self._warm_up_block(self.contender.lane.whole(steps))
             steps *= 2
             yield
-        self._block_steps = self._whole(block_steps(raw.warmup_s[-1] / raw.warmup_steps[-1]))
+        self._block_steps = self.contender.lane.whole(block_steps(raw.warmup_s[-1] / raw.warmup_steps[-1]))
         fitting = tries = 0
         while fitting < DISCARDED_BLOCKS and spent < allowance_s:
             seconds = self._warm_up_block(self._block_steps)
@@ -181,9 +180,11 @@ class MeasuredContender:
                 fitting += 1
             else:
                 fitting, tries = 0, tries + 1
-                self._block_steps = self._whole(max(self._block_steps + 1, block_steps(seconds / self._block_steps)))
+                self._block_steps = self.contender.lane.whole(
+                    max(self._block_steps + 1, block_steps(seconds / self._block_steps))
+                )
         step_s = raw.warmup_s[-1] / raw.warmup_steps[-1]
-        raw.lead_in_steps = self._whole(lead_in_steps(step_s) + self._prefetched)
+        raw.lead_in_steps = self.contender.lane.whole(lead_in_steps(step_s) + self._prefetched)
 
     def block(self, pair: int) -> None:
         """Lead in, then time one block of training, as block of round `pair`."""
@@ -205,7 +206,7 @@ class MeasuredContender:
             return self.raw.lead_in_steps
         idle_s = (self._timer.clock() - _IDLE_SINCE_NS[self.contender.device]) / 1e9
         steps = lead_in_steps(self.raw.step_s or 0.0, idle_s=idle_s)
-        return max(self.raw.lead_in_steps, self._whole(steps + self._prefetched))
+        return max(self.raw.lead_in_steps, self.contender.lane.whole(steps + self._prefetched))
 
     def close(self, *, examined: bool = True) -> None:
         """End the training that counts; the weights to be examined are those of now, or of the last epoch's end.
@@ -301,11 +302,6 @@ class MeasuredContender:
         self._timer.time(lambda: spent_s.append(self.training.prepare((samples, labels), remainder=single)))
         self.compiling_s += spent_s[0]
         return spent_s[0]
-
-    def _whole(self, steps: int) -> int:
-        """At least so many steps, in whole calls of the lane."""
-        each = self.contender.lane.steps_per_call
-        return math.ceil(steps / each) * each
 
     def _use_settings(self) -> None:
         """Train with this contender's threads, arithmetic and memory from here on; the others have theirs."""

@@ -110,6 +110,10 @@ class Lane:
         """Its fields, named as the columns of a row."""
         return asdict(self)
 
+    def whole(self, steps: int) -> int:
+        """At least so many steps, in whole calls."""
+        return -(-steps // self.steps_per_call) * self.steps_per_call
+
     @property
     def _choices(self) -> Iterable[tuple[str, str]]:
         return ((getattr(self, name), next(iter(known))) for name, known in _PARTS.items())

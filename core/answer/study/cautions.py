@@ -38,10 +38,10 @@ def said(timed: Sequence[Evidence], found: Crossover) -> Iterable[str]:
 def _off(name: str, sizes: Sequence[float], times: Sequence[Sequence[float]]) -> Iterable[str]:
     """Sizes whose time leaves the range of both neighbours by far; at an end, against the way that times go."""
     middles = [statistics.median(each) for each in times]
+    if len(middles) < 3:
+        return
     for at, (size, middle) in enumerate(zip(sizes, middles, strict=True)):
         beside = [middles[other] for other in (at - 1, at + 1) if 0 <= other < len(middles)]
-        if len(middles) < 3:
-            return
         long = middle / max(beside) if at < len(middles) - 1 else 0.0
         short = min(beside) / middle if at > 0 else 0.0
         factor = max(long, short)

@@ -32,9 +32,7 @@ def headline(found: Crossover) -> str:
     if len(crossings) != 1:
         return _answer(found)
     (only,) = crossings
-    winner, loser = found.challenger, found.baseline
-    if not only.challenger_above:
-        winner, loser = loser, winner
+    winner, loser = _ranked(found, challenger_faster=only.challenger_above)
     if found.crossings:
         begin = place(found.axis, f"about {size(_rounded(only.estimate))}")
         certain = f"95 % interval {size(only.low)} to {size(only.high)}"
@@ -131,10 +129,12 @@ def _crossing(found: Crossover) -> str:
 
 
 def _sides(found: Crossover, *, challenger_faster: bool) -> str:
-    winner, loser = found.challenger, found.baseline
-    if not challenger_faster:
-        winner, loser = loser, winner
-    return f"{winner} is faster than {loser}"
+    return " is faster than ".join(_ranked(found, challenger_faster=challenger_faster))
+
+
+def _ranked(found: Crossover, *, challenger_faster: bool) -> tuple[str, str]:
+    """The two devices by name, the faster one first."""
+    return (found.challenger, found.baseline) if challenger_faster else (found.baseline, found.challenger)
 
 
 def _clear(found: Crossover, clear: Sequence[Clear]) -> str:
@@ -180,13 +180,14 @@ def _rounded(value: float) -> float:
 def _always(found: Crossover) -> str:
     timed = [(of.size, of.speedup) for of in found.sizes if of.speedup is not None]
     clear = all(of.low is None or of.high is None or not of.low <= 1 <= of.high for of in found.sizes)
-    winner, loser, least = found.challenger, found.baseline, min(speedup for _, speedup in timed)
-    if found.outcome == "cpu_always":
-        winner, loser, least = loser, winner, 1 / max(speedup for _, speedup in timed)
+    challenger_faster = found.outcome == "gpu_always"
+    speedups = [speedup for _, speedup in timed]
+    least = min(speedups) if challenger_faster else 1 / max(speedups)
+    faster = _sides(found, challenger_faster=challenger_faster)
     span = f"from {size(timed[0][0])} to {place(found.axis, size(timed[-1][0]))}"
     if not clear:
-        return f"{winner} is faster than {loser} at every size {span} that the noise lets decide{COUNTED[found.basis]}."
+        return f"{faster} at every size {span} that the noise lets decide{COUNTED[found.basis]}."
     return (
-        f"{winner} is faster than {loser} at every size measured {span}{COUNTED[found.basis]}: "
+        f"{faster} at every size measured {span}{COUNTED[found.basis]}: "
         f"at least {units.ratio(least)}. A crossover, if there is one, lies outside."
     )

@@ -78,8 +78,7 @@ class Afterwards:
             plain: makes a plain training that begins as this one did.
         """
         steps = min(CHECKED_STEPS, self.point.total_steps)
-        calls = -(-steps // training.lane.steps_per_call)
-        training.advance(calls * training.lane.steps_per_call)
+        training.advance(training.lane.whole(steps))
         lane_loss = tuple(training.read_losses()[:steps])
         devices.use_strict_fp32()
         reference = plain()

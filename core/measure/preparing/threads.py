@@ -132,16 +132,11 @@ class Look:
             self._step_s = self._time(1)  # a first step: it only tells how many make a look
             self._step_s = self._time(2) if self._step_s < LONG_S else self._step_s
         elif self._step_s < LONG_S:
-            self.training.advance(self._whole(1))
+            self.training.advance(self.training.lane.whole(1))
         self._step_s = self._time(math.ceil(LOOK_S / (self._step_s or LOOK_S)))
         self.training.read_losses()
         return self._step_s
 
     def _time(self, steps: int) -> float:
-        whole = self._whole(steps)
+        whole = self.training.lane.whole(steps)
         return self.timer.time(lambda: self.training.advance(whole)).seconds / whole
-
-    def _whole(self, steps: int) -> int:
-        """At least so many steps, in whole calls of the lane."""
-        each = self.training.lane.steps_per_call
-        return math.ceil(steps / each) * each
