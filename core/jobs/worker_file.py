@@ -16,7 +16,7 @@ from core.errors import DamagedFile
 from core.files import atomic, documents
 from core.files.documents import Count
 from core.jobs.machine import Machine
-from core.jobs.process import Process, Surroundings
+from core.jobs.process import DEATH_S, Process, Surroundings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,13 +108,15 @@ class WorkerFile:
         return None
 
     def dismiss(self) -> None:
-        """End who serves, if anybody does.
+        """End who serves, if anybody does, and wait until its lock is free: its last thread may close files late.
 
         Raises:
             PermissionError: it is a process of somebody else.
         """
         if serving := self.serving:
             serving.process.kill(self.serves)
+            with contextlib.suppress(Timeout), self.lock().acquire(timeout=DEATH_S):
+                pass
 
     def serves(self, command: Sequence[str]) -> bool:
         """Whether a command line is that of a worker of this queue."""

@@ -14,7 +14,7 @@ from core.results.environment import DeviceInfo, Environment
 from tests import rows
 from tests.benchmarks import sessions
 
-VISITS = {"": "Run", "crossover": "Find the crossover", "tutorials": "Run", "lessons": "Run"}
+VISITS = {"compare": "Run", "crossover": "Find the crossover", "tutorials": "Run", "lessons": "Run"}
 
 
 @pytest.fixture
