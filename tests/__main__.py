@@ -1,7 +1,8 @@
 """Every check of the project in one command: `python -m tests`.
 
 Lint, spelling, types and import contracts first and at once, since they are quick; then all tests, in two workers; at
-last and alone those that time an accelerator. Where `CI` is set, branches of `core` that unit tests reach are counted.
+last and alone those that time an accelerator. Where `CI` is set, branches of `core` that unit tests reach are counted,
+and the slowest tests are named.
 With `--quick`, of the tests only the unit tests that are quick. Other arguments go to pytest, which then runs alone.
 """
 
@@ -32,7 +33,7 @@ FOLDERS = tuple(f"tests/{name}" for name in ("browser", "integration", "gpu", "x
 
 ALONE: Command = ("-m", "timed", "tests/gpu")
 
-COVERAGE: Command = ("--cov", "--cov-report=term:skip-covered")
+COUNTED: Command = ("--cov", "--cov-report=term:skip-covered", "--durations=40")
 
 
 def main(arguments: list[str]) -> int:
@@ -48,7 +49,7 @@ def commands(arguments: list[str]) -> tuple[Sequence[Command], Sequence[Command]
     checks = [(str(SCRIPTS / name), *rest) for name, *rest in CHECKS]
     if arguments:
         return checks, [(*TESTS, *TWO_WORKERS, "-m", "not slow and not timed", "tests/unit")]
-    counted = COVERAGE if os.environ.get("CI") else ()
+    counted = COUNTED if os.environ.get("CI") else ()
     return checks, [(*TESTS, *TWO_WORKERS, *counted, "-m", "not timed", *FOLDERS), (*TESTS, *ALONE)]
 
 

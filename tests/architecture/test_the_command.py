@@ -54,7 +54,7 @@ def test_quick_is_every_check_and_the_unit_tests_that_are_quick():
 def test_branches_are_counted_in_ci_and_nowhere_while_time_is_measured(monkeypatch):
     monkeypatch.setenv("CI", "true")
     parallel, alone = pytest_runs()
-    assert set(command.COVERAGE) <= set(parallel)
+    assert set(command.COUNTED) <= set(parallel)
     assert "--cov" not in alone
     monkeypatch.delenv("CI")
     assert not [each for each in pytest_runs() if "--cov" in each]
