@@ -15,9 +15,11 @@ class DeviceKind:
     """What holds for all devices of a kind.
 
     Attributes:
+        title: name for people.
         torch_type: what PyTorch calls its devices; AMD's answer to the name of NVIDIA's.
         numbered: whether there may be several, told apart as `cuda:0` and `cuda:1`.
         colour: of the kind in every chart, told apart with every common colour blindness (Okabe & Ito 2008).
+        further: hues of a second and a third training on devices of the kind, told apart from the first likewise.
         compiler: what torch.compile needs for it; empty where it makes no code for it.
         foreach: whether torch's SGD updates all parameters in one operation on it unless told otherwise.
         graphs: whether it replays CUDA graphs.
@@ -25,9 +27,11 @@ class DeviceKind:
         bf16: whether autocast to bfloat16 is offered for it here.
     """
 
+    title: str
     torch_type: str
     numbered: bool = True
     colour: str
+    further: tuple[str, ...] = ()
     compiler: Literal["", "C++", "triton"] = "triton"
     foreach: bool = False
     graphs: bool = False
@@ -36,12 +40,34 @@ class DeviceKind:
 
 
 DEVICE_KINDS: dict[str, DeviceKind] = {
-    "cpu": DeviceKind(torch_type="cpu", numbered=False, colour="#0072B2", compiler="C++"),
-    "cuda": DeviceKind(torch_type="cuda", colour="#D55E00", foreach=True, graphs=True, tf32=True),
-    "rocm": DeviceKind(torch_type="cuda", colour="#CC79A7", foreach=True, graphs=True),
-    "mps": DeviceKind(torch_type="mps", numbered=False, colour="#009E73", compiler="", bf16=False),
-    "xpu": DeviceKind(torch_type="xpu", colour="#E69F00", foreach=True),
-    "other": DeviceKind(torch_type="other", colour="#56B4E9", compiler="", bf16=False),
+    "cpu": DeviceKind(
+        title="CPU", torch_type="cpu", numbered=False, colour="#0072B2", further=("#A37CE8", "#00A3A3"), compiler="C++"
+    ),
+    "cuda": DeviceKind(
+        title="NVIDIA GPU",
+        torch_type="cuda",
+        colour="#D55E00",
+        further=("#9E4C66", "#C07C92"),
+        foreach=True,
+        graphs=True,
+        tf32=True,
+    ),
+    "rocm": DeviceKind(
+        title="AMD GPU", torch_type="cuda", colour="#CC79A7", further=("#8E44AD",), foreach=True, graphs=True
+    ),
+    "mps": DeviceKind(
+        title="Apple GPU",
+        torch_type="mps",
+        numbered=False,
+        colour="#009E73",
+        further=("#8A9A00",),
+        compiler="",
+        bf16=False,
+    ),
+    "xpu": DeviceKind(title="Intel GPU", torch_type="xpu", colour="#E69F00", further=("#A0522D",), foreach=True),
+    "other": DeviceKind(
+        title="another accelerator", torch_type="other", colour="#56B4E9", further=("#5B78C7",), compiler="", bf16=False
+    ),
 }
 """By the name that rows give the kind."""
 
@@ -54,7 +80,7 @@ SINGLE = tuple(kind.torch_type for kind in DEVICE_KINDS.values() if not kind.num
 NUMBERED = tuple(dict.fromkeys(kind.torch_type for kind in DEVICE_KINDS.values() if kind.numbered))
 """Names of devices that are followed by a number."""
 
-TITLES = {"cuda": "GPU", "mps": "Apple GPU", "xpu": "Intel GPU"}
+TITLES = {"cuda": "GPU", "mps": "Apple GPU", "xpu": "Intel GPU", "other": "Accelerator"}
 """What people call the devices of a type; those left out go by their name."""
 
 

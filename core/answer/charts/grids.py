@@ -71,10 +71,8 @@ def winners(
 
 
 def _tints(kinds: tuple[str, str]) -> list[str]:
-    """The devices' colours, light enough for black figures; further apart where both are of one kind."""
-    second = look.TINT if kinds[0] != kinds[1] else look.TINT / 3
-    shares = zip(kinds, (look.TINT, second), strict=True)
-    return [look.mixed(look.PALEST, look.DEVICE_COLOURS.get(kind, look.NEUTRAL), share) for kind, share in shares]
+    """The devices' colours, light enough for black figures."""
+    return [look.mixed(look.PALEST, colour, look.TINT) for colour in look.colours(kinds)]
 
 
 def _cell_row(cell: Cell, devices: tuple[str, str]) -> Row:

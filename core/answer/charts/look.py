@@ -1,7 +1,8 @@
 """The one look of every chart: palette, scales, tooltips, and the frame in which it fits any page and theme.
 
-A device kind has one colour everywhere and never colour alone: contenders also differ in dash and point shape. Text
-takes the colours of the page's theme, the background is transparent, the width is the container's. Knows no row.
+A device kind has one family of hues everywhere, and colour is never alone: contenders also differ in dash and point
+shape. Text takes the colours of the page's theme, the background is transparent, the width is the container's. Knows
+no row.
 """
 
 import json
@@ -75,7 +76,7 @@ MOST_DECADES, FEWEST_TICKS = 3, 3
 """Powers of ten up to which a log scale has ticks between them too, and ticks below which it finds its own."""
 
 SHADE = 0.3
-"""White in the colour of a second device of one kind; with it both have enough contrast on a light and a dark page."""
+"""White in a hue that a chart needs a second time for devices of one kind; from there on dash and shape tell more."""
 
 LEGEND_LETTERS, SYMBOL_LETTERS, LEGEND_LIMIT = 48, 4, 330
 """Letters in one row of a legend at the narrowest width, those that a symbol takes, and pixels of the longest name."""
@@ -218,12 +219,14 @@ def short(name: str) -> str:
 
 
 def colours(kinds: Sequence[str]) -> list[str]:
-    """A colour for each of several devices by their kinds; the second of one kind has a lighter shade of it."""
-    found = []
-    for place, kind in enumerate(kinds):
-        colour = DEVICE_COLOURS.get(kind, NEUTRAL)
-        found.append(mixed(colour, "#FFFFFF", min(0.6, SHADE * kinds[:place].count(kind))))
-    return found
+    """A colour for each of several contenders by their kinds, in their order: each has a hue of its kind's family."""
+    return [_hue(kind, list(kinds[:place]).count(kind)) for place, kind in enumerate(kinds)]
+
+
+def _hue(kind: str, before: int) -> str:
+    known = DEVICE_KINDS.get(kind)
+    hues = (known.colour, *known.further) if known else (NEUTRAL,)
+    return mixed(hues[before % len(hues)], "#FFFFFF", min(0.6, SHADE * (before // len(hues))))
 
 
 def legend(names: Sequence[str], *, orient: Literal["top", "bottom"] = "top", **options: Any) -> alt.Legend:

@@ -224,9 +224,7 @@ def _frame(
     base = alt.Chart().encode(
         x=alt.X("x:Q", title=x, axis=ticks, scale=alt.Scale(zero=False, nice=False, padding=look.EDGE)),
         y=alt.Y("y:Q", title=look.counting_left_out(y, left_out), scale=look.log()),
-        color=look.by(
-            alt.Color, "contender", names, [look.DEVICE_COLOURS[kind] for kind in kinds.values()], legend=key
-        ),
+        color=look.by(alt.Color, "contender", names, look.colours(list(kinds.values())), legend=key),
         tooltip=look.tooltips(("contender", "device"), *tooltip),
     )
     layers = []

@@ -124,13 +124,13 @@ def test_contenders_differ_in_more_than_colour(name):
         assert len({str(entry) for entry in ranges}) == len(ranges) == len(second["scale"]["domain"])
 
 
-def test_a_device_kind_has_one_colour_in_every_chart():
-    cpu, cuda = look.DEVICE_COLOURS["cpu"], look.DEVICE_COLOURS["cuda"]
+def test_a_contender_has_one_colour_in_every_chart_and_two_of_a_kind_have_two():
+    (cpu, cpu_1), cuda = look.colours(("cpu", "cpu")), look.DEVICE_COLOURS["cuda"]
     for name in ("loss over epochs", "loss over time", "epoch times", "blocks"):
         scale = encodings(EVERY_CHART[name])[0]["color"]["scale"]
-        assert dict(zip(scale["domain"], scale["range"], strict=True)) == {"cpu": cpu, "cpu@1": cpu, "cuda:0": cuda}
+        assert dict(zip(scale["domain"], scale["range"], strict=True)) == {"cpu": cpu, "cpu@1": cpu_1, "cuda:0": cuda}
     assert encodings(EVERY_CHART["live loss"])[0]["color"]["scale"]["range"] == [cpu, cuda]
-    assert len(set(look.DEVICE_COLOURS.values())) == len(look.DEVICE_COLOURS)
+    assert cpu == look.DEVICE_COLOURS["cpu"] != cpu_1
 
 
 def test_losses_stand_at_their_epochs_and_seconds():
