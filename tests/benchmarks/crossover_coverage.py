@@ -240,7 +240,7 @@ def told(machine: Machine, evidence: Sequence[Evidence]) -> Readings:
     shift = 2 * (1 - ALIKE) * machine.visit**2
     variances = np.array([2 * machine.noises[entry.size] ** 2 + shift * (entry.visits > 1) for entry in timed])
     spread = np.array([curve.median_spread(len(entry.baseline_s)) for entry in timed]) * variances
-    known = crossover._readings(timed)
+    known = crossover.log_speedups(timed)
     certain = np.full(len(timed), 1e6)
     return replace(known, spread=spread, noise=Noise(sd=1.0, freedom=10**6), freedom=certain)
 

@@ -58,7 +58,7 @@ def locate(
     timed = [entry for entry in sorted(evidence, key=_place) if not entry.obstacle]
     found = replace(found, cautions=tuple(cautions.said(timed, found)))
     if found.noise is not None and len(timed) > 1:
-        band = _band(_readings(timed))
+        band = _band(log_speedups(timed))
         tie = _tie(band, found.crossings[0]) if found.outcome == "crossing" else None
         found = replace(found, band=band, tie=tie)
     return replace(found, sentence=wording.sentence(found))
@@ -107,7 +107,7 @@ def _check(ordered: Sequence[Evidence]) -> None:
 def _answer(timed: Sequence[Evidence], blank: Crossover) -> Crossover:
     if not timed:
         return replace(blank, reason=TOO_FEW.format("no size"))
-    readings = _readings(timed)
+    readings = log_speedups(timed)
     if len(timed) == 1:
         width = None if readings.noise.sd is None else float(curve.half_width(readings, SIGN_RISK / 2)[0])
         one = _size(timed[0], float(readings.values[0]), width)
@@ -158,7 +158,7 @@ def _assuming(timed: Sequence[Evidence], readings: Readings, blank: Crossover) -
     return replace(known, reason=_without_noise(known))
 
 
-def _readings(timed: Sequence[Evidence]) -> Readings:
+def log_speedups(timed: Sequence[Evidence]) -> Readings:
     """The log speedup of each size with what is known of its noise."""
     base, other = ([np.log(np.array(times)) for times in column] for column in zip(*map(_times, timed), strict=True))
     if timed[0].paired:

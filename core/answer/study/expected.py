@@ -1,0 +1,96 @@
+"""What to expect at a size that was not measured, from the sizes of the same training that were.
+
+The curve of `core.answer.study.curve` gives the speedup between measured sizes. What a measurement there would read
+differs from it by its own noise and by what a visit of the machine does, so both are in the interval. Beyond the
+measured sizes nothing is expected. An expectation is said, never stored, and never called measured.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core import units
+from core.answer.study import curve
+from core.answer.study.crossover import log_speedups
+from core.answer.study.curve import Curve
+from core.answer.study.result import Evidence
+
+LEAST_SIZES = 3
+"""Measured sizes below which nothing is expected between them: two say nothing of how the curve bends."""
+
+MOST_SPREAD = 10.0
+"""Ratio of the ends of an interval from which it tells nothing that one would want to know."""
+
+REACH = 1.96
+"""Standard deviations of a normal distribution that hold 95 %."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """The speedup that a measurement at a size is expected to read.
+
+    Attributes:
+        size: on the axis.
+        speedup: baseline time over challenger time.
+        low: lower end of the 95 % interval of what a measurement would read.
+        high: upper end.
+        sizes: how many measured sizes it rests on.
+    """
+
+    size: float
+    speedup: float
+    low: float
+    high: float
+    sizes: int
+
+    @property
+    def figures(self) -> str:
+        """The speedup with its interval: "about 1.42× (1.21× to 1.70×)"."""
+        return f"about {units.ratio(self.speedup)} ({units.interval(self.low, self.high, units.ratio)})"
+
+    @property
+    def source(self) -> str:
+        """On what it rests: "expected from 12 measured sizes"."""
+        return f"expected from {units.counted(self.sizes, 'measured size')}"
+
+
+def expected(evidence: Sequence[Evidence], size: float, *, but: float | None = None) -> Expected | None:
+    """What to expect at a size; None beyond the measured ones, or where they say too little.
+
+    Args:
+        evidence: what was timed, in any order.
+        size: on the axis.
+        but: a size whose own readings are left out, so that they can be set beside what was expected.
+    """
+    timed = sorted((one for one in evidence if not one.obstacle and one.size != but), key=lambda one: one.size)
+    if len(timed) < LEAST_SIZES or not timed[0].size <= size <= timed[-1].size:
+        return None
+    readings = log_speedups(timed)
+    if readings.noise.sd is None:
+        return None
+    fitted = Curve(readings, float(readings.sizes[0]), float(readings.sizes[-1]))
+    at = fitted.at(np.array([math.log2(size)]))
+    own = statistics.median((readings.spread * curve.variance(readings.noise)).tolist())
+    reach = REACH * math.sqrt(float(at.sd[0]) ** 2 + own + fitted.scatter**2)
+    if 2 * reach > math.log(MOST_SPREAD):
+        return None
+    middle = float(at.mean[0])
+    return Expected(
+        size=size,
+        speedup=math.exp(middle),
+        low=math.exp(middle - reach),
+        high=math.exp(middle + reach),
+        sizes=len(timed),
+    )
+
+
+def beside(told: Expected, measured: float) -> str:
+    """One sentence on what was expected and what was then measured."""
+    was = f"From {units.counted(told.sizes, 'other measured size')} {told.figures} was expected"
+    if told.low <= measured <= told.high:
+        return f"{was}; {units.ratio(measured)} was measured, as expected."
+    side = "less" if measured < told.low else "more"
+    return f"{was}; {units.ratio(measured)} was measured, {side} than expected."
