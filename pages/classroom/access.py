@@ -128,6 +128,33 @@ def me(class_: Class) -> Student | None:
     return student
 
 
+def teaches(class_: Class) -> bool:
+    """Whether who looks at the page gave the teacher's code of a class, in this session or by the teacher's own link.
+
+    A wrong one in the link counts as one that was typed does, once in a session, and stays in the link.
+    """
+    if secret := membership.taught(class_.id):
+        membership.teach(class_.id, secret)
+        return True
+    link = membership.teacher_link()
+    if not link or membership.refused(link):
+        return False
+    try:
+        teach(class_, link)
+    except limits.TooOften:
+        return False
+    except NotAllowed as error:
+        membership.refuse(link, str(error))
+        return False
+    return True
+
+
+def teach(class_: Class, secret: str) -> None:
+    """Open the teacher's view of a class with the teacher's code; raises as `require_secret` does."""
+    require_secret(secret, class_.secret_hash)
+    membership.teach(class_.id, codes.normal(secret))
+
+
 def hand_in(class_: Class, student: Student, data: bytes, name: str) -> handed_in.Receipt:
     """Add the rows of a student's file; raises as `handed_in.take` does, and TooOften."""
     _brought.take(Source(visitor=f"{class_.id} {student.id}", address=class_.id))

@@ -1,5 +1,7 @@
 """Class: one question for everybody, joined by a code; what all expect and what all find, on one chart."""
 
+import contextlib
+
 import streamlit as st
 
 from core.classroom.classes import Class
@@ -28,8 +30,8 @@ def page() -> None:
     if class_ is None:
         entrance.draw()
         return
-    teacher.made(class_)
     apart.draw(view.heading, class_)
+    apart.draw(teacher.codes, class_)
     apart.draw(_student, class_)
     apart.draw(teacher.draw, class_)
 
@@ -38,17 +40,14 @@ def page() -> None:
 def _student(class_: Class) -> None:
     if said := membership.announced():
         st.success(plain(said))
-    who = access.me(class_)
+    who, teaches = access.me(class_), access.teaches(class_)
     if who:
         view.student(class_, who, asking.machine)
     elif not class_.closed:
-        view.join(class_)
+        with st.expander("Take part yourself") if teaches else contextlib.nullcontext():
+            view.join(class_)
     taking_part = who is not None and not who.waiting
-    if (
-        class_.id in membership.taught()
-        or (who and taking_part and who.prediction)
-        or (class_.closed and taking_part >= class_.admission)
-    ):
+    if teaches or (who and taking_part and who.prediction) or (class_.closed and taking_part >= class_.admission):
         view.everybody(class_)
     else:
         st.caption("What everybody expects and finds is shown once you have said what you expect.")

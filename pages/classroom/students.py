@@ -33,7 +33,7 @@ def draw(class_: Class) -> None:
     """Draw the table of students, what can be done with them, and their results to take along."""
     pool = findings.pool(class_)
     if pool.unread:
-        st.caption(f"Students whose results are still being read: {pool.unread}. Reload the page to see them.")
+        st.caption(f"Students whose results are still being read: {pool.unread}.")
     lines = [_line(class_, entry) for entry in pool.entries]
     lines += [{"Nickname": one.nickname, "Admitted": "not yet", "What is wrong": one.fault} for one in pool.waiting]
     if pool.waiting:

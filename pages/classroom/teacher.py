@@ -6,12 +6,17 @@ from core.classroom.classes import Class
 from core.classroom.names import NAME_LENGTH
 from core.question import policy
 from core.question.presets import PRESETS
-from pages.classroom import access, findings, students
+from pages.classroom import access, findings, students, view
 from pages.shared.draw.text import plain, told
 from pages.shared.frame import apart
-from pages.shared.link import membership, state
+from pages.shared.link import membership, memory, state
 
 ADMISSION = "Who joins waits until I admit them"
+
+OWN_LINK = (
+    "The address of this page has the teacher's code in it: keep it to come back to this view, and do not hand it on. "
+    "For the class there is the link above."
+)
 
 
 def create() -> None:
@@ -31,34 +36,35 @@ def create() -> None:
         return
     with told():
         made, secret = access.create(name, preset, admission=admission, code=code)
-        membership.keep_codes(made.code, secret)
-        membership.taught().add(made.id)
         membership.entered().add(made.code)
         membership.open_class(made.code)
+        membership.teach(made.id, secret)
+        memory.put({"codes": True})
         st.rerun()
 
 
-def made(class_: Class) -> None:
-    """Draw the codes of a class that was just made in this session."""
-    code, secret = class_.code, membership.kept_secret(class_.code)
-    if not secret:
-        return
-    with st.container(border=True):
-        st.markdown("**The class is made.** Write the teacher's code down: it is kept nowhere.")
-        st.code(f"Join code       {code}\nTeacher's code  {secret}", language=None)
-        st.markdown("Link for the class:")
-        st.code(state.address({"class": code}), language=None, wrap_lines=True)
-
-
 def draw(class_: Class) -> None:
-    """Draw the way in for a teacher, and the view behind it."""
-    if class_.id not in membership.taught():
+    """Draw the way in for a teacher, and the view behind it, whose table follows what the students do."""
+    if not access.teaches(class_):
         with st.expander("For the teacher", **state.bound_view("teacher")):
             _enter(class_)
         return
     st.header("For the teacher")
-    apart.draw(students.draw, class_)
+    st.fragment(apart.draw, run_every=view.REFRESH_S)(students.draw, class_)
     apart.draw(_settings, class_)
+
+
+def codes(class_: Class) -> None:
+    """Draw what a teacher hands out and what they keep to themselves; it folds, as a class may see this screen."""
+    if not access.teaches(class_):
+        return
+    with st.expander("Codes, and the link for the class", icon=":material/key:", **state.bound_view("codes")):
+        st.markdown("For the class, its link or its code:")
+        st.code(state.address({"class": class_.code}), language=None, wrap_lines=True)
+        st.code(class_.code, language=None)
+        st.markdown("For you alone, the teacher's code. This host keeps it nowhere: write it down.")
+        st.code(membership.taught(class_.id), language=None)
+        st.caption(OWN_LINK)
 
 
 def _enter(class_: Class) -> None:
@@ -68,8 +74,7 @@ def _enter(class_: Class) -> None:
     if not pressed:
         return
     with told():
-        access.require_secret(code, class_.secret_hash)
-        membership.taught().add(class_.id)
+        access.teach(class_, code)
         st.rerun()
 
 

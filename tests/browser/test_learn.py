@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
+from tests.students import QUESTION
 from tests.studies import measured
 
 pytestmark = pytest.mark.browser
@@ -71,3 +72,17 @@ def test_the_report_of_a_tutorial_has_its_charts_inside(visit, server, tmp_path)
     text = report(page, tmp_path)
     assert text.count("<svg") == 2
     assert "Recorded on another machine" in text
+
+
+def test_a_teachers_table_follows_the_class_and_outlives_a_reload(visit, server):
+    of, secret = server.classes.create("Physics 7b", QUESTION)
+    page = settled(visit(f"/class?class={of.code}&teacher=true"))
+    page.get_by_label("Teacher's code").fill(secret)
+    page.get_by_role("button", name="Open the teacher's view").click()
+    expect(page.get_by_text("Nobody has joined yet.")).to_be_visible()
+    server.classes.join(of, "ada")
+    table = page.get_by_label("Who has joined, what they expect and what they found", exact=True).first
+    expect(table).to_be_attached()
+    page.reload()
+    expect(table).to_be_attached()
+    expect(page.get_by_role("button", name="Close the class")).to_be_visible()

@@ -99,7 +99,7 @@ def test_without_a_code_one_can_join_or_make_a_class(world, classes, open_page):
     assert {"Go to the class", "Make it"} <= set(labels(app))
 
 
-def test_a_class_is_made_on_the_page_and_its_codes_are_shown_once(world, classes, open_page):
+def test_a_class_is_made_on_the_page_and_its_codes_are_shown_to_the_teacher_alone(world, classes, open_page):
     app = open_page(PAGE)
     app.text_input[1].set_value("Physics 7b")
     checked(button(app, "Make it").click().run())
@@ -107,8 +107,44 @@ def test_a_class_is_made_on_the_page_and_its_codes_are_shown_once(world, classes
     assert of.code in words(app)
     assert of.name in words(app)
     assert "For the teacher" in words(app)
+    secret = linked(app, "teach")
+    assert codes.matches(secret, of.secret_hash)
+    assert secret in [block.value for block in app.code]
+    assert f"?class={of.code}" in [block.value for block in app.code], "the link for the class has no teacher's code"
     again = open_page(PAGE, **{"class": of.code})
-    assert "Teacher's code  " not in words(again)
+    assert secret not in words(again)
+    assert "For you alone" not in words(again)
+
+
+def test_the_teachers_own_link_keeps_the_teachers_view_and_can_show_the_codes_again(world, classes, made, open_page):
+    of, secret = made
+    hand_in(classes, of, "ada")
+    link = teaching(open_page, of, secret.lower()).query_params["teach"]
+    again = open_page(PAGE, **{"class": of.code, "teach": link})
+    assert again.dataframe[-1].value["Nickname"].tolist() == ["ada"]
+    assert secret in [block.value for block in again.code]
+    assert "Teacher's code" not in [found.label for found in again.text_input]
+
+
+def test_a_wrong_teachers_code_in_a_link_opens_nothing_and_counts_once(world, made, open_page, monkeypatch):
+    tried = []
+    monkeypatch.setattr(codes, "matches", lambda code, kept: tried.append(code))
+    wrong = codes.secret()
+    app = open_page(PAGE, **{"class": made[0].code, "teach": wrong})
+    for _ in range(3):
+        checked(app.run())
+    assert tried == [wrong]
+    assert "Teacher's code" in [found.label for found in app.text_input]
+    assert "Close the class" not in labels(app)
+
+
+def test_the_teachers_code_of_one_class_does_not_go_along_to_another(world, classes, made, open_page):
+    other, _ = classes.create("Physics 8", QUESTION)
+    app = teaching(open_page, *made)
+    app.query_params["class"] = other.code
+    app = checked(app.run())
+    assert other.name in words(app)
+    assert "Close the class" not in labels(app)
 
 
 def test_a_code_that_was_typed_differently_is_told_so_at_once_and_counts_nowhere(world, made, open_page):

@@ -7,6 +7,7 @@ from core.question.experiment import Contender, Point
 from core.question.presets import PRESETS
 from pages.shared.frame import navigation
 from pages.shared.link import links, state
+from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 
 CROSSOVER, TUTORIALS, LESSONS = navigation.CROSSOVER, navigation.TUTORIALS, navigation.LESSONS
@@ -169,3 +170,23 @@ def test_a_link_to_the_job_of_another_page_leads_there(world, open_page):
     job = world.submit(Demonstration(kind="clock", point=Point(), contenders=(Contender(),), recipes=("ours",)))
     for page in (navigation.COMPARE, CROSSOVER):
         assert "This link is to a demonstration, which this page does not show." in words(open_page(page, job=job.id))
+
+
+def test_a_link_for_a_class_is_the_task_without_its_answer(world, open_page):
+    world.has(CPU)
+    world.keep(rows.run())
+    app = open_page(navigation.COMPARE, run=rows.RUN_ID, depth="4")
+    app.session_state["share"] = app.session_state["share_class"] = True
+    whole, for_class, *_ = [block.value for block in checked(app.run()).code if block.value.startswith("?")]
+    assert f"run={rows.RUN_ID}" in whole
+    assert "run=" not in for_class
+    assert "depth=4" in for_class
+
+
+def test_a_link_for_a_class_to_a_tutorial_does_not_say_what_its_teacher_expects(world, open_page):
+    world.has(CPU)
+    app = open_page(TUTORIALS, tutorial="signal", predict_signal="at no hidden size", shown="disc")
+    app.session_state["share"] = app.session_state["share_class"] = True
+    whole, for_class = [block.value for block in checked(app.run()).code if block.value.startswith("?")]
+    assert "predict_signal" in whole
+    assert for_class == "?tutorial=signal"

@@ -148,8 +148,9 @@ def _share(page: links.PageName) -> None:
 def _for_class(page: links.PageName) -> Link:
     """The link that a teacher puts together."""
     text = st.text_area("What to do, in your words", key="share_text", max_chars=MOST_LETTERS)
-    link: Link = {**state.in_link()}
     settings = state.drawn_settings()
+    said = state.in_link()
+    link: Link = {**(links.task(page, said) if settings else said)}
     if page in STARTED:
         chosen = st.selectbox("Settings", [NO_PRESET, *PRESETS], key="share_preset")
         if chosen in PRESETS:

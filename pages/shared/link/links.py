@@ -100,7 +100,7 @@ PAGES: dict[PageName, PageLink] = {
     "devices": PageLink(),
     "tutorials": PageLink(settings=TUTORIAL_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in PRESETS)),
     "lessons": PageLink(settings=LESSON_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in LESSON_NAMES)),
-    "class": PageLink(views=("class", "teacher", "results")),
+    "class": PageLink(views=("class", "teacher", "codes", "results")),
     "gallery": PageLink(views=GALLERY_VIEWS, kinds=("run", "study")),
 }
 """By page, every parameter of its link but those of a guided start."""
@@ -175,6 +175,12 @@ def sweep_settings(sweep: Sweep) -> dict[str, str | list[str]]:
     link |= {VALUES.format(axis=of.name): [text(value) for value in of.values] for of in sweep.axes[1:]}
     limits = {name: text(data[field]) for name, field in SWEEP_LIMITS.items()}
     return {**link, "contenders": data["contenders"], "fair": "false", **limits}
+
+
+def task(page: PageName, link: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """What of a page's link is its task: without the answer that stands beside it, and what was expected of it."""
+    answers = {*PAGES[page].kinds, "shown", *(name for name in link if name.startswith(PREDICTION.format(name="")))}
+    return {name: values for name, values in link.items() if name not in answers}
 
 
 def brief(point: Point) -> dict[str, str]:

@@ -7,6 +7,9 @@ import streamlit as st
 ME = "me"
 """Parameter of the link that says who one is in its class, and proves it."""
 
+TEACHER = "teach"
+"""Parameter of the teacher's own link with the teacher's code, so that a reload keeps the teacher's view."""
+
 KEPT_REFUSALS = 20
 """Refused codes and proofs that a session remembers."""
 
@@ -20,8 +23,9 @@ def open_class(code: str) -> None:
     """Put a join code into the link, in place of another class's and of who one is in that."""
     if class_code() != code:
         st.query_params["class"] = code
-        if ME in st.query_params:
-            del st.query_params[ME]
+        for proof in (ME, TEACHER):
+            if proof in st.query_params:
+                del st.query_params[proof]
 
 
 def class_link() -> str:
@@ -56,20 +60,20 @@ def joined(class_id: str) -> tuple[str, str]:
     return _classes().get(class_id, ("", ""))
 
 
-def taught() -> set[str]:
-    """Ids of classes whose teacher's code was given in this session."""
-    return cast(set[str], st.session_state.setdefault("_teaches", set()))
+def teach(class_id: str, secret: str) -> None:
+    """Keep the right teacher's code of a class, in the session and in the teacher's own link."""
+    _taught()[class_id] = secret
+    st.query_params[TEACHER] = secret
 
 
-def keep_codes(code: str, secret: str) -> None:
-    """Keep the codes of a class that was just made, to be read off the page once."""
-    st.session_state["_codes"] = (code, secret)
+def taught(class_id: str) -> str:
+    """The teacher's code of a class, if it was given in this session; else empty."""
+    return _taught().get(class_id, "")
 
 
-def kept_secret(code: str) -> str:
-    """The teacher's code of a class that was made in this session last; empty for any other class."""
-    made: tuple[str, str] = st.session_state.get("_codes", ("", ""))
-    return made[1] if made[0] == code else ""
+def teacher_link() -> str:
+    """The teacher's code that the link says, right or wrong; empty if none."""
+    return st.query_params.get(TEACHER, "")
 
 
 def announce(sentence: str) -> None:
@@ -85,6 +89,10 @@ def announced() -> str:
 def class_member() -> tuple[str, str] | None:
     """The class that was joined first in this session, and who one is in it."""
     return next(((class_id, student_id) for class_id, (student_id, _) in _classes().items()), None)
+
+
+def _taught() -> dict[str, str]:
+    return cast(dict[str, str], st.session_state.setdefault("_teaches", {}))
 
 
 def _classes() -> dict[str, tuple[str, str]]:
