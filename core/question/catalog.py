@@ -67,7 +67,7 @@ DATASETS: dict[str, Dataset] = {
         ),
         Dataset(
             name="digits",
-            title="Digits (scikit-learn)",
+            title="Digits (1,797 images)",
             summary="Real: 1,797 handwritten digits of 8×8 pixels, bundled with scikit-learn, no download.",
             shape=(1, 8, 8),
             classes=_DIGITS,
@@ -76,7 +76,7 @@ DATASETS: dict[str, Dataset] = {
         ),
         Dataset(
             name="mnist",
-            title="MNIST",
+            title="MNIST (70,000 images)",
             summary="Real: 70,000 handwritten digits of 28×28 pixels, loaded by torchvision.",
             shape=(1, 28, 28),
             classes=_DIGITS,
@@ -86,7 +86,7 @@ DATASETS: dict[str, Dataset] = {
         ),
         Dataset(
             name="fashion-mnist",
-            title="Fashion-MNIST",
+            title="Fashion-MNIST (70,000 images)",
             summary="Real: 70,000 images of clothing of 28×28 pixels, loaded by torchvision.",
             shape=(1, 28, 28),
             classes=_FASHION,

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 
 from core.question import models
 from core.question.experiment import Experiment, Point
-from core.question.fields import FIELDS, SIZE_AXES, TRAINING
+from core.question.fields import FIELDS, SIZE_AXES, TRAINING, short_label
 from core.question.sweep import Axis, Sweep
 
 SPELT = {"budget_s": "budget", "point_budget_s": "point-budget"}
@@ -13,7 +13,7 @@ SPELT = {"budget_s": "budget", "point_budget_s": "point-budget"}
 
 
 def sentence(asked: Point | Experiment | Sweep, *, without: Collection[str] = ()) -> str:
-    """A question in one line, e.g. "digits, 1,257 samples · mlp, hidden size 128, depth 2 · batch 64 · 5 epochs".
+    """A question in one line, e.g. "Digits, 1,257 samples · Fully connected, hidden size 128 · batch 64 · 5 epochs".
 
     Args:
         asked: a training, alone or with its devices, or a sweep, of which is said first what is varied.
@@ -92,7 +92,7 @@ def _axes(sweep: Sweep) -> dict[str, object]:
 
 def _brief(name: str, value: object) -> str:
     """A field of a training as a line says it: "batch 64", "1 epoch"."""
-    shown = f"{value:,}" if isinstance(value, int) else text(value).replace("_", " ")
+    shown = f"{value:,}" if isinstance(value, int) else short_label(name, text(value))
     said = FIELDS[name].brief.format(shown)
     return said.removesuffix("s") if value == 1 and FIELDS[name].brief.startswith("{} ") else said
 

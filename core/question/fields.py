@@ -7,18 +7,27 @@ Forms, axes, checks, columns of the store, sentences, links and the command line
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from core.question import catalog, models
 
 DATA_PATHS: dict[str, str] = {
-    "resident": "On the device: the whole data set is copied there once, batches are indexed there.",
-    "per_batch": "Copied per batch: batches are indexed on the host and copied to the device at every step.",
-    "loader": "DataLoader: tensors through torch's loader, with workers and pinned memory, copied per batch.",
-    "tutorial": "As the tutorials do: one sample at a time with transforms, through the DataLoader, copied per batch.",
+    "resident": "The whole data set is copied to the device once, and batches are indexed there.",
+    "per_batch": "Batches are indexed on the host and copied to the device at every step.",
+    "loader": "Tensors come through torch's loader, with workers and pinned memory, and are copied for every batch.",
+    "tutorial": "One sample at a time with transforms, through the DataLoader, copied for every batch.",
 }
 """How data reach the device, with a sentence for people; `resident` is the headline."""
+
+DATA_PATH_TITLES = {
+    "resident": "Copied once",
+    "per_batch": "Copied for every batch",
+    "loader": "DataLoader",
+    "tutorial": "As the tutorials do",
+}
+"""The same in a few words."""
 
 LOADER_PATHS = ("loader", "tutorial")
 """Data paths that go through torch's DataLoader, and for which `loader_workers` matters."""
@@ -41,7 +50,8 @@ class Field:
         title: name for people.
         meaning: of its column in the store; empty where it has none of its own.
         unit: of its column.
-        words: what a text may be; empty for numbers.
+        words: what a text may be, as links, columns and commands write it; empty for numbers.
+        labels: the same words for people.
         low: lowest number.
         high: highest number; samples and depth are narrower for some trainings.
         stops: where its slider stops; without any, at every whole number.
@@ -62,6 +72,7 @@ class Field:
     meaning: str = ""
     unit: str = ""
     words: tuple[str, ...] = ()
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     low: float = 0
     high: float = math.inf
     stops: tuple[float, ...] = ()
@@ -97,7 +108,13 @@ class Training:
     """The fields of a training, without saying where it runs; each is a column, an option and a parameter of links."""
 
     dataset: str = _asked(
-        "digits", "dataset", meaning="data set", words=tuple(catalog.DATASETS), panel="data", brief="{}"
+        "digits",
+        "data set",
+        meaning="data set",
+        words=tuple(catalog.DATASETS),
+        labels={name: entry.title for name, entry in catalog.DATASETS.items()},
+        panel="data",
+        brief="{}",
     )
     samples: int = _asked(
         0,  # stands for the data set's default
@@ -114,7 +131,15 @@ class Training:
         usual_range=(100, 1_000_000),
         usual_values=(500, 1_000),
     )
-    model: str = _asked("mlp", "model", meaning="model family", words=tuple(models.FAMILIES), panel="model", brief="{}")
+    model: str = _asked(
+        "mlp",
+        "model",
+        meaning="model family",
+        words=tuple(models.FAMILIES),
+        labels={name: entry.title for name, entry in models.FAMILIES.items()},
+        panel="model",
+        brief="{}",
+    )
     hidden_size: int = _asked(
         128,
         "hidden size",
@@ -199,6 +224,7 @@ class Training:
         "data path",
         meaning="how data reached the device",
         words=tuple(DATA_PATHS),
+        labels=DATA_PATH_TITLES,
         panel="route",
         brief="{}",
     )
@@ -294,3 +320,14 @@ def axis_title(axis: str) -> str:
 def title(name: str) -> str:
     """The name of a field for people; of a name that is not ours, the same with spaces."""
     return FIELDS[name].title if name in FIELDS else name.replace("_", " ")
+
+
+def label(name: str, value: object) -> str:
+    """A value of a field for people: "Digits (1,797 images)", "Copied once"; one that has no label as it is written."""
+    labels = FIELDS[name].labels if name in FIELDS else {}
+    return labels.get(str(value), str(value))
+
+
+def short_label(name: str, value: object) -> str:
+    """The same without what stands in brackets, for a line that says more: "Digits"."""
+    return label(name, value).partition(" (")[0]

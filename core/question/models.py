@@ -189,20 +189,20 @@ FAMILIES: dict[str, Family] = {
         Family(name="linear", title="Linear", summary="One layer from features to classes.", axes=()),
         Family(
             name="mlp",
-            title="MLP",
-            summary="Fully connected, `depth` hidden layers of `hidden_size` neurons, ReLU between.",
+            title="Fully connected",
+            summary="Hidden layers of equal size, each neuron connected with all of the layer before, ReLU between.",
             axes=("hidden_size", "depth"),
         ),
         Family(
             name="doubling-mlp",
-            title="Doubling MLP",
-            summary="`depth` linear layers whose size doubles: features → 4 → 8 → … → 2^depth → classes.",
+            title="Doubling layers",
+            summary="Fully connected layers, each twice the size of the one before: features → 4 → 8 → … → classes.",
             axes=("depth",),
         ),
         Family(
             name="cnn",
-            title="CNN",
-            summary="Two convolutions with max-pooling, three fully connected layers; `width` scales all of them.",
+            title="Convolutional",
+            summary="Two convolutions with max-pooling, then three fully connected layers; the width scales them all.",
             axes=("width",),
         ),
     )

@@ -16,7 +16,7 @@ from core.answer.lesson.handout import Figure, Section, Table
 from core.answer.lesson.launches import TwoBatches
 from core.answer.run import learned, speedup
 from core.errors import CrossoverError
-from core.question.fields import DATA_PATHS
+from core.question.fields import label
 from core.question.presets import Preset, Scale
 from core.results.schema import Trial
 
@@ -126,8 +126,7 @@ def _speedups_by_way(rows: Sequence[Trial]) -> Section | None:
     lines = []
     for base, other in pairs:
         figures = _speedup(base, other)
-        path = DATA_PATHS.get(base.data_path, base.data_path).partition(":")[0]
-        lines.append((path, str(base.loader_workers), *figures))
+        lines.append((label("data_path", base.data_path), str(base.loader_workers), *figures))
     if not lines:
         return None
     base, other = pairs[0]

@@ -15,7 +15,7 @@ from core.answer.run import causes
 from core.answer.run.causes import PARTS, Parts
 from core.answer.run.speedup import step_time
 from core.errors import NotComparable
-from core.question.fields import DATA_PATHS
+from core.question.fields import label
 from core.results.schema import Trial
 
 LOSS_TOLERANCE = 1e-4
@@ -93,7 +93,7 @@ class Bottleneck:
         interval = f" (95 % interval {ends})" if ends else ""
         return (
             f"On {self.contender} the same training is {units.ratio(self.gain)} as fast{interval} per epoch with its "
-            f"data {_short(self.fastest)} as {_short(self.slowest)}{self._learned()}."
+            f"data {_short(self.fastest)} as with its data {_short(self.slowest)}{self._learned()}."
         )
 
     def _learned(self) -> str:
@@ -172,7 +172,7 @@ def loss_difference(trials: Sequence[Trial]) -> float | None:
 
 
 def _title(trial: Trial) -> str:
-    path = DATA_PATHS.get(trial.data_path, trial.data_path).partition(":")[0]
+    path = label("data_path", trial.data_path)
     if trial.data_path not in ("loader", "tutorial"):
         return path
     return f"{path}, {trial.loader_workers or 'no'} worker{'' if trial.loader_workers == 1 else 's'}"
@@ -180,8 +180,8 @@ def _title(trial: Trial) -> str:
 
 def _short(way: Way) -> str:
     words = {
-        "resident": "on the device",
-        "per_batch": "copied per batch",
+        "resident": "copied once",
+        "per_batch": "copied for every batch",
         "loader": "through the DataLoader",
         "tutorial": "transformed one sample at a time",
     }

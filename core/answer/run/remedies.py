@@ -16,7 +16,7 @@ from core.answer import comparable
 from core.answer.run import busy, lane_check, learned, speedup, training_time
 from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
 from core.errors import CrossoverError
-from core.question.fields import DATA_PATHS, LOADER_PATHS
+from core.question.fields import LOADER_PATHS, label
 from core.question.lanes import PLAIN, Lane
 from core.results.schema import Trial
 
@@ -292,9 +292,8 @@ def _change(plain: Trial, row: Trial, what: str) -> str:
 
 
 def _path(row: Trial) -> str:
-    name = row.data_path.replace("_", " ") if row.data_path in DATA_PATHS else row.data_path
     workers = f" with {row.loader_workers} workers" if row.data_path in LOADER_PATHS and row.loader_workers else ""
-    return f"{name}{workers}"
+    return f"“{label('data_path', row.data_path)}{workers}”"
 
 
 def _of_another_batch(plain: Trial, row: Trial) -> str:

@@ -19,15 +19,17 @@ PAIR = (Contender(threads=1), Contender())
     [
         (
             Point(epochs=1),
-            "digits, 1,257 samples · mlp, hidden size 128, depth 2 · batch 64 · 1 epoch · learning rate 0.1 · resident",
+            "Digits, 1,257 samples · Fully connected, hidden size 128, depth 2 · batch 64 · 1 epoch · "
+            "learning rate 0.1 · Copied once",
         ),
         (
             Point(dataset="mnist", model="linear", learning_rate=1.0, data_path="per_batch"),
-            "mnist, 50,000 samples · linear · batch 64 · 100 epochs · learning rate 1 · per batch",
+            "MNIST, 50,000 samples · Linear · batch 64 · 100 epochs · learning rate 1 · Copied for every batch",
         ),
         (
             PRESETS["fashion-cnn"].point,
-            "fashion-mnist, 60,000 samples · cnn, width 1 · batch 1,000 · 1 epoch · learning rate 0.01 · tutorial",
+            "Fashion-MNIST, 60,000 samples · Convolutional, width 1 · batch 1,000 · 1 epoch · learning rate 0.01 · "
+            "As the tutorials do",
         ),
     ],
 )
@@ -38,12 +40,12 @@ def test_a_training_is_said_in_one_line_with_the_sizes_that_shape_its_model(poin
 
 def test_what_is_varied_is_left_out_or_said_first():
     assert describe.sentence(Point(), without=["samples", "depth", "batch_size", "learning_rate"]) == (
-        "digits · mlp, hidden size 128 · 100 epochs · resident"
+        "Digits · Fully connected, hidden size 128 · 100 epochs · Copied once"
     )
     axes = (Axis(name="parameters", values=(1_000, 50_000)), Axis(name="learning_rate", values=(0.01, 0.1)))
     assert describe.sentence(Sweep(point=Point(), axes=axes, contenders=PAIR)) == (
         "parameters 1,000 to 50,000, learning rate 0.01 to 0.1 · "
-        "digits, 1,257 samples · mlp, depth 2 · batch 64 · 100 epochs · resident"
+        "Digits, 1,257 samples · Fully connected, depth 2 · batch 64 · 100 epochs · Copied once"
     )
 
 

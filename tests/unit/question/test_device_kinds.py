@@ -23,7 +23,8 @@ table = "DEVICE_KINDS: dict[str, DeviceKind] = {"
 source = spec.loader.get_source(spec.name)
 assert table in source
 module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-exec(source.replace(table, table + "'npu': DeviceKind(torch_type='npu', colour='#123456', graphs=True),"), vars(module))
+entry = "'npu': DeviceKind(title='NPU', torch_type='npu', colour='#123456', graphs=True),"
+exec(source.replace(table, table + entry), vars(module))
 
 import torch
 from core.answer.charts import look

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.errors import CrossoverError, InvalidValue
 from core.question import catalog, experiment, models
-from core.question.experiment import Contender, Experiment, Point
+from core.question.experiment import Contender, Experiment, Point, contender_title
 
 
 @st.composite
@@ -256,3 +256,17 @@ def test_a_cpu_that_contends_alone_stays_first():
 def test_without_the_cpu_there_are_no_lanes_of_it():
     with pytest.raises(InvalidValue, match="with the CPU among the devices"):
         names((Contender(device="cuda:0"),))
+
+
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("cpu", "CPU"),
+        ("cpu@1", "1 CPU thread"),
+        ("cpu@2+compiled10", "2 CPU threads, compiled, 10 steps a call"),
+        ("cuda:0+bf16", "GPU, bf16"),
+        ("a column of a table", "a column of a table"),
+    ],
+)
+def test_a_written_contender_has_a_title_for_people(written, title):
+    assert contender_title(written) == title

@@ -6,7 +6,7 @@ import pytest
 
 from core.question import fields, models
 from core.question.experiment import Point
-from core.question.fields import FIELDS, PANELS, TRAINING
+from core.question.fields import FIELDS, PANELS, TRAINING, label, short_label
 
 AXES = [name for name, entry in FIELDS.items() if entry.axis]
 
@@ -49,3 +49,19 @@ def test_a_title_is_for_people_and_a_label_begins_with_a_capital_and_has_its_uni
     assert fields.title("of_somebody_else") == "of somebody else"
     assert FIELDS["samples"].label == "Training samples"
     assert FIELDS["point_budget_s"].label == "Time for one point (seconds)"
+
+
+@pytest.mark.parametrize(("name", "words"), [(name, entry.words) for name, entry in FIELDS.items() if entry.labels])
+def test_every_word_that_links_write_has_a_label_for_people(name, words):
+    labels = [label(name, word) for word in words]
+    assert len(set(labels)) == len(words)
+    assert not set(labels) & set(words)
+    assert label(name, "of another version") == "of another version"
+
+
+def test_labels_say_how_much_there_is_and_short_ones_do_not():
+    assert label("dataset", "digits") == "Digits (1,797 images)"
+    assert short_label("dataset", "digits") == "Digits"
+    assert label("model", "mlp") == "Fully connected"
+    assert label("data_path", "per_batch") == "Copied for every batch"
+    assert label("seed", 3) == "3"

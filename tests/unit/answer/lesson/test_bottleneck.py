@@ -76,7 +76,7 @@ def test_ways_are_put_side_by_side_slowest_first():
     assert found.ways[1].title == "As the tutorials do, 4 workers"
     assert found.gain == pytest.approx(50)
     assert found.sentence.startswith("On cpu the same training is 50.0× as fast (95 % interval 50.0× to 50.0×)")
-    assert "with its data on the device as transformed one sample at a time" in found.sentence
+    assert "with its data copied once as with its data transformed one sample at a time" in found.sentence
 
 
 def test_the_gain_and_its_sentence_follow_the_rows():
