@@ -18,6 +18,9 @@ NAMED, EDGE = {"above": -14, "below": 26}, 8
 LINE, PUBLISHED_LINE = 3.0, 1.5
 """Pixels of a line."""
 
+PUBLISHED_COLOURS = ("#A0722A", "#B2508F")
+"""Of the CPU and the GPU of others: no colour of a device that was measured."""
+
 
 def crossing(answer: Crossover, *, kinds: tuple[str, str] | None = None, published: bool = False) -> Spec:
     """Median times of both devices against size, each named at its end, with the interval of the crossing.
@@ -25,14 +28,17 @@ def crossing(answer: Crossover, *, kinds: tuple[str, str] | None = None, publish
     Args:
         answer: what was found, with names for people.
         kinds: device kinds of baseline and challenger; without them a device is taken for what its name says.
-        published: whether others published the times; their points are then hollow, their lines thin.
+        published: whether others published the times; their points are then hollow, their lines thin, and their
+            colours none of a device that was measured.
     """
     names = (answer.baseline, answer.challenger)
     rows = _curves(answer)
-    zones = [{"layer": "zone", "from": one.low, "to": one.high} for one in answer.crossings]
+    crossings = answer.crossings or (answer.assumed.crossings if answer.assumed else ())
+    zones = [{"layer": "zone", "from": one.low, "to": one.high} for one in crossings]
     sizes, times = [row["size"] for row in rows], [row["time"] for row in rows]
     x, y = size_channel(answer.axis, sizes), alt.Y("time:Q", **look.logged(TIMED[answer.basis], times, look.SECONDS))
-    colour = look.by(alt.Color, "device", names, look.colours(look.kinds_of(names, kinds)), legend=None)
+    colours = PUBLISHED_COLOURS if published else look.colours(look.kinds_of(names, kinds))
+    colour = look.by(alt.Color, "device", names, colours, legend=None)
     shape = look.by(alt.Shape, "device", names, look.SHAPES[:2], legend=None)
     tooltip = look.tooltips(("device", "device"), ("size", axis_title(answer.axis), "~r"), ("shown", "median"))
     curves = look.layer("time").encode(x=x(), y=y, color=colour)

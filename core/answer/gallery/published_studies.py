@@ -4,14 +4,14 @@ Tables lie in `data/published`, with their sources; the tutorials' own figures a
 of them is a row of the store, and nothing that was measured here is ever put into one number with them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.answer.study import crossover, timings
-from core.answer.study.result import Crossover, Evidence
+from core.answer.study import crossover, timings, wording
+from core.answer.study.result import Crossover, Evidence, Outcome
 from core.files import documents
 from core.files.project import PROJECT
-from core.question.fields import FIELDS
 from core.question.published import Published, published
 
 FOLDER = PROJECT / "data" / "published"
@@ -39,6 +39,11 @@ class Source:
     gpu: str
     note: str
 
+    @property
+    def cited(self) -> str:
+        """Author, work and date, as they stand below every picture and in every file."""
+        return ", ".join(filter(None, (self.name, self.date or "undated")))
+
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedStudy:
@@ -50,6 +55,7 @@ class PublishedStudy:
         axis: what is varied, for people.
         per: what a time is of: `training` or `epoch`.
         source: who published it.
+        evidence: the figures, a size each.
         answer: where the faster device changes, by these figures.
     """
 
@@ -58,7 +64,24 @@ class PublishedStudy:
     axis: str
     per: str
     source: Source
+    evidence: tuple[Evidence, ...]
     answer: Crossover
+
+    @property
+    def headline(self) -> str:
+        """The answer in a sentence, with what it assumes."""
+        said = wording.headline(self.answer)
+        return said[:1].upper() + said[1:]
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the figures say; of single readings, if they scatter as is usual."""
+        return self.answer.assumed.outcome if self.answer.assumed else self.answer.outcome
+
+    @property
+    def mark(self) -> str:
+        """What stands wherever the study is shown."""
+        return f"Published, not measured here: {self.source.cited}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,23 +116,28 @@ def published_studies(folder: Path = FOLDER) -> tuple[PublishedStudy, ...]:
 def _study(entry: _Entry, source: Source, folder: Path) -> PublishedStudy:
     file = folder / f"{entry.name}.csv"
     table = timings.read(file.read_bytes(), file.name, devices=("cpu", "gpu"))
-    answer = crossover.locate(table.evidence, axis=entry.axis, baseline="the CPU", challenger="the GPU")
-    return PublishedStudy(
-        name=entry.name, title=entry.title, axis=entry.axis, per=entry.per, source=source, answer=answer
-    )
+    return _answered(table.evidence, name=entry.name, title=entry.title, axis=entry.axis, per=entry.per, source=source)
+
+
+def _answered(
+    evidence: Sequence[Evidence], *, name: str, title: str, axis: str, per: str, source: Source
+) -> PublishedStudy:
+    answer = crossover.locate(evidence, axis=axis, baseline="the CPU", challenger="the GPU")
+    figures = tuple(evidence)
+    return PublishedStudy(name=name, title=title, axis=axis, per=per, source=source, evidence=figures, answer=answer)
 
 
 def _tutorial() -> PublishedStudy:
     """The figure of the signal tutorial, whose two lines were read off by eye."""
     entries = published("signal", "seconds")
-    axis = FIELDS["hidden_size"].title
     evidence = [_evidence(entries, size) for size in sorted({entry.size or 0.0 for entry in entries})]
     first = entries[0]
     names = {entry.device: entry.device_name for entry in entries}
-    return PublishedStudy(
+    return _answered(
+        evidence,
         name="signal",
         title="Two hidden layers, signal against background",
-        axis=axis,
+        axis="neurons a layer",
         per=first.per,
         source=Source(
             name=first.source,
@@ -118,7 +146,6 @@ def _tutorial() -> PublishedStudy:
             gpu=names["gpu"],
             note=f"{first.note} A reading may be off by {first.plus_minus:.0f} s.",
         ),
-        answer=crossover.locate(evidence, axis=axis, baseline="the CPU", challenger="the GPU"),
     )
 
 

@@ -67,8 +67,10 @@ def size(value: float) -> str:
 
 
 def place(axis: str, text: str) -> str:
-    """A place on an axis: "a hidden size of 147", "562,000 parameters"; on somebody else's "a size of 147"."""
-    return (FIELDS[axis].place if axis in SIZE_AXES else "a size of {}").format(text)
+    """A place on an axis: "a hidden size of 147", "562,000 parameters", "32 virtual CPUs"; unnamed, "a size of 147"."""
+    if axis in SIZE_AXES:
+        return FIELDS[axis].place.format(text)
+    return f"a size of {text}" if axis == "size" else f"{text} {axis}"
 
 
 def several(axis: str, crossings: Sequence[Crossing], *, disturbed: bool = False) -> str:

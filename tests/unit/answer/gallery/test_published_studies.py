@@ -48,3 +48,24 @@ def test_a_list_that_is_torn_is_named(tmp_path):
     (tmp_path / "studies.toml").write_text("[sources")
     with pytest.raises(DamagedFile, match=r"studies\.toml"):
         published_studies(tmp_path)
+
+
+def test_there_are_all_kinds_of_answer_and_what_is_assumed_is_said(studies):
+    kinds = {name: study.outcome for name, study in studies.items()}
+    assert kinds["xgboost"] == kinds["signal"] == "crossing"
+    assert kinds["lightgbm"] == "cpu_always"
+    assert {"crossing", "gpu_always", "cpu_always", "undecided"} <= set(kinds.values())
+    for study in studies.values():
+        once = all(len(entry.baseline_s) == len(entry.challenger_s) == 1 for entry in study.evidence)
+        assert once == ("f readings scatter by about" in study.headline)
+
+
+def test_an_answer_begins_like_a_sentence_and_names_what_is_varied(studies):
+    assert studies["cnn-mnist"].headline.startswith("The GPU is faster")
+    assert "from 8 to 64 virtual CPUs" in studies["cnn-mnist"].headline
+    assert "neurons a layer on" in studies["signal"].headline
+
+
+def test_its_mark_names_the_source_and_its_date(studies):
+    assert studies["xgboost"].mark == "Published, not measured here: Szilard Pafka, GBM-perf, 2024-06-06"
+    assert studies["signal"].mark.endswith(", undated")

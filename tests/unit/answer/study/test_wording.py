@@ -25,7 +25,7 @@ def test_measured_sizes_are_written_in_full_and_estimates_to_three_digits(size, 
 
 @pytest.mark.parametrize(
     ("axis", "text"),
-    [("hidden_size", "a hidden size of 8"), ("parameters", "8 parameters"), ("rows", "a size of 8")],
+    [("hidden_size", "a hidden size of 8"), ("parameters", "8 parameters"), ("rows", "8 rows"), ("size", "a size of 8")],
 )
 def test_a_place_names_its_axis(axis, text):
     assert wording.place(axis, "8") == text

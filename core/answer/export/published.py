@@ -1,0 +1,66 @@
+"""A published study to take along: its figures as a table, and a report; both say who published them, and when."""
+
+from core import units
+from core.answer.charts import published
+from core.answer.gallery.published_studies import PublishedStudy
+from core.answer.lesson.handout import Figure, Handout, Section, Table
+from core.answer.study import wording
+from core.answer.study.result import Size
+from core.text import as_line
+
+
+def csv(study: PublishedStudy) -> str:
+    """Its figures as a table that says in comments whose they are, and that the app reads as anybody's timings."""
+    source = study.source
+    said = {
+        "": f"{study.title}: seconds per {study.per} by {study.axis}",
+        "Published by": source.cited,
+        "Address": source.address,
+        "Licence": source.licence,
+        "CPU": source.cpu,
+        "GPU": source.gpu,
+        "How": source.note,
+    }
+    comments = [f"# {name}{': ' if name else ''}{as_line(text, 1_000)}" for name, text in said.items() if text]
+    readings = [
+        f"{entry.size:.10g},{device},{seconds:.10g}"
+        for entry in study.evidence
+        for device, times in (("cpu", entry.baseline_s), ("gpu", entry.challenger_s))
+        for seconds in times
+    ]
+    return "\n".join([*comments, "size,device,seconds", *readings]) + "\n"
+
+
+def report(study: PublishedStudy, link: str) -> Handout:
+    """What the study says, on what machines, by whom and under which licence."""
+    source = study.source
+    quoted = (
+        source.note,
+        f"Licence: {source.licence}." if source.licence else "Single figures, quoted with their source.",
+    )
+    header = (study.axis[:1].upper() + study.axis[1:], "CPU", "GPU", "Speedup of the GPU", "95 % interval")
+    table = Table(title="Size by size", header=header, rows=tuple(map(_line, study.answer.sizes)))
+    figure = Figure(title=f"Time of one {study.per}", spec=published.study(study))
+    shown = Section(
+        title="Published figures",
+        sentences=(study.headline, *study.answer.cautions),
+        figures=(figure,),
+        tables=(table,),
+    )
+    whose = Section(title="Whose figures these are", sentences=(f"{study.mark}.", source.address, *quoted))
+    return Handout(
+        title=study.title,
+        student=source.name,
+        date=source.date or "undated",
+        link=link,
+        predictions=(),
+        sections=(shown, whose),
+        answers=(),
+        machine=(("CPU", source.cpu), ("GPU", source.gpu)),
+    )
+
+
+def _line(size: Size) -> tuple[str, ...]:
+    times = (units.if_known(seconds, units.duration) for seconds in (size.baseline_s, size.challenger_s))
+    interval = units.interval(size.low, size.high, units.ratio)
+    return (wording.size(size.size), *times, units.if_known(size.speedup, units.ratio), interval)
