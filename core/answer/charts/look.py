@@ -72,8 +72,9 @@ SECONDS = (
 TIMES = "format(datum.value, '~r') + '×'"
 """Expressions that write a tick in the unit of time that suits it, and as a speedup."""
 
-MOST_DECADES, FEWEST_TICKS = 3, 3
-"""Powers of ten up to which a log scale has ticks between them too, and ticks below which it finds its own."""
+STEPS = ((1,), (1, 2, 5), (1, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9))
+FEWEST_TICKS = 4
+"""Ticks between the powers of ten of a log scale, the first of them that gives so many."""
 
 SHADE = 0.3
 """White in a hue that a chart needs a second time for devices of one kind; from there on dash and shape tell more."""
@@ -171,18 +172,18 @@ def log_scale(values: Iterable[float] = ()) -> Row:
 
 
 def ticks(values: Iterable[float]) -> Any:
-    """Round values for a log scale over `values`, as many as can be read; `Undefined` where Vega chooses better."""
+    """Round values for a log scale over `values`, as few as tell; `Undefined` where there are none to choose from."""
     known = [value for value in values if 0 < value < math.inf]
     low, high = (min(known), max(known)) if known else (1.0, 1.0)
-    if low == high and known:
-        return [low]
-    decades = math.log10(high / low)
-    steps = (1, 2, 3, 5, 7) if decades < 1 else (1, 2, 5) if decades <= MOST_DECADES else (1,)
+    if low == high:
+        return [low] if known else alt.Undefined
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
-    found = [step * 10.0**power for power in powers for step in steps]
     room = max((high / low) ** ROOM, SMALLEST_ROOM)
-    within = [round(value, 12) for value in found if low / room <= value <= high * room]
-    return within if len(within) >= FEWEST_TICKS else alt.Undefined
+    tried: list[list[float]] = []
+    for steps in STEPS:
+        marks = [round(step * 10.0**power, 12) for power in powers for step in steps]
+        tried.append([mark for mark in marks if low / room <= mark <= high * room])
+    return next((found for found in tried if len(found) >= FEWEST_TICKS), tried[-1] or alt.Undefined)
 
 
 def compact(value: float, *, shorten_from: float = 10_000) -> str:

@@ -18,7 +18,7 @@ from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.run.busy import MARK
 from core.answer.study.result import Basis, Crossing, Crossover, Evidence
-from core.question.fields import axis_title
+from core.question.fields import FIELDS, axis_title
 
 TIMED: dict[Basis, str] = {
     "steady": "time per step",
@@ -51,7 +51,10 @@ BAND_OPACITY = 0.2
 CROSS = "M-1,-1L1,1M-1,1L1,-1"
 """The mark at a size that could not be timed, as a path."""
 
-EDGE_SHARE = 0.2
+MOST_WHOLE = 100
+"""Up to which a place on an axis of whole numbers is told as a whole number; beyond, three digits are as good."""
+
+EDGE_SHARE = 0.3
 """Share of the width at either end in which a label is aligned inwards, so that it is not cut."""
 
 
@@ -74,7 +77,7 @@ def crossover(
     zones += [_zone(OPEN, *between) for between in _open(answer)]
     assumed = answer.assumed.crossings if answer.assumed else ()
     zones += [_zone(ASSUMED, crossing.low, crossing.high) for crossing in assumed]
-    crossings = [_crossing(at) for at in answer.crossings]
+    crossings = crossing_rows(answer)
     sizes = [entry.size for entry in shown] + [row[end] for row in zones for end in ("from", "to")]
     times = [row["time"] for row in (*readings, *medians)]
     x, y = size_channel(answer.axis, sizes), look.logged(TIMED[answer.basis], times, look.SECONDS)
@@ -83,7 +86,7 @@ def crossover(
     pointed, bottom = len(shown) <= MOST_MARKED, size_axis(sizes)
     layers = _zone_layers(x, zones)
     layers += _curve_layers(answer, kinds, x, y, bottom=bottom, pointed=pointed, recorded=recorded)
-    layers += _crossing_layers(x, crossings, sizes) + _obstacle_layers(x, obstacles)
+    layers += crossing_layers(x, crossings, sizes) + _obstacle_layers(x, obstacles)
     chart = look.marked(alt.layer(*layers).resolve_axis(x="independent"), MARK if answer.busy else "")
     return look.finished(chart, [*zones, *medians, *readings, *crossings, *obstacles], height=HEIGHT)
 
@@ -161,9 +164,24 @@ def _zone(name: str, low: float, high: float) -> Row:
     return {"layer": name, "zone": name, "from": low, "to": high, "shown": look.span(low, high)}
 
 
-def _crossing(at: Crossing) -> Row:
-    shown, label = look.compact(at.estimate), look.span(at.low, at.high)
-    return {"layer": "crossing", "size": at.estimate, "shown": shown, "label": label}
+def crossing_rows(answer: Crossover) -> list[Row]:
+    """Where the faster device changes, as it is written above a chart."""
+    whole = answer.axis in FIELDS and isinstance(FIELDS[answer.axis].default, int)
+    return [_crossing(at, whole=whole) for at in answer.crossings]
+
+
+def _crossing(at: Crossing, *, whole: bool) -> Row:
+    """On an axis of few whole numbers the first one beyond the estimate, as nobody can build what lies between."""
+    low, high = (math.ceil(end) for end in (at.low, at.high))
+    if whole and high <= MOST_WHOLE:
+        interval = "" if low == high else f" ({low}–{high})"
+        return _written(at, f"from {math.ceil(at.estimate)} on{interval}")
+    return _written(at, f"about {look.compact(at.estimate)} ({look.span(at.low, at.high)})")
+
+
+def _written(at: Crossing, label: str) -> Row:
+    interval = f"{look.compact(at.estimate)}, {look.span(at.low, at.high)}"
+    return {"layer": "crossing", "size": at.estimate, "shown": interval, "label": label}
 
 
 def _open(answer: Crossover) -> list[tuple[float, float]]:
@@ -235,8 +253,8 @@ def _curve_layers(
     return [*layers, points.transform_filter(ours), hollow.transform_filter(theirs)]
 
 
-def _crossing_layers(x: Any, crossings: Sequence[Row], sizes: Sequence[float]) -> list[alt.Chart]:
-    """A thin rule at each estimate, and its interval in figures above the chart, in the theme's colour."""
+def crossing_layers(x: Any, crossings: Sequence[Row], sizes: Sequence[float]) -> list[alt.Chart]:
+    """A thin rule at each estimate, and above the chart what it is with its interval, in the theme's colour."""
     if not crossings:
         return []
     labels = [
@@ -250,6 +268,7 @@ def _crossing_layers(x: Any, crossings: Sequence[Row], sizes: Sequence[float]) -
         labelAlign=_alignment(crossings, sizes),
         labelFontWeight="bold",
         labelFontSize=13,
+        labelLimit=0,
         labelOverlap="greedy",
         title=None,
         grid=False,
@@ -257,7 +276,7 @@ def _crossing_layers(x: Any, crossings: Sequence[Row], sizes: Sequence[float]) -
         domain=False,
     )
     rules = look.layer("crossing").mark_rule(color=look.NEUTRAL, strokeWidth=1)
-    tooltip = look.tooltips(("shown", "crossover"), ("label", "95 % interval"))
+    tooltip = look.tooltips(("shown", "crossover, 95 % interval"), ("label", "so"))
     return [rules.encode(x=x(axis=axis), tooltip=tooltip)]
 
 

@@ -216,7 +216,7 @@ def test_the_interval_and_the_tie_zone_are_shaded_and_named():
     axis = layers(spec, "rule")[0]["encoding"]["x"]["axis"]
     assert axis["orient"] == "top"
     assert axis["values"] == [100_000]
-    assert '"90k–110k"' in axis["labelExpr"]
+    assert '"about 100k (90k–110k)"' in axis["labelExpr"]
 
 
 def test_where_nothing_crosses_nothing_is_shaded():

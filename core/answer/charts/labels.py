@@ -1,0 +1,174 @@
+"""Names written beside curves: where each stands free of every line, of the other names and of the edges.
+
+Worked out for a narrow and a wide window at once, since a finished chart is drawn at any width. Where one name has no
+such place, none is placed, and the chart keeps its legend.
+"""
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import altair as alt
+
+from core.answer.charts import look
+
+Points = Sequence[tuple[float, float]]
+"""Of a curve, both above 0: it is drawn on log scales."""
+
+NARROW, WIDE = 250.0, 900.0
+"""Pixels of the narrowest and the widest plot that a name must fit into, without its axes."""
+
+TALLER = 1.4
+"""How much higher a plot may be than is said: axes and legends take more of a narrow one."""
+
+FONT, LETTER, LINE_HEIGHT = 13, 7.3, 15.0
+"""Pixels: size of a name's letters, the width of a usual one and the height of their line."""
+
+NEAR, FAR = 3.0, 6.0
+"""Pixels that a name stands off its own curve at least, and off every other, so that it is plain whose it is."""
+
+HEADROOM = 0.16
+"""Room above the highest value, as a share of a scale's length."""
+
+STEPS = 12
+"""Places on a line between two points that are looked at for a name that lies on it."""
+
+Align = Literal["left", "center", "right"]
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Name:
+    """Where a curve's name stands.
+
+    Attributes:
+        at: point of the curve.
+        align: how the name stands to the point.
+        dy: pixels from the point down to the middle of the name; below 0 it stands above.
+    """
+
+    at: tuple[float, float]
+    align: Align
+    dy: float
+
+
+def names(curves: Mapping[str, Points], *, x: Sequence[float], y: Sequence[float], height: float) -> dict[str, Name]:
+    """A place for the name of each curve; empty where one has none.
+
+    Args:
+        curves: by their names, which are written beside them.
+        x: values that the scale of sizes holds.
+        y: values that the other one holds.
+        height: pixels of the plot at least, without its axes.
+    """
+    drawn = {name: points for name, points in curves.items() if points}
+    plots = [_Plot(drawn, x, y, width=width, height=height) for width in (NARROW, WIDE)]
+    plots += [_Plot(drawn, x, y, width=width, height=TALLER * height) for width in (NARROW, WIDE)]
+    free = {name: list(_free(name, points, plots)) for name, points in drawn.items()}
+    placed: dict[str, Name] = {}
+    for name in sorted(free, key=lambda name: len(free[name])):
+        clear = (one for one in free[name] if not _meets(plots, (name, one), placed))
+        if (found := next(clear, None)) is None:
+            return {}
+        placed[name] = found
+    return placed
+
+
+def headroom(values: Sequence[float]) -> list[float]:
+    """The values of a log scale, and one above them all that leaves room for a name."""
+    low, high = min(values), max(values)
+    return [*values, high * max(1.3, (high / low) ** HEADROOM)]
+
+
+def layers(base: alt.Chart, placed: Mapping[str, Name], field: str) -> list[alt.Chart]:
+    """The names as layers of a chart whose rows say by `named` which point of its curve has the name.
+
+    Args:
+        base: with its position and its colours.
+        placed: as `names` gave it.
+        field: column that has a curve's name.
+    """
+    return [
+        base.transform_filter(f"datum.{field} == {json.dumps(name)} && datum.named")
+        .mark_text(align=one.align, dx=_shift(one.align), dy=one.dy, fontSize=FONT, fontWeight="bold")
+        .encode(text=f"{field}:N")
+        for name, one in placed.items()
+    ]
+
+
+class _Plot:
+    """All curves in pixels of a plot of one size."""
+
+    def __init__(
+        self, curves: Mapping[str, Points], x: Sequence[float], y: Sequence[float], *, width: float, height: float
+    ) -> None:
+        self.width, self.height = width, height
+        scales = (look.log_scale(values)["domain"] for values in (x, y))
+        self._x, self._y = ((math.log(low), math.log(high)) for low, high in scales)
+        self.lines = {name: list(self._along(curve)) for name, curve in curves.items()}
+
+    def _pixel(self, point: tuple[float, float]) -> tuple[float, float]:
+        (left, right), (low, high) = self._x, self._y
+        x, y = math.log(point[0]), math.log(point[1])
+        return (x - left) / (right - left) * self.width, (high - y) / (high - low) * self.height
+
+    def _along(self, curve: Points) -> Iterator[tuple[float, float]]:
+        pixels = [self._pixel(point) for point in curve]
+        yield from pixels[:1]
+        for (x, y), (to_x, to_y) in itertools.pairwise(pixels):
+            yield from ((x + (to_x - x) * n / STEPS, y + (to_y - y) * n / STEPS) for n in range(1, STEPS + 1))
+
+    def box(self, name: Name, text: str) -> Box:
+        (x, y), wide = self._pixel(name.at), LETTER * len(text)
+        x += _shift(name.align)
+        left = x - {"left": 0.0, "center": wide / 2, "right": wide}[name.align]
+        return left, y + name.dy - LINE_HEIGHT / 2, left + wide, y + name.dy + LINE_HEIGHT / 2
+
+    def holds(self, box: Box) -> bool:
+        return box[0] >= 0 and box[2] <= self.width and box[1] >= 0 and box[3] <= self.height
+
+    def is_free(self, box: Box, owner: str) -> bool:
+        around = {name: _grown(box, NEAR if name == owner else FAR) for name in self.lines}
+        return not any(_inside(around[name], point) for name, line in self.lines.items() for point in line)
+
+
+def _free(name: str, points: Points, plots: Sequence[_Plot]) -> Iterator[Name]:
+    """Every place for a name that is clear of all lines, the best first: at the end, at the begin, between."""
+    ends: list[tuple[tuple[float, float], Align]] = [(points[-1], "right"), (points[0], "left")]
+    between: list[tuple[tuple[float, float], Align]] = [
+        (point, align) for point in reversed(points) for align in ("right", "left", "center")
+    ]
+    for (point, align), dy in itertools.product([*ends, *between], (-13.0, 15.0, -21.0, 23.0)):
+        one = Name(at=point, align=align, dy=dy)
+        boxes = [(plot, plot.box(one, name)) for plot in plots]
+        if all(plot.holds(box) and plot.is_free(box, name) for plot, box in boxes):
+            yield one
+
+
+def _shift(align: Align) -> float:
+    """Pixels by which a name goes beyond its point, outwards."""
+    return {"left": -6.0, "center": 0.0, "right": 6.0}[align]
+
+
+def _grown(box: Box, by: float) -> Box:
+    return box[0] - by, box[1] - by, box[2] + by, box[3] + by
+
+
+def _inside(box: Box, point: tuple[float, float]) -> bool:
+    return box[0] <= point[0] <= box[2] and box[1] <= point[1] <= box[3]
+
+
+def _meets(plots: Sequence[_Plot], one: tuple[str, Name], placed: Mapping[str, Name]) -> bool:
+    """Whether a name touches one that has its place already."""
+    name, place = one
+    return any(
+        _overlap(plot.box(place, name), plot.box(there, other)) for plot in plots for other, there in placed.items()
+    )
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
