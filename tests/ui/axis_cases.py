@@ -71,7 +71,7 @@ def test_sentences_say_it():
     assert describe.sentence(POINT).endswith("batch 64 · 100 epochs · learning rate 0.1 · resident · warm-up 8")
     assert describe.sentence(SWEEP).startswith("warm-up steps 1 to 100 · digits")
     (found,) = study.studies(measured(), axis="warm_up")
-    assert "from a warm-up of about 7.98 on" in study.crossover(found).sentence
+    assert "from a warm-up of 8 on" in study.crossover(found).sentence
 
 
 def test_a_study_along_it_has_its_charts():

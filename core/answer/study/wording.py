@@ -17,6 +17,12 @@ COUNTED: dict[Basis, str] = {
 
 USUAL_CAUSE = "; thresholds of threads, caches or tiles are the usual cause"
 
+MOST_WHOLE = 100
+"""Up to which a place on an axis of whole numbers is told as the first whole one; beyond, three digits are as good."""
+
+CERTAIN = 2
+"""Whole numbers between the ends of an interval up to which its estimate is not said to be "about" one of them."""
+
 LISTED = 3
 """Sizes that a sentence names before it counts the rest."""
 
@@ -34,10 +40,10 @@ def headline(found: Crossover) -> str:
     (only,) = crossings
     winner, loser = _ranked(found, challenger_faster=only.challenger_above)
     if found.crossings:
-        begin = place(found.axis, f"about {size(_rounded(only.estimate))}")
-        certain = f"95 % interval {size(only.low)} to {size(only.high)}"
+        begin = place(found.axis, begins(found.axis, only))
+        certain = f"95 % interval {' to '.join(ends(found.axis, only.low, only.high))}"
     else:
-        begin = f"between {size(_rounded(only.low))} and {size(_rounded(only.high))} {found.axis}"
+        begin = f"between {' and '.join(ends(found.axis, _rounded(only.low), _rounded(only.high)))} {found.axis}"
         certain = f"if readings scatter by about {units.share(found.assumed.noise if found.assumed else 0.0)}"
     return f"From {begin} on, training on {winner} is faster than on {loser} ({certain})."
 
@@ -66,6 +72,29 @@ def size(value: float) -> str:
     return f"{value:.3g}" if value < 1_000 else f"{float(f'{value:.3g}'):,.0f}"
 
 
+def whole(axis: str) -> bool:
+    """Whether nothing can be built between two neighbouring whole numbers of an axis; a mere "size" may be anything."""
+    return axis in SIZE_AXES and axis != "size" and isinstance(FIELDS[axis].default, int)
+
+
+def begins(axis: str, at: Crossing) -> str:
+    """The size from which the faster device is another: "about 147"; of few whole ones the first beyond it: "8"."""
+    certain = whole(axis) and math.ceil(at.high) - math.floor(at.low) <= CERTAIN
+    return nearest(axis, at.estimate) if certain else f"about {nearest(axis, at.estimate)}"
+
+
+def nearest(axis: str, estimate: float) -> str:
+    """A size that was estimated: to three digits, and of few whole numbers the first that is not below it."""
+    return size(math.ceil(estimate) if whole(axis) and estimate <= MOST_WHOLE else _rounded(estimate))
+
+
+def ends(axis: str, low: float, high: float) -> tuple[str, str]:
+    """Both ends of an interval of sizes; on an axis of whole numbers rounded outwards."""
+    if whole(axis) and high < 1_000:
+        return size(math.floor(low)), size(math.ceil(high))
+    return size(low), size(high)
+
+
 def place(axis: str, text: str) -> str:
     """A place on an axis: "a hidden size of 147", "562,000 parameters", "32 virtual CPUs"; unnamed, "a size of 147"."""
     if axis in SIZE_AXES:
@@ -81,7 +110,7 @@ def several(axis: str, crossings: Sequence[Crossing], *, disturbed: bool = False
         crossings: where the faster device changes.
         disturbed: whether the machine was, so that it may be the cause as well.
     """
-    places = ", ".join(f"between {size(one.low)} and {size(one.high)}" for one in crossings)
+    places = ", ".join(f"between {' and '.join(ends(axis, one.low, one.high))}" for one in crossings)
     changes = f"the faster device changes {len(crossings)} times beyond the noise"
     return f"{changes}, {places} ({axis.replace('_', ' ')}){'' if disturbed else USUAL_CAUSE}"
 
@@ -119,15 +148,23 @@ def single_readings(axis: str, changes: Sequence[tuple[float, float]], favoured:
 
 def _crossing(found: Crossover) -> str:
     only = found.crossings[0]
-    begin = place(found.axis, f"about {size(_rounded(only.estimate))}")
+    begin = place(found.axis, begins(found.axis, only))
     said = (
         f"{_sides(found, challenger_faster=only.challenger_above)} from {begin} on "
-        f"(95 % interval {size(only.low)} to {size(only.high)}){COUNTED[found.basis]}."
+        f"(95 % interval {' to '.join(ends(found.axis, only.low, only.high))}){COUNTED[found.basis]}."
     )
-    if found.tie is None:
-        return said
-    low, high = map(size, found.tie)
-    return f"{said} Between about {low} and {high} the difference is within {units.share(TIE - 1)}."
+    return f"{said}{_close(found.axis, *found.tie)}" if found.tie else said
+
+
+def _close(axis: str, low: float, high: float) -> str:
+    """Between which sizes the difference is small; nothing where no whole number lies there."""
+    within = f"the difference is within {units.share(TIE - 1)}."
+    if not whole(axis) or high > MOST_WHOLE:
+        return f" Between about {size(low)} and {size(high)} {within}"
+    first, last = math.ceil(low), math.floor(high)
+    return (
+        "" if first > last else f" At {size(first)} {within}" if first == last else f" From {first} to {last} {within}"
+    )
 
 
 def _sides(found: Crossover, *, challenger_faster: bool) -> str:
@@ -163,8 +200,8 @@ def _assumed(found: Crossover, assumed: Assumed) -> str:
     lead = f"If readings scatter by about {units.share(assumed.noise)}, "
     if assumed.outcome == "crossing":
         (only,) = assumed.crossings
-        ends = place(found.axis, f"between {size(_rounded(only.low))} and {size(_rounded(only.high))}")
-        return f"{lead}{_sides(found, challenger_faster=only.challenger_above)} from {ends} on{COUNTED[found.basis]}."
+        begin = place(found.axis, f"between {' and '.join(ends(found.axis, _rounded(only.low), _rounded(only.high)))}")
+        return f"{lead}{_sides(found, challenger_faster=only.challenger_above)} from {begin} on{COUNTED[found.basis]}."
     if assumed.outcome in ("gpu_always", "cpu_always"):
         faster = _sides(found, challenger_faster=assumed.outcome == "gpu_always")
         return f"{lead}{faster} at every size of the table{COUNTED[found.basis]}."

@@ -140,9 +140,8 @@ def in_short(found: Callable[[], Located]) -> str:
 def _in_short(answer: Crossover) -> str:
     base, other = (name.partition(" (")[0] for name in (answer.baseline, answer.challenger))
     if answer.estimate is not None and answer.low is not None and answer.high is not None:
-        ends = (answer.estimate, answer.low, answer.high)
-        estimate, low, high = (wording.size(float(f"{end:.3g}")) for end in ends)
-        return f"{estimate} ({low} to {high})"
+        estimate = wording.nearest(answer.axis, answer.estimate)
+        return f"{estimate} ({' to '.join(wording.ends(answer.axis, answer.low, answer.high))})"
     words = {"gpu_always": f"{other} at every size", "cpu_always": f"{base} at every size"}
     return words.get(answer.outcome, answer.outcome.replace("_", " "))
 

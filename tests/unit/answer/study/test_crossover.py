@@ -49,7 +49,9 @@ def test_one_change_of_sides_is_a_crossing_with_an_interval_around_it():
 
 def test_the_sentence_carries_the_numbers_of_the_answer():
     found = answer(evidence(RISING), basis="cold_start")
-    for number in (found.estimate, found.low, found.high, *found.tie):
+    first, low, high = math.ceil(found.estimate), math.floor(found.low), math.ceil(found.high)
+    assert f"from a hidden size of about {first} on (95 % interval {low} to {high})" in found.sentence
+    for number in found.tie:
         assert f"{number:.3g}" in found.sentence
     assert "hidden size" in found.sentence
     assert "start-up" in found.sentence

@@ -3,6 +3,7 @@
 import pytest
 
 from core.answer.study import wording
+from core.answer.study.result import Crossing, Crossover
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,57 @@ def test_measured_sizes_are_written_in_full_and_estimates_to_three_digits(size, 
 
 @pytest.mark.parametrize(
     ("axis", "text"),
-    [("hidden_size", "a hidden size of 8"), ("parameters", "8 parameters"), ("rows", "8 rows"), ("size", "a size of 8")],
+    [
+        ("hidden_size", "a hidden size of 8"),
+        ("parameters", "8 parameters"),
+        ("rows", "8 rows"),
+        ("size", "a size of 8"),
+    ],
 )
 def test_a_place_names_its_axis(axis, text):
     assert wording.place(axis, "8") == text
+
+
+def crossing(axis, estimate, low, high, tie=None):
+    only = Crossing(estimate=estimate, low=low, high=high, challenger_above=True)
+    return Crossover(
+        axis=axis,
+        basis="steady",
+        baseline="1 CPU thread",
+        challenger="2 CPU threads",
+        outcome="crossing",
+        estimate=estimate,
+        low=low,
+        high=high,
+        tie=tie,
+        crossings=(only,),
+    )
+
+
+@pytest.mark.parametrize(
+    ("axis", "ends", "said"),
+    [
+        ("depth", (7.52, 7.02, 7.98), "from a depth of 8 on (95 % interval 7 to 8)"),
+        ("depth", (8.0, 8.0, 8.0), "from a depth of 8 on (95 % interval 8 to 8)"),
+        ("depth", (5.2, 3.9, 8.1), "from a depth of about 6 on (95 % interval 3 to 9)"),
+        ("hidden_size", (147.3, 99.7, 185.2), "from a hidden size of about 147 on (95 % interval 99 to 186)"),
+        ("parameters", (562_345.6, 410_000.4, 703_142.0), "from about 562,000 parameters on (95 % interval 410,000 to"),
+        ("size", (7.52, 7.02, 7.98), "from a size of about 7.52 on (95 % interval 7.02 to 7.98)"),
+    ],
+)
+def test_where_only_whole_numbers_can_be_built_a_crossing_is_one_and_its_interval_is_rounded_outwards(axis, ends, said):
+    found = crossing(axis, *ends)
+    assert said in wording.sentence(found)
+    assert said.partition(" on ")[0].replace("from", "From") in wording.headline(found)
+
+
+@pytest.mark.parametrize(
+    ("tie", "said"),
+    [
+        ((7.1, 7.9), "the steps alone."),
+        ((6.8, 7.9), "At 7 the difference is within 10 %."),
+        ((6.8, 9.3), "From 7 to 9 the difference is within 10 %."),
+    ],
+)
+def test_a_tie_names_the_whole_numbers_that_are_in_it(tie, said):
+    assert wording.sentence(crossing("depth", 7.52, 7.02, 7.98, tie)).endswith(said)
