@@ -64,6 +64,8 @@ def answer(of: Study) -> tuple[Basis, Located | None]:
         located = prepared.located(of, chosen)
         with answered:
             headline(located.answer)
+            if means := prepared.meaning(of, chosen):
+                st.markdown(plain(" ".join(means)))
         st.caption(f"Cost basis {chosen}: {BASES[chosen]}.")
         chart(located)
         return chosen, located

@@ -13,6 +13,7 @@ from core.answer.gallery.table import Overview
 from core.answer.run import learned, remedies
 from core.answer.run.remedies import Remedy
 from core.answer.study import best_lanes, recorded, timings, two_machines
+from core.answer.study import meaning as crossing_meaning
 from core.answer.study import study as grouping
 from core.answer.study.best_lanes import Pick
 from core.answer.study.recorded import Accelerator
@@ -20,8 +21,10 @@ from core.answer.study.result import Basis, Crossover, Evidence
 from core.answer.study.study import Study
 from core.answer.study.timings import Timings
 from core.answer.study.two_machines import Meeting
+from core.errors import InvalidValue
 from core.jobs import client
 from core.progress import Progress
+from core.question.experiment import Point
 from core.results.schema import Trial
 from pages.shared.data import reads
 from pages.shared.data.kept import kept, rows_content
@@ -76,6 +79,16 @@ def located(study: Study, basis: Basis) -> Located:
     """The answer of a study on a cost basis; raises CrossoverError where its rows cannot be compared."""
     answer, evidence = grouping.crossover(study, basis), grouping.evidence(study, basis)
     return Located(answer=answer, evidence=tuple(evidence), kinds=_kinds_of(study))
+
+
+@kept(256)
+def meaning(study: Study, basis: Basis) -> tuple[str, ...]:
+    """What the one crossing of a study means to who asked, if rows ask for what there is; raises as `located` does."""
+    found = located(study, basis)
+    try:
+        return crossing_meaning.sentences(Point.of(study.runs[-1][0]), found.answer, found.evidence)
+    except InvalidValue:
+        return ()
 
 
 @kept(256)

@@ -1,0 +1,101 @@
+"""What one crossing means to who asked: how many parameters that is, and what the faster device saves beyond it.
+
+The saving at twice the size comes from what is expected there (`core.answer.study.expected`), so it is said within the
+measured sizes only.
+"""
+
+import contextlib
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from core import units
+from core.answer.study import wording
+from core.answer.study.expected import expected
+from core.answer.study.result import Crossover, Evidence
+from core.errors import InvalidValue
+from core.question import models
+from core.question.experiment import Point
+
+UNKNOWN = "size"
+"""An axis of which nobody but its owner knows what a size is."""
+
+TWICE = 2
+"""Times the size of the crossing at which the saving is told: far enough for one device to be clearly ahead."""
+
+
+def sentences(training: Point, answer: Crossover, evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """What a crossing means, a sentence each; none where there is no single one.
+
+    Args:
+        training: of any size of the study.
+        answer: the crossing.
+        evidence: what it rests on, on the same cost basis.
+    """
+    if answer.outcome != "crossing" or answer.estimate is None or answer.axis == UNKNOWN:
+        return ()
+    begin = math.ceil(answer.estimate) if wording.whole(answer.axis) else answer.estimate
+    return (*_parameters(training, answer.axis, begin), *_saving(training, answer, evidence, TWICE * begin))
+
+
+def _parameters(training: Point, axis: str, size: float) -> Iterable[str]:
+    if axis not in models.AXES:
+        return
+    with contextlib.suppress(InvalidValue):
+        count = _at(training, axis, size).network.parameters
+        where = wording.place(axis, wording.size(size))
+        yield f"{where[:1].upper()}{where[1:]} makes {units.count(count)} parameters."
+
+
+def _saving(training: Point, answer: Crossover, evidence: Sequence[Evidence], size: float) -> Iterable[str]:
+    timed = sorted((one for one in answer.sizes if one.speedup and one.baseline_s), key=lambda one: one.size)
+    where = wording.place(answer.axis, wording.size(float(f"{size:.3g}") if size >= 1_000 else size))
+    if size > timed[-1].size:
+        yield (
+            f"Twice that, {where}, lies beyond the measured sizes, which end at {wording.size(timed[-1].size)}: "
+            "what is saved there is not known."
+        )
+        return
+    told, steps = expected(evidence, size), _steps(training, answer.axis, size)
+    if told is None or steps is None:
+        return
+    sizes_log, steps_log = np.log([one.size for one in timed]), np.log([one.baseline_s or 0.0 for one in timed])
+    step_s = math.exp(float(np.interp(math.log(size), sizes_log, steps_log)))
+    baseline_s, saved = step_s * steps, [1 - 1 / ratio for ratio in (told.low, told.speedup, told.high)]
+    winner, loser, whole_s = answer.challenger, answer.baseline, baseline_s
+    if not answer.crossings[0].challenger_above:
+        winner, loser, whole_s = answer.baseline, answer.challenger, baseline_s / told.speedup
+        saved = [1 - ratio for ratio in (told.high, told.speedup, told.low)]
+    low, middle, high = (whole_s * share for share in saved)
+    yield (
+        f"At twice that, {where}, about {units.duration(max(middle, 0.0))} of the {units.duration(whole_s)} that "
+        f"an epoch takes on {_short(loser)} should be saved on {_short(winner)} ({_span(low, high)}), {told.source}."
+    )
+
+
+def _span(low: float, high: float) -> str:
+    if low >= 0:
+        return f"{units.duration(low)} to {units.duration(high)}"
+    return f"between {units.duration(-low)} lost and {units.duration(max(high, 0.0))} saved"
+
+
+def _steps(training: Point, axis: str, size: float) -> int | None:
+    """Steps of an epoch at a size; None where no training has it."""
+    if axis == "parameters":
+        return training.steps_per_epoch
+    try:
+        return _at(training, axis, size).steps_per_epoch
+    except InvalidValue:
+        return None
+
+
+def _at(training: Point, axis: str, size: float) -> Point:
+    sized: dict[str, Any] = {axis: int(size)}
+    return replace(training, **sized)
+
+
+def _short(name: str) -> str:
+    return name.partition(" (")[0]
