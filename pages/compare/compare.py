@@ -13,28 +13,30 @@ from pages.compare import settings, welcome
 from pages.shared.answer import accelerators, run_view
 from pages.shared.data import reads
 from pages.shared.draw.text import told
+from pages.shared.frame import layout
 from pages.shared.job import asking, live
-from pages.shared.link import state
+from pages.shared.link import links, state
 
 
 def page() -> None:
-    """The settings on top, what they led to below."""
-    st.title("Compare")
-    st.caption("Train one model on several devices, side by side, and read which is faster, by how much and why.")
+    """The settings beside what they led to."""
     machine = asking.machine()
-    with st.container(border=True):
-        settings.panel(machine)
-    _view(machine)
+    view = state.view() or asking.ours(sweeps=False)
+    sides = layout.sides("Compare", asked=asking.measured(view))
+    settings.panel(machine, sides)
+    with sides.answer:
+        _view(view, machine)
 
 
-def _view(machine: Machine | None) -> None:
+def _view(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:
     """The job or the run that the link names; without one, the measurement that is under way; else what to expect."""
-    match state.view() or asking.under_way(sweeps=False):
+    match view:
         case ("job", job_id):
             _job(job_id, machine)
         case ("run", run_id):
             _run(run_id, machine)
         case _:
+            asking.offer_others(sweeps=False)
             welcome.draw(machine)
 
 

@@ -4,52 +4,72 @@ The controls are in `controls`. What may be asked for is decided by `core.questi
 for more gets its sentence here, before a control resets it.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
 from core import units
+from core.answer.run import first_question
 from core.errors import InvalidValue
 from core.jobs.machine import Machine
 from core.question.experiment import Contender, Experiment, Point
+from core.question.fields import TRAINING
 from pages.shared.answer import accelerators
+from pages.shared.data import reads
 from pages.shared.form import controls, devices, lane_controls
+from pages.shared.frame.layout import Sides
 from pages.shared.job import asking
 from pages.shared.link import state
 
 
-def panel(machine: Machine | None) -> None:
+def panel(machine: Machine | None, sides: Sides) -> None:
     """Draw the controls, what the training that they make costs, and the button that asks for it."""
-    data, model, training, beside = st.columns([1, 1, 1, 1.3], gap="medium")
-    fields: dict[str, Any] = {}
+    if machine and state.blank():
+        _begin(machine)
+    with sides.settings:
+        data, model = st.columns(2, gap="medium")
+        beside = st.container()
+        more = st.expander("More settings", **state.bound_view("more"))
     with data:
         dataset = controls.dataset()
-        fields |= {"dataset": dataset.name, **controls.samples(dataset)}
+        fields: dict[str, Any] = {"dataset": dataset.name, **controls.samples(dataset)}
     with model:
         family = controls.family()
         fields |= {"model": family.name, **controls.sizes(family, dataset.name)}
-    with training:
+    with data:
         fields |= controls.training(dataset.name, family.name)
-    with st.expander("More settings", **state.bound_view("more")):
-        more, budget_s = _more(dataset.name, family.name)
+    with more:
+        seldom, budget_s = _more(dataset.name, family.name)
+        fields |= seldom
         lanes = lane_controls.choose(machine, batch_size=fields["batch_size"], model=family.name)
-    wanted = controls.looked_for({**fields, **more})
-    with beside:
+    wanted = controls.looked_for(fields)
+    with beside if accelerators.stock(machine) else more:
         accelerators.choose(machine, wanted)
+    with beside:
         chosen = lane_controls.applied(devices.choose(machine), lanes, machine)
-        fault = lane_controls.too_many(chosen, lanes)
-        point, asked, fault = _ask({**fields, **more}, chosen, budget_s, machine, fault)
+    with sides.ask:
+        point, asked, fault = _ask(fields, chosen, budget_s, machine, lane_controls.too_many(chosen, lanes))
         if point:
             _facts(point)
         asking.run_button("Run", asked, fault, machine)
-    accelerators.listing(machine, wanted)
+    with sides.settings:
+        accelerators.listing(machine, wanted)
+
+
+def _begin(machine: Machine) -> None:
+    """Begin with a training whose answer teaches something on this machine."""
+    known = functools.partial(reads.known, machine=machine)
+    first = first_question.training(devices.usual(machine), known)
+    usual = Point()
+    state.begin({name: value for name in TRAINING if (value := getattr(first, name)) != getattr(usual, name)})
 
 
 def _facts(point: Point) -> None:
     network = point.network
     memory = units.memory(network.memory_bytes(point.batch_size))
-    st.markdown(
+    st.caption(
         f"**{units.count(network.parameters)}** parameters · "
         f"**{units.operations(network.flops_per_step(point.batch_size))}** a step · **{memory}** of memory · "
         f"**{units.count(point.steps_per_epoch)}** steps an epoch, {units.count(point.total_steps)} in all"
@@ -58,14 +78,9 @@ def _facts(point: Point) -> None:
 
 def _more(dataset: str, model: str) -> tuple[dict[str, Any], float]:
     """Fields of the training that are seldom changed, and the time budget in seconds."""
-    route, feeding, limits = st.columns([2, 1, 1], gap="medium")
-    with route:
-        fields = controls.data_path()
-    with feeding:
-        fields |= controls.feeding(fields["data_path"], dataset, model)
-    with limits:
-        budget_s = controls.ladder("budget_s")
-        fields |= controls.seed()
+    budget_s = controls.ladder("budget_s")
+    fields = controls.data_path()
+    fields |= {**controls.feeding(fields["data_path"], dataset, model), **controls.seed()}
     return fields, float(budget_s)
 
 

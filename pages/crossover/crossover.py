@@ -34,7 +34,7 @@ def page() -> None:
 
 def _view(machine: Machine | None, asked: Sweep | None) -> bool:
     """What the link names, or the sweep that is under way; whether there is anything."""
-    match state.view() or asking.under_way(sweeps=True):
+    match state.view() or asking.ours(sweeps=True):
         case ("job", job_id):
             _job(job_id, machine)
         case ("sweep", sweep_id):
@@ -42,6 +42,7 @@ def _view(machine: Machine | None, asked: Sweep | None) -> bool:
         case ("study", study_id):
             _study(study_id, machine)
         case _:
+            asking.offer_others(sweeps=True)
             return False
     return True
 

@@ -1,8 +1,13 @@
 """From the settings to something to look at: the store's answer if it has one, a queued measurement if not."""
 
+import contextlib
+
 import streamlit as st
 
+from core.errors import CrossoverError
+from core.jobs.job import Job
 from core.jobs.machine import Machine
+from core.question import describe
 from core.question.experiment import Experiment
 from core.question.sweep import Sweep
 from pages.shared.data import reads
@@ -17,20 +22,38 @@ def machine() -> Machine | None:
     return reads.machine()
 
 
-def under_way(*, sweeps: bool) -> tuple[links.Kind, str] | None:
+def ours(*, sweeps: bool) -> tuple[links.Kind, str] | None:
     """The oldest job of ours that waits or runs, of sweeps or of comparisons: what a page shows that was asked nothing.
 
     Somebody else's is offered, and not shown unasked: it would take the place of what a visitor is about to do.
     """
-    active = [job for job in reads.queue().jobs() if job.active and (job.sweep if sweeps else job.experiment)]
-    if mine := permits.ours(active):
+    if mine := permits.ours(_active(sweeps=sweeps)):
         state.show("job", mine[0].id)
         return "job", mine[0].id
-    if active:
+    return None
+
+
+def offer_others(*, sweeps: bool) -> None:
+    """Offer to watch what somebody else asked for, if something waits or runs."""
+    if active := _active(sweeps=sweeps):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption("A measurement that somebody else asked for is under way.", width="content")
             st.button("Watch it", key="watch", on_click=state.show, args=("job", active[0].id), type="tertiary")
-    return None
+
+
+def measured(view: tuple[links.Kind, str] | None) -> str:
+    """What a page's job measures, or will, in a line; empty where what it shows is none that waits or runs."""
+    if view is None or view[0] != "job":
+        return ""
+    with contextlib.suppress(CrossoverError):  # which is told where the job is drawn
+        job = reads.queue().job(view[1])
+        asked = job.sweep or (job.experiment.point if job.experiment else None)
+        return describe.sentence(asked) if job.active and asked else ""
+    return ""
+
+
+def _active(*, sweeps: bool) -> list[Job]:
+    return [job for job in reads.queue().jobs() if job.active and (job.sweep if sweeps else job.experiment)]
 
 
 def run_button(label: str, asked: Experiment | Sweep | None, fault: str, machine: Machine | None) -> None:

@@ -1,0 +1,63 @@
+"""Settings beside the answer: what both measuring pages are drawn into.
+
+From 1,100 pixels on the settings stand in a narrow column that stays in view while the answer scrolls; below that they
+fold behind a switch, and what asks for the answer stays. While something is measured they fold at every width.
+"""
+
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.shared.draw.text import plain
+
+BESIDE = """
+@media (min-width: 1100px) {
+  .st-key-sides { flex-direction: row; flex-wrap: nowrap; align-items: flex-start; gap: 2.5rem; }
+  div:has(> .st-key-settings_side) { flex: 0 0 21rem; width: 21rem; position: sticky; top: 4.5rem; }
+  div:has(> .st-key-answer_side) { flex: 1 1 0; min-width: 0; }
+  .st-key-settings_side { max-height: calc(100vh - 5.5rem); flex-wrap: nowrap; }
+  div:has(> .st-key-settings) { flex: 0 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }
+  div:has(> .st-key-ask) { flex: none; }
+  .st-key-unfold { display: none; }
+}
+@media (max-width: 1099px) {
+  .st-key-settings_side:has(.st-key-unfold input:not(:checked)) .st-key-settings { display: none; }
+}
+"""
+
+FOLDED = """
+.st-key-settings_side:has(.st-key-unfold_asked input:not(:checked)) :is(.st-key-settings, .st-key-ask) {
+  display: none;
+}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sides:
+    """Where a page draws: the controls, what follows from them with the button that asks, and the answer."""
+
+    settings: DeltaGenerator
+    ask: DeltaGenerator
+    answer: DeltaGenerator
+
+
+def sides(title: str, *, asked: str = "") -> Sides:
+    """The places of a page that has settings and an answer, below its title.
+
+    Args:
+        title: name of the page.
+        asked: what is being measured, in a line that stands for the settings; empty while nothing is.
+    """
+    st.html(f"<style>{FOLDED if asked else BESIDE}</style>")
+    with st.container(key="sides"):
+        settings_side, answer = st.container(key="settings_side"), st.container(key="answer_side")
+    with settings_side:
+        st.title(title, anchor=False)
+        if asked:
+            st.toggle(f"Settings: {plain(asked)}", key="unfold_asked")
+        else:
+            st.toggle("Settings", key="unfold")
+        settings = st.container(key="settings", gap="xsmall")
+        ask = st.container(key="ask", gap="small")
+    return Sides(settings=settings, ask=ask, answer=answer)
