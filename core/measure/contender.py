@@ -96,6 +96,11 @@ class MeasuredContender:
         return self._closed_at or (self._training.steps if self._training else 0)
 
     @property
+    def counted(self) -> int:
+        """Steps that count; blocks may have been timed beyond the last epoch."""
+        return min(self.steps, self._point.total_steps)
+
+    @property
     def trained(self) -> bool:
         """Whether every epoch was trained."""
         return self.steps >= self._point.total_steps
@@ -207,6 +212,32 @@ class MeasuredContender:
         idle_s = (self._timer.clock() - _IDLE_SINCE_NS[self.contender.device]) / 1e9
         steps = lead_in_steps(self.raw.step_s or 0.0, idle_s=idle_s)
         return max(self.raw.lead_in_steps, self.contender.lane.whole(steps + self._prefetched))
+
+    def train_on(self, step: int) -> Iterator[None]:
+        """Train on, untimed, to a step that others have reached. Yields now and then."""
+        while self.training.steps < step:
+            self._use_settings()
+            self.training.advance(min(self._block_steps, step - self.training.steps))
+            self._settle()
+            yield
+
+    def go_back(self, step: int) -> Iterator[None]:
+        """Train anew to a step at which others ended, and keep those weights to be examined. Yields now and then.
+
+        Comes after `close`; does nothing for who ended there too.
+        """
+        if step >= self.counted:
+            return
+        training = self.training
+        training.set_weights(list(self._network().parameters()))
+        training.rewind(self._feed(0), 0)
+        while training.steps < step:
+            self._use_settings()
+            training.advance(min(self._block_steps, step - training.steps))
+            training.read_losses()
+            yield
+        self.raw.tested_step = step
+        self._keep_weights()
 
     def close(self, *, examined: bool = True) -> None:
         """End the training that counts; the weights to be examined are those of now, or of the last epoch's end.

@@ -56,6 +56,7 @@ class RawValues:
     busy_step_s: tuple[float, ...] = ()
     train_accuracy: float | None = None
     validation_accuracy: float | None = None
+    tested_step: int = 0
     confusion: tuple[int, ...] = ()
     predictions: tuple[int, ...] = ()
 

@@ -239,10 +239,14 @@ class Measurement:
         return self._alive()
 
     def _conclude(self) -> None:
+        tested = [one for one in self._alive() if self.experiment.pairs == EVERY_EPOCH and not one.curve.diverged]
+        step = level(tested)
+        for measured in tested:
+            self._attempt(measured, partial(self._unhurried, measured.train_on(step)))
         for measured in self._alive():
-            self._attempt(measured, partial(self._conclude_one, measured))
+            self._attempt(measured, partial(self._conclude_one, measured, step))
 
-    def _conclude_one(self, measured: MeasuredContender) -> None:
+    def _conclude_one(self, measured: MeasuredContender, step: int) -> None:
         times_suffice = self.experiment.pairs != EVERY_EPOCH
         measured.close(examined=not times_suffice)
         self._tell(f"taking {measured.contender}'s step apart")
@@ -250,6 +254,7 @@ class Measurement:
             measured.take_apart(self.experiment.budget_s, whole_epoch=not times_suffice)
         if not times_suffice and not measured.curve.diverged:
             self._tell(f"testing what {measured.contender} learned")
+            self._unhurried(measured.go_back(step))
             measured.examine()
         if measured.raw.block_steps and measured.contender.lane != PLAIN:
             self._tell(f"checking {measured.contender} against plain steps")
@@ -289,6 +294,11 @@ class Measurement:
 
     def _alive(self) -> list[MeasuredContender]:
         return [measured for measured in self.all_measured if measured.outcome is None]
+
+    def _unhurried(self, work: Iterator[None]) -> None:
+        """Do what is left once the budget is spent."""
+        for _ in work:
+            self._heed()
 
     def _drive(self, work: Iterator[None]) -> None:
         """Do a part of the preparation, as far as the budget reaches."""
@@ -331,3 +341,17 @@ class Measurement:
     def _keep(self) -> None:
         if rows := self.rows():
             self.hooks.keep(rows)
+
+
+def level(contenders: Sequence[MeasuredContender]) -> int:
+    """The step after which all are tested, so that what they learned can be compared; 0 for none.
+
+    A budget ends for each after another step. Of these it is the one that all reach in the least time: who is behind
+    trains on, who is ahead trains anew up to there. For two that takes at most a third of the time of their blocks.
+    """
+
+    def extra_s(step: int) -> float:
+        more = ((step - one.counted if step >= one.counted else step, one.raw.step_s or 0.0) for one in contenders)
+        return sum(steps * step_s for steps, step_s in more)
+
+    return min((one.counted for one in contenders), key=extra_s, default=0)

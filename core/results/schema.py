@@ -15,13 +15,14 @@ import pyarrow as pa
 from core.question.device_kinds import DEVICE_KINDS
 from core.question.fields import FIELDS, TRAINING
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Raised when a column is added, removed or changes its meaning.
 
 2: the outcome `timed`, which a reader of version 1 would refuse as a value that cannot be.
 3: lanes: steps_per_call, optimizer, memory_format, micro_batch, startup_compile_s, lane_loss, reference_loss.
 4: the lane's host_memory.
-5: what a card says of itself around a block; whether start-up was taken in a fresh process."""
+5: what a card says of itself around a block; whether start-up was taken in a fresh process.
+6: tested_step."""
 
 VERSION_KEY = b"crossover_schema_version"
 """Key of the version in a parquet file's metadata."""
@@ -296,6 +297,12 @@ class Trial(TrainingColumns):
         FLOAT, "share of right answers on the training samples, the first 10,000 at most", default=None
     )
     validation_accuracy: float | None = column(FLOAT, "share of right answers on the validation samples", default=None)
+    tested_step: int = column(
+        INT,
+        "steps after which it was tested, where contenders of a run ended after different ones; 0: all that count",
+        unit="steps",
+        default=0,
+    )
     confusion: tuple[int, ...] = column(
         INTS, "test items by true class (rows) and predicted class (columns), row by row", unit="items", default=()
     )

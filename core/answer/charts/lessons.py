@@ -99,7 +99,7 @@ def seed_band(band: SeedBand, trials: Sequence[Trial]) -> Spec:
     curves: list[Row] = [
         {"layer": "curve", "step": step, "loss": loss, "seed": str(trial.seed)}
         for trial in trials
-        for step, loss in zip(trial.loss_step, trial.loss, strict=True)
+        for step, loss in zip(band.steps, trial.loss, strict=False)  # a curve may go on where the band has ended
         if 0 < loss < math.inf
     ]
     x = alt.X("step:Q", title="steps", scale=alt.Scale(zero=False, nice=False))

@@ -55,7 +55,7 @@ def _scalars(trial: Trial) -> dict[str, tuple[Scalar, ...]]:
     epochs = training_time.epoch_times(trial)
     ends = [epoch * trial.steps_per_epoch for epoch in range(1, len(epochs) + 1)]
     block_ends = tuple(map(sum, zip(trial.block_first_step, trial.block_steps, strict=True)))
-    last = learned.trained_steps(trial)
+    last = learned.tested_step(trial)
     step_s = speedup.step_time(trial).median_s
     shares = {
         "accuracy/train": trial.train_accuracy,

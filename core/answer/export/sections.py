@@ -165,6 +165,7 @@ def same(
         notes=(
             f"The margin of {units.significant(100 * margin)} percentage points was fixed before the results were "
             f"shown, and {equivalence.MIN_SEEDS} seeds are the fewest for a verdict.",
+            *filter(None, [learned.cut_short(row for row in rows if row.confusion)]),
         ),
     )
     return (*curves, items, decided, *_reports(rows, baseline, challenger))

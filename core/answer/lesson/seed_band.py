@@ -4,6 +4,7 @@ The band is the lowest and highest loss of the baseline over its seeds, segment 
 whether two learn the same: that is `core.answer.lesson.equivalence`, on the test items.
 """
 
+import itertools
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,10 +55,10 @@ def seed_band(trials: Sequence[Trial], *, baseline: str, challenger: str) -> See
     pairs = seed_pairs(trials, baseline, challenger)
     if len(pairs) < 2 or not pairs[0][0].loss:
         return None
-    steps = pairs[0][0].loss_step
-    if any(trial.loss_step != steps for pair in pairs for trial in pair):
+    steps = shared_segments([trial for pair in pairs for trial in pair])
+    if not steps:
         raise NotComparable("The loss curves cannot be laid over each other: their segments end at different steps.")
-    ours, theirs = [pair[0].loss for pair in pairs], [pair[1].loss for pair in pairs]
+    ours, theirs = ([pair[which].loss[: len(steps)] for pair in pairs] for which in (0, 1))
     low, high = (tuple(map(end, zip(*ours, strict=True))) for end in (min, max))
     inside = statistics.fmean(
         bottom * (1 - ROUNDING) <= loss <= top * (1 + ROUNDING)
@@ -82,6 +83,12 @@ def seed_band(trials: Sequence[Trial], *, baseline: str, challenger: str) -> See
             f"{challenger} lie within the band of {len(pairs)} seeds."
         ),
     )
+
+
+def shared_segments(trials: Sequence[Trial]) -> tuple[int, ...]:
+    """Last steps of the segments that all loss curves have, from the first on; a budget ends each after another."""
+    columns = zip(*(trial.loss_step for trial in trials), strict=False)
+    return tuple(ends[0] for ends in itertools.takewhile(lambda ends: len(set(ends)) == 1, columns))
 
 
 def _distance(curves: Sequence[tuple[Curve, Curve]]) -> float:

@@ -5,6 +5,7 @@ that agree on every test item are, and one run each shows nothing about other se
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,10 +97,10 @@ def agreement(a: Trial, b: Trial) -> Agreement | None:
     if not (a.predictions and b.predictions and a.confusion and b.confusion):
         return None
     require_equal(a, b, ("dataset", "dataset_hash"))
-    if trained_steps(a) != trained_steps(b):
+    if tested_step(a) != tested_step(b):
         raise NotComparable(
-            f"What was learned cannot be compared: {a.contender} trained {trained_steps(a):,} steps, "
-            f"{b.contender} {trained_steps(b):,}."
+            f"What was learned cannot be compared: {a.contender} trained {tested_step(a):,} steps, "
+            f"{b.contender} {tested_step(b):,}."
         )
     items = len(a.predictions)
     if len(b.predictions) != items:
@@ -129,6 +130,21 @@ def agreement(a: Trial, b: Trial) -> Agreement | None:
 def trained_steps(trial: Trial) -> int:
     """Steps that are part of the result; blocks may have been timed beyond the last epoch."""
     return min(trial.steps, trial.epochs * trial.steps_per_epoch)
+
+
+def tested_step(trial: Trial) -> int:
+    """Steps after which it was tested: those that count, unless another contender of its run ended before."""
+    return trial.tested_step or trained_steps(trial)
+
+
+def cut_short(trials: Iterable[Trial]) -> str:
+    """After how many steps trainings that were not trained to their end were tested; empty where all were."""
+    tested = [(tested_step(trial), trial.epochs * trial.steps_per_epoch) for trial in trials]
+    early = sorted(step for step, total in tested if step < total)
+    if not early:
+        return ""
+    steps = units.count(early[0]) + (f" to {units.count(early[-1])}" if early[0] != early[-1] else "")
+    return f"The time ended before the training did: tested after {steps} of {units.count(tested[0][1])} steps."
 
 
 def _report(trial: Trial, *, output_dict: bool) -> Any:
@@ -181,9 +197,11 @@ def _sentence(
     interval: tuple[float, float],
     p_value: float,
 ) -> str:
+    early = f" {said}" if (said := cut_short((a, b))) else ""
     if disagreeing == 0:
         return (
             f"All {units.count(items)} test items got the same prediction from both, {a.contender} and {b.contender}."
+            f"{early}"
         )
     low, high = (f"{100 * end:+.2f}" for end in interval)
     figures = (
@@ -192,5 +210,5 @@ def _sentence(
         f"(95 % interval {low} to {high}; exact McNemar p at most {p_value:.2g})"
     )
     if p_value < SIGNIFICANT:
-        return f"A difference was detected: {figures}; one run each cannot show that the device is its reason."
-    return f"No difference detected: {figures}; one run each cannot show that they are equal."
+        return f"A difference was detected: {figures}; one run each cannot show that the device is its reason.{early}"
+    return f"No difference detected: {figures}; one run each cannot show that they are equal.{early}"

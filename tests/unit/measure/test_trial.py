@@ -1,13 +1,16 @@
 """A measurement visit by visit; one in which something fails: what that ends, and which rows are left."""
 
+import dataclasses
 import time
 import weakref
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from core.answer.run import learned
 from core.measure.contender import MeasuredContender
-from core.measure.trial import Hooks, Measurement, measure
+from core.measure.trial import Hooks, Measurement, level, measure
 from core.question.experiment import Contender, Experiment, Point
 
 POINT = Point(samples=300, hidden_size=8, depth=1, batch_size=20, epochs=1)
@@ -159,3 +162,46 @@ def test_points_that_are_visited_in_turns_share_their_data_and_train_as_if_alone
         (row,) = measurement.rows()
         assert row.loss == alone.loss
     assert first is not second
+
+
+# What was learned is tested where all have come to
+
+
+def lopsided(machine, monkeypatch, slow):
+    """Of two contenders one whose steps take so many times as long as the other's."""
+    real = MeasuredContender._use_settings
+
+    def use(measured):
+        machine.seconds = lambda steps: steps * 1e-3 * (slow if measured.contender == LANE else 1)
+        real(measured)
+
+    monkeypatch.setattr(MeasuredContender, "_use_settings", use)
+
+
+@pytest.mark.parametrize("slow", [1.2, 8])
+def test_what_a_budget_cut_short_is_tested_after_as_many_steps_on_both(machine, monkeypatch, slow):
+    lopsided(machine, monkeypatch, slow)
+    point = dataclasses.replace(POINT, epochs=1_000)
+    base, other = measure(Experiment(point=point, contenders=(PLAIN, LANE), budget_s=8), hooks=Hooks(), run_id="b" * 12)
+    assert {base.outcome, other.outcome} == {"budget_spent"}
+    assert learned.tested_step(base) == learned.tested_step(other) < point.total_steps
+    assert [bool(row.tested_step) for row in (base, other)] == [slow == 8, False], "who is far behind does not catch up"
+    assert learned.agreement(base, other).disagreeing <= 1, "one processor, the same steps from the same weights"
+    assert all(row.loss_step[-1] == row.steps for row in (base, other))
+
+
+def test_what_was_trained_to_its_end_is_not_trained_again(machine):
+    rows = run(PLAIN, LANE, pairs=0)
+    assert {row.outcome for row in rows} == {"completed"}
+    assert {row.tested_step for row in rows} == {0}
+    assert {learned.tested_step(row) for row in rows} == {POINT.total_steps}
+
+
+def test_the_step_that_all_are_tested_after_is_the_one_that_is_reached_soonest():
+    def at(steps, step_s):
+        return SimpleNamespace(counted=steps, raw=SimpleNamespace(step_s=step_s))
+
+    assert level([at(1_000, 1e-3), at(900, 1.1e-3)]) == 1_000, "100 steps more are less than 900 again"
+    assert level([at(1_000, 1e-3), at(20, 5e-2)]) == 20, "20 quick steps again are less than 980 slow ones"
+    assert level([at(300, 1e-3)]) == 300
+    assert level([]) == 0

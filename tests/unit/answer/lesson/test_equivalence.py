@@ -197,6 +197,14 @@ def test_curves_outside_the_band_are_counted_and_the_sentence_follows():
     assert "60 % of the curves" in found.sentence
 
 
+def test_curves_that_a_budget_cut_short_make_a_band_as_far_as_all_reach():
+    trials = curves(runs(2), {"cpu": 1.0, "cuda:0": 1.0})
+    whole = seed_band(trials, **PAIR)
+    short = dataclasses.replace(trials[1], loss_step=trials[1].loss_step[:-1], loss=trials[1].loss[:-1])
+    found = seed_band([trials[0], short, *trials[2:]], **PAIR)
+    assert (found.steps, found.low, found.high) == (whole.steps[:-1], whole.low[:-1], whole.high[:-1])
+
+
 def test_a_band_needs_two_seeds_and_equal_segments():
     assert seed_band(curves(runs(1), {"cpu": 1.0, "cuda:0": 1.0}), **PAIR) is None
     trials = curves(runs(2), {"cpu": 1.0, "cuda:0": 1.0})

@@ -146,6 +146,13 @@ def test_trainings_of_different_length_are_refused_with_both_numbers():
         learned.agreement(a, b)
 
 
+def test_trainings_of_different_length_are_compared_where_both_were_tested_and_that_is_said():
+    a, b = trial(steps=1_400, tested_step=950), trial(contender="cuda:0", steps=950)
+    assert "tested after 950 of 1,900 steps." in learned.agreement(a, b).sentence
+    whole = trial(steps=1_900), trial(contender="cuda:0", steps=2_500)
+    assert "tested after" not in learned.agreement(*whole).sentence
+
+
 def test_blocks_timed_beyond_the_last_epoch_are_not_part_of_what_was_learned():
     a, b = trial(steps=1_900), trial(contender="cuda:0", steps=2_500)
     assert learned.trained_steps(b) == 1_900
