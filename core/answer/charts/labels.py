@@ -80,7 +80,8 @@ def names(curves: Mapping[str, Points], *, x: Sequence[float], y: Sequence[float
 
 def headroom(values: Sequence[float]) -> list[float]:
     """The values of a log scale, and one above them all that leaves room for a name."""
-    low, high = min(values), max(values)
+    known = [value for value in values if 0 < value < math.inf]
+    low, high = min(known, default=1.0), max(known, default=1.0)
     return [*values, high * max(1.3, (high / low) ** HEADROOM)]
 
 

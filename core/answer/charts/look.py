@@ -70,9 +70,10 @@ SECONDS = (
     "replace(format(datum.value, '~s'), regexp('([a-zµ]*)$'), ' $1s')"
 )
 TIMES = "format(datum.value, '~r') + '×'"
-"""Expressions that write a tick in the unit of time that suits it, and as a speedup."""
+EVEN = f"datum.value === 1 ? 'equal, 1×' : {TIMES}"
+"""Expressions that write a tick in the unit of time that suits it, as a speedup, and as one along a line at 1×."""
 
-STEPS = ((1,), (1, 2, 5), (1, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9))
+STEPS = ((1,), (1, 2, 5), (1, 2, 3, 5, 7), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9))
 FEWEST_TICKS = 4
 """Ticks between the powers of ten of a log scale, the first of them that gives so many."""
 
@@ -209,9 +210,9 @@ def kinds_of(devices: tuple[str, str], kinds: tuple[str, str] | None) -> tuple[s
 
 
 def _kind(name: str) -> str:
-    start = name.lower()
-    found = next((kind for kind in DEVICE_COLOURS if start.startswith(kind)), "")
-    return found or ("cuda" if "gpu" in start else "")
+    words = short(name).lower()
+    found = next((kind for kind in DEVICE_COLOURS if words.startswith(kind)), "")
+    return found or ("cuda" if "gpu" in words else "cpu" if "cpu" in words else "")
 
 
 def short(name: str) -> str:

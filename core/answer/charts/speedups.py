@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 
 from core import units
-from core.answer.charts import look
+from core.answer.charts import labels, look
 from core.answer.charts.look import Row, Spec
 from core.answer.charts.studies import BAND_OPACITY, CROSS, TIED, size_axis, size_channel, zone_fill
 from core.answer.run.busy import MARK
@@ -20,6 +20,9 @@ from core.question.fields import axis_title
 
 HEIGHT = 380
 """Pixels of the chart, with its axes and legends."""
+
+SIDE = 0.13
+"""Share of the axis that is left free at either end for what it means."""
 
 CLOSE, UNDECIDED = "too close", "not decided"
 """What stands in place of a winner."""
@@ -42,15 +45,39 @@ def speedup(answer: Crossover, *, kinds: tuple[str, str] | None = None) -> Spec:
     sizes = [row["size"] for row in (*points, *between)]
     values = [row[end] for row in points for end in ("speedup", "low", "high") if row[end] is not None]
     x = size_channel(answer.axis, sizes)(axis=size_axis(sizes))
-    y = speedup_axis(f"speedup of {look.short(answer.challenger)}", values)
-    layers = [*_tie_layers(y), *_band_layers(x, y, between), *_verdict_layers(answer, kinds, x, y, points)]
+    y = speedup_axis(f"speedup of {look.short(answer.challenger)}", _roomy(values))
+    colours = look.colours(look.kinds_of((answer.baseline, answer.challenger), kinds))
+    layers = [*_tie_layers(y), *_band_layers(x, y, between), *_sides(answer, colours)]
+    layers += _verdict_layers(answer, colours, x, y, points)
     chart = look.marked(alt.layer(*layers), MARK if answer.busy else "")
     return look.finished(chart, [*tie, *between, *points], height=HEIGHT)
 
 
 def speedup_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
-    """Title, scale and axis of speedups; wide enough to tell what is too close to matter."""
-    return look.logged(title, [*values, 1 / TIE**2, TIE**2], look.TIMES)
+    """Title, scale and axis of speedups; wide enough to tell what is too close to matter, its line at 1 named."""
+    return look.logged(title, [*values, 1 / TIE**2, TIE**2], look.EVEN, labelOverlap=False)
+
+
+def _roomy(values: Sequence[float]) -> list[float]:
+    """The values, and two beyond them that leave room for what either side of the line at 1 means."""
+    low, high = min((*values, 1 / TIE)), max((*values, TIE))
+    room = (high / low) ** SIDE
+    return [*values, low / room, high * room]
+
+
+def _sides(answer: Crossover, colours: Sequence[str]) -> list[alt.Chart]:
+    """Who is faster above the line at 1, and who below, along the upper and the lower edge."""
+    base, other = colours
+    edges = (
+        (alt.value(0), 9, other, f"↑ {_faster(answer.challenger)}"),
+        (alt.value("height"), -9, base, f"↓ {_faster(answer.baseline)}"),
+    )
+    return [
+        look.layer("tie")
+        .mark_text(align="left", dx=6, dy=dy, fontSize=labels.FONT, fontWeight="bold", color=colour)
+        .encode(x=alt.value(0), y=edge, text=alt.datum(said), tooltip=alt.value(None))
+        for edge, dy, colour, said in edges
+    ]
 
 
 def _faster(name: str) -> str:
@@ -93,9 +120,9 @@ def _band_layers(x: alt.X, y: dict[str, Any], between: Sequence[Row]) -> list[al
 
 
 def _verdict_layers(
-    answer: Crossover, kinds: tuple[str, str] | None, x: alt.X, y: dict[str, Any], rows: Sequence[Row]
+    answer: Crossover, colours: Sequence[str], x: alt.X, y: dict[str, Any], rows: Sequence[Row]
 ) -> list[alt.Chart]:
-    base, other = look.colours(look.kinds_of((answer.baseline, answer.challenger), kinds))
+    base, other = colours
     looks = {
         _faster(answer.challenger): (other, look.SHAPES[1]),
         _faster(answer.baseline): (base, look.SHAPES[0]),
@@ -103,7 +130,8 @@ def _verdict_layers(
         UNDECIDED: (look.NEUTRAL, CROSS),
     }
     names = [name for name in looks if any(row["verdict"] == name for row in rows)]
-    legend = look.legend(names, symbolSize=120, symbolOpacity=1)
+    nobody = [name for name in names if name in (CLOSE, UNDECIDED)]
+    legend = look.legend(nobody, values=nobody, symbolSize=120, symbolOpacity=1) if nobody else None
     colour = look.by(alt.Color, "verdict", names, [looks[name][0] for name in names], legend=legend)
     shape = look.by(alt.Shape, "verdict", names, [looks[name][1] for name in names], legend=legend)
     tooltip = look.tooltips(

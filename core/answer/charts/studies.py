@@ -8,13 +8,14 @@ the legend.
 import json
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import altair as alt
 
 from core import units
-from core.answer.charts import look
+from core.answer.charts import labels, look
+from core.answer.charts.labels import Name
 from core.answer.charts.look import Row, Spec
 from core.answer.run.busy import MARK
 from core.answer.study.result import Basis, Crossing, Crossover, Evidence
@@ -34,8 +35,8 @@ MOST_READINGS = 1_000
 MOST_MARKED = 60
 """Sizes of one curve before its points are left out and the line stands alone."""
 
-HEIGHT = 460
-"""Pixels of a chart, with its axes and legends: what is given to a page is the height of the whole."""
+HEIGHT, PLOT = 420, 230
+"""Pixels of a chart, with its axes and legends, which is what a page gives it, and what is left for the curves."""
 
 INTERVAL, TIED = "95 % interval of the crossover", "difference within ±10 %"
 """What is shaded, with its name in the legend."""
@@ -43,8 +44,8 @@ INTERVAL, TIED = "95 % interval of the crossover", "difference within ±10 %"
 OPEN, ASSUMED = "either may be faster", "crossover, if readings scatter as is usual"
 """The same where no crossover is certain."""
 
-ZONE_FILLS = dict.fromkeys((INTERVAL, OPEN), "rgba(128, 128, 128, 0.4)") | dict.fromkeys(
-    (TIED, ASSUMED), "rgba(128, 128, 128, 0.16)"
+ZONE_FILLS = dict.fromkeys((INTERVAL, OPEN), "rgba(128, 128, 128, 0.34)") | dict.fromkeys(
+    (TIED, ASSUMED), "rgba(128, 128, 128, 0.18)"
 )
 BAND_OPACITY = 0.2
 
@@ -80,15 +81,33 @@ def crossover(
     crossings = crossing_rows(answer)
     sizes = [entry.size for entry in shown] + [row[end] for row in zones for end in ("from", "to")]
     times = [row["time"] for row in (*readings, *medians)]
+    times = labels.headroom(times) if times else times
+    placed = _named(answer, medians, sizes, times, recorded=recorded)
     x, y = size_channel(answer.axis, sizes), look.logged(TIMED[answer.basis], times, look.SECONDS)
     if len(readings) < number:
         y["title"] = [y["title"], f"{len(readings):,} of {number:,} readings drawn"]
     pointed, bottom = len(shown) <= MOST_MARKED, size_axis(sizes)
     layers = _zone_layers(x, zones)
-    layers += _curve_layers(answer, kinds, x, y, bottom=bottom, pointed=pointed, recorded=recorded)
+    layers += _curve_layers(answer, kinds, x, y, placed, bottom=bottom, pointed=pointed, recorded=recorded)
     layers += crossing_layers(x, crossings, sizes) + _obstacle_layers(x, obstacles)
     chart = look.marked(alt.layer(*layers).resolve_axis(x="independent"), MARK if answer.busy else "")
     return look.finished(chart, [*zones, *medians, *readings, *crossings, *obstacles], height=HEIGHT)
+
+
+def _named(
+    answer: Crossover, medians: Sequence[Row], sizes: Sequence[float], times: Sequence[float], *, recorded: bool
+) -> dict[str, Name]:
+    """Where the names stand beside the medians, each of which is told whether it has its curve's name."""
+    written = {answer.baseline: look.short(answer.baseline), answer.challenger: look.short(answer.challenger)}
+    if recorded:
+        written[answer.challenger] += ", recorded"
+    for row in medians:
+        row["name"] = written[row["device"]]
+    curves = {name: [(row["size"], row["time"]) for row in medians if row["name"] == name] for name in written.values()}
+    placed = labels.names(curves, x=sizes, y=times, height=PLOT) if medians and len(curves) == len(written) else {}
+    for row in medians:
+        row["named"] = row["name"] in placed and placed[row["name"]].at == (row["size"], row["time"])
+    return placed
 
 
 def size_channel(axis: str, sizes: Sequence[float]) -> Any:
@@ -217,14 +236,15 @@ def _curve_layers(
     kinds: tuple[str, str] | None,
     x: Any,
     y: dict[str, Any],
+    placed: Mapping[str, Name],
     *,
     bottom: alt.Axis,
     pointed: bool,
     recorded: bool,
 ) -> list[alt.Chart]:
-    """Noise, readings, median lines and median points; the first has the axis that all stand on."""
-    names = [answer.baseline, answer.challenger]
-    legend = look.legend(names, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0 if pointed else 2)
+    """Noise, readings, median lines with names and points; the first has the axis that all stand on."""
+    names, width = [answer.baseline, answer.challenger], 0 if pointed else 2
+    legend = None if placed else look.legend(names, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=width)
     colours = look.colours(look.kinds_of((answer.baseline, answer.challenger), kinds))
     colour = look.by(alt.Color, "device", names, colours, legend=legend)
     shapes = [look.SHAPES[0], look.RECORDED if recorded else look.SHAPES[1]]
@@ -242,6 +262,7 @@ def _curve_layers(
             **at, shape=shape, tooltip=look.tooltips(*which, ("shown", "one reading"))
         ),
         medians.mark_line(strokeWidth=2).encode(**at, strokeDash=dash),
+        *labels.layers(medians.encode(**at), placed, "name"),
     ]
     if not pointed:
         return layers

@@ -296,6 +296,39 @@ def test_speedups_are_coloured_by_their_verdict():
     assert colours.get("too close", look.NEUTRAL) == look.NEUTRAL
 
 
+def test_either_side_of_the_line_at_one_says_who_is_faster_there_in_its_colour():
+    texts = {
+        layer["encoding"]["text"]["datum"]: layer["mark"]["color"] for layer in layers(EVERY_CHART["speedup"], "text")
+    }
+    cuda, cpu = look.DEVICE_COLOURS["cuda"], look.DEVICE_COLOURS["cpu"]
+    assert texts == {"↑ cuda:0 faster": cuda, "↓ cpu faster": cpu}
+    axis = layers(EVERY_CHART["speedup"], "point")[0]["encoding"]["y"]["axis"]
+    assert "'equal, 1×'" in axis["labelExpr"]
+    assert 1 in axis["values"]
+    assert axis["labelOverlap"] is False
+
+
+def test_the_legend_of_speedups_is_for_what_has_no_side():
+    verdicts = {layer["encoding"]["color"]["scale"]["domain"][-1] for layer in layers(EVERY_CHART["speedup"], "point")}
+    legend = layers(EVERY_CHART["speedup"], "point")[0]["encoding"]["color"]["legend"]
+    assert verdicts == {"too close"}
+    assert legend["values"] == ["too close"]
+
+
+def test_curves_of_a_study_are_named_where_they_run_and_those_of_one_name_in_the_legend():
+    named = {row["name"] for row in rows(EVERY_CHART["crossover"], "median") if row["named"]}
+    assert named == {"cpu", "cuda:0"}
+    assert layers(EVERY_CHART["crossover"], "line")[0]["encoding"]["color"]["legend"] is None
+    alike = studies.crossover(answer(PAIRS, names=("GPU (one)", "GPU (other)")), PAIRS)
+    assert layers(alike, "text") == []
+    assert layers(alike, "line")[0]["encoding"]["color"]["legend"]["columns"] >= 1
+
+
+def test_the_name_of_what_was_recorded_elsewhere_says_so():
+    spec = studies.crossover(FOUND, [*PAIRS, MEMORY], recorded=True)
+    assert {row["name"] for row in rows(spec, "median")} == {"cpu", "cuda:0, recorded"}
+
+
 def test_the_band_between_sizes_is_the_answers():
     band = rows(EVERY_CHART["speedup"], "band")
     assert [row["size"] for row in band] == list(FOUND.band.sizes)
