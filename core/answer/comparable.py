@@ -8,8 +8,8 @@ import hashlib
 from collections.abc import Iterable
 
 from core.errors import NotComparable
-from core.question import lanes, models
-from core.question.experiment import Point
+from core.question import lanes, models, own
+from core.question.experiment import Point, titled
 from core.results.schema import Trial
 
 TRAINING = tuple(entry.name for entry in dataclasses.fields(Point))
@@ -72,6 +72,11 @@ def along(columns: Iterable[str], axis: str) -> tuple[str, ...]:
     return tuple(name for name in columns if name not in varying(axis))
 
 
+def named(columns: Iterable[str], row: object) -> tuple[str, ...]:
+    """Those of the columns that make a name: without what tells one's own training, in rows of the catalogue's."""
+    return tuple(name for name in columns if name not in own.FIELDS or getattr(row, name))
+
+
 def values(row: object, columns: Iterable[str]) -> tuple[object, ...]:
     """The values of a row, or of a light line of one, in some columns."""
     return tuple(getattr(row, name) for name in columns)
@@ -91,7 +96,8 @@ def require_equal(first: Trial, second: Trial, columns: Iterable[str]) -> None:
     for column in differing(first, second, columns):
         wanted, given = getattr(first, column), getattr(second, column)
         raise NotComparable(
-            f"{second.contender} cannot be set against {first.contender}: its {column} is {given!r:.80}, "
+            f"{titled(second.contender)} cannot be set against {titled(first.contender)}: its {column} is "
+            f"{given!r:.80}, "
             f"not {wanted!r:.80}."
         )
 

@@ -51,6 +51,12 @@ class ClassQuestion:
     asked: Experiment | Sweep
     words: str
 
+    def __post_init__(self) -> None:
+        if self.asked.point.training:
+            raise InvalidValue(
+                "training", self.asked.point.training, "of the catalogue: nobody's own code is run for a class"
+            )
+
     @classmethod
     def of_preset(cls, name: str, scale: Scale = "class") -> Self:
         """The question of a tutorial; raises InvalidValue where there is no such tutorial or scale."""

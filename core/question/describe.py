@@ -21,9 +21,13 @@ def sentence(asked: Point | Experiment | Sweep, *, without: Collection[str] = ()
     """
     if isinstance(asked, Sweep):
         ends = [f"{axis.title} {_number(axis.values[0])} to {_number(axis.values[-1])}" for axis in asked.axes]
-        varied = taken([axis.name for axis in asked.axes], models.family(asked.point.model))
+        names = [axis.name for axis in asked.axes]
+        varied = set(names) if asked.point.training else taken(names, models.family(asked.point.model))
         return f"{', '.join(ends)} · {sentence(asked.point, without=varied)}"
     point = asked if isinstance(asked, Point) else asked.point
+    if point.training:
+        size = [] if "size" in without else [f"size {point.size:,}"]
+        return ", ".join([f"{point.training} (one's own, source {point.source_hash[:6]})", *size])
     left_out = {*without} | set(models.AXES) - set(models.family(point.model).axes)
     groups: dict[str, list[str]] = {}
     for name in TRAINING:
@@ -45,7 +49,8 @@ def command(asked: Experiment | Sweep) -> str:
         what, varied, axes = "sweep", {axis.name for axis in asked.axes}, _axes(asked)
     else:
         what, varied, axes, limits = "run", set[str](), {}, {}
-    settings = {name: text(getattr(asked.point, name)) for name in TRAINING if name not in varied}
+    fields = ("training", "size") if asked.point.training else TRAINING
+    settings = {name: text(getattr(asked.point, name)) for name in fields if name not in varied}
     given = {name: value for name, value in settings.items() if value != "0" or name == "seed"}
     devices = {"devices": ",".join(map(str, asked.contenders)), "budget_s": text(asked.budget_s)}
     return f"python -m core {what} {options({**given, **axes, **devices, **limits})}"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from core.errors import InvalidValue
-from core.question import catalog, device_kinds, lanes, models
+from core.question import catalog, device_kinds, lanes, models, own
 from core.question.device_kinds import DEVICES, NUMBERED, SINGLE
 from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, Training
 from core.question.lanes import PLAIN, Lane
@@ -32,6 +32,9 @@ MAX_CONTENDERS = 8
 EVERY_EPOCH = 0
 """`pairs` of an experiment that trains every epoch."""
 
+OWN_PAIRS = 20
+"""Pairs of blocks of one's own training, unless asked otherwise: nobody knows of how many steps an epoch of it is."""
+
 BEST_THREADS = 0
 """`threads` of a contender that tries several thread counts first and trains with the best."""
 
@@ -46,10 +49,15 @@ contender at once, and no number in it has more digits than can be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point(Training):
+class Point(Training, own.OwnFields):
     """One training, without saying where it runs. Sizes that do not shape the model are set to 0."""
 
     def __post_init__(self) -> None:
+        own.check(self)
+        if self.training:
+            for name, value in own.SETTLED.items():
+                _settle(self, name, value)
+            return
         facts, shaped_by = catalog.dataset(self.dataset), models.family(self.model).axes
         if self.data_path not in tuple(DATA_PATHS):
             raise InvalidValue("data_path", self.data_path, f"one of {', '.join(DATA_PATHS)}")
@@ -69,7 +77,11 @@ class Point(Training):
 
     @property
     def network(self) -> models.Network:
-        """The network as data, with its parameters, operations and memory."""
+        """The network as data, with its parameters, operations and memory.
+
+        Raises:
+            InvalidValue: the training is one's own, of which nobody knows them.
+        """
         facts = catalog.dataset(self.dataset)
         return models.network(
             self.model,
@@ -108,9 +120,21 @@ class Point(Training):
         """
         return cls(**{name: _read(name, value) for name, value in fields.items()})
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, object]) -> Self:
+        """A point from `to_json`'s data, which may be of a training of one's own; nothing else may ever be.
+
+        Raises:
+            InvalidValue: as `parse`.
+        """
+        known: dict[str, Any] = {name: data[name] for name in own.FIELDS if data.get("training") and name in data}
+        return cls(**known, **{name: _read(name, value) for name, value in data.items() if name not in known})
+
     def to_json(self) -> dict[str, Any]:
         """Plain data, as they were written before there were fields that came later and are as they always had been."""
         data = dataclasses.asdict(self)
+        if self.training:
+            return {name: data[name] for name in own.FIELDS}
         return {name: data[name] for name in TRAINING if not FIELDS[name].later or data[name] != FIELDS[name].default}
 
 
@@ -175,22 +199,28 @@ class Experiment:
         contenders: distinct; the first is the baseline that speedups are relative to.
         budget_s: seconds after which training is cut short; what was measured by then is kept.
         pairs: pairs of blocks after which it is done even if epochs are left, for who wants the times alone; or
-            `EVERY_EPOCH`.
+            `EVERY_EPOCH`. One's own training is measured for its times.
+        folder: where the file of one's own training lies; empty where that is not known, as in rows.
     """
 
     point: Point
     contenders: tuple[Contender, ...] = field(default_factory=lambda: (Contender(),))
     budget_s: float = FIELDS["budget_s"].default
     pairs: int = EVERY_EPOCH
+    folder: str = ""
 
     def __post_init__(self) -> None:
         _settle(self, "contenders", tuple(self.contenders))
+        if self.point.training and self.pairs == EVERY_EPOCH:
+            _settle(self, "pairs", OWN_PAIRS)
         if not 1 <= len(self.contenders) <= MAX_CONTENDERS or len(set(self.contenders)) < len(self.contenders):
             shown = ", ".join(map(str, self.contenders))
             raise InvalidValue("devices", shown, f"between 1 and {MAX_CONTENDERS} different devices")
         for name in ("budget_s", "pairs"):
             _settle(self, name, _checked(name, getattr(self, name)))
         for contender in self.contenders:
+            if self.point.training and contender.lane != PLAIN:
+                raise InvalidValue("devices", str(contender), "a device without a lane: one's own training has its own")
             obstacle = lanes.unfit(
                 contender.lane, batch_size=self.point.batch_size, convolutions=self.point.model == "cnn"
             )
@@ -219,6 +249,7 @@ class Experiment:
             "contenders": [str(contender) for contender in self.contenders],
             "budget_s": self.budget_s,
             "pairs": self.pairs,
+            **({"folder": self.folder} if self.folder else {}),
         }
 
     @classmethod
@@ -232,8 +263,29 @@ class Experiment:
             case {"point": dict(point), "contenders": list(contenders), "budget_s": int() | float() as budget, **rest}:
                 parsed = tuple(Contender.parse(str(text)) for text in contenders)
                 pairs: Any = rest.get("pairs", EVERY_EPOCH)  # jobs of earlier versions do not say
-                return cls(point=Point.parse(point), contenders=parsed, budget_s=budget, pairs=pairs)
+                folder = str(rest.get("folder", ""))
+                return cls(point=Point.from_json(point), contenders=parsed, budget_s=budget, pairs=pairs, folder=folder)
         raise InvalidValue("experiment", data, "an object with point, contenders and budget_s")
+
+
+@functools.lru_cache(maxsize=4_096)
+def titled(text: str) -> str:
+    """A contender that is written as in rows and links, for people; a text that is none, as it is."""
+    try:
+        return Contender.parse(text).title
+    except InvalidValue:
+        return text
+
+
+@functools.lru_cache(maxsize=4_096)
+def spoken(text: str) -> str:
+    """The same within a sentence: `the CPU`, `1 CPU thread`, `the GPU (bf16)`, `2 CPU threads (compiled)`."""
+    try:
+        contender = Contender.parse(text)
+    except InvalidValue:
+        return text
+    device = device_kinds.in_sentence(device_kinds.title(contender.device, contender.threads))
+    return f"{device} ({contender.lane.title})" if contender.lane.title else device
 
 
 def with_lanes_of_cpu(
@@ -267,15 +319,6 @@ def with_lanes_of_cpu(
     new = [contender for contender in added if contender not in contenders][: MAX_CONTENDERS - len(contenders)]
     first, *others = contenders
     return (first, *others[:-1], *new, *others[-1:])
-
-@functools.lru_cache(maxsize=4_096)
-def contender_title(text: str) -> str:
-    """A contender that is written as in rows and links, for people; a text that is none, as it is."""
-    try:
-        return Contender.parse(text).title
-    except InvalidValue:
-        return text
-
 
 
 def allowed(field: str, *, dataset: str, model: str) -> tuple[float, float]:

@@ -261,6 +261,16 @@ FIELDS: dict[str, Field] = {
         usual_range=(1_000, 5_000_000),
         usual_values=(10_000, 100_000, 1_000_000),
     ),
+    "size": Field(
+        default=0,
+        title="size",
+        low=1,
+        panel="model",
+        axis="size",
+        place="a size of {}",
+        usual_range=(64, 4_096),
+        usual_values=(64, 256, 1_024),
+    ),
     "threads": Field(default=0, title="threads", high=1_024),
     "budget_s": Field(
         default=60.0,

@@ -196,6 +196,7 @@ class Policy:
             NotAllowed: nobody may, with the budget that it exceeds.
         """
         self.check_open()
+        check_own(asked)
         points = points_of(asked)
         parameters, operations, memory_bytes = (max(costs) for costs in zip(*map(_costs, points), strict=True))
         epochs = max(point.epochs for point in points)
@@ -232,6 +233,16 @@ def seconds(asked: Asked) -> float:
 def points_of(asked: Asked) -> tuple[Point, ...]:
     """The trainings of a question."""
     return asked.points if isinstance(asked, Sweep) else (asked.point,)
+
+
+def check_own(asked: Asked) -> None:
+    """Find out whether the training of a question may be run if it is one's own, which is code.
+
+    Raises:
+        NotAllowed: a file here says what visitors may do, so this is not one's own machine.
+    """
+    if asked.point.training and (path := file()):
+        raise NotAllowed(f"A training of one's own is never run on a host, and {path.name} makes this machine one.")
 
 
 def file() -> Path | None:
@@ -290,7 +301,9 @@ def _tables(path: Path) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=4096)
 def _costs(point: Point) -> tuple[int, int, int]:
-    """Parameters, operations of a step, and bytes of memory of a training."""
+    """Parameters, operations of a step, and bytes of memory of a training; 0 of one's own, of which nobody knows."""
+    if point.training:
+        return 0, 0, 0
     network, facts = point.network, catalog.dataset(point.dataset)
     samples = models.FLOAT_BYTES * math.prod(facts.shape) * point.samples
     memory_bytes = network.memory_bytes(point.batch_size) + samples

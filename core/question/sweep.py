@@ -107,6 +107,7 @@ class Sweep:
         pairs: pairs of blocks timed at each point; 0 stands for the usual number.
         budget_s: seconds after which no further point is begun.
         point_budget_s: seconds that one point may take; a point that needs more is skipped.
+        folder: where the file of one's own training lies, as in `Experiment`.
     """
 
     point: Point
@@ -116,6 +117,7 @@ class Sweep:
     pairs: int = 0
     budget_s: float = FIELDS["sweep_budget_s"].default
     point_budget_s: float = FIELDS["point_budget_s"].default
+    folder: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axes", tuple(self.axes))
@@ -130,8 +132,7 @@ class Sweep:
             raise InvalidValue("devices", ", ".join(map(str, self.contenders)), "two at least for an adaptive sweep")
         if "loader_workers" in names and self.point.data_path not in LOADER_PATHS:
             raise InvalidValue("axis", "loader_workers", f"used with the data path {' or '.join(LOADER_PATHS)}")
-        if "parameters" in names and models.family(self.point.model).size in names:
-            raise InvalidValue("axes", ", ".join(names), "without the size that parameters are reached by")
+        _check_sizes(names, self.point)
         for name, (low, high) in LIMITS.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
@@ -164,7 +165,13 @@ class Sweep:
 
     def experiment(self, point: Point) -> Experiment:
         """One point as an experiment of its own: timed, not trained to its end."""
-        return Experiment(point=point, contenders=self.contenders, budget_s=self.point_budget_s, pairs=self.pairs)
+        return Experiment(
+            point=point,
+            contenders=self.contenders,
+            budget_s=self.point_budget_s,
+            pairs=self.pairs,
+            folder=self.folder,
+        )
 
     def size(self, point: Point) -> float:
         """Where a point lies on the first axis."""
@@ -177,6 +184,7 @@ class Sweep:
             "axes": [{"name": axis.name, "values": list(axis.values)} for axis in self.axes],
             "contenders": [str(contender) for contender in self.contenders],
             **{name: getattr(self, name) for name in ("adaptive", *LIMITS)},
+            **({"folder": self.folder} if self.folder else {}),
         }
 
     @classmethod
@@ -196,13 +204,23 @@ class Sweep:
             }:
                 limits: dict[str, Any] = {name: value for name, value in rest.items() if name in LIMITS}
                 return cls(
-                    point=Point.parse(point),
+                    point=Point.from_json(point),
                     axes=tuple(_axis_from_json(axis) for axis in axes),
                     contenders=tuple(Contender.parse(str(text)) for text in contenders),
                     adaptive=adaptive,
+                    folder=str(rest.get("folder", "")),
                     **limits,
                 )
         raise InvalidValue("sweep", data, "an object with point, axes, contenders and adaptive")
+
+
+def _check_sizes(names: list[str], point: Point) -> None:
+    """Refuse axes that a training does not have, or that set the same; raises InvalidValue."""
+    if point.training:
+        if names != ["size"]:
+            raise InvalidValue("axis", ", ".join(names), "size, which is all that is known of one's own training")
+    elif "parameters" in names and models.family(point.model).size in names:
+        raise InvalidValue("axes", ", ".join(names), "without the size that parameters are reached by")
 
 
 def vary(point: Point, values: Mapping[str, float]) -> Point:
@@ -212,6 +230,8 @@ def vary(point: Point, values: Mapping[str, float]) -> Point:
         InvalidValue: a value is out of range, or does not matter to the model.
     """
     changes: dict[str, Any] = {name: value for name, value in values.items() if name != "parameters"}
+    if point.training:
+        return dataclasses.replace(point, **changes)
     for name in changes.keys() & set(models.AXES):
         if name not in models.family(point.model).axes:
             raise InvalidValue("axis", name, f"one that shapes the model {point.model}, or batch_size or samples")

@@ -7,7 +7,7 @@ into a link has its line here.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from core.question import lanes
+from core.question import lanes, own
 from core.question.device_kinds import DEVICE_KINDS, DEVICES, NUMBERED, SINGLE
 from core.question.experiment import MAX_CONTENDERS
 from core.question.fields import DATA_PATHS, FIELDS, TRAINING
@@ -61,6 +61,8 @@ FORMS: Mapping[str, Form] = {
     "machine_id": _NAME,
     "dataset": WORD,
     "dataset_hash": _NAME,
+    "training": Form(pattern=rf"({own.NAME.pattern})?", meaning="a Python file with a function"),
+    "source_hash": Form(pattern=rf"({own.SOURCE.pattern})?", meaning="16 hexadecimal digits"),
     "model": WORD,
     "device": Form(
         pattern=rf"{'|'.join(SINGLE)}|({'|'.join(NUMBERED)}):[0-9]{{1,2}}",
@@ -79,7 +81,7 @@ contenders, because the place of a row is in its name, and of each name one row 
 WORDS: Mapping[str, Collection[str]] = {
     "outcome": tuple(OUTCOMES),
     "device_kind": DEVICE_KINDS,
-    "data_path": tuple(DATA_PATHS),
+    "data_path": (*DATA_PATHS, own.OWN),
     "execution": tuple(lanes.EXECUTIONS),
     "precision": tuple(lanes.PRECISIONS),
     "optimizer": tuple(lanes.OPTIMIZERS),
@@ -94,11 +96,12 @@ MAY_BE_NEWER = frozenset(WORDS) - {"outcome", "device_kind"}
 LONG_TEXTS = {"message": 2_000}
 """Bytes of texts that may be longer than others: the reason of an end is a sentence."""
 
-ANY_NUMBER = ("loss", "lane_loss", "reference_loss")
-"""Losses may be NaN or infinite; no other number may, and none but these may be negative."""
+ANY_NUMBER = ("loss", "lane_loss", "reference_loss", "own_first_loss", "own_evaluation")
+"""Losses and what one's own training says of itself may be NaN or infinite; no other number may, and none but these may
+be negative."""
 
 AT_LEAST_ONE = (
-    *("block_steps", "warmup_steps", "steps_per_epoch", "batch_size", "samples", "epochs", "parameters"),
+    *("block_steps", "warmup_steps", "steps_per_epoch", "batch_size", "samples", "epochs"),
     *("steps_per_call", "cores", "cores_usable", "protocol_version"),
 )
 

@@ -22,7 +22,8 @@ SCHEMA_VERSION = 6
 3: lanes: steps_per_call, optimizer, memory_format, micro_batch, startup_compile_s, lane_loss, reference_loss.
 4: the lane's host_memory.
 5: what a card says of itself around a block; whether start-up was taken in a fresh process.
-6: tested_step."""
+6: one's own training: training, source_hash, size, breakdown_step_s, all that begins with own; parameters may be 0;
+tested_step."""
 
 VERSION_KEY = b"crossover_schema_version"
 """Key of the version in a parquet file's metadata."""
@@ -102,12 +103,27 @@ class Trial(TrainingColumns):
     message: str = column(STRING, "the reason in one sentence where it did not end as asked", default="")
     origin: str = column(STRING, "name of the file this row was imported from; empty if measured here", default="")
 
+    # A training of one's own, of which the fields of the catalogue's say nothing
+    training: str = column(
+        STRING,
+        "file and function of one's own training; empty for one of the catalogue, whose fields are those below. In "
+        "rows of one's own these are `own`, 0 and 1 and mean nothing, and a step counts as an epoch",
+        default="",
+    )
+    source_hash: str = column(
+        STRING, "hash of its files, of which names and contents count", unit="SHA-256, 16 digits", default=""
+    )
+    size: int = column(INT, "what its function was called with", default=0)
+
     # What follows from the training, whose own fields are put in between
     dataset_hash: str = column(
-        STRING, "hash of the loaded samples, labels and split", unit="SHA-256, 16 digits", after="dataset"
+        STRING,
+        "hash of the loaded samples, labels and split; of one's own training that of its source",
+        unit="SHA-256, 16 digits",
+        after="dataset",
     )
     test_samples: int = column(INT, "test samples", unit="samples", after="samples")
-    parameters: int = column(INT, "trainable numbers", after="width")
+    parameters: int = column(INT, "trainable numbers; 0 where one's own training does not tell", after="width")
     flops_per_step: int = column(INT, "operations of forward and backward over one batch", unit="FLOP")
     steps_per_epoch: int = column(INT, "full batches in the training samples", unit="steps", after="epochs")
 
@@ -307,6 +323,33 @@ class Trial(TrainingColumns):
         INTS, "test items by true class (rows) and predicted class (columns), row by row", unit="items", default=()
     )
     predictions: bytes = column(BYTES, "predicted class of every test item, one byte each, in order", default=b"")
+    breakdown_step_s: tuple[float, ...] = column(
+        FLOATS, "the step of one's own training, which has no parts that are known", unit="s per step", default=()
+    )
+    own_operations: tuple[int, ...] = column(
+        INTS, "operations of PyTorch in each step of one's own training that was watched afterwards", default=()
+    )
+    own_waits: tuple[int, ...] = column(
+        INTS, "times that each of them waited for a value or a tensor to reach the host", default=()
+    )
+    own_waits_at: str = column(STRING, "file and line at which it waited most often; empty if not known", default="")
+    own_copies: tuple[int, ...] = column(
+        INTS, "tensors that each of them copied from the host to the device", default=()
+    )
+    own_elsewhere: tuple[int, ...] = column(
+        INTS, "operations of each whose result was on another device than that asked for", default=()
+    )
+    own_float64: tuple[int, ...] = column(INTS, "operations of each whose result was in float64", default=())
+    own_kept: tuple[int, ...] = column(INTS, "tensors alive in the process after each of them", default=())
+    own_printed: int = column(INT, "lines that it printed from its beginning to its end", default=0)
+    own_threads_set: bool = column(BOOL, "whether its steps set the number of CPU threads themselves", default=False)
+    own_learns: bool | None = column(
+        BOOL, "whether its parameters changed as it was trained; None where it does not tell them", default=None
+    )
+    own_first_loss: float | None = column(FLOAT, "its loss after the first step; None if unknown", default=None)
+    own_evaluation: float | None = column(
+        FLOAT, "what its `evaluate` returned after the last block; None if it has none", default=None
+    )
 
     @property
     def lane_failed(self) -> bool:

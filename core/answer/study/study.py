@@ -18,7 +18,7 @@ from core.answer.study import company
 from core.answer.study.crossover import locate
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import NotComparable
-from core.question.experiment import MAX_CONTENDERS
+from core.question.experiment import MAX_CONTENDERS, titled
 from core.question.fields import SIZE_AXES
 from core.question.sweep import size_of
 from core.results.reuse import CUT_OFF
@@ -127,7 +127,8 @@ def between(
 def identity(pair: tuple[Trial, Trial], axis: str) -> str:
     """Name of the study along an axis that two rows of a run belong to; lists of a row do not matter."""
     devices = (comparable.values(row, comparable.DEVICE) for row in pair)
-    shared = comparable.values(pair[0], comparable.along(comparable.STUDY, axis))
+    agreed = comparable.named(comparable.along(comparable.STUDY, axis), pair[0])
+    shared = comparable.values(pair[0], agreed)
     return comparable.name(axis, (*shared, *itertools.chain.from_iterable(devices)))
 
 
@@ -138,7 +139,9 @@ def name(trial: Trial, threads: Set[int]) -> str:
         trial: any row of the contender.
         threads: of all its rows.
     """
-    return speedup.label(trial) if len(threads) == 1 else f"{trial.contender} ({trial.device_name}, best threads)"
+    return (
+        speedup.label(trial) if len(threads) == 1 else f"{titled(trial.contender)} ({trial.device_name}, best threads)"
+    )
 
 
 def crossover(study: Study, basis: Basis = "steady") -> Crossover:
@@ -232,7 +235,11 @@ def _evidence(baseline: Trial, challenger: Trial, axis: str, basis: Basis, visit
     obstacle = speedup.obstacle(baseline, challenger)
     carried = [once_s(trial, basis) for trial in (baseline, challenger)]
     if not obstacle and None in carried:
-        obstacle = "what is paid once was not measured"
+        obstacle = (
+            "how many steps one's own training has is not known"
+            if baseline.training
+            else "what is paid once was not measured"
+        )
     base, other = speedup.paired_steps(baseline, challenger)
     if not obstacle and not base:
         obstacle = "no pair of blocks was timed"
@@ -250,6 +257,8 @@ def once_s(trial: Trial, basis: Basis) -> float | None:
     """Seconds that a training pays once, on a cost basis; None if they were not measured."""
     if basis == "steady":
         return 0.0
+    if trial.training:
+        return None
     if basis == "with_transfer":
         return trial.startup_transfer_s if trial.data_path == "resident" else 0.0
     return training_time.startup_s(trial)

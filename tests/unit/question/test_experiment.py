@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from core.errors import CrossoverError, InvalidValue
 from core.question import catalog, experiment, models
-from core.question.experiment import Contender, Experiment, Point, contender_title
+from core.question.experiment import Contender, Experiment, Point, titled
+from core.question.fields import TRAINING
 
 
 @st.composite
@@ -53,7 +54,7 @@ def test_an_experiment_of_an_earlier_version_trains_every_epoch():
 
 @given(points())
 def test_a_point_survives_text_as_in_a_link(point):
-    fields = {name: str(value) for name, value in dataclasses.asdict(point).items()}
+    fields = {name: str(getattr(point, name)) for name in TRAINING}
     shaping = {name: text for name, text in fields.items() if name not in models.AXES or text != "0"}
     assert Point.parse(shaping) == point
 
@@ -269,4 +270,4 @@ def test_without_the_cpu_there_are_no_lanes_of_it():
     ],
 )
 def test_a_written_contender_has_a_title_for_people(written, title):
-    assert contender_title(written) == title
+    assert titled(written) == title

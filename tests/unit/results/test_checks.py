@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from core.errors import ForeignFile, StoreError
 from core.question.experiment import MAX_CONTENDERS
 from core.question.fields import DATA_PATHS
+from core.question.own import OWN
 from core.results import allowed, checks, reading
 from core.results.intake.exchange import export, import_file
 from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, to_table
@@ -207,7 +208,7 @@ def test_every_text_is_bounded_and_every_word_of_the_table_is_a_column():
     names = {column.name for column in COLUMNS}
     assert names.issuperset({*allowed.FORMS, *allowed.WORDS, *allowed.AT_LEAST_ONE, *allowed.ANY_NUMBER})
     assert allowed.AT_MOST.keys() <= names
-    assert allowed.WORDS["data_path"] == tuple(DATA_PATHS)
+    assert allowed.WORDS["data_path"] == (*DATA_PATHS, OWN)
     texts = [field.name for field in SCHEMA if field.type == pa.string()]
     for name in texts:
         with pytest.raises(ForeignFile, match=name):
