@@ -10,7 +10,7 @@ from core.jobs.machine import Machine
 from core.question.experiment import Experiment
 from core.results.schema import Trial
 from pages.compare import settings, welcome
-from pages.shared.answer import accelerators, run_view
+from pages.shared.answer import accelerators, expectation, run_view
 from pages.shared.data import reads
 from pages.shared.draw.text import told
 from pages.shared.frame import layout
@@ -23,9 +23,20 @@ def page() -> None:
     machine = asking.machine()
     view = state.view() or asking.ours(sweeps=False)
     sides = layout.sides("Compare", asked=asking.measured(view))
-    settings.panel(machine, sides)
+    asked = settings.panel(machine, sides)
     with sides.answer:
+        if _is_new(asked, view):
+            expectation.draw(asked, machine)
         _view(view, machine)
+
+
+def _is_new(asked: Experiment | None, view: tuple[links.Kind, str] | None) -> bool:
+    """Whether the settings ask for another training than the run that is shown, if any is."""
+    if asked is None or view is None:
+        return view is None
+    shown = reads.rows(run_ids=[view[1]]) if view[0] == "run" else []
+    known = run_view.experiment_of(shown) if shown else None
+    return known is not None and known.point != asked.point
 
 
 def _view(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:

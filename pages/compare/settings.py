@@ -24,8 +24,8 @@ from pages.shared.job import asking
 from pages.shared.link import state
 
 
-def panel(machine: Machine | None, sides: Sides) -> None:
-    """Draw the controls, what the training that they make costs, and the button that asks for it."""
+def panel(machine: Machine | None, sides: Sides) -> Experiment | None:
+    """Draw the controls, what the training that they make costs, and the button that asks for it; the question."""
     if machine and state.blank():
         _begin(machine)
     with sides.settings:
@@ -56,6 +56,7 @@ def panel(machine: Machine | None, sides: Sides) -> None:
         asking.run_button("Run", asked, fault, machine)
     with sides.settings:
         accelerators.listing(machine, wanted)
+    return asked
 
 
 def _begin(machine: Machine) -> None:

@@ -18,7 +18,7 @@ from core.jobs.machine import Machine
 from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point
 from core.results.schema import OUTCOMES, Trial
 from pages.shared.answer import accelerators, downloads, headings, remedies
-from pages.shared.data import prepared
+from pages.shared.data import expectations, prepared
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import plain, told
 from pages.shared.link import links, memory, state
@@ -84,6 +84,8 @@ def _verdicts(run: RunAnswer) -> None:
         words = headings.speedup(pair.speedup, pair.challenger.contender, pair.verdict, key=key, help=SPEEDUP_HELP)
         if pair.speedup.verdict != "missing":
             words.markdown(plain(pair.cause))
+        if said := expectations.beside(pair.baseline, pair.challenger, pair.speedup.value):
+            words.caption(plain(said))
 
 
 def _contenders(rows: Sequence[RowAnswer]) -> None:

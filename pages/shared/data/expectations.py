@@ -1,0 +1,176 @@
+"""What stored rows of this machine let one expect of a training that its settings describe, without measuring it.
+
+Looked up by everything in which the sizes of a study agree, so that a slider is answered in the same run of the page.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.answer import comparable
+from core.answer.charts import expected as charts
+from core.answer.gallery.table import Overview, StudyLine
+from core.answer.study import expected as expecting
+from core.answer.study import recorded, two_machines
+from core.answer.study.expected import Expected
+from core.answer.study.recorded import Accelerator
+from core.answer.study.two_machines import Meeting
+from core.errors import CrossoverError
+from core.question.experiment import PROTOCOL_VERSION, Point
+from core.question.fields import SIZE_AXES
+from core.results.reuse import Here
+from core.results.schema import Trial
+from pages.shared.data import prepared, reads
+from pages.shared.data.kept import kept
+from pages.shared.data.prepared import Located
+
+AXES = tuple(name for name in SIZE_AXES if name in comparable.TRAINING)
+"""Sizes that are settings themselves; parameters follow from others."""
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """What is expected of a training, and the measured sizes that it rests on.
+
+    Attributes:
+        told: the figures.
+        located: the answer of those sizes, with its charts.
+        baseline: contender that is divided, as asked for.
+        challenger: the one that divides.
+    """
+
+    told: Expected
+    located: Located
+    baseline: str
+    challenger: str
+
+    @property
+    def chart(self) -> dict[str, Any]:
+        """The measured speedups with a marker at the size in question."""
+        return _chart(self.located, self.told)
+
+
+def of_training(
+    point: Point, contenders: Sequence[str], here: Here, accelerator: Accelerator | None = None
+) -> Expectation | None:
+    """What to expect of two contenders of this machine, or of one and a recorded accelerator; None if nothing is known.
+
+    Of several studies that hold the training at other sizes the one of the most sizes counts.
+    """
+    found = _here(point, contenders, here)
+    if found is None and accelerator is not None:
+        found = _two_machines(point, contenders, here, accelerator)
+    return found
+
+
+def beside(baseline: Trial, challenger: Trial, measured: float | None) -> str:
+    """A sentence that sets what other sizes let one expect beside what was measured; empty where they say nothing."""
+    if measured is None:
+        return ""
+    for line, size in _lines(Point.of(baseline), (baseline.contender, challenger.contender), _where(baseline)):
+        told, _ = _told(line, size, but=size) or (None, None)
+        if told is not None and (line.baseline, line.challenger) == (baseline.contender, challenger.contender):
+            return expecting.beside(told, measured)
+    return ""
+
+
+def _where(row: Trial) -> Here:
+    return Here(machine_id=row.machine_id, torch_version=row.torch_version)
+
+
+def _here(point: Point, contenders: Sequence[str], here: Here) -> Expectation | None:
+    for line, size in _lines(point, contenders, here):
+        if found := _told(line, size):
+            told, located = found
+            return Expectation(told=told, located=located, baseline=line.baseline, challenger=line.challenger)
+    return None
+
+
+def _told(line: StudyLine, size: float, but: float | None = None) -> tuple[Expected, Located] | None:
+    try:
+        study = reads.study(line.id)
+        located = prepared.located(study, "steady") if study else None
+    except CrossoverError:
+        return None
+    told = _expected(located, size, but) if located else None
+    return (told, located) if told and located else None
+
+
+@kept(512)
+def _expected(located: Located, size: float, but: float | None) -> Expected | None:
+    return expecting.expected(located.evidence, size, but=but)
+
+
+def _lines(point: Point, contenders: Sequence[str], here: Here) -> list[tuple[StudyLine, float]]:
+    """Studies of the first contender and one of the others that hold a training at other sizes, with its own size."""
+    index = _index(reads.overview())
+    found: list[tuple[StudyLine, float]] = []
+    for axis in AXES:
+        settings = comparable.values(point, _agreeing(axis))
+        for other in contenders[1:]:
+            key = (axis, frozenset((contenders[0], other)), here.machine_id, here.torch_version, *settings)
+            found += [(line, float(getattr(point, axis))) for line in index.get(key, ())]
+    within = [(line, size) for line, size in found if line.sizes[0] <= size <= line.sizes[-1]]
+    return sorted(within, key=lambda one: -len(one[0].sizes))
+
+
+@kept(64)
+def _chart(located: Located, told: Expected) -> dict[str, Any]:
+    return charts.marker(located.answer, told)
+
+
+@kept(2)
+def _index(overview: Overview) -> Mapping[Key, list[StudyLine]]:
+    """Studies by all that a page knows of a training before it is measured."""
+    lines = [line for line in reads.study_lines() if line.protocol_version == PROTOCOL_VERSION]
+    places = dict(zip(overview.frame["trial_id"], range(len(overview.frame)), strict=True))
+    found: dict[Key, list[StudyLine]] = {}
+    for axis in AXES:
+        along = [line for line in lines if line.axis == axis and line.trial_ids[0] in places]
+        rows = np.array([places[line.trial_ids[0]] for line in along], dtype=np.intp)
+        names = ("machine_id", "torch_version", *_agreeing(axis))
+        columns = [np.asarray(overview.frame[name].array[rows]).tolist() for name in names]
+        for line, *values in zip(along, *columns, strict=True):
+            found.setdefault((axis, frozenset((line.baseline, line.challenger)), *values), []).append(line)
+    return found
+
+
+def _agreeing(axis: str) -> tuple[str, ...]:
+    """Settings in which the sizes of a study along an axis agree."""
+    return comparable.along(comparable.TRAINING, axis)
+
+
+def _two_machines(point: Point, contenders: Sequence[str], here: Here, accelerator: Accelerator) -> Expectation | None:
+    for axis in AXES:
+        curve = recorded.along(accelerator, recorded.asked(point), axis)
+        if len(curve) < expecting.LEAST_SIZES:
+            continue
+        meeting = _meeting(reads.overview(), point, contenders[0], here, axis, tuple(each.trial_id for each in curve))
+        try:
+            located = prepared.meeting(meeting, "steady") if meeting else None
+        except CrossoverError:
+            continue
+        if located and meeting and (told := _expected(located, float(getattr(point, axis)), None)):
+            other = meeting.recorded[-1].contender
+            return Expectation(told=told, located=located, baseline=contenders[0], challenger=other)
+    return None
+
+
+@kept(64)
+def _meeting(
+    overview: Overview, point: Point, contender: str, here: Here, axis: str, recordings: tuple[str, ...]
+) -> Meeting | None:
+    """Rows of one contender of this machine along an axis, and an accelerator's."""
+    frame = overview.frame
+    wanted = {"contender": contender, "machine_id": here.machine_id, "torch_version": here.torch_version}
+    wanted |= {name: getattr(point, name) for name in _agreeing(axis)}
+    alike = frame["pairs"] > 0
+    for name, value in wanted.items():
+        alike &= frame[name] == value
+    ours = reads.rows(trial_ids=frame.loc[alike, "trial_id"].tolist())
+    found = two_machines.meetings(ours, reads.rows(trial_ids=recordings), axis) if ours else []
+    return found[0] if found else None

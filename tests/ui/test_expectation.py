@@ -1,0 +1,73 @@
+"""What a slider may expect: from the sizes of this machine's studies, on Compare and beside a run that came of it."""
+
+import pytest
+
+from core.question.experiment import Point
+from pages.shared.data import reads
+from tests import rows
+from tests.ui.conftest import CPU, checked, words
+from tests.ui.find import alts
+
+PAGE = "pages/compare/compare.py"
+SIZES = {16: 0.7, 32: 0.8, 64: 0.95, 128: 1.15, 256: 1.4, 512: 1.7}
+"""Hidden size → speedup of two threads over one."""
+
+TRAINING = {"dataset": "signal", "model": "mlp", "depth": "2", "batch_size": "64"}
+LINK = {**TRAINING, "hidden_size": "200", "devices": ["cpu@1", "cpu@2"]}
+ALT = "Speedup against hidden size: measured sizes, and what is expected at a hidden size of"
+
+
+@pytest.fixture(autouse=True)
+def _machine(world):
+    world.has(CPU)
+
+
+def keep(world, sizes=SIZES, **changes):
+    for place, (size, speedup) in enumerate(sizes.items()):
+        point = Point.parse({**TRAINING, "hidden_size": str(size)})
+        steps = {"cpu@1": 1e-3, "cpu@2": 1e-3 / speedup}
+        world.keep(rows.run(steps, point=point, run_id=f"d{place:011x}", pairs=6, **changes))
+
+
+def test_a_setting_between_measured_sizes_is_answered_before_anything_is_measured(world, open_page):
+    keep(world)
+    app = open_page(PAGE, **LINK)
+    said = words(app)
+    assert "at a hidden size of 200: about 1." in said
+    assert "expected from 6 measured sizes" in said
+    assert "Run measures it." in said
+    assert f"{ALT} 200" in alts(app)
+
+
+def test_moving_the_slider_moves_the_marker_and_stores_nothing(world, open_page):
+    keep(world)
+    app = open_page(PAGE, **LINK)
+    before = len(reads.results().trials())
+    checked(app.select_slider(key="hidden_size").set_value(128).run())
+    assert f"{ALT} 128" in alts(app)
+    assert len(reads.results().trials()) == before
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"hidden_size": "1024"}, {"depth": "3"}, {"devices": ["cpu@1", "cpu"]}],
+    ids=["beyond the measured sizes", "another training", "other devices"],
+)
+def test_nothing_is_said_of_what_no_study_holds(world, open_page, asked):
+    keep(world)
+    assert "expected from" not in words(open_page(PAGE, **{**LINK, **asked}))
+
+
+def test_rows_of_another_machine_say_nothing_of_this_one(world, open_page):
+    keep(world, machine_id="1" * 12)
+    assert "expected from" not in words(open_page(PAGE, **LINK))
+
+
+def test_after_the_run_the_expectation_stands_beside_the_measurement(world, open_page):
+    keep(world)
+    point = Point.parse({**TRAINING, "hidden_size": "200"})
+    world.keep(rows.run({"cpu@1": 1e-3, "cpu@2": 1e-3 / 3}, point=point, run_id="e" * 12, pairs=6))
+    said = words(open_page(PAGE, **LINK, run="e" * 12))
+    assert "From 6 other measured sizes about 1." in said
+    assert "was measured, more than expected." in said
+    assert "Run measures it." not in said
