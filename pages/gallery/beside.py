@@ -18,6 +18,7 @@ from core.answer.gallery.table import StudyLine
 from core.answer.study.result import Basis, Crossover
 from core.answer.study.study import Study
 from core.errors import CrossoverError
+from core.question.experiment import titled
 from core.results.schema import Trial
 from core.text import as_line
 from pages.gallery import lists
@@ -125,7 +126,7 @@ def _curve(of: Study, basis: Basis) -> Curve | None:
         return None
     baseline, challenger = of.runs[0]
     machine = baseline.machine_id[:6]
-    names = [f"{row.contender}, {row.device_name} [{machine}]" for row in (baseline, challenger)]
+    names = [f"{titled(row.contender)}, {row.device_name} [{machine}]" for row in (baseline, challenger)]
     return Curve(
         name=names[1], devices=(names[0], names[1]), answer=answer, kinds=(baseline.device_kind, challenger.device_kind)
     )

@@ -1,18 +1,19 @@
-"""Gallery: every stored trial, from this machine and from others, to filter, open, put side by side and take along."""
+"""Gallery: stored trials of this and other machines, and published studies, to filter, open and take along."""
 
 import streamlit as st
 
 from core.answer.gallery import filters
+from core.answer.gallery.filters import Held
 from core.answer.gallery.table import Overview
-from pages.gallery import importing, lists, opened, stock
+from pages.gallery import importing, lists, opened, published, stock
 from pages.shared.data import reads
 from pages.shared.draw.text import plain
 from pages.shared.frame import apart, navigation
-from pages.shared.link import state
+from pages.shared.link import links, state
 
 
 def page() -> None:
-    """What is here, the filters, and one of the lists or what was opened from it."""
+    """What is here, the list that is chosen with its filters, or what was opened from it."""
     st.title("Gallery")
     apart.draw(lambda: _shelf(reads.overview()))
     importing.panel()
@@ -24,13 +25,22 @@ def _shelf(overview: Overview) -> None:
         plain(filters.in_one_line(held)) if len(held.trials) else "Results of real machines, to look at and compare."
     )
     apart.draw(stock.unread, overview)
-    if not len(held.trials):
+    named = state.view()
+    if named is not None and named[1] in published.by_name():
+        published.opened(named[1], held)
+        return
+    view = lists.choice()
+    if view == "Published" and named is None:
+        published.listed()
+    elif len(held.trials):
+        _measured(view, held, named)
+    else:
         st.info("No trial is stored yet. The first comparison you run appears here.")
         st.page_link(navigation.COMPARE, label="Run a comparison", icon=":material/balance:")
-        return
-    named = state.view()
-    chosen = stock.draw_filters(held)
-    view = lists.choice()
+
+
+def _measured(view: lists.View, held: Held, named: tuple[links.Kind, str] | None) -> None:
+    chosen = stock.draw_filters(stock.options(held, answers=view == "Studies"))
     if named is not None and named[0] == "study":
         opened.study(named[1], held, stock.found(held, chosen).studies)
         return

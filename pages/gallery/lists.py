@@ -9,6 +9,7 @@ from typing import Literal
 
 import streamlit as st
 
+from core import units
 from core.answer.gallery import filters
 from core.answer.gallery.filters import Found, Held
 from core.answer.gallery.table import StudyLine
@@ -22,10 +23,10 @@ from pages.shared.data import reads
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import date, moment, plain
 from pages.shared.frame import apart
-from pages.shared.link import memory, state
+from pages.shared.link import links, memory, state
 
-View = Literal["Studies", "Trials", "Machines"]
-VIEWS: tuple[View, ...] = ("Studies", "Trials", "Machines")
+View = Literal["Studies", "Published", "Trials", "Machines"]
+VIEWS: tuple[View, ...] = ("Studies", "Published", "Trials", "Machines")
 
 CARDS = 6
 """Studies on one page."""
@@ -99,7 +100,7 @@ def about(line: StudyLine) -> str:
 
 
 def _studies(of: Held, found: Found, chosen: Choices) -> None:
-    st.caption(f"{len(found.studies):,} of {len(of.studies):,} studies{stock.filtered_by(chosen)}")
+    st.caption(f"{len(found.studies):,} of {len(of.studies):,} studies{stock.filtered_by(chosen)}, decided ones first")
     cards = st.container()
     shown = _page("studies_page", found.studies, CARDS)
     with cards:
@@ -121,9 +122,7 @@ def _card(of: Held, place: int, card_of: Callable[[StudyLine], Card]) -> None:
         st.caption(plain(about(line)))
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             mark(of.levels[place], of.marks[place])
-            st.button(
-                "Open", key=f"open-{line.id}", on_click=_open, args=("study", line.id), icon=":material/open_in_full:"
-            )
+            open_button(line.id)
 
 
 def _trials(of: Held, found: Found, chosen: Choices) -> None:
@@ -165,15 +164,17 @@ def _trials(of: Held, found: Found, chosen: Choices) -> None:
         alt="Stored trials",
     )
     # reading them takes a moment
-    if st.button("Prepare these rows as files", icon=":material/download:", key="prepare"):
-        names = shown["trial_id"].tolist()
+    if st.button(
+        f"Prepare {units.counted(len(found.trials), 'row')} as files", icon=":material/download:", key="prepare"
+    ):
+        names = filters.lines(of, found.trials, ("trial_id",))["trial_id"].tolist()
         apart.draw(lambda: downloads.rows(reads.rows(trial_ids=names), name="crossover-gallery"))
 
 
 def _select(runs: Sequence[str]) -> None:
     names = list(dict.fromkeys(runs[row] for row in memory.selected("gallery_rows")))
     if names:
-        _open("run", names[0])
+        open_one("run", names[0])
         state.put_beside(names[1:2])
     else:
         close()
@@ -201,15 +202,27 @@ def _only(names: Sequence[str]) -> None:
         memory.put({"in_machine": [names[rows[0]]], "view": "Studies"})
 
 
-def _open(kind: Literal["study", "run"], name: str) -> None:
+def open_button(study_id: str) -> None:
+    """Draw what opens a study from its card."""
+    icon, opening = ":material/open_in_full:", ("study", study_id)
+    st.button("Open", key=f"open-{study_id}", on_click=open_one, args=opening, icon=icon)
+
+
+def open_one(kind: Literal["study", "run"], name: str) -> None:
+    """Open a study or a run, with nothing beside it."""
     state.show(kind, name)
-    state.put_beside(())
+    _nothing_beside()
 
 
 def close() -> None:
     """Show the list again."""
     state.show_nothing()
-    state.put_beside(())
+    _nothing_beside()
+
+
+def _nothing_beside() -> None:
+    for parameter in (links.BESIDE, links.AGAINST):
+        state.put_beside((), parameter)
 
 
 def _page(name: str, items: Sequence[int], each: int) -> list[int]:

@@ -16,10 +16,11 @@ from core.answer.study import study as grouping
 from core.answer.study.result import Basis
 from core.answer.study.study import Study
 from core.question import describe
+from core.question.experiment import titled
 from core.question.fields import axis_title
 from core.question.sweep import size_of
 from core.results.schema import Trial
-from pages.gallery import beside, lists
+from pages.gallery import beside, lists, published
 from pages.shared.answer import downloads, run_view, study_view, sweep_view
 from pages.shared.data import reads
 from pages.shared.draw import charts, tables
@@ -50,6 +51,7 @@ def _study(study_id: str, held: Held, shown: Sequence[int]) -> None:
     basis = _answer(of)
     for part in (
         lambda: beside.studies(of, held, shown, basis),
+        published.beside,
         lambda: _where_the_time_goes(of),
         lambda: _learned(of),
         lambda: _fingerprint(rows),
@@ -123,7 +125,7 @@ def _where_the_time_goes(of: Study) -> None:
                 st.caption("Not measured.")
                 continue
             spec = gallery.parts_over_sizes(parts, of.axis)
-            name = f"Parts of a step by {axis_title(of.axis)} on {row.contender}"
+            name = f"Parts of a step by {axis_title(of.axis)} on {titled(row.contender)}"
             charts.chart(spec, height=None, alt=name)
             downloads.chart(spec, f"parts-{of.id}-{place}-{row.contender}")  # two rows may name one device
 

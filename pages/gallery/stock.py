@@ -1,19 +1,21 @@
 """What the Gallery has on its shelf, worked out once for all visitors, and the filters that are in the link.
 
-A study is read and answered only when it is on the screen.
+Of very many studies only those are read and answered that come first, or are on the screen.
 """
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
 from core.answer.charts import gallery
-from core.answer.gallery import filters
+from core.answer.gallery import filters, trust
 from core.answer.gallery.filters import Found, Held
 from core.answer.gallery.table import Overview, StudyLine
 from core.answer.study import study
+from core.answer.study.result import Crossover
 from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.text import as_line
@@ -24,6 +26,7 @@ from pages.shared.draw.text import plain
 from pages.shared.link import state
 
 LABELS = {
+    "in_answer": "Answer",
     "in_machine": "Machine",
     "in_kind": "Device kind",
     "in_device": "Device",
@@ -33,8 +36,13 @@ LABELS = {
     "in_trust": "Trust mark",
     "in_source": "Source",
     "in_outcome": "Outcome",
+    "in_publisher": "Published by",
 }
 HELP = {
+    "in_answer": (
+        "What the study says. The second device is the GPU where there is one. Runs that do not make a study, such as "
+        'two comparisons that differ in one size, are only shown if you choose "Not measurable".'
+    ),
     "in_trust": (
         "From what is stored with a row: drained, warmed up, enough pairs of blocks, steady times, threads tried, a "
         "machine with nothing else to do, a whole GPU, versions and commit recorded. Full: all of it. Partly: one or "
@@ -48,11 +56,19 @@ NOT_READ = "The rows of this study were removed, cannot be read, or are more tha
 MOST_NAMED, MOST_WARNED = 200, 3
 """Files that are named one by one, of those that could not be read and of those of a newer version."""
 
+MOST_ANSWERED, TOGETHER = 48, 6
+"""Studies that are answered for the filter and the order, and those whose rows are read in one go."""
+
 Choices = Mapping[str, Sequence[str]]
 
 
 Card = tuple[str, dict[str, Any] | None]
 """A study as it is shown among others: its answer in words, or why there is none, and its finished chart."""
+
+_Answered = tuple[Crossover | None, str, tuple[str, str]]
+"""The answer of a study, the same in words or why there is none, and the kinds of its two devices."""
+
+NO_KINDS = ("", "")
 
 
 @kept(2)
@@ -77,23 +93,27 @@ def unread(overview: Overview) -> None:
                     st.caption(f"These are the first {MOST_NAMED}; `python -m core store check` names all.")
 
 
-def draw_filters(held: Held) -> Choices:
-    """Draw the filters; those without a choice let all through, and need no control while they are folded away."""
-    chosen: dict[str, list[str]] = {name: [] for name in LABELS}
+def draw_filters(options: Mapping[str, Sequence[str]]) -> Choices:
+    """Draw filters; those without a choice let all through, and need no control while they are folded away.
+
+    Args:
+        options: of each filter that the list has.
+    """
+    chosen: dict[str, list[str]] = {name: [] for name in options}
     with st.expander("Filters", icon=":material/filter_alt:", **state.bound_view("filters")) as part:
         if not part.open and not state.filtered():
             return chosen
-        columns = [*st.columns(3), *st.columns(3), *st.columns(3)]
-        for column, (name, label) in zip(columns, LABELS.items(), strict=True):
+        rows = [column for _ in range(0, len(options), 3) for column in st.columns(3)]
+        for column, (name, values) in zip(rows, options.items(), strict=False):
             chosen[name] = column.multiselect(
-                label,
-                held.options[name],
-                format_func=as_line,
-                placeholder="all",
-                help=HELP.get(name),
-                **state.bound(name),
+                LABELS[name], values, format_func=as_line, placeholder="all", help=HELP.get(name), **state.bound(name)
             )
     return chosen
+
+
+def options(held: Held, *, answers: bool) -> dict[str, Sequence[str]]:
+    """What the filters of a list offer; only studies have answers."""
+    return {**({"in_answer": tuple(filters.ANSWERS.values())} if answers else {}), **held.options}
 
 
 def filtered_by(chosen: Choices) -> str:
@@ -104,7 +124,25 @@ def filtered_by(chosen: Choices) -> str:
 
 @kept(64)
 def found(held: Held, chosen: Choices) -> Found:
-    return filters.found(held, chosen)
+    """What the filters let through; studies that are decided and trusted come first."""
+    some = filters.found(held, chosen)
+    studies = filters.listed_studies(held, some.studies, answers(held), chosen.get("in_answer", ()))
+    return replace(some, studies=studies)
+
+
+@kept(2)
+def answers(held: Held) -> tuple[str, ...]:
+    """What each study says, in the words of the filter."""
+    levels = list(trust.LEVELS)
+    first = sorted(range(len(held.studies)), key=lambda place: (levels.index(held.levels[place]), place))
+    said = [filters.NOT_LOOKED_AT] * len(held.studies)
+    for begin in range(0, min(MOST_ANSWERED, len(first)), TOGETHER):
+        places = first[begin : begin + TOGETHER]
+        answer_of = _answers_of([held.studies[place] for place in places])
+        for place in places:
+            answer, _, _ = answer_of(held.studies[place])
+            said[place] = filters.ANSWERS[answer.outcome] if answer else filters.NO_ANSWER
+    return tuple(said)
 
 
 @kept(64)
@@ -118,19 +156,31 @@ def machines(held: Held, chosen: Choices) -> list[dict[str, Any]]:
 
 
 def cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
-    """What makes the card of each of these studies when it is first on a screen; their rows are read in one go."""
-    read = functools.cache(lambda: reads.whole(lines))
-    return lambda line: _card(line.id, line.trial_ids, read)
+    """What makes the card of each of these studies when it is first on a screen."""
+    answer_of = _answers_of(lines)
+    return lambda line: _card(line.id, line.trial_ids, lambda: answer_of(line))
 
 
 @kept(512)
-def _card(study_id: str, trial_ids: Sequence[str], _read: Callable[[], Mapping[str, Study]]) -> Card:
+def _card(study_id: str, trial_ids: Sequence[str], _answer: Callable[[], _Answered]) -> Card:
+    answer, said, kinds = _answer()
+    return said, gallery.small(answer, kinds) if answer else None
+
+
+def _answers_of(lines: Sequence[StudyLine]) -> Callable[[StudyLine], _Answered]:
+    """What answers each of these studies when it is first asked; their rows are read in one go."""
+    read = functools.cache(lambda: reads.whole(lines))
+    return lambda line: _answered(line.id, line.trial_ids, read)
+
+
+@kept(2_048)
+def _answered(study_id: str, trial_ids: Sequence[str], _read: Callable[[], Mapping[str, Study]]) -> _Answered:
     opened = _read().get(study_id)
     if opened is None:
-        return NOT_READ, None
+        return None, NOT_READ, NO_KINDS
     try:
         answer = study.crossover(opened)
     except CrossoverError as error:
-        return str(error), None
+        return None, str(error), NO_KINDS
     baseline, challenger = opened.runs[0]
-    return answer.sentence, gallery.small(answer, (baseline.device_kind, challenger.device_kind))
+    return answer, answer.sentence, (baseline.device_kind, challenger.device_kind)

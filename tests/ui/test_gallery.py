@@ -10,10 +10,11 @@ import pytest
 
 from core.answer.gallery import table as gallery_table
 from core.answer.gallery import trust
+from core.answer.gallery.published_studies import published_studies
 from core.answer.study import study
 from core.question.experiment import Point
 from core.results.schema import SCHEMA, VERSION_KEY, object_bytes, to_table
-from pages.gallery import lists
+from pages.gallery import lists, stock
 from pages.shared.data import shelf
 from pages.shared.frame import navigation
 from tests import rows
@@ -97,7 +98,7 @@ def test_it_lists_every_trial_newest_first_and_draws_them(stocked, open_page):
 def test_the_rows_of_a_page_can_be_downloaded(stocked, open_page):
     app = open_page(PAGE, view="Trials")
     assert not app.get("download_button")
-    labels = {found.label for found in press(app, "Prepare these rows as files").get("download_button")}
+    labels = {found.label for found in press(app, "Prepare 7 rows as files").get("download_button")}
     assert any("7 rows" in label for label in labels)
 
 
@@ -233,16 +234,114 @@ def test_filters_that_leave_no_study_show_the_trials(world, studied, open_page):
     assert len(listed(app)) == 2
 
 
-def test_only_the_studies_on_the_screen_are_worked_out(world, open_page, monkeypatch):
+def many_studies(world, number):
+    for place in range(number):
+        for run in sweep(f"{place:x}", sizes=(16, 64), pairs=6, machine_id=f"{place:012x}").runs:
+            world.keep(list(run))
+
+
+def test_of_very_many_studies_those_on_the_screen_and_a_fixed_number_are_worked_out(world, open_page, monkeypatch):
     asked = []
     crossover = study.crossover
     monkeypatch.setattr(study, "crossover", lambda of: asked.append(of.id) or crossover(of))
-    for number in range(lists.CARDS + 1):
-        for run in sweep(f"{number:x}", sizes=(16, 64), pairs=6, machine_id=f"{number:012x}").runs:
-            world.keep(list(run))
+    monkeypatch.setattr(stock, "MOST_ANSWERED", 2)
+    many_studies(world, lists.CARDS + 1)
     assert len(alts(open_page(PAGE))) == lists.CARDS
-    assert len(asked) == lists.CARDS
+    assert lists.CARDS <= len(set(asked)) == len(asked) <= lists.CARDS + 1
     assert len(alts(open_page(PAGE, studies_page="2"))) == 1
+
+
+@pytest.fixture
+def answered(world):
+    """Three studies: one in which the GPU never wins, one that crosses, and two runs that are none."""
+    known = {
+        "never": sweep("a", sizes=(2, 4, 8, 16)),
+        "crosses": sweep("b", sizes=(8, 16, 32, 128, 256, 512), **OTHER_MACHINE),
+    }
+    known["none"] = sweep("c", sizes=(16, 64), pairs=0, outcome="out_of_memory", machine_id="d" * 12)
+    for of in known.values():
+        for run in of.runs:
+            world.keep(list(run))
+    return known
+
+
+def cards(app):
+    return [found.key.removeprefix("open-") for found in app.button if found.label == "Open"]
+
+
+def test_what_two_runs_cannot_say_is_no_study_unless_it_is_asked_for(answered, open_page):
+    assert answered["none"].id not in cards(open_page(PAGE))
+    assert cards(open_page(PAGE, in_answer=["Not measurable"])) == [answered["none"].id]
+
+
+@pytest.mark.parametrize(("word", "name"), [("Crossover", "crosses"), ("First device always", "never")])
+def test_studies_are_found_by_their_answer(answered, open_page, word, name):
+    app = open_page(PAGE, in_answer=[word])
+    assert cards(app) == [answered[name].id]
+    assert "1 of 3 studies, filtered by answer" in words(app)
+
+
+# Published
+
+
+def test_published_studies_have_a_list_of_their_own_in_an_empty_gallery_too(world, open_page):
+    app = open_page(PAGE, view="Published")
+    said = words(app)
+    assert "11 of 11 published studies" in said
+    assert said.count("Not measured here.") == 11
+    assert "Szilard Pafka, GBM-perf, 2024-06-06" in said
+    assert all(name.startswith("Published: ") for name in alts(app))
+
+
+def test_they_are_found_by_answer_and_by_who_published_them_and_decided_ones_come_first(studied, open_page):
+    app = open_page(PAGE, view="Published", in_publisher=["Szilard Pafka, GBM-perf"])
+    assert cards(app) == ["xgboost", "lightgbm", "catboost"]
+    app = open_page(PAGE, view="Published", in_answer=["First device always"])
+    assert set(cards(app)) == {"lightgbm", "bilstm-imdb"}
+    assert cards(open_page(PAGE, view="Published"))[-1] in ("catboost", "mlp-mnist", "lstm-characters")
+
+
+def test_no_count_selection_or_list_of_measured_rows_has_one(studied, open_page):
+    app = open_page(PAGE)
+    assert "3 of 3 studies" in words(app)
+    assert set(cards(app)) == {of.id for of in studied.values()}
+    beside = next(found for found in open_page(PAGE, study=studied["here"].id).multiselect if found.key == "beside")
+    assert not any("GBM" in option for option in beside.options)
+
+
+@pytest.mark.parametrize("name", ["xgboost", "signal"])
+def test_a_link_opens_a_published_study_with_its_source_and_what_can_be_taken(world, open_page, name):
+    app = open_page(PAGE, study=name)
+    shown = next(one for one in published_studies() if one.name == name)
+    said = words(app)
+    for sentence in (shown.title, shown.headline, shown.source.cited, shown.source.cpu, shown.source.gpu):
+        assert sentence in said
+    assert "if readings scatter by about 5 %" in said
+    assert {"Figures as csv", "Report as HTML"} <= {found.label for found in app.get("download_button")}
+    assert f"study={name}" in said
+
+
+def test_a_published_study_opens_from_its_card_and_closes_again(studied, open_page):
+    app = open_page(PAGE, view="Published", in_publisher=["Szilard Pafka, GBM-perf"])
+    app = press(app, "Open")
+    assert linked(app, "study") == "xgboost"
+    app = press(app, "Back to the list")
+    assert "3 of 11 published studies" in words(app)
+
+
+@pytest.mark.parametrize("first", ["measured", "published"])
+def test_a_measured_and_a_published_study_stand_beside_each_other_as_two_pictures(studied, open_page, first):
+    here = studied["here"].id
+    pair = (here, "xgboost") if first == "measured" else ("xgboost", here)
+    app = open_page(PAGE, study=pair[0])
+    next(found for found in app.selectbox if found.key == "against").set_value(pair[1])
+    app = checked(app.run())
+    assert linked(app, "against") == pair[1]
+    drawn = [name for name in alts(app) if "Gradient boosting with XGBoost" in name]
+    assert len(drawn) == 1
+    assert "Time" in "".join(name for name in alts(app) if name not in drawn)
+    assert "Not measured here." in words(app)
+    assert words(open_page(PAGE, study=pair[0], against=pair[1])) == words(app)
 
 
 def test_a_study_opens_from_its_card_and_closes_again(studied, open_page):

@@ -16,6 +16,7 @@ from core import units
 from core.answer.gallery import trust
 from core.answer.gallery.table import StudyLine
 from core.answer.gallery.trust import Level
+from core.answer.study.result import Outcome
 
 FILTERS: dict[str, str] = {
     "in_machine": "machine",
@@ -38,6 +39,21 @@ MACHINE = (
 
 MOST_MACHINES = 200
 """Machines that have a line; a line takes some milliseconds, and nobody reads so many."""
+
+ANSWERS: dict[Outcome, str] = {
+    "crossing": "Crossover",
+    "gpu_always": "Second device always",
+    "cpu_always": "First device always",
+    "several": "Several crossovers",
+    "undecided": "Undecided",
+    "not_measurable": "Not measurable",
+}
+"""What a study says, in the words of a filter; the second device is the GPU where there is one."""
+
+NO_ANSWER, NOT_LOOKED_AT = "Cannot be answered", "Not answered yet"
+"""The same where rows cannot be read or compared, and of studies that nobody has opened among very many."""
+
+DECIDED = frozenset(ANSWERS[kind] for kind in ("crossing", "gpu_always", "cpu_always", "several"))
 
 LISTED = 3
 """Names in one cell before the rest is counted."""
@@ -111,6 +127,26 @@ def found(held: Held, chosen: Mapping[str, Sequence[str]]) -> Found:
         trials=np.flatnonzero(kept).astype(np.int32),
         studies=tuple(place for place in present if held.levels[place] in levels),
     )
+
+
+def listed_studies(
+    held: Held, places: Sequence[int], answers: Sequence[str], wanted: Sequence[str] = ()
+) -> tuple[int, ...]:
+    """Of these studies those with a wanted answer, those that are decided and trusted first.
+
+    Runs that happen to differ in one size are no study that anybody asked for: what is not measurable is left out
+    unless it is wanted.
+
+    Args:
+        held: with the trust level of each study.
+        places: of studies.
+        answers: of every study, one of `ANSWERS`, `NO_ANSWER`, `NOT_LOOKED_AT`.
+        wanted: some of them; none lets all through but what is not measurable.
+    """
+    unasked = {*ANSWERS.values(), NO_ANSWER, NOT_LOOKED_AT} - {ANSWERS["not_measurable"]}
+    shown = [place for place in places if answers[place] in (set(wanted) or unasked)]
+    levels = list(trust.LEVELS)
+    return tuple(sorted(shown, key=lambda at: (answers[at] not in DECIDED, levels.index(held.levels[at]), at)))
 
 
 def in_one_line(held: Held) -> str:

@@ -48,10 +48,13 @@ LESSON_NAMES = ("clock", "moving", "loader", "learning", "small")
 
 GALLERY_FILTERS = (
     *("in_machine", "in_kind", "in_device", "in_dataset", "in_model", "in_protocol", "in_trust", "in_source"),
-    "in_outcome",
+    *("in_outcome", "in_answer", "in_publisher"),
 )
 BESIDE = "beside"
 """Parameter of the Gallery's link with the studies, or the run, that are put beside the one that is open."""
+
+AGAINST = "against"
+"""The same of a published study beside one that was measured, or the other way round."""
 
 RESULT_VIEWS = ("loss", "reports", "blocks")
 """Parts of a run's result that open and close."""
@@ -64,7 +67,7 @@ CROSSOVER_VIEWS += ("timings", "own_speedup", "recorded_studies")
 """Every control of what the Crossover page shows of its answer."""
 
 GALLERY_VIEWS: tuple[str, ...] = (*GALLERY_FILTERS, "filters", "view", "studies_page", "trials_page", "basis", "size")
-GALLERY_VIEWS += (BESIDE, "speedup", *RESULT_VIEWS, "lacks", "fingerprint", "add", "unread")
+GALLERY_VIEWS += (BESIDE, AGAINST, "speedup", *RESULT_VIEWS, "lacks", "fingerprint", "add", "unread")
 """Every control of the Gallery page."""
 
 PageName = Literal["compare", "crossover", "devices", "tutorials", "lessons", "class", "gallery"]
@@ -133,10 +136,10 @@ NAMED, NAMED_LETTERS = 3, 20
 PATTERNS: dict[Kind, re.Pattern[str]] = {
     "job": re.compile(r"\d{20}-[0-9a-f]{6}"),
     "run": re.compile(r"[0-9a-f]{12}"),
-    "study": re.compile(r"[0-9a-f]{12}"),
+    "study": re.compile(r"[0-9a-f]{12}|[a-z][a-z0-9-]{1,40}"),
     "sweep": re.compile(r"[0-9a-f]{16}"),
 }
-"""What the name of each kind looks like."""
+"""What the name of each kind looks like; published studies have one in words."""
 
 
 def beyond(link: Mapping[str, Sequence[str]]) -> set[str]:

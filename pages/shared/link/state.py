@@ -232,18 +232,18 @@ def show_nothing() -> None:
     _here().view = None
 
 
-def beside() -> list[str]:
+def beside(parameter: str = links.BESIDE) -> list[str]:
     """The studies, or the run, that the link puts beside the one that is open; none twice."""
-    names = (text for value in st.query_params.get_all(links.BESIDE) for text in value.split(","))
+    names = (text for value in st.query_params.get_all(parameter) for text in value.split(","))
     return list(dict.fromkeys(name for name in names if links.PATTERNS["study"].fullmatch(name)))
 
 
-def put_beside(names: Sequence[str]) -> None:
+def put_beside(names: Sequence[str], parameter: str = links.BESIDE) -> None:
     """Put others beside the one that is open into the link, in place of what is there."""
     if names:
-        st.query_params[links.BESIDE] = ",".join(names)
+        st.query_params[parameter] = ",".join(names)
     else:
-        _take_out(links.BESIDE)
+        _take_out(parameter)
 
 
 def filtered() -> bool:

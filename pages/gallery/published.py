@@ -1,0 +1,181 @@
+"""Studies of others: a list of their own, one opened, and one beside a study that was measured, as two pictures.
+
+Each is marked as published wherever it is shown, and shares neither a chart, a count nor a selection with rows.
+"""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from core.answer.charts import published as charts_of
+from core.answer.export import lesson_report
+from core.answer.export import published as files
+from core.answer.gallery import filters
+from core.answer.gallery.filters import Held
+from core.answer.gallery.published_studies import PublishedStudy, published_studies
+from core.answer.gallery.table import StudyLine
+from core.text import as_line
+from pages.gallery import lists, stock
+from pages.shared.answer import downloads, study_view
+from pages.shared.data.kept import kept
+from pages.shared.draw import charts
+from pages.shared.draw.text import plain
+from pages.shared.frame import apart
+from pages.shared.link import links, memory, state
+
+MOST_OFFERED = 200
+"""Measured studies that can be set beside a published one."""
+
+
+@kept(1)
+def by_name() -> Mapping[str, PublishedStudy]:
+    """Every published study by the name that links have of it."""
+    return {study.name: study for study in published_studies()}
+
+
+def listed() -> None:
+    """Cards of what others published, with filters of their own."""
+    known = list(by_name().values())
+    publishers = dict.fromkeys(study.source.name for study in known)
+    words = dict.fromkeys(filters.ANSWERS[study.outcome] for study in known)
+    chosen = stock.draw_filters({"in_answer": tuple(words), "in_publisher": tuple(publishers)})
+    found = [
+        one
+        for one in known
+        if filters.ANSWERS[one.outcome] in (chosen["in_answer"] or words)
+        and one.source.name in (chosen["in_publisher"] or publishers)
+    ]
+    st.caption(
+        f"{len(found)} of {len(known)} published studies{stock.filtered_by(chosen)}. Others measured them, on their "
+        "machines and in their ways; nothing here is put into one number with them."
+    )
+    if not found:
+        st.caption(lists.NONE_LEFT)
+    ordered = sorted(found, key=lambda one: filters.ANSWERS[one.outcome] not in filters.DECIDED)
+    for at in range(0, len(ordered), 2):
+        for column, study in zip(st.columns(2, gap="medium"), ordered[at : at + 2], strict=False):
+            with column:
+                apart.draw(_card, study)
+
+
+def opened(name: str, held: Held) -> None:
+    """One of them with all that is known of it, and how to take it along."""
+    study = by_name()[name]
+    st.button("Back to the list", on_click=lists.close, icon=":material/arrow_back:", key="close")
+    st.header(study.title)
+    mark(study)
+    _answer(study)
+    st.markdown(f"**Time of one {study.per}**")
+    picture(study, height="content")
+    downloads.chart(charts_of.study(study), f"published-{name}")
+    study_view.sizes(study.answer)
+    _whose(study)
+    apart.draw(_beside_own, held)
+    _take_along(study)
+
+
+def beside() -> None:
+    """A published study of choice below one that was measured: a picture of its own."""
+    st.header("Beside a published study")
+    names = {one.name: f"{one.title} · {one.source.name}" for one in by_name().values()}
+    if name := _chosen("Published study", names):
+        study = by_name()[name]
+        mark(study)
+        _answer(study)
+        picture(study)
+        _whose(study)
+
+
+def mark(study: PublishedStudy) -> None:
+    """The badge that tells it from what was measured, and whose it is."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.badge("Published", icon=":material/menu_book:", color="violet")
+        st.caption(plain(f"{study.source.cited}. Not measured here."))
+
+
+def picture(study: PublishedStudy, *, height: str | None = None) -> None:
+    charts.chart(_spec(study.name), height=height, alt=f"Published: {study.title}, time by {study.axis}")
+
+
+@kept(64)
+def _spec(name: str) -> dict[str, object]:
+    return charts_of.study(by_name()[name])
+
+
+def _card(study: PublishedStudy) -> None:
+    with st.container(border=True, height="stretch", key=f"card-{study.name}"):
+        st.markdown(f"**{plain(study.title)}**: CPU against GPU by {plain(study.axis)}")
+        picture(study)
+        st.markdown(plain(study.headline))
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            mark(study)
+            lists.open_button(study.name)
+
+
+def _answer(study: PublishedStudy) -> None:
+    box, icon = study_view.BOXES[study.outcome]
+    box(f"**{plain(study.headline)}**", icon=icon)
+    for caution in study.answer.cautions:
+        st.caption(plain(caution))
+
+
+def _whose(study: PublishedStudy) -> None:
+    source = study.source
+    st.caption(plain(f"CPU: {source.cpu}. GPU: {source.gpu}. {source.note}"))
+    st.caption(plain(f"{source.name}{f', licence {source.licence}' if source.licence else ''}"))
+    if source.address:
+        st.code(source.address, language=None)
+
+
+def _beside_own(held: Held) -> None:
+    """A study that was measured, of choice, as a second picture."""
+    if not held.studies:
+        return
+    st.header("Beside a measured study")
+    lines = {line.id: line for line in held.studies[:MOST_OFFERED]}
+    chosen = _chosen("Measured study", {name: f"{lists.title(line)} · {line.machine}" for name, line in lines.items()})
+    if chosen:
+        _own(lines[chosen])
+
+
+def _chosen(label: str, names: Mapping[str, str]) -> str | None:
+    """What gets a picture of its own beside what is open; the link has its name, the control its title."""
+    linked = [name for name in state.beside(links.AGAINST) if name in names]
+    memory.put({"against": linked[0] if linked else None})
+    chosen: str | None = st.selectbox(
+        label,
+        list(names),
+        key="against",
+        format_func=lambda name: as_line(names[name]),
+        index=None,
+        placeholder="choose one",
+        on_change=lambda: state.put_beside([*filter(None, [memory.standing("against")])], links.AGAINST),
+    )
+    return chosen
+
+
+def _own(line: StudyLine) -> None:
+    said, chart = stock.cards([line])(line)
+    st.markdown(f"**{plain(lists.title(line))}**")
+    if chart is not None:
+        charts.chart(chart, height=None, alt=f"Time per step: {lists.title(line)}")
+    st.markdown(plain(said))
+    st.caption(plain(lists.about(line)))
+
+
+def _take_along(study: PublishedStudy) -> None:
+    st.header("Take it along")
+    name, address = f"published-{study.name}", state.address({"study": study.name})
+    st.download_button(
+        "Figures as csv", files.csv(study), f"{name}.csv", "text/csv", key="published-csv", on_click="ignore"
+    )
+    st.download_button(
+        "Report as HTML",
+        lambda: lesson_report.html(files.report(study, address)),
+        f"{name}.html",
+        "text/html",
+        key="published-report",
+        on_click="ignore",
+    )
+    st.caption("Each says whose figures they are, since when, and under which licence.")
+    downloads.link("Link to this study:", {"study": study.name})
