@@ -35,6 +35,11 @@ class Dataset:
     synthetic: bool = False
     needs_files: bool = False
 
+    @property
+    def called(self) -> str:
+        """Its title without what stands behind it in brackets, for a sentence."""
+        return self.title.partition(" (")[0]
+
 
 _DIGITS = tuple(str(digit) for digit in range(10))
 _FASHION = (

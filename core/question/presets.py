@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from core.errors import InvalidValue
+from core.question import catalog
 from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
 
@@ -86,6 +87,25 @@ class Preset:
             InvalidValue: there is no such scale.
         """
         return self.class_axes if checked_scale(scale) == "class" else self.axes
+
+    def on_digits(self) -> "Preset":
+        """The same training on scikit-learn's digits, which need no download: fewer and smaller images.
+
+        What its class scale varies holds at both scales, as full batches are larger than the whole set.
+        """
+        digits = catalog.dataset("digits")
+        point = self.at("class")
+        samples = min(point.samples, digits.max_samples)
+        stood_for = catalog.dataset(point.dataset).called
+        said = f"Digits stand for {stood_for}: fewer and smaller images, so only the kind of answer can be compared."
+        return dataclasses.replace(
+            self,
+            point=dataclasses.replace(point, dataset="digits", samples=digits.max_samples),
+            class_changes={"samples": samples},
+            axes=self.class_axes,
+            note=said,
+            class_note=f"{samples:,} images of {digits.max_samples:,}." if samples < digits.max_samples else said,
+        )
 
     def asked(self, scale: Scale, contenders: Sequence[Contender]) -> Experiment | Sweep:
         """The question at one scale: a sweep where something is varied, an experiment where nothing is.

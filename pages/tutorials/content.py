@@ -3,6 +3,7 @@
 Numbers are those of `core.question.published`, of the presets, or of rows; none is written here.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from core import units
 from core.answer.export import exhibit_sections, sections
 from core.answer.lesson import claims
 from core.answer.lesson.handout import Section
+from core.files import downloaded
 from core.jobs.machine import Machine
 from core.question import catalog, describe, policy
 from core.question.demonstration import Demonstration
@@ -169,17 +171,39 @@ def page_of(tutorial: Tutorial, machine: Machine | None) -> None:
     ready = frame.expect(tutorial.question)
     with st.container(border=True):
         st.markdown("**2 · Run**")
+        preset = _on_data(preset)
         scale, chosen = _run_settings(preset, machine)
         known = _run(preset, scale, chosen, machine)
     if ready:
-        apart.draw(_see, tutorial, scale, chosen, known, machine)
+        apart.draw(_see, dataclasses.replace(tutorial, preset=preset), scale, chosen, known, machine)
+
+
+def _on_data(preset: Preset) -> Preset:
+    """Draw the choice of data where the tutorial's own have to be downloaded; the training on what was chosen."""
+    dataset = preset.point.dataset
+    if not catalog.dataset(dataset).needs_files:
+        return preset
+    missing = st.container()
+    if st.toggle("Take digits instead, which need no download", **state.bound("digits")):
+        digits = preset.on_digits()
+        st.caption(plain(digits.note))
+        return digits
+    if not downloaded.complete(dataset):
+        name, files = plain(catalog.dataset(dataset).called), plain(", ".join(downloaded.FILES))
+        missing.info(
+            f"{name} is not on this machine yet. Run downloads it, if there is a network. Without one, put its four "
+            f"files ({files}) into the folder below, or take digits.",
+            icon=":material/folder:",
+        )
+        missing.code(str(downloaded.place(dataset)), language=None, wrap_lines=True)
+    return preset
 
 
 def _see(tutorial: Tutorial, scale: Scale, chosen: Sequence[str], known: Known | None, machine: Machine | None) -> None:
     preset = tutorial.preset
     points = policy.points_of(preset.asked(scale, (Contender(),)))
     found = tasks.found(known, points, machine, [("clock", claims.recipe_name(preset))])
-    key = (preset.name, scale, *chosen, found.key)
+    key = (preset.name, preset.point.dataset, scale, *chosen, found.key)
     built = frame.built(key, lambda: _sections(tutorial, scale, chosen, found))
     frame.draw(built, memory.expectations().get(tutorial.question.name))
     st.page_link(
@@ -225,10 +249,6 @@ def _run(preset: Preset, scale: Scale, chosen: Sequence[str], machine: Machine |
         task: Task = (preset.asked(scale, devices), clock)
         known = tasks.known(task, machine)
         tasks.run_button(task, known)
-        dataset = catalog.dataset(preset.point.dataset)
-        if dataset.needs_files:
-            offline = "The lesson on the loader can do with digits, offline."
-            st.caption(plain(f"It needs the files of {dataset.title}. {offline}"))
         return known
     return None
 

@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
+from core.files import downloaded
 from core.jobs import process
 from core.progress import Progress, SweepProgress
 from core.question.experiment import Point
-from core.question.presets import PRESETS
+from core.question.presets import PRESETS, SCALES
 from core.results import exhibit_files
 from pages.tutorials import content
 from tests import exhibited
@@ -151,7 +152,7 @@ def test_a_training_that_could_not_be_run_says_why(world, open_page):
         world.end(job, state="failed", message="MNIST is not on this machine.")
     shown = words(checked(app.run()))
     assert shown.count("MNIST is not on this machine.") == 1
-    assert "can do with digits" in shown
+    assert "Take digits instead" in [found.label[:19] for found in app.toggle]
 
 
 def test_without_an_accelerator_recorded_rows_and_clocks_of_one_are_shown_and_marked(world, open_page):
@@ -229,3 +230,43 @@ def test_the_report_can_be_taken_in_both_forms(world, open_page):
     checked(next(button for button in app.button if button.label == "Make the report").click().run())
     labels = [found.proto.label for found in app.get("download_button")]
     assert labels == ["Report as HTML", "Report as Markdown"]
+
+
+@pytest.fixture
+def offline(tmp_path, monkeypatch):
+    """A folder of data sets with nothing in it."""
+    monkeypatch.setenv("CROSSOVER_DATASETS", str(tmp_path / "sets"))
+    return tmp_path / "sets"
+
+
+@pytest.mark.parametrize(("name", "folder"), [("mnist-linear", "MNIST"), ("fashion-cnn", "FashionMNIST")])
+def test_where_files_of_a_tutorial_are_missing_their_folder_is_named_before_run(
+    world, open_page, offline, name, folder
+):
+    world.has(CPU, GPU)
+    place = offline / folder / "raw"
+    app = open_page(PAGE, tutorial=name)
+    assert str(place) in [block.value for block in app.code]
+    place.mkdir(parents=True)
+    for file in downloaded.FILES:
+        (place / file).touch()
+    assert str(place) not in [block.value for block in open_page(PAGE, tutorial=name).code]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", ["mnist-linear", "fashion-cnn"])
+def test_one_press_takes_digits_which_are_there_offline(world, open_page, offline, name, scale):
+    world.has(CPU, GPU)
+    app = checked(open_page(PAGE, tutorial=name, scale=scale).toggle(key="digits").set_value(True).run())
+    assert "Digits stand for" in words(app)
+    assert "is not on this machine yet" not in words(app)
+    checked(button(app, "Run").click().run())
+    asked, clock = world.queue.jobs()
+    training = asked.sweep.point if asked.sweep else asked.experiment.point
+    assert (training.dataset, clock.demonstration.point.dataset) == ("digits", "digits")
+    assert training.samples <= 1_257
+
+
+def test_a_tutorial_of_drawn_data_has_no_choice_of_data(world, open_page, offline):
+    world.has(CPU, GPU)
+    assert not [found for found in open_page(PAGE, tutorial="signal").toggle if found.key == "digits"]

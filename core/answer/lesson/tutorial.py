@@ -18,7 +18,7 @@ from core.answer.run.speedup import Speedup
 from core.answer.study import study, wording
 from core.errors import CrossoverError
 from core.question.fields import AXES
-from core.question.presets import Preset, Scale
+from core.question.presets import PRESETS, Preset, Scale
 from core.question.published import published
 from core.question.sweep import size_of
 from core.results.schema import Trial
@@ -253,6 +253,8 @@ def _differences(preset: Preset, scale: Scale, pairs: Sequence[Pair]) -> tuple[s
             f"No accelerator took part: {base.contender} and {other.contender} are one processor with {threads}, so "
             "these rows can neither confirm nor refute a claim on GPUs."
         )
+    if base.dataset != PRESETS[preset.name].point.dataset:
+        differences.append(f"Data: {preset.note}")
     if scale == "class":
         differences.append(f"Size: this is the class scale. {preset.class_note}")
     return tuple(differences)

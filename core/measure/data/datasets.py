@@ -8,7 +8,6 @@ module moves nothing to a device; `core.measure.data.batches` does.
 import contextlib
 import hashlib
 import importlib.metadata
-import os
 import socket
 import weakref
 from collections.abc import Callable, Iterator
@@ -22,13 +21,10 @@ from torch import Tensor
 from torch.utils.data import Dataset as TorchDataset
 
 from core.errors import DatasetUnavailable, InvalidValue
-from core.files.project import PROJECT
+from core.files import downloaded
 from core.question import catalog
 
-DATASETS_VARIABLE = "CROSSOVER_DATASETS"
-"""Environment variable that names another folder of downloaded data sets."""
-
-FOLDER = Path(os.environ.get(DATASETS_VARIABLE, PROJECT / "data" / "datasets"))
+FOLDER = downloaded.folder()
 """Where torchvision keeps its files."""
 
 DIGITS_TEST, DIGITS_VALIDATION = 360, 180
@@ -199,8 +195,8 @@ def _torchvision(facts: catalog.Dataset, samples: int, seed: int, folder: Path) 
     import torchvision
     from torchvision.transforms import Compose, Normalize, ToTensor
 
-    loader = {"mnist": torchvision.datasets.MNIST, "fashion-mnist": torchvision.datasets.FashionMNIST}[facts.name]
-    with _files_of(facts, folder / loader.__name__ / "raw"):
+    loader = getattr(torchvision.datasets, downloaded.LOADERS[facts.name])
+    with _files_of(facts, downloaded.place(facts.name, folder)):
         train_set, test_set = _open(loader, folder, train=True), _open(loader, folder, train=False)
     if samples > len(train_set):
         raise InvalidValue("samples", samples, f"at most the {len(train_set):,} training images in {folder}")
@@ -237,9 +233,8 @@ def _files_of(facts: catalog.Dataset, raw: Path) -> Iterator[None]:
         yield
     except (OSError, RuntimeError, ValueError) as error:
         message = (
-            f"{facts.title} is not on this machine and could not be downloaded: put its four files"
-            f" (train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte) into"
-            f" {raw}, or choose digits, which needs no download."
+            f"{facts.called} is not on this machine and could not be downloaded: put its four files"
+            f" ({', '.join(downloaded.FILES)}) into {raw}, or choose digits, which needs no download."
         )
         raise DatasetUnavailable(message) from error
     finally:

@@ -35,7 +35,7 @@ SWEEP_SETTINGS = (
 )
 """Every setting of the Crossover page."""
 
-TUTORIAL_SETTINGS = ("tutorial", "scale", "devices")
+TUTORIAL_SETTINGS = ("tutorial", "scale", "digits", "devices")
 """Every setting of the Tutorials page."""
 
 LESSON_SETTINGS = ("lesson", "data", "seeds", "margin", "devices")
