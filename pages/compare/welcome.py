@@ -7,7 +7,7 @@ from pages.shared.draw.text import plain
 from pages.shared.link import state
 
 WELCOME = """
-1. **Set** a training above; its cost is shown as you move a slider.
+1. **Set** a training; its cost is shown as you move a slider.
 2. **Run** trains it on every chosen device, in turns, from the same weights and with the same batches.
 3. **Read** which device is faster, by how much (with an interval), why, and whether both learned the same.
 

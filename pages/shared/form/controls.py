@@ -6,7 +6,7 @@ its control out. What may be asked for is decided by `core.question.experiment` 
 
 import bisect
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -28,10 +28,9 @@ Fields = dict[str, Any]
 
 
 def dataset() -> catalog.Dataset:
-    names = list(catalog.DATASETS)
-    chosen = catalog.dataset(st.selectbox("Dataset", names, names.index(DEFAULTS.dataset), **state.bound("dataset")))
-    st.caption(chosen.summary)
-    return chosen
+    names, told = list(catalog.DATASETS), _told(catalog.DATASETS.values())
+    usual = names.index(DEFAULTS.dataset)
+    return catalog.dataset(st.selectbox("Dataset", names, usual, help=told, **state.bound("dataset")))
 
 
 def samples(of: catalog.Dataset, without: Collection[str] = ()) -> Fields:
@@ -42,10 +41,14 @@ def samples(of: catalog.Dataset, without: Collection[str] = ()) -> Fields:
 
 
 def family() -> models.Family:
-    families = list(models.FAMILIES)
-    chosen = models.family(st.selectbox("Model", families, families.index(DEFAULTS.model), **state.bound("model")))
-    st.caption(chosen.summary)
-    return chosen
+    families, told = list(models.FAMILIES), _told(models.FAMILIES.values())
+    usual = families.index(DEFAULTS.model)
+    return models.family(st.selectbox("Model", families, usual, help=told, **state.bound("model")))
+
+
+def _told(choices: Iterable[catalog.Dataset | models.Family]) -> str:
+    """What each of several choices is, a line each."""
+    return "  \n".join(f"**{choice.title}**: {choice.summary}" for choice in choices)
 
 
 def sizes(of: models.Family, dataset: str, without: Collection[str] = ()) -> Fields:

@@ -17,7 +17,7 @@ from core.question.fields import TRAINING
 from core.question.presets import LIMITS, PRESETS, SCALES, Preset, Scale, checked_scale, preset
 from core.question.sweep import Sweep
 from pages.shared.draw.text import plain
-from pages.shared.frame import navigation
+from pages.shared.frame import look, navigation
 from pages.shared.link import links, state
 
 MOST_LETTERS = 500
@@ -34,21 +34,12 @@ NO_PRESET = "as set on this page"
 
 OPEN_HELP = "Every other setting is shown and cannot be changed."
 
-LOOK = """<style>
-[data-testid="stSliderThumbValue"],
-button[data-variant="segmented_control"][data-selected] { color: inherit !important; }
-[data-testid="stMainBlockContainer"] { padding-top: 4.75rem; }
-.st-key-doors a { border: 1px solid rgba(128, 128, 128, 0.5); border-radius: 0.5rem; padding: 0.5rem 1rem; }
-</style>"""
-"""White on the accent and the accent on a dark page cannot both have enough contrast, so it colours no small text.
-Streamlit leaves 130 pixels of nothing above a title. The doors of the front page look like something to press."""
-
 Link = dict[str, str | list[str]]
 
 
 def around(page: st.Page) -> None:
     """Run a page, below what its link says and the button that shares it."""
-    st.html(LOOK)
+    look.draw()
     name = next((name for name in links.PAGES if name == page.url_path), None)
     if name is None:
         page.run()
@@ -56,12 +47,10 @@ def around(page: st.Page) -> None:
     state.shorten(name)
     _begin(name)
     state.enter(name)
-    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
-        said, share = st.container(width="stretch"), st.container(width="content")
-    with said:
-        _say(name)
+    bar = st.container(key="bar", width="content")
+    _say(name)
     page.run()
-    with share:
+    with bar:
         _share(name)
     state.leave()
 

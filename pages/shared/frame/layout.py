@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.shared.draw.text import plain
 
 BESIDE = """
+.st-key-settings .stVerticalBlock { gap: 0.5rem; }
 @media (min-width: 1100px) {
   .st-key-sides { flex-direction: row; flex-wrap: nowrap; align-items: flex-start; gap: 2.5rem; }
   div:has(> .st-key-settings_side) { flex: 0 0 21rem; width: 21rem; position: sticky; top: 4.5rem; }
@@ -22,12 +23,12 @@ BESIDE = """
   .st-key-unfold { display: none; }
 }
 @media (max-width: 1099px) {
-  .st-key-settings_side:has(.st-key-unfold input:not(:checked)) .st-key-settings { display: none; }
+  .st-key-settings_side:has(.st-key-unfold input:not(:checked)) div:has(> .st-key-settings) { display: none; }
 }
 """
 
 FOLDED = """
-.st-key-settings_side:has(.st-key-unfold_asked input:not(:checked)) :is(.st-key-settings, .st-key-ask) {
+.st-key-settings_side:has(.st-key-unfold_asked input:not(:checked)) div:has(> :is(.st-key-settings, .st-key-ask)) {
   display: none;
 }
 """
