@@ -53,6 +53,10 @@ class TooSlow(CrossoverError):
         super().__init__(f"Nothing was measured: {reason}. {advice}")
 
 
+class SameTraining(CrossoverError):
+    """All contenders of a comparison turned out to train alike, on equally many threads; nothing was timed."""
+
+
 class NotComparable(CrossoverError):
     """Two rows were measured or trained differently, so that one must not be set against the other."""
 

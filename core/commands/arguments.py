@@ -62,6 +62,11 @@ def point(options: argparse.Namespace) -> Point:
     return Point.parse({name: value for name, value in {**base, **given}.items() if name not in models.AXES or value})
 
 
+def say_nothing(options: argparse.Namespace) -> bool:
+    """Whether no option says anything of the training."""
+    return options.preset is None and all(getattr(options, name) is None for name in TRAINING)
+
+
 def scale(options: argparse.Namespace) -> presets.Scale:
     """The scale of the preset, full unless asked otherwise; raises InvalidValue if it is given without a preset."""
     if options.scale is not None and options.preset is None:

@@ -18,7 +18,6 @@ from core.jobs import client
 from core.jobs.queue import Queue
 from core.question import describe, presets
 from core.question.fields import TRAINING
-from core.results import environment
 from core.results.store import Store
 from core.text import in_file_name
 
@@ -165,8 +164,7 @@ def measure(options: argparse.Namespace) -> int:
         raise InvalidValue("code", options.code, f"a join code, such as {codes.EXAMPLE}")
     nickname = names.nickname(options.nickname)
     question, queue, store = question_of(options), Queue(), Store(options.store)
-    alone = tuple(f"cpu@{threads}" for threads in sorted({1, environment.read().cores_usable}))
-    asked = question.on(measuring.contenders(options.devices, queue, without=alone))
+    asked = question.on(measuring.contenders(options.devices, queue))
     job = measuring.follow(queue, queue.submit(asked, store, fresh=options.fresh))
     rows = [row for row in client.rows(queue, job) if not question.objection(row)]
     if not rows:

@@ -15,6 +15,7 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.process import Surroundings
 from core.jobs.queue import Queue
+from core.question import usual
 from core.question.experiment import Contender, Point, with_lanes_of_cpu
 from core.results import environment
 from core.results.reuse import Here
@@ -45,8 +46,8 @@ def here(queue: Queue) -> Here:
     return Here(machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=names)
 
 
-def contenders(text: str | None, queue: Queue, *, without: tuple[str, ...]) -> tuple[Contender, ...]:
-    """As asked for, comma-separated; otherwise the CPU against the first accelerator, or who contends without one.
+def contenders(text: str | None, queue: Queue, *, without: tuple[str, ...] = ()) -> tuple[Contender, ...]:
+    """As asked for, comma-separated; otherwise who contends where nobody says who, or `without` an accelerator these.
 
     Raises:
         InvalidValue: a device is misspelt.
@@ -54,8 +55,10 @@ def contenders(text: str | None, queue: Queue, *, without: tuple[str, ...]) -> t
     """
     if text is not None:
         return tuple(Contender.parse(part) for part in text.split(","))
-    accelerators = [info.device for info in machine(queue).devices if info.kind != "cpu"]
-    return tuple(map(Contender.parse, ("cpu", accelerators[0]) if accelerators else without))
+    known = machine(queue)
+    if without and len(known.devices) == 1:
+        return tuple(map(Contender.parse, without))
+    return usual.contenders(known.device_names, environment.read().cores_usable)
 
 
 def with_lanes(

@@ -5,15 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.answer.export import run_report
+from core.answer.run import first_question
 from core.commands import FAILED, OK, arguments, measuring, output, recorder
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question.experiment import Experiment
 from core.results.schema import Trial
 from core.results.store import Store
-
-ALONE = ("cpu@1", "cpu")
-"""Who contends on a machine without an accelerator: one thread against the best number of threads."""
 
 
 def add(commands: Any) -> None:
@@ -35,10 +33,12 @@ def run(options: argparse.Namespace) -> int:
     """Print what the devices took and learned; measure it first unless the store knows it."""
     point, queue, store = arguments.point(options), Queue(), Store(options.store)
     recorder.require(options)
-    contenders = measuring.contenders(options.devices, queue, without=ALONE)
+    contenders, here = measuring.contenders(options.devices, queue), measuring.here(queue)
+    if options.devices is None and arguments.say_nothing(options):
+        point = first_question.training(contenders, lambda asked: store.answers(asked, here))
     contenders = measuring.with_lanes(contenders, options, [point], queue)
     asked = Experiment(point=point, contenders=contenders, budget_s=_budget_s(options))
-    stored = store.find(asked, measuring.here(queue))
+    stored = store.find(asked, here)
     if stored and not options.fresh:
         output.say(f"Answered from {options.store}: measured {stored[0].started_at}. Use --fresh to measure again.")
         _show(stored, options, from_store=True)

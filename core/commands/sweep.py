@@ -18,7 +18,6 @@ from core.question import presets
 from core.question.experiment import Contender, Point
 from core.question.fields import ADAPTIVE_PAIRS, AXES, GRID_PAIRS, SIZE_AXES
 from core.question.sweep import Axis, Sweep
-from core.results import environment
 from core.results.schema import Trial
 from core.results.store import Store
 
@@ -73,8 +72,7 @@ def sweep(options: argparse.Namespace) -> int:
     queue, store = Queue(), Store(options.store)
     asked = asked_for(options)
     recorder.require(options)
-    alone = tuple(f"cpu@{threads}" for threads in sorted({1, environment.read().cores_usable}))
-    contenders = measuring.contenders(options.devices, queue, without=alone)
+    contenders = measuring.contenders(options.devices, queue)
     contenders = measuring.with_lanes(contenders, options, asked.points, queue)
     asked = dataclasses.replace(asked, contenders=contenders)
     stored = [] if options.fresh else _stored(asked, store, queue)

@@ -19,7 +19,7 @@ from core.measure.contender import MeasuredContender
 from core.measure.data import datasets
 from core.measure.device import devices, failures
 from core.measure.order import Orders
-from core.measure.preparing import startup, threads
+from core.measure.preparing import different, startup, threads
 from core.measure.row import row
 from core.progress import Progress
 from core.question import lanes
@@ -88,6 +88,7 @@ def measure(experiment: Experiment, *, hooks: Hooks, run_id: str = "") -> list[T
         DatasetUnavailable: the files of the data set are missing.
         InvalidValue: more threads or samples were asked for than there are.
         TooSlow: not even the first blocks could be timed within the budget; nothing was run.
+        SameTraining: all contenders train alike, on equally many threads; nothing was timed.
     """
     measurement = Measurement(experiment, hooks, run_id or uuid.uuid4().hex[:12])
     while measurement.visit():
@@ -189,6 +190,9 @@ class Measurement:
         for measured in self.all_measured:
             self._tell(f"starting up {measured.contender}")
             self._attempt(measured, partial(self._start, measured))
+        if self.experiment.pairs == EVERY_EPOCH:  # sizes of a sweep may each have a number of threads of their own
+            alive = self._alive()
+            different.require([one.contender for one in alive], [one.raw.threads for one in alive])
         allowance_s = WARM_UP_SHARE * self.experiment.budget_s / len(self.all_measured)
         for measured in self._alive():
             self._tell(f"warming up {measured.contender}")

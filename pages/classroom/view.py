@@ -16,7 +16,7 @@ from core.classroom.pooled import Result
 from core.classroom.question import NEVER, WINNERS
 from core.jobs.job import Job
 from core.jobs.machine import Machine
-from core.question import describe
+from core.question import describe, usual
 from core.text import as_lines
 from pages.classroom import access, findings
 from pages.shared.data import reads
@@ -218,7 +218,7 @@ def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: boo
     if machine is None:
         devices.wait()
         return
-    asked = class_.question.on(devices.usual(machine))
+    asked = class_.question.on(usual.contenders(machine.device_names, machine.environment.cores_usable))
     st.caption(plain(f"{' against '.join(map(str, asked.contenders))}, one measurement at a time for the whole class."))
     reason = permits.refusal(asked)
     if reason:

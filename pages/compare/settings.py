@@ -12,7 +12,7 @@ import streamlit as st
 
 from core import units
 from core.answer.run import first_question
-from core.errors import InvalidValue
+from core.errors import InvalidValue, StoreError
 from core.jobs.machine import Machine
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import TRAINING
@@ -61,9 +61,11 @@ def panel(machine: Machine | None, sides: Sides) -> Experiment | None:
 
 def _begin(machine: Machine) -> None:
     """Begin with a training whose answer teaches something on this machine."""
-    known = functools.partial(reads.known, machine=machine)
-    first = first_question.training(devices.usual(machine), known)
-    usual = Point()
+    known, usual = functools.partial(reads.known, machine=machine), Point()
+    try:
+        first = first_question.training(devices.usual(machine), known)
+    except StoreError:  # whoever asks is told so
+        first = usual
     state.begin({name: value for name in TRAINING if (value := getattr(first, name)) != getattr(usual, name)})
 
 

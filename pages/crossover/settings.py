@@ -177,7 +177,7 @@ def _values(axis: str, stops: list[float]) -> tuple[float, ...]:
 
 
 def _devices(machine: Machine | None) -> list[str]:
-    chosen = devices.choose(machine, "contenders", sweep=True)
+    chosen = devices.choose(machine, "contenders")
     if machine is None:
         return []
     if len(machine.devices) == 1:

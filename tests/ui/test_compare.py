@@ -23,16 +23,65 @@ def test_before_the_machine_is_known_the_cost_is_shown_and_nothing_can_be_run(wo
 def test_without_an_accelerator_one_thread_meets_all_of_them_and_the_page_says_what_is_missing(world, open_page):
     world.has(CPU)
     app = open_page()
-    assert control(app, "devices").value == ["cpu@1", "cpu"]
+    assert control(app, "devices").value == ["cpu@1", "cpu@4"]
     assert HINT in words(app)
     assert "With an accelerator" in words(app)
     assert not button(app, "Run").disabled
+
+
+THREADS = tuple(map(Contender.parse, ("cpu@1", "cpu@4")))
+
+
+def test_a_page_that_is_asked_nothing_begins_with_a_size_at_which_threads_matter(world, open_page):
+    app = open_page()
+    assert control(app, "hidden_size").value == 128
+    world.has(CPU)
+    app = checked(app.run())
+    assert control(app, "hidden_size").value == 1024
+    assert app.query_params["hidden_size"] == "1024"
+    checked(button(app, "Run").click().run())
+    assert world.queue.jobs()[0].asked == Experiment(point=Point(hidden_size=1024), contenders=THREADS)
+
+
+def test_where_threads_do_not_matter_at_that_size_the_page_begins_with_a_larger_one(world, open_page):
+    world.has(CPU)
+    point = Point(hidden_size=1024)
+    world.keep(rows.run({"cpu@1": 1e-3, "cpu@4": 1e-3}, point=point))
+    assert control(open_page(), "hidden_size").value == 2048
+
+
+@pytest.mark.parametrize(("link", "size"), [({"depth": "3"}, 128), ({"text": "Try it"}, 128), ({"lock": "all"}, 128)])
+def test_a_page_that_is_asked_something_keeps_the_usual_size(world, open_page, link, size):
+    world.has(CPU)
+    assert control(open_page(**link), "hidden_size").value == size
+
+
+def test_a_size_that_was_set_before_the_machine_was_known_stays(world, open_page):
+    app = open_page()
+    checked(control(app, "hidden_size").set_value(256).run())
+    world.has(CPU)
+    assert control(checked(app.run()), "hidden_size").value == 256
+
+
+@pytest.mark.parametrize("devices", [(CPU,), (CPU, GPU)])
+@pytest.mark.parametrize(("page", "key"), [("compare", "devices"), ("crossover", "contenders")])
+def test_every_contender_that_is_offered_can_be_chosen_and_is_asked_for(world, open_page, devices, page, key):
+    world.has(*devices)
+    app = open_page(f"pages/{page}/{page}.py", **({"axis": "depth"} if page == "crossover" else {}))
+    offered = control(app, key).options
+    assert "cpu@4" in offered or len(devices) == 2
+    for text in offered:
+        other = next(name for name in offered if name != text)
+        app = checked(control(app, key).set_value([text, other]).run())
+        assert set(control(app, key).value) == {text, other}
+        assert not app.error
 
 
 def test_with_an_accelerator_the_cpu_meets_it(world, open_page):
     world.has(CPU, GPU)
     app = open_page()
     assert control(app, "devices").value == ["cpu", "cuda:0"]
+    assert control(app, "hidden_size").value == 128
     assert HINT not in words(app)
 
 

@@ -67,7 +67,7 @@ def test_recorded_accelerators_are_offered_with_how_many_rows_and_whether_they_d
     record(world, run_id="c" * 12, machine_id="2" * 12, device_name="Other GPU", point=Point(hidden_size=256))
     app = open_page(stock="true")
     assert control(app, "recorded").value is None
-    assert control(app, "devices").value == ["cpu@1", "cpu"]
+    assert control(app, "devices").value == ["cpu@1", "cpu@4"]
     listed = table(app, "Accelerator").sort_values("Accelerator")
     assert list(listed["Accelerator"]) == [NAME, "Other GPU (222222)"]
     assert list(listed["Rows"]) == [1, 1]
@@ -96,7 +96,7 @@ def test_beside_a_recorded_accelerator_only_the_cpu_is_asked_for(world, open_pag
 def test_choosing_one_on_the_page_puts_it_into_the_link(world, open_page):
     world.has(CPU)
     record(world)
-    app = open_page()
+    app = open_page(hidden_size="128")
     checked(control(app, "recorded").set_value(NAME).run())
     assert control(app, "recorded").value == NAME
     assert "This very training was recorded" in words(app)

@@ -7,6 +7,7 @@ import streamlit as st
 from core.jobs.machine import Machine
 from core.question import experiment
 from core.question.experiment import Contender
+from core.question.usual import contenders
 from pages.shared.data import reads
 from pages.shared.form import controls
 from pages.shared.link import state
@@ -16,18 +17,18 @@ ONE_THREAD = Contender(threads=1)
 HELP = "The first is what the others are compared with. `cpu@1` is the CPU with one thread; `cpu` tries several."
 
 
-def choose(machine: Machine | None, key: str = "devices", *, sweep: bool = False) -> list[str]:
+def choose(machine: Machine | None, key: str = "devices") -> list[str]:
     """Draw the control; contenders in the machine's order, so that however they were clicked the question is one."""
     if machine is None:
         wait()
         return []
     linked = controls.linked(key, lambda text: str(Contender.parse(text)))
     linked = [text for text in linked if Contender.parse(text).device in _names(machine)]
-    options = list(dict.fromkeys([*map(str, offered(machine, sweep=sweep)), *linked]))
+    options = list(dict.fromkeys([*map(str, offered(machine)), *linked]))
     chosen = st.multiselect(
         "Devices",
         options,
-        default=[str(contender) for contender in usual(machine, sweep=sweep)],
+        default=[str(contender) for contender in usual(machine)],
         max_selections=experiment.MAX_CONTENDERS,
         help=HELP,
         **state.bound(key),
@@ -52,30 +53,20 @@ def look(draw: Callable[[], object]) -> None:
     draw()
 
 
-def offered(machine: Machine, *, sweep: bool = False) -> tuple[Contender, ...]:
-    """What this machine can train on, the baseline first.
-
-    Without an accelerator a sweep sets one thread against a fixed number of them, so that no size has a number of its
-    own.
-    """
+def offered(machine: Machine) -> tuple[Contender, ...]:
+    """What this machine can train on, the baseline first."""
     others = tuple(Contender(device=info.device) for info in machine.devices if info.kind != "cpu")
     if others:
         return (Contender(), ONE_THREAD, *others)
-    fixed = (Contender(threads=machine.environment.cores_usable),) if sweep else ()
-    return (ONE_THREAD, *fixed, Contender())
+    return (*contenders(_names(machine), machine.environment.cores_usable), Contender())
 
 
-def usual(machine: Machine, *, sweep: bool = False) -> tuple[Contender, ...]:
-    """What is compared unless asked otherwise: the CPU with the first accelerator, or one thread with all of them.
-
-    Beside a recorded accelerator the CPU alone is enough.
-    """
-    others = [contender for contender in offered(machine) if not contender.on_host]
-    if others or state.recorded():
-        return (Contender(), *others[:1])
-    if sweep:
-        return tuple(dict.fromkeys(offered(machine, sweep=True)[:2]))
-    return (ONE_THREAD, Contender()) if machine.environment.cores_usable > 1 else (Contender(),)
+def usual(machine: Machine) -> tuple[Contender, ...]:
+    """What is compared unless asked otherwise; beside a recorded accelerator the CPU alone is enough."""
+    devices = _names(machine)
+    if state.recorded() and len(devices) == 1:
+        return (Contender(),)
+    return contenders(devices, machine.environment.cores_usable)
 
 
 def missing(asked: Sequence[Contender], machine: Machine | None, *, field: str = "devices") -> str:

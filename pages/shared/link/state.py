@@ -30,6 +30,7 @@ class _Page:
     Attributes:
         arrived: the settings in the link that the session came with; None before the first look.
         touched: whether the user has taken the settings into their own hands since.
+        blank: whether the page was opened by a link that says nothing, and nothing was set since.
         view: what was shown beside the settings last.
         guide: the guided start that the page was opened with; None before the first look.
         before: controls of the run before, as `drawn` has those of this one.
@@ -41,6 +42,7 @@ class _Page:
     name: links.PageName
     arrived: dict[str, tuple[str, ...]] | None = None
     touched: bool = False
+    blank: bool = False
     view: tuple[links.Kind, str] | None = None
     guide: dict[str, str] | None = None
     locked: frozenset[str] = frozenset()
@@ -79,7 +81,10 @@ def cut() -> str:
 
 def enter(page: links.PageName) -> None:
     """Say which page this is, before anything of it is drawn."""
-    here = st.session_state[_HERE] = _known(page)
+    before, here = st.session_state.get(_HERE), _known(page)
+    st.session_state[_HERE] = here
+    if before is not here:
+        here.blank = not in_link()
     if here.arrived is None:
         _unfold(here)
         _mend_plus()
@@ -195,12 +200,24 @@ def arrived() -> Mapping[str, tuple[str, ...]]:
 
 def touch() -> None:
     """Note that the user has changed a setting or accepted what is shown: the link's own fault is past."""
-    _here().touched = True
+    here = _here()
+    here.touched, here.blank = True, False
 
 
 def touched() -> bool:
     """Whether the user has taken the page's settings into their own hands since they came."""
     return _here().touched
+
+
+def blank() -> bool:
+    """Whether the page was opened by a link that says nothing, and nothing was set since."""
+    return _here().blank
+
+
+def begin(values: Mapping[str, Any]) -> None:
+    """Let the controls of a blank page begin with other values than usual, before any of them is drawn."""
+    _here().blank = False
+    st.session_state.update(values)
 
 
 def view() -> tuple[links.Kind, str] | None:

@@ -9,7 +9,9 @@ import pytest
 import torch
 
 from core.answer.run import learned
+from core.errors import SameTraining
 from core.measure.contender import MeasuredContender
+from core.measure.preparing import threads
 from core.measure.trial import Hooks, Measurement, level, measure
 from core.question.experiment import Contender, Experiment, Point
 
@@ -101,6 +103,18 @@ def test_no_memory_after_the_blocks_costs_no_block_and_no_outcome(monkeypatch):
     (row,) = run(PLAIN, pairs=0)
     assert (row.outcome, len(row.block_pair), row.confusion) == ("completed", 20, ())
     assert row.message.count("not known: out of memory.") == 4
+
+
+def test_a_training_is_not_compared_with_itself_and_no_block_of_it_is_timed(monkeypatch):
+    monkeypatch.setattr(threads, "candidates", lambda: (1,))
+    monkeypatch.setattr(MeasuredContender, "block", lambda *_: pytest.fail("a block was timed"))
+    with pytest.raises(SameTraining, match="cpu@1 and cpu turned out to be the same training on 1 thread"):
+        run(PLAIN, Contender(), pairs=0)
+
+
+def test_a_size_of_a_sweep_at_which_one_thread_is_best_is_timed_all_the_same(monkeypatch):
+    monkeypatch.setattr(threads, "candidates", lambda: (1,))
+    assert [row.outcome for row in run(PLAIN, Contender())] == ["timed", "timed"]
 
 
 # Visits
