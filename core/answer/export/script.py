@@ -1,17 +1,18 @@
-"""A run as one file of plain PyTorch that anybody can read, run and change: the same training, timed the same way.
+"""Runs as one file of plain PyTorch that anybody can read, run and change: the same trainings, timed the same way.
 
-It needs neither this project nor its rows: network, data, batches, seed and protocol are written out, and the stored
+It needs neither this project nor its rows: networks, data, batches, seed and protocol are written out, and the stored
 times stand in it, to be printed beside its own. What rows say is put in as Python's own literals in ASCII, so that no
 text can leave its place. The script that is made here is never run here.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from core.answer.export.template import filled
 from core.errors import CrossoverError, InvalidValue
-from core.question import models
+from core.question import models, own
 from core.question.experiment import Contender, Point
-from core.question.fields import LOADER_PATHS
+from core.question.fields import LOADER_PATHS, TRAINING, title
 from core.question.lanes import PLAIN
 from core.results.schema import Trial
 from core.text import in_python
@@ -22,35 +23,79 @@ FINGERPRINT = (
 )
 """Columns that say on what the stored times were measured."""
 
+VARIED = {*models.AXES, "batch_size", "samples", "learning_rate", "loader_workers"}
+"""In what the runs of one script may differ; data, their order and their way to the device are the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Run:
+    """One run of the script: what is trained, and what was stored of its plain trials.
+
+    Attributes:
+        title: in what it differs from the others, to go on before its parameters; empty where it is the only one.
+        stored: rows with the device, and the seconds a step of every block as items of a list.
+    """
+
+    title: str
+    first: Trial
+    point: Point
+    layers: list[str]
+    stored: list[tuple[Trial, str, str]]
+
 
 def script(trials: Sequence[Trial]) -> str:
-    """The script that repeats a run, but for lanes other than plain eager training in fp32, of which it says so.
+    """The script that repeats runs, but for lanes other than plain eager training in fp32, of which it says so.
+
+    Args:
+        trials: of one run, or of the runs of a study, which differ in one size.
 
     Raises:
         CrossoverError: the rows ask for what this version does not offer, or for nothing that a plain script repeats.
     """
-    first, point = trials[0], _point(trials[0])
+    point = _point(trials[0])
     plain = [trial for trial in trials if Contender.parse(trial.contender).lane == PLAIN and trial.block_steps]
     if point.data_path == "tutorial":
         raise CrossoverError("There is no script for it: the tutorials' loader is part of the tutorial itself.")
+    if point.data_path == own.OWN:
+        raise CrossoverError("There is no script for it: somebody's own training is in a file of its own.")
     if not plain:
         raise CrossoverError("There is no script for it: none of its devices was timed in a plain eager training.")
     kept = set(map(id, plain))  # rows are large, and comparing each with each takes long
     return filled(
         "script.py.j2",
         in_python,
-        first=first,
+        first=plain[0],
         point=point,
         fingerprint=FINGERPRINT,
         loader_paths=LOADER_PATHS,
-        left_out=[trial.contender for trial in trials if id(trial) not in kept],
-        # with the seconds a step of every block, as items of a list
-        stored=[
-            (row, Contender.parse(row.contender).device, ", ".join(f"{step_s:.6g}" for step_s in row.step_s))
-            for row in plain
-        ],
-        layers=_layers(point),
+        left_out=list(dict.fromkeys(trial.contender for trial in trials if id(trial) not in kept)),
+        runs=_runs(plain),
     )
+
+
+def _runs(rows: Sequence[Trial]) -> list[_Run]:
+    together: dict[str, list[Trial]] = {}
+    for row in rows:
+        together.setdefault(row.run_id, []).append(row)
+    points = [_point(run[0]) for run in together.values()]
+    said = [(name, {getattr(point, name) for point in points}) for name in TRAINING]
+    varied = [name for name, values in said if len(values) > 1]
+    if not set(varied) <= VARIED:
+        raise CrossoverError("There is no script for it: its runs differ in more than one size.")
+    return [
+        _Run(
+            title="".join(f"{title(name)} {getattr(point, name)}: " for name in varied),
+            first=run[0],
+            point=point,
+            layers=_layers(point),
+            stored=[(row, Contender.parse(row.contender).device, _steps(row)) for row in run],
+        )
+        for run, point in zip(together.values(), points, strict=True)
+    ]
+
+
+def _steps(row: Trial) -> str:
+    return ", ".join(f"{step_s:.6g}" for step_s in row.step_s)
 
 
 def _point(trial: Trial) -> Point:

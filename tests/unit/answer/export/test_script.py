@@ -17,12 +17,14 @@ from core.files.project import PROJECT
 from core.measure import networks
 from core.measure.data import batches, datasets
 from core.measure.training import Training
+from core.question import own
 from core.question.catalog import DATASETS
-from core.question.experiment import Point
-from core.question.fields import DATA_PATHS
-from core.question.models import FAMILIES
+from core.question.experiment import Contender, Point
+from core.question.fields import DATA_PATHS, SIZE_AXES
+from core.question.models import AXES, FAMILIES
+from core.question.sweep import Axis, Sweep
 from core.results.schema import Trial
-from tests.rows import run, trial
+from tests.rows import EXPERIMENT, run, trial
 
 HOSTILE = '"""\nimport os; os.system("echo owned")\n#\\" \'\'\' {{ 7 }} {% raw %} {# \u2028 \\N{DASH} \\'
 
@@ -62,6 +64,61 @@ def test_it_trains_what_we_train_and_prints_its_times_beside_the_stored(tmp_path
     assert [line.split()[0] for line in table] == ["cpu@1", "cpu@2"]
     assert [float(line.split()[1]) for line in table] == pytest.approx([1.0, 0.5], rel=0.05)  # what was stored
     assert all(float(line.split()[2]) > 0 for line in table)
+
+
+STUDIES = {
+    "depth": (Point(dataset="disc", samples=200, model="doubling-mlp", batch_size=50), tuple(range(2, 13))),
+    "hidden_size": (Point(dataset="signal", samples=200, batch_size=50), (16, 64)),
+    "width": (Point(dataset="digits", model="cnn", samples=200, batch_size=50), (2, 4)),
+    "parameters": (Point(dataset="disc", samples=200, model="mlp", batch_size=50), (500, 5_000)),
+    "batch_size": (Point(dataset="disc", samples=200, hidden_size=16), (10, 50)),
+    "samples": (Point(dataset="disc", batch_size=50, hidden_size=16), (100, 200)),
+}
+"""Axis of every kind of study → a small training and sizes."""
+
+
+def of_study(axis):
+    """Rows of a study as a sweep along the axis would store them, baseline and challenger of each size in turn."""
+    point, sizes = STUDIES[axis]
+    swept = Sweep(point=point, axes=(Axis(name=axis, values=sizes),), contenders=(Contender(), Contender(threads=1)))
+    return [
+        dataclasses.replace(row, threads=1)
+        for number, one in enumerate(swept.points)
+        for row in run({"cpu@1": 1e-3, "cpu@2": 5e-4}, run_id=f"{number:012x}", point=one, device="cpu")
+    ]
+
+
+def test_there_is_a_study_of_every_kind():
+    assert STUDIES.keys() == SIZE_AXES.keys() - set(own.FIELDS)
+
+
+@pytest.mark.parametrize("axis", STUDIES)
+def test_the_script_of_a_study_builds_the_network_of_every_row(axis):
+    rows = of_study(axis)
+    space = {"__name__": "script"}
+    exec(compile(script.script(rows), "script.py", "exec"), space)
+    built = [sum(values.numel() for values in space["network"](one).parameters()) for one in space["RUNS"]]
+    assert built == [row.parameters for row in rows[::2]]
+    assert len(set(built)) == (len(built) if axis in (*AXES, "parameters") else 1)
+    assert [one.batch_size for one in space["RUNS"]] == [row.batch_size for row in rows[::2]]
+    assert [one.samples for one in space["RUNS"]] == [row.samples for row in rows[::2]]
+
+
+@pytest.mark.slow
+def test_the_script_of_a_study_trains_every_size_and_says_which(tmp_path):
+    rows = of_study("depth")[:6]
+    (tmp_path / "script.py").write_text(script.script(rows), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "script.py", "--pairs", "1"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    said = [f"depth {row.depth}: {row.parameters:,} parameters" for row in rows[::2]]
+    assert [line for line in done.stdout.splitlines() if " parameters" in line] == said
+
+
+def test_runs_that_differ_in_more_than_a_size_get_no_script():
+    rows = [*run(), *run(run_id="b" * 12, point=dataclasses.replace(EXPERIMENT.point, seed=7))]
+    with pytest.raises(CrossoverError, match="more than one size"):
+        script.script(rows)
 
 
 def test_the_stored_values_and_the_fingerprint_stand_in_it():
@@ -145,4 +202,4 @@ def test_it_is_made_without_torch():
 def test_rows_are_told_apart_without_comparing_each_with_each(monkeypatch):
     rows = [row for number in range(50) for row in run({"cpu@1": 1e-3, "cpu@1+bf16": 1e-3}, run_id=f"{number:012x}")]
     monkeypatch.setattr(Trial, "__eq__", lambda *_: pytest.fail("rows were compared"))
-    assert script.script(rows).count("'cpu@1+bf16'") == 50
+    assert script.script(rows).count("'cpu@1'") == 50
