@@ -57,6 +57,13 @@ class SameTraining(CrossoverError):
     """All contenders of a comparison turned out to train alike, on equally many threads; nothing was timed."""
 
 
+class OwnTrainingFailed(CrossoverError):
+    """A training of one's own cannot be built or trained; the message has its traceback, from its file on."""
+
+    def __init__(self, file: str, told: str) -> None:
+        super().__init__(f"{file} failed. {told}" if "\n" not in told else f"{file} failed.\n{told}")
+
+
 class NotComparable(CrossoverError):
     """Two rows were measured or trained differently, so that one must not be set against the other."""
 

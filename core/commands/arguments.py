@@ -1,12 +1,12 @@
 """Options that several commands share, and what they stand for."""
 
 import argparse
-import dataclasses
 from pathlib import Path
 
 from core.errors import InvalidValue
+from core.files import sources
 from core.files.project import PROJECT
-from core.question import models, presets
+from core.question import models, own, presets
 from core.question.experiment import Point
 from core.question.fields import FIELDS, TRAINING
 from core.results.store import RESULTS
@@ -22,6 +22,13 @@ def add_point(parser: argparse.ArgumentParser) -> None:
         span = f"{entry.low:g} to {entry.high:g}" if entry.is_number else ""
         told = f"{span} (default {entry.default})".strip()
         parser.add_argument(f"--{name.replace('_', '-')}", choices=entry.words or None, help=told)
+
+
+def add_own(parser: argparse.ArgumentParser) -> None:
+    """A training of one's own in place of the catalogue's."""
+    text = "one's own, in place of all settings above: a Python file with a function build(size, device)"
+    parser.add_argument("--training", metavar="FILE.py:FUNCTION", help=text)
+    parser.add_argument("--size", type=int, help="what that function is called with")
 
 
 def add_devices(parser: argparse.ArgumentParser) -> None:
@@ -52,19 +59,44 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def point(options: argparse.Namespace) -> Point:
     """The training that options describe; raises InvalidValue if one is out of range, or contradicts the preset."""
+    if getattr(options, "training", None) is not None:
+        return _own_point(options)
     size = scale(options)
     given = {name: value for name in TRAINING if (value := getattr(options, name)) is not None}
     if options.preset is None:
         return Point.parse(given)
-    base = dataclasses.asdict(presets.preset(options.preset).at(size))
+    at = presets.preset(options.preset).at(size)
+    base = {name: getattr(at, name) for name in TRAINING}
     if {"dataset", "model"} & given.keys():
         raise InvalidValue("preset", options.preset, "given without --dataset and --model, which it sets itself")
     return Point.parse({name: value for name, value in {**base, **given}.items() if name not in models.AXES or value})
 
 
+def folder(options: argparse.Namespace) -> str:
+    """Where the file of one's own training lies; empty for a training of the catalogue."""
+    named = getattr(options, "training", None)
+    return "" if named is None else str(own.located(named)[0].parent)
+
+
+def _own_point(options: argparse.Namespace) -> Point:
+    """One's own training; raises InvalidValue beside options of the catalogue's."""
+    for name in ("preset", "scale", "fair", *TRAINING):
+        if getattr(options, name) is not None:
+            raise InvalidValue(name, getattr(options, name), "left out with one's own --training, which sets it itself")
+    file, function = own.located(options.training)
+    axis = options.values or options.range if hasattr(options, "values") else None
+    if options.size is None and axis is None:
+        raise InvalidValue("size", "", "a whole number that build is called with, given with --size")
+    return Point(
+        training=f"{file.name}:{function}",
+        source_hash=sources.hashed(file),
+        size=1 if options.size is None else options.size,
+    )
+
+
 def say_nothing(options: argparse.Namespace) -> bool:
     """Whether no option says anything of the training."""
-    return options.preset is None and all(getattr(options, name) is None for name in TRAINING)
+    return all(getattr(options, name) is None for name in ("preset", "training", *TRAINING))
 
 
 def scale(options: argparse.Namespace) -> presets.Scale:

@@ -9,6 +9,7 @@ from core.answer.run import first_question
 from core.commands import FAILED, OK, arguments, measuring, output, recorder
 from core.jobs import client
 from core.jobs.queue import Queue
+from core.question import policy
 from core.question.experiment import Experiment
 from core.results.schema import Trial
 from core.results.store import Store
@@ -18,6 +19,7 @@ def add(commands: Any) -> None:
     """Add the command to the parser's commands."""
     parser = commands.add_parser("run", help="train one model on several devices and compare")
     arguments.add_point(parser)
+    arguments.add_own(parser)
     arguments.add_devices(parser)
     arguments.add_fair(parser)
     budget = f"seconds of training (default {Experiment.budget_s:g}, of a preset as its scale needs)"
@@ -37,7 +39,9 @@ def run(options: argparse.Namespace) -> int:
     if options.devices is None and arguments.say_nothing(options):
         point = first_question.training(contenders, lambda asked: store.answers(asked, here))
     contenders = measuring.with_lanes(contenders, options, [point], queue)
-    asked = Experiment(point=point, contenders=contenders, budget_s=_budget_s(options))
+    folder = arguments.folder(options)
+    asked = Experiment(point=point, contenders=contenders, budget_s=_budget_s(options), folder=folder)
+    policy.check_own(asked)
     stored = store.find(asked, here)
     if stored and not options.fresh:
         output.say(f"Answered from {options.store}: measured {stored[0].started_at}. Use --fresh to measure again.")

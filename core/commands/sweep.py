@@ -14,7 +14,7 @@ from core.commands import FAILED, OK, arguments, crossover, measuring, output, r
 from core.errors import CrossoverError, InvalidValue
 from core.jobs import client
 from core.jobs.queue import Queue
-from core.question import presets
+from core.question import policy, presets
 from core.question.experiment import Contender, Point
 from core.question.fields import ADAPTIVE_PAIRS, AXES, GRID_PAIRS, SIZE_AXES
 from core.question.sweep import Axis, Sweep
@@ -29,6 +29,7 @@ def add(commands: Any) -> None:
     """Add the command to the parser's commands."""
     parser = commands.add_parser("sweep", help="vary one training along an axis and find where the GPU starts to win")
     arguments.add_point(parser)
+    arguments.add_own(parser)
     add_axes(parser)
     parser.add_argument("--adaptive", action="store_true", help="measure only the sizes that narrow the interval")
     arguments.add_devices(parser)
@@ -98,7 +99,16 @@ def asked_for(options: argparse.Namespace) -> Sweep:
     limits |= {name: given for name in LIMITS if (given := getattr(options, name)) is not None}
     anyone = (Contender(), Contender(threads=1))
     axes = _axes(options)
-    return Sweep(point=arguments.point(options), axes=axes, contenders=anyone, adaptive=options.adaptive, **limits)
+    asked = Sweep(
+        point=arguments.point(options),
+        axes=axes,
+        contenders=anyone,
+        adaptive=options.adaptive,
+        folder=arguments.folder(options),
+        **limits,
+    )
+    policy.check_own(asked)
+    return asked
 
 
 def _axes(options: argparse.Namespace) -> tuple[Axis, ...]:

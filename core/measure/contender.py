@@ -7,6 +7,7 @@ decides nothing about the others, the budget or the end; `core.measure.trial` do
 import dataclasses
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
@@ -65,7 +66,7 @@ class MeasuredContender:
         self.contender = contender
         self.info = devices.find(contender.device)
         self._counts: Sequence[int] = threads.candidates()
-        self.curve = LossCurve(total_steps=point.total_steps)
+        self.curve: LossCurve = LossCurve(total_steps=point.total_steps)
         self.outcome: Outcome | None = None
         self.message = ""
         self._point, self._data = point, data
@@ -104,6 +105,12 @@ class MeasuredContender:
     def trained(self) -> bool:
         """Whether every epoch was trained."""
         return self.steps >= self._point.total_steps
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Columns that follow from the network."""
+        network = self._point.network
+        return {"parameters": network.parameters, "flops_per_step": network.flops_per_step(self._point.batch_size)}
 
     def require_memory(self) -> None:
         """Refuse a training that cannot fit; raises OutOfMemory."""

@@ -23,7 +23,7 @@ def row(
         run_id: name of the run.
         started_at: when that began, ISO 8601.
     """
-    point, network = experiment.point, experiment.point.network
+    point = experiment.point
     return Trial(
         trial_id=f"{run_id}-{experiment.contenders.index(measured.contender)}",
         run_id=run_id,
@@ -34,8 +34,7 @@ def row(
         **dataclasses.asdict(point),
         dataset_hash=data.hash,
         test_samples=len(data.test),
-        parameters=network.parameters,
-        flops_per_step=network.flops_per_step(point.batch_size),
+        **measured.facts,
         steps_per_epoch=point.steps_per_epoch,
         **_device_columns(measured),
         **dataclasses.asdict(environment.read()),

@@ -70,7 +70,7 @@ class Training:
         self.parts = Step(network, learning_rate=learning_rate, lane=lane)
         self.network, self.optimizer = network, self.parts.optimizer
         self.lane = lane
-        self.step = self.parts.train
+        self.step: Callable[[Any], Any] = self.parts.train
         self._losses: list[Tensor] = []
         self._engine = _engine(self.parts, feed, recorder)
         self.rewind(feed, steps)
@@ -140,13 +140,14 @@ class Training:
         feed, step, keep = self._feed, self.step, self._losses.append
         while steps:
             count = min(steps, feed.at_once)
-            samples, labels = feed.place(feed.take(count))
+            batch = feed.place(feed.take(count))
             if count == 1:
-                keep(step((samples, labels)))
+                keep(step(batch))
             else:
+                samples, labels = batch
                 size = feed.batch_size
-                for batch in zip(samples.split(size), labels.split(size), strict=True):
-                    keep(step(batch))
+                for one in zip(samples.split(size), labels.split(size), strict=True):
+                    keep(step(one))
             steps -= count
 
     def _advance_by_calls(self, engine: Engine, steps: int) -> None:

@@ -19,6 +19,7 @@ from core.measure.contender import MeasuredContender
 from core.measure.data import datasets
 from core.measure.device import devices, failures
 from core.measure.order import Orders
+from core.measure.own import contender as own
 from core.measure.preparing import different, startup, threads
 from core.measure.row import row
 from core.progress import Progress
@@ -179,6 +180,10 @@ class Measurement:
     def _load(self) -> None:
         self._tell("loading data")
         point = self.experiment.point
+        if point.training:
+            mine, self._data = own.contenders(self.experiment)
+            self.all_measured = list[MeasuredContender](mine)
+            return
         self._data = datasets.load(point.dataset, samples=point.samples, seed=point.seed)
         contenders = self.experiment.contenders
         self.all_measured = [MeasuredContender(contender, point, self._data) for contender in contenders]

@@ -341,7 +341,7 @@ class Trial(TrainingColumns):
     )
     own_float64: tuple[int, ...] = column(INTS, "operations of each whose result was in float64", default=())
     own_kept: tuple[int, ...] = column(INTS, "tensors alive in the process after each of them", default=())
-    own_printed: int = column(INT, "lines that it printed from its beginning to its end", default=0)
+    own_printed: int = column(INT, "lines that it had printed by the last block, on all devices of the run", default=0)
     own_threads_set: bool = column(BOOL, "whether its steps set the number of CPU threads themselves", default=False)
     own_learns: bool | None = column(
         BOOL, "whether its parameters changed as it was trained; None where it does not tell them", default=None

@@ -3,15 +3,14 @@
 Every value is a raw one of the row or follows from it as elsewhere in `core.answer`; nothing here writes a file.
 """
 
-import dataclasses
 import itertools
 from datetime import datetime
 
 from core import units
+from core.answer import comparable
 from core.answer.export.tensorboard import EventRecording, Scalar
 from core.answer.run import learned, speedup, training_time
 from core.question import models
-from core.question.experiment import Point
 from core.results.schema import Trial
 from core.text import as_label, in_markdown
 
@@ -25,7 +24,7 @@ def recording(trial: Trial) -> EventRecording:
     Its clock is that of the training, start-up apart: the time between two values is the time that training took
     between them, not that in which other contenders had their turns.
     """
-    settings = {entry.name: getattr(trial, entry.name) for entry in dataclasses.fields(Point)}
+    settings = {name: getattr(trial, name) for name in comparable.named(comparable.TRAINING, trial)}
     return EventRecording(
         name=_name(trial),
         id=trial.trial_id,

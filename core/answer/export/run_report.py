@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from core import units
-from core.answer.run import remedies
+from core.answer.run import own, remedies
 from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
 from core.errors import CrossoverError
+from core.question.experiment import titled
 from core.results.schema import Trial
 
 
@@ -33,6 +34,10 @@ def document(trials: Sequence[Trial], *, from_store: bool) -> dict[str, Any]:
         "trials": [_trial(row) for row in run.rows],
         "comparisons": [_comparison(pair) for pair in run.pairs],
         **_lanes(run),
+        **(
+            {"training": first.training, "source_hash": first.source_hash, "size": first.size} if first.training else {}
+        ),
+        **({"seen": _seen(trials)} if first.training else {}),
     }
 
 
@@ -43,16 +48,25 @@ def text(trials: Sequence[Trial]) -> str:
     for pair in run.pairs:
         lines += ["", *_comparison_lines(pair)]
     lines += [line for told in _lane_lines(run) for line in ("", *told)]
+    if seen := _seen(trials):
+        lines += ["", *seen]
     tested = [row for row in run.rows if row.classification_text]
-    reports = [f"{row.row.contender}, test items:\n{row.classification_text}" for row in tested]
+    reports = [f"{titled(row.row.contender)}, test items:\n{row.classification_text}" for row in tested]
     return "\n".join([*lines, "", *reports]).rstrip() + "\n"
 
 
 def _training(trial: Trial) -> str:
+    if trial.training:
+        return own.training(trial)
     return (
         f"{trial.model} on {trial.dataset}: {units.count(trial.parameters)} parameters, batch {trial.batch_size}, "
         f"{units.operations(trial.flops_per_step)} a step, {trial.steps_per_epoch} steps an epoch"
     )
+
+
+def _seen(trials: Sequence[Trial]) -> list[str]:
+    """What stands out in the steps of one's own training."""
+    return list(filter(None, [*(said for row in trials for said in own.findings(row)), own.first_losses(trials)]))
 
 
 def _contender_line(answer: RowAnswer) -> str:

@@ -15,9 +15,9 @@ from core.answer.study import wording
 from core.answer.study.result import BASES, Crossover, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError
-from core.question import models
+from core.question import describe, models
 from core.question.experiment import Point
-from core.question.fields import axis_title, title
+from core.question.fields import Training, axis_title, title
 from core.question.sweep import Sweep, size_of
 from core.results.schema import OUTCOMES, Trial
 
@@ -155,8 +155,10 @@ def _speedup(baseline: Trial | None, row: Trial) -> str:
 def _training(study: Study) -> str:
     """What the runs of a study have in common."""
     rows = [pair[0] for pair in study.runs]
+    if rows[0].training:
+        return describe.sentence(Point.of(rows[0]), without=[study.axis])
     said = [f"{rows[0].model} on {rows[0].dataset}"]
-    for field in dataclasses.fields(Point):
+    for field in dataclasses.fields(Training):
         values = {getattr(row, field.name) for row in rows}
         name, value = field.name, values.pop()
         plain = (name in models.AXES and not value) or (name in SELDOM and value == field.default)

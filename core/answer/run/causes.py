@@ -8,11 +8,19 @@ import statistics
 from dataclasses import dataclass
 
 from core import units
+from core.answer.run import own
 from core.answer.run.speedup import is_host, speedup, step_time
 from core.answer.statistics import TIE
+from core.question.experiment import spoken
 from core.results.schema import Trial
 
-PARTS = ("loader", "transfer", "forward", "backward", "optimizer")
+PARTS = {
+    "loader": "making the batch",
+    "transfer": "copying the batch to the device",
+    "forward": "the forward pass",
+    "backward": "the backward pass",
+    "optimizer": "the update of the weights",
+}
 """Parts of a step in the order in which they happen."""
 
 MAJORITY = 0.5
@@ -65,11 +73,16 @@ class Parts:
     def excess_sentence(self) -> str:
         """How far the parts, timed apart, are from the undisturbed step."""
         sums, step = units.duration(self.sum_s), units.duration(self.step_s)
-        return f"On {self.contender} the parts timed apart add up to {sums}, the undisturbed step takes {step}."
+        return f"On {spoken(self.contender)} the parts timed apart add up to {sums}, the undisturbed step takes {step}."
 
 
 def parts(trial: Trial) -> Parts | None:
-    """Summarise the breakdown of one trial; None if there is none. A part without entries did not happen: 0 s."""
+    """Summarise the breakdown of one trial; None if there is none. A part without entries did not happen: 0 s.
+
+    That of one's own training has other parts, see `core.answer.run.own`.
+    """
+    if trial.training:
+        return None
     times = {part: getattr(trial, f"breakdown_{part}_s") for part in PARTS}
     medians = {f"{part}_s": statistics.median(values) if values else 0.0 for part, values in times.items()}
     sum_s, step_s = sum(medians.values()), step_time(trial).median_s
@@ -87,10 +100,12 @@ def parts(trial: Trial) -> Parts | None:
 
 def cause(baseline: Trial, challenger: Trial) -> str:
     """Why the two differ as they do, in one or two sentences that are true of the numbers in the rows."""
+    if baseline.training:
+        return own.cause(baseline, challenger)
     base, other = parts(baseline), parts(challenger)
     if base is None or other is None:
-        absent = [trial.contender for trial, known in ((baseline, base), (challenger, other)) if known is None]
-        whole = [trial.contender for trial in (baseline, challenger) if trial.execution != "eager"]
+        absent = [spoken(trial.contender) for trial, known in ((baseline, base), (challenger, other)) if known is None]
+        whole = [spoken(trial.contender) for trial in (baseline, challenger) if trial.execution != "eager"]
         if whole:
             return f"A compiled or recorded step has no parts that can be timed apart: that of {' and '.join(whole)}."
         return f"The cause is not known: no breakdown was measured on {' and '.join(absent)}."
@@ -106,7 +121,7 @@ def whole(trial: Trial) -> str:
     """Why a step has no parts, in a sentence; empty if it has, or nothing was timed."""
     if trial.execution == "eager" or not trial.block_steps or parts(trial):
         return ""
-    return f"A compiled or recorded step has no parts that can be timed apart: that of {trial.contender}."
+    return f"A compiled or recorded step has no parts that can be timed apart: that of {spoken(trial.contender)}."
 
 
 def _idle_share(busy_step_s: tuple[float, ...], step_s: float) -> float | None:
@@ -122,14 +137,15 @@ def _loader_bound(baseline: Trial, base: Parts, other: Parts) -> str:
     where = (
         f"{ours} of the step on both devices"
         if ours == theirs
-        else f"{ours} of the step on {base.contender} and {theirs} on {other.contender}"
+        else f"{ours} of the step on {spoken(base.contender)} and {theirs} on {spoken(other.contender)}"
     )
     bound = 1 / base.share("loader")
     # Resident batches are made by the device itself; loader processes work beside it: neither bounds the whole.
     bounded = baseline.data_path != "resident" and not baseline.loader_workers
     if not bounded or base.step_s / other.step_s > bound:
         return f"The loader takes {where}."
-    return f"The loader takes {where}, so no device can gain more than {units.ratio(bound)} over {base.contender}."
+    most = f"{units.ratio(bound)} over {spoken(base.contender)}"
+    return f"The loader takes {where}, so no device can gain more than {most}."
 
 
 def _threads(baseline: Trial, challenger: Trial) -> str:
@@ -151,18 +167,18 @@ def _threads(baseline: Trial, challenger: Trial) -> str:
 
 def accelerator(parts: Parts) -> str:
     """What an accelerator's step consists of."""
-    name, largest = parts.contender, parts.largest
+    name, largest = spoken(parts.contender), parts.largest
     if largest in ("loader", "transfer") and parts.share(largest) > MAJORITY:
-        work = {"loader": "making the batch", "transfer": "copying the batch to the device"}[largest]
-        return f"On {name} {work} takes {units.share(parts.share(largest))} of the step, more than the training itself."
+        most = f"{PARTS[largest]} takes {units.share(parts.share(largest))} of the step"
+        return f"On {name} {most}, more than the training itself."
     if parts.launch_share is None:
-        return f"The largest part of the {name} step is {largest} with {units.share(parts.share(largest))}."
+        return f"On {name} the largest part of the step is {PARTS[largest]} with {units.share(parts.share(largest))}."
     busy = units.share(1 - parts.launch_share)
     if parts.launch_share > MAJORITY:
         return _launches(parts)
     if parts.launch_share <= 1 - BUSY:
-        return f"{name} is busy for {busy} of its step: its own speed decides, not that of the host."
-    return f"{name} is busy for {busy} of its step and waits for the host for the rest."
+        return f"For {busy} of a step {name} is busy: its own speed decides, not that of the host."
+    return f"For {busy} of a step {name} is busy, and for the rest it waits for the host."
 
 
 def _launches(parts: Parts) -> str:
@@ -170,7 +186,8 @@ def _launches(parts: Parts) -> str:
     data = parts.share("loader") + parts.share("transfer")
     if data > 1 - BUSY:
         return (
-            f"{parts.contender} is idle for {idle} of its step: it waits for its data ({units.share(data)} of the "
-            "parts timed apart) and for the host to launch its kernels."
+            f"For {idle} of a step {spoken(parts.contender)} is idle: it waits for its data ({units.share(data)} of "
+            "the parts timed apart) and for the host to launch its kernels."
         )
-    return f"{idle} of the {parts.contender} step is launch overhead: it waits for the host to launch its kernels."
+    name = spoken(parts.contender)
+    return f"On {name} {idle} of a step is launch overhead: it waits for the host to launch its kernels."

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from core import units
 from core.answer.run.speedup import speedup, step_time
+from core.question.experiment import spoken
 from core.results.schema import Trial
 
 NOTABLE = 0.005
@@ -64,14 +65,13 @@ def epoch_check(trial: Trial) -> str:
     """How one epoch in one piece compares with its steps: the check that blocks stand for real training."""
     median_s = step_time(trial).median_s
     if trial.epoch_check_s is None or median_s is None:
-        return f"No whole epoch was timed in one piece on {trial.contender}."
+        return f"No whole epoch was timed in one piece on {spoken(trial.contender)}."
     excess = trial.epoch_check_s / (trial.steps_per_epoch * median_s) - 1
     if abs(excess) < NOTABLE:
-        return f"On {trial.contender} a whole epoch in one piece took as long as its steps, to within 0.5 %."
+        return f"On {spoken(trial.contender)} a whole epoch in one piece took as long as its steps, to within 0.5 %."
     direction = "longer" if excess > 0 else "less"
-    return (
-        f"On {trial.contender} a whole epoch in one piece took {units.share(abs(excess))} {direction} than its steps."
-    )
+    took = f"{units.share(abs(excess))} {direction}"
+    return f"On {spoken(trial.contender)} a whole epoch in one piece took {took} than its steps."
 
 
 def startup_s(trial: Trial) -> float | None:
@@ -103,7 +103,10 @@ def break_even(baseline: Trial, challenger: Trial) -> BreakEven:
     # Both medians and the paired ratio go in, so that swapping the two changes nothing but the sign.
     middle_s = math.sqrt(statistics.median(baseline.step_s) * statistics.median(challenger.step_s))
     saved_s = middle_s * (math.sqrt(outcome.value) - 1 / math.sqrt(outcome.value)) * baseline.steps_per_epoch
-    return _pay_back(baseline, challenger, start_base_s, start_s, saved_s)
+    found = _pay_back(baseline, challenger, start_base_s, start_s, saved_s)
+    if baseline.training:  # of which a step counts as an epoch
+        return BreakEven(epochs=found.epochs, sentence=found.sentence.replace("epoch", "step").split("; this")[0])
+    return found
 
 
 def _segments(trial: Trial) -> list[tuple[int, float]]:
@@ -119,28 +122,34 @@ def _segments(trial: Trial) -> list[tuple[int, float]]:
 
 def _pay_back(baseline: Trial, challenger: Trial, start_base_s: float, start_s: float, saved_s: float) -> BreakEven:
     """`saved_s`: seconds that the challenger saves in an epoch, negative if it loses them."""
-    name, other, extra_s = challenger.contender, baseline.contender, start_s - start_base_s
+    name, other = spoken(challenger.contender), spoken(baseline.contender)
+    extra_s = start_s - start_base_s
     start = f"start-up {units.duration(start_s)} against {units.duration(start_base_s)}"
     if saved_s > 0 and extra_s <= 0:
-        sentence = f"{name} pays off at once: it starts no later than {other} ({start}) and trains faster."
+        sentence = f"Training on {name} pays off at once: it starts no later than on {other} ({start}) and is faster."
         return BreakEven(epochs=0.0, sentence=sentence)
     if saved_s > 0:
         epochs = extra_s / saved_s
-        beyond = f"; this training has {units.counted(baseline.epochs, 'epoch')}" if epochs > baseline.epochs else ""
+        never = epochs > baseline.epochs
+        beyond = f"; this training has only {units.counted(baseline.epochs, 'epoch')}" if never else ""
         sentence = (
-            f"{name} has paid back its longer start-up ({start}) after {_epochs(epochs)}, "
-            f"saving {units.duration(saved_s)} in each{beyond}."
+            f"Training on {name} {'would pay' if never else 'pays'} back its longer start-up ({start}) after "
+            f"{_epochs(epochs)}, saving {units.duration(saved_s)} in each{beyond}."
         )
         return BreakEven(epochs=epochs, sentence=sentence)
     if extra_s >= 0:
-        sentence = f"{name} never pays off: it starts no sooner than {other} ({start}) and trains more slowly."
+        sentence = f"Training on {name} never pays off: it starts no sooner than on {other} ({start}) and is slower."
         return BreakEven(epochs=None, sentence=sentence)
     sentence = (
-        f"{name} starts sooner than {other} ({start}) but trains more slowly: "
+        f"Training on {name} starts sooner than on {other} ({start}) but is slower: "
         f"it is ahead for {_epochs(extra_s / saved_s)} and never again."
     )
     return BreakEven(epochs=None, sentence=sentence)
 
 
 def _epochs(number: float) -> str:
-    return "less than one epoch" if number < 1 else f"{units.significant(number)} epochs"
+    return (
+        "less than one epoch"
+        if number < 1
+        else ("one epoch" if units.significant(number) == "1.00" else f"{units.significant(number)} epochs")
+    )

@@ -5,6 +5,7 @@ The one place where jobs and the measuring half meet: `load` hands the functions
 
 import argparse
 import contextlib
+import faulthandler
 import importlib.abc
 import logging
 import sys
@@ -14,11 +15,13 @@ from pathlib import Path
 from types import ModuleType
 
 from core.answer.run import speedup
+from core.jobs.job import SILENCE_S, SILENT_BUDGETS
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
 from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.under_way import Measurement
 from core.jobs.worker.worker import IDLE_S, Bench, serve
+from core.question import policy
 from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment
 from core.results.exhibit import Exhibit
@@ -52,12 +55,14 @@ def load() -> Bench:
     from core.results import environment
 
     def measure(experiment: Experiment, reporter: Reporter) -> list[Trial]:
+        _make_way(experiment)
         hooks = trial.Hooks(
             progress=reporter.progress, should_stop=reporter.should_stop, keep=reporter.keep, enough=speedup.enough
         )
         return trial.measure(experiment, hooks=hooks, run_id=reporter.job.run_of(experiment))
 
     def begin(experiment: Experiment, reporter: Reporter) -> Measurement:
+        _make_way(experiment)
         hooks = trial.Hooks(progress=reporter.progress, should_stop=reporter.should_stop)
         return trial.Measurement(experiment, hooks, reporter.job.run_of(experiment))
 
@@ -89,6 +94,18 @@ class _Doorkeeper(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Refuse to load it."""
         message = f"{module.__name__} has no place in the measuring process"
         raise ModuleNotFoundError(message, name=module.__name__)
+
+
+def _make_way(experiment: Experiment) -> None:
+    """Let one's own training import what it likes, and end a step that never does: this process is its last.
+
+    Raises:
+        NotAllowed: a file here makes this machine a host.
+    """
+    if experiment.point.training:
+        policy.check_own(experiment)
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Doorkeeper)]
+        faulthandler.dump_traceback_later(SILENT_BUDGETS * experiment.budget_s + SILENCE_S, exit=True)
 
 
 def _offer_to_be_killed_first() -> None:

@@ -76,8 +76,8 @@ def _point_s(sweep: Sweep, flops: int, measured: Sequence[tuple[int, PointResult
 
 @functools.lru_cache(maxsize=1024)
 def _flops(point: Point) -> int:
-    """Operations of one step."""
-    return point.network.flops_per_step(point.batch_size)
+    """Operations of one step; of one's own training its size, which is all that is known."""
+    return point.size if point.training else point.network.flops_per_step(point.batch_size)
 
 
 def _differences(sweep: Sweep, point: Point, other: Point) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self
 
+import psutil
 from filelock import BaseFileLock, Timeout
 
 from core.errors import CrossoverError, JobError
@@ -147,7 +148,7 @@ class Worker:
         return min(self.idle_s, HOLDING_IDLE_S) if self._used - {HOST} else self.idle_s
 
     def _work(self, job: Job) -> bool:
-        """Measure one job. False if this process cannot be trusted with another."""
+        """Measure one job. False if this process cannot be trusted with another, as after one's own training."""
         reporter = Reporter(self.queue, job)
         try:
             with self._alone(reporter):
@@ -162,7 +163,7 @@ class Worker:
             return False
         else:
             self._end(reporter, measured)
-        return True
+        return not job.asked.point.training
 
     def _measure(self, reporter: Reporter) -> list[Trial] | SweepEnd | Exhibit | None:
         match reporter.job.asked:
@@ -305,6 +306,9 @@ def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, co
         if _leave(queue, lock, only_if_idle=True):
             return
     _log.info("A fresh process goes on.")
+    for child in psutil.Process().children(recursive=True):  # whatever a training of one's own has started
+        with contextlib.suppress(psutil.Error):
+            child.kill()
     _leave(queue, lock)
     client.ensure_worker(queue)
 

@@ -44,6 +44,8 @@ def fit(new: Sequence[Experiment], alive: Sequence[Experiment] = ()) -> bool:
     Raises:
         DeviceUnavailable: a contender's device is not on this machine.
     """
+    if any(asked.point.training for asked in (*new, *alive)):
+        return len(new) + len(alive) <= 1  # nobody knows what it needs
     workers = sum(len(asked.contenders) * asked.point.loader_workers for asked in (*new, *alive))
     needed = Counter[str]()
     for asked in new:

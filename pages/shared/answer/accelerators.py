@@ -11,8 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.answer import comparable
-from core.answer.run import speedup
+from core.answer.run import claims, speedup
 from core.answer.study import recorded, two_machines, wording
 from core.answer.study.recorded import Accelerator, Near, RecordedTraining
 from core.answer.study.result import BASES, Basis
@@ -20,7 +19,8 @@ from core.answer.study.two_machines import Meeting
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question import describe
-from core.question.fields import axis_title
+from core.question.experiment import spoken, titled
+from core.question.fields import TRAINING, axis_title
 from core.results.schema import Trial
 from core.text import as_line
 from pages.shared.answer import headings, study_view
@@ -176,7 +176,7 @@ def draw_meetings(met: Sequence[Meeting], basis: Basis | None = None) -> None:
     _bases(met)
     st.markdown("**Size by size**, from two machines")
     study_view.sizes(located.answer)
-    study_view.speedups(located, "recorded_speedup")
+    study_view.speedups(located)
     _fingerprints(first.measured[-1], first.recorded[-1])
 
 
@@ -219,7 +219,7 @@ def _say_what_it_has(accelerator: Accelerator, wanted: Wanted, axis: str) -> Non
                 plain(f"Use {near.differs.replace(' instead of ', ', not ')}"),
                 key=f"near-{place}",
                 on_click=state.adopt,
-                args=({name: near.recording.value(name) for name in comparable.TRAINING if name != axis},),
+                args=({name: near.recording.value(name) for name in TRAINING if name != axis},),
             )
     if other := recorded.refused(accelerator, wanted):
         st.caption(plain(other))
@@ -260,8 +260,11 @@ def _line(accelerator: Accelerator, wanted: Wanted, axis: str) -> dict[str, Any]
 @told(st.warning)
 def _verdict(measured: Trial, other: Trial) -> None:
     found, why = two_machines.speedup(measured, other), two_machines.cause(other)
-    key, name = f"across-{measured.trial_id}-{other.trial_id}", f"{other.contender}, recorded"
-    words = headings.speedup(found, name, found.sentence, key=key, help=SPEEDUP_HELP)
+    claim = claims.between(
+        spoken(measured.contender), f"the recorded {titled(other.contender)}", found.value, found.reason
+    )
+    key = f"across-{measured.trial_id}-{other.trial_id}"
+    words = headings.verdict(claim, found.sentence, key=key, help=SPEEDUP_HELP)
     if found.verdict != "missing" and why:
         words.markdown(plain(why))
     for said in found.cautions:

@@ -5,7 +5,6 @@ the store spell them. `PAGES` is the table of all that a page puts into its link
 drawn. Nothing here reads a link or a session: that is `pages.shared.link.state`.
 """
 
-import dataclasses
 import functools
 import re
 from collections.abc import Mapping, Sequence
@@ -163,7 +162,7 @@ def settings(experiment: Experiment) -> dict[str, str | list[str]]:
 
 
 def point_settings(point: Point) -> dict[str, str]:
-    return {name: text(value) for name, value in dataclasses.asdict(point).items()}
+    return {name: text(getattr(point, name)) for name in TRAINING}
 
 
 def sweep_settings(sweep: Sweep) -> dict[str, str | list[str]]:

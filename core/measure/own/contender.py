@@ -1,0 +1,165 @@
+"""A contender that trains a training of one's own: the same blocks, of steps of which nothing is known beforehand."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import TensorDataset
+
+from core.errors import OwnTrainingFailed
+from core.measure.afterwards import phases
+from core.measure.contender import MeasuredContender
+from core.measure.data.batches import Feed
+from core.measure.data.datasets import Data, Split
+from core.measure.own import watching
+from core.measure.own.foreign import Foreign, builder
+from core.measure.own.training import OwnCurve, OwnTraining
+from core.measure.preparing import threads
+from core.measure.training import Training
+from core.question.experiment import BEST_THREADS, Contender, Experiment, Point
+from core.question.lanes import Lane
+
+WATCHED_STEPS = (3, 12)
+WATCHED_S = 0.2
+"""Fewest and most steps in which operations are counted, and how long they would take uncounted."""
+
+SAMPLED_STEPS = (3, 50)
+SAMPLED_S = 0.5
+"""Fewest and most steps whose loader and transfer are timed apart, and how long they would take undisturbed."""
+
+Build = Callable[[int, torch.device], Any]
+
+
+def contenders(experiment: Experiment) -> tuple[list["OwnContender"], Data]:
+    """The contenders of an experiment with a training of one's own, and the data of which nothing is known.
+
+    Raises:
+        OwnTrainingFailed: its file is not there, is another by now, or cannot be imported.
+    """
+    point = experiment.point
+    foreign, build = builder(experiment.folder, point.training, point.source_hash)
+    nothing = Split(samples=torch.empty(0), labels=torch.empty(0, dtype=torch.int64))
+    none = TensorDataset(nothing.samples)
+    data = Data(train=nothing, validation=nothing, test=nothing, one_by_one=none, hash=point.source_hash)
+    return [OwnContender(contender, point, data, foreign, build) for contender in experiment.contenders], data
+
+
+class OwnContender(MeasuredContender):
+    """One contender in the measurement of a training of one's own."""
+
+    def __init__(self, contender: Contender, point: Point, data: Data, foreign: Foreign, build: Build) -> None:
+        """Take a contender whose device was found; nothing is built yet."""
+        super().__init__(contender, point, data)
+        self._foreign, self._build_own = foreign, build
+        self._facts = {"parameters": 0, "flops_per_step": 0}
+        self.curve = OwnCurve(total_steps=point.total_steps, steps_now=lambda: self.steps)
+
+    @property
+    def own(self) -> OwnTraining:
+        """The training, once it was started."""
+        training = self.training
+        if not isinstance(training, OwnTraining):
+            raise TypeError("it is no training of one's own")
+        return training
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What it says of itself; 0 where it says nothing."""
+        return self._facts
+
+    def require_memory(self) -> None:
+        """Nothing: nobody knows what it needs."""
+
+    def require_pace(self, budget_s: float) -> None:
+        """Nothing: nobody knows how long it takes."""
+
+    def try_threads(self, late: threads.Late = threads.never) -> Iterator[None]:
+        """Choose the thread count that trains fastest, on steps of a training that is thrown away afterwards."""
+        yield from super().try_threads(late)
+        if self.raw.threads_tried:
+            self._build()
+            self.curve = OwnCurve(total_steps=self._point.total_steps, steps_now=lambda: self.steps)
+
+    def start(self) -> None:
+        """As of any other contender; what it says of itself is read when it has trained its first step."""
+        super().start()
+        self.raw.own_first_loss = next(iter(self.curve.means), None)
+        self._facts = {"parameters": self.own.parameters, "flops_per_step": self.own.flops}
+
+    def block(self, pair: int) -> None:
+        """Time one block, and see whether the number of threads is still ours."""
+        super().block(pair)
+        count = self.raw.threads if self.raw.threads != BEST_THREADS else torch.get_num_threads()
+        self.raw.own_threads_set = self.raw.own_threads_set or torch.get_num_threads() != count
+        self.raw.own_printed = self._foreign.printed.lines
+
+    def take_apart(self, budget_s: float, *, whole_epoch: bool = True) -> None:
+        """Afterwards: loader, transfer and step apart, what steps do, and whether it learns."""
+        self._use_settings()
+        self._attempt("Where a step's time goes is", self._sample)
+        self._attempt("For how long the device is busy with a step is", self._find_busy_time)
+        self._attempt("What its steps do is", self._watch_steps)
+        self._attempt("What it learned is", self._ask)
+
+    def _attempt(self, known: str, work: Callable[[], object]) -> None:
+        """Do what may fail by itself, foreign code too: its blocks are worth more."""
+        try:
+            self._afterwards.attempt(known, work)
+        except OwnTrainingFailed as error:
+            self._afterwards.left_out.append(f"{known} not known: {str(error).splitlines()[-1]}")
+
+    def _sample(self) -> None:
+        steps = _between(SAMPLED_STEPS, SAMPLED_S, self.raw.step_s)
+        rows = self._foreign.call(lambda: [self._one_step() for _ in range(steps + 1)][1:])
+        loader, transfer, step = zip(*rows, strict=True)
+        self.raw.breakdown_loader_s = loader if self.own.has_batches else ()
+        self.raw.breakdown_transfer_s = transfer if self.own.has_place else ()
+        self.raw.breakdown_step_s = step
+
+    def _one_step(self) -> tuple[float, float, float]:
+        read, training = self._timer.read, self.own
+        begin = read()
+        drawn = training.draw()
+        made = read()
+        batch = training.place(drawn)
+        placed = read()
+        training.step(batch)
+        done = read()
+        return (made - begin) / 1e9, (placed - made) / 1e9, (done - placed) / 1e9
+
+    def _find_busy_time(self) -> None:
+        step_s = self.raw.step_s or 0.0
+        self.raw.busy_step_s = phases.busy_step_s(self.own, self._timer, self._device.torch, step_s=step_s)
+
+    def _watch_steps(self) -> None:
+        steps = _between(WATCHED_STEPS, WATCHED_S, self.raw.step_s)
+        step = super(OwnTraining, self.own).advance
+        found = self._foreign.call(
+            lambda: watching.count(lambda: step(1), steps, self._device.torch, self._foreign.place)
+        )
+        self.raw.own_operations, self.raw.own_waits = tuple(found.operations), tuple(found.waits)
+        self.raw.own_copies, self.raw.own_elsewhere = tuple(found.copies), tuple(found.elsewhere)
+        self.raw.own_float64, self.raw.own_kept = tuple(found.float64), tuple(found.kept)
+        self.raw.own_waits_at = found.places.most_common(1)[0][0] if found.places else ""
+
+    def _ask(self) -> None:
+        self.raw.own_learns = self.own.learns
+        self.raw.own_evaluation = self.own.evaluate()
+
+    def _fresh(self, lane: Lane) -> Training:
+        built = self._build_own(self._point.size, self._device.torch)
+        return self._foreign.call(lambda: OwnTraining(built, self._foreign))
+
+    def _feed(self, first_step: int) -> Feed:
+        self._prefetched = self.own.feed.prefetched
+        return self.own.feed
+
+    def _prepare(self) -> float:
+        """Nothing is compiled; the batches that its workers may have ready are known from here on."""
+        self._feed(0)
+        return 0.0
+
+
+def _between(bounds: tuple[int, int], seconds: float, step_s: float | None) -> int:
+    fewest, most = bounds
+    return int(max(fewest, min(most, seconds / step_s))) if step_s else fewest

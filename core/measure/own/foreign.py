@@ -1,0 +1,162 @@
+"""Code of others in this process: imported, called, and told of as if we were not there.
+
+Whatever it raises becomes one error with its own traceback, also where it wants to end the process. What it forks ends
+here, as two processes would write one row. What it prints is counted and thrown away. It is no sandbox: its process is
+renewed afterwards.
+"""
+
+import contextlib
+import functools
+import importlib.util
+import io
+import os
+import random
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+import torch
+
+from core.errors import OwnTrainingFailed
+from core.files import sources
+from core.measure.device import failures
+
+SEED = 0
+"""Of what is drawn at random, before each `build`; whoever wants another sets it."""
+
+MOST_LETTERS = 6_000
+"""Letters of a traceback that are told; its end says most."""
+
+Result = TypeVar("Result")
+
+
+class Printed(io.TextIOBase):
+    """Where text goes that nobody reads.
+
+    Attributes:
+        lines: that were written.
+    """
+
+    lines = 0
+
+    def write(self, text: str) -> int:
+        """Count the lines of a text."""
+        self.lines += text.count("\n")
+        return len(text)
+
+
+@dataclass
+class Foreign:
+    """Code of one file.
+
+    Attributes:
+        file: that it begins with.
+        printed: what it printed.
+    """
+
+    file: Path
+    printed: Printed = field(default_factory=Printed)
+
+    def call(self, work: Callable[[], Result]) -> Result:
+        """Do something that runs code of the file.
+
+        Raises:
+            OwnTrainingFailed: it raised, or wanted to end the process.
+            Exception: memory ran out, in whatever form.
+        """
+        process = os.getpid()
+        try:
+            with contextlib.redirect_stdout(self.printed), contextlib.redirect_stderr(self.printed):
+                return work()
+        except OwnTrainingFailed:
+            raise
+        except BaseException as error:
+            if isinstance(error, Exception) and failures.is_out_of_memory(error):
+                raise
+            raise OwnTrainingFailed(self.file.name, self._told(error)) from None
+        finally:
+            if os.getpid() != process:
+                os._exit(0)
+
+    def _told(self, error: BaseException) -> str:
+        """The traceback from the file on."""
+        told = traceback.TracebackException.from_exception(error)
+        frames = list(told.stack)
+        theirs = [place for place, frame in enumerate(frames) if self._owns(frame.filename)]
+        told.stack = traceback.StackSummary.from_list(frames[theirs[0] :] if theirs else [])
+        return "".join(told.format())[-MOST_LETTERS:].rstrip()
+
+    def _owns(self, name: str) -> bool:
+        return Path(name).is_relative_to(self.file.parent)
+
+    def place(self) -> str:
+        """File and line of the file's folder that is being run, as `my_training.py:12`; empty if none is."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            if self._owns(frame.f_code.co_filename):
+                return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+            frame = frame.f_back  # type: ignore[assignment]
+        return ""
+
+
+def as_fresh() -> None:
+    """Seeds and settings of PyTorch as a fresh process has them, so that each `build` begins alike."""
+    random.seed(SEED)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(SEED)
+    torch.manual_seed(SEED)
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    torch.set_grad_enabled(True)
+
+
+def builder(folder: str, training: str, source_hash: str) -> tuple[Foreign, Callable[[int, torch.device], Any]]:
+    """The function that builds a training, imported from its file as Python would from its folder.
+
+    Args:
+        folder: where the file lies, which becomes the working directory.
+        training: name of the file and of the function.
+        source_hash: of the file and what it imports, as it was when it was asked for.
+
+    Raises:
+        OwnTrainingFailed: it is not there, is another by now, or cannot be imported.
+    """
+    name, _, function = training.rpartition(":")
+    file = Path(folder) / name
+    try:
+        known = bool(folder) and sources.hashed(file) == source_hash
+    except OSError as error:
+        raise OwnTrainingFailed(name, f"It cannot be read: {error.strerror}.") from None
+    if not known:
+        raise OwnTrainingFailed(name, "It was changed since it was asked for, or is not known here. Ask again.")
+    foreign = Foreign(file)
+    build = getattr(_imported(foreign, file), function, None)
+    if not callable(build):
+        raise OwnTrainingFailed(name, f"It has no function {function}.")
+    return foreign, functools.partial(_built, foreign, build)
+
+
+def _imported(foreign: Foreign, file: Path) -> ModuleType:
+    os.chdir(file.parent)
+    if str(file.parent) not in sys.path:
+        sys.path.insert(0, str(file.parent))
+    name = file.stem if file.stem.isidentifier() and file.stem not in sys.modules else f"own_{sources.hashed(file)}"
+    if found := sys.modules.get(name):
+        return found
+    as_fresh()
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise OwnTrainingFailed(file.name, "It is no Python file.")
+    module, run = importlib.util.module_from_spec(spec), spec.loader.exec_module
+    sys.modules[name] = module
+    foreign.call(lambda: run(module))
+    return module
+
+
+def _built(foreign: Foreign, build: Callable[[int, torch.device], Any], size: int, device: torch.device) -> Any:
+    as_fresh()
+    return foreign.call(lambda: build(size, device))

@@ -1,0 +1,208 @@
+"""The steps of a training of one's own, in the loop that all trainings have.
+
+What `build` returned is a function that trains a batch, or an object with a `step` and any of `batches`, `place`,
+`loss`, `parameters`, `flops` and `evaluate`. What it does not have is not known, and nothing is put in its place.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from core.errors import OwnTrainingFailed
+from core.measure.data.batches import Feed
+from core.measure.own.foreign import Foreign
+from core.measure.training import LossCurve, Training
+from core.question.lanes import PLAIN
+
+MOST_READINGS = 400
+"""Losses that are kept; beyond, every second of them is dropped."""
+
+WITNESSES, WITNESSED = 100, 1_000
+"""Parameters, and numbers of each, that tell whether training changes anything."""
+
+
+class OwnTraining(Training):
+    """One built training; its batches and its step are its own.
+
+    Attributes:
+        has_batches: whether it has batches of its own.
+        has_place: whether it has a function that puts them on the device.
+    """
+
+    def __init__(self, built: Any, foreign: Foreign) -> None:
+        """Take what `build` returned.
+
+        Raises:
+            OwnTrainingFailed: it has no step.
+        """
+        step = built if callable(built) and not hasattr(built, "step") else getattr(built, "step", None)
+        if not callable(step) or isinstance(built, nn.Module):
+            raise OwnTrainingFailed(
+                foreign.file.name, "build returned neither a function that trains a batch nor an object with a step."
+            )
+        self._own, self._foreign = built, foreign
+        source = None if step is built else getattr(built, "batches", None)
+        place = None if step is built else getattr(built, "place", None)
+        self.has_batches, self.has_place = source is not None, callable(place) and source is not None
+        self.lane, self._engine, self._losses, self.steps = PLAIN, None, [], 0
+        self.step = partial(_with_batch, step) if self.has_batches else partial(_alone, step)
+        batches = itertools.repeat(None) if source is None else _endless(source, foreign.file.name)
+        feed: Any = Feed(  # of batches that only their own step understands
+            batches=batches,  # type: ignore[arg-type]
+            take=partial(_next, batches),
+            place=place if self.has_place and place else _same,
+            batch_size=1,
+            prefetched=_prefetched(source),
+        )
+        super().rewind(feed, 0)
+        self._witnesses = self._witness()
+
+    @property
+    def feed(self) -> Feed:
+        """Its batches."""
+        return self._feed
+
+    def advance(self, steps: int) -> None:
+        """Train whole steps; raises OwnTrainingFailed with its own traceback."""
+        self._foreign.call(lambda: super(OwnTraining, self).advance(steps))
+
+    def rewind(self, feed: Feed, steps: int) -> None:
+        """Nothing: nobody can take its steps back. It is built anew instead."""
+
+    def weights(self, device: str | None = None) -> list[Tensor]:
+        """None: what it changes as it trains is its own business."""
+        return []
+
+    def set_weights(self, weights: list[Tensor]) -> None:
+        """Nothing, as `rewind`."""
+
+    def rehearsal(self) -> Callable[[], object]:
+        """Work that trains one step on what is on the device already."""
+        placed = self._foreign.call(lambda: self.place(self.draw()))
+        return partial(self._foreign.call, partial(self.step, placed))
+
+    def read_losses(self) -> list[float]:
+        """Its loss now, if it tells one. Waits for the device."""
+        self._losses.clear()
+        loss = self._said("loss")
+        if isinstance(loss, Tensor):
+            loss = self._foreign.call(lambda: float(loss.detach()) if loss.numel() == 1 else None)
+        return [float(loss)] if isinstance(loss, int | float) else []
+
+    @property
+    def parameters(self) -> int:
+        """Trainable numbers; 0 if it does not tell."""
+        said = self._said("parameters")
+        return max(0, said) if isinstance(said, int) else sum(tensor.numel() for tensor in self._tensors())
+
+    @property
+    def flops(self) -> int:
+        """Operations of a step; 0 if it does not tell."""
+        said = self._said("flops")
+        return max(0, int(said)) if isinstance(said, int | float) and math.isfinite(said) else 0
+
+    def evaluate(self) -> float | None:
+        """What it says of what it learned; None if it says nothing, or no number."""
+        said = self._said("evaluate")
+        number = said.item() if isinstance(said, Tensor) and said.numel() == 1 else said
+        return float(number) if isinstance(number, int | float) else None
+
+    @property
+    def learns(self) -> bool | None:
+        """Whether its parameters have changed since it was built; None if it does not tell them."""
+        if not self._witnesses:
+            return None
+        pairs = zip(self._witnesses, self._witness(), strict=False)
+        return any(not torch.equal(before, now) for before, now in pairs)
+
+    def _said(self, name: str) -> Any:
+        """An attribute, or what it returns if it is a function; a module is neither."""
+        return self._foreign.call(partial(_attribute, self._own, name))
+
+    def _tensors(self) -> list[Tensor]:
+        said = self._said("parameters")
+        if not isinstance(said, Iterable) or isinstance(said, Tensor):
+            return []
+        self_said = self._foreign.call(lambda: list(said))
+        return [each for each in self_said if isinstance(each, Tensor)]
+
+    def _witness(self) -> list[Tensor]:
+        return [each.detach().reshape(-1)[:WITNESSED].clone() for each in self._tensors()[:WITNESSES]]
+
+
+@dataclass(kw_only=True)
+class OwnCurve(LossCurve):
+    """Losses as they were read between blocks.
+
+    Attributes:
+        steps_now: says how many steps were trained.
+        readings: steps and loss.
+    """
+
+    steps_now: Callable[[], int]
+    readings: list[tuple[int, float]] = field(default_factory=list)
+
+    def add(self, losses: list[float]) -> None:
+        """Take in the loss that was read last."""
+        self.readings += [(self.steps_now(), loss) for loss in losses[-1:]]
+        if len(self.readings) > MOST_READINGS:
+            self.readings = self.readings[::2]
+
+    @property
+    def last_steps(self) -> tuple[int, ...]:
+        return tuple(step for step, _ in self.readings)
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        return tuple(loss for _, loss in self.readings)
+
+    @property
+    def diverged(self) -> bool:
+        return not all(math.isfinite(loss) for _, loss in self.readings)
+
+
+def _attribute(own: Any, name: str) -> Any:
+    if not hasattr(own, "step"):
+        return None
+    said = getattr(own, name, None)
+    return said() if callable(said) and not isinstance(said, nn.Module) else said
+
+
+def _alone(step: Callable[[], object], _batch: None) -> None:
+    """A step that sees to its batches itself; what it returns would only be kept alive."""
+    step()
+
+
+def _with_batch(step: Callable[[Any], object], batch: Any) -> None:
+    step(batch)
+
+
+def _same(batch: Any) -> Any:
+    return batch
+
+
+def _next(batches: Iterator[Any], _count: int) -> Any:
+    return next(batches)
+
+
+def _endless(source: Iterable[Any], file: str) -> Iterator[Any]:
+    """The batches over and over."""
+    while True:
+        count = 0
+        for batch in source:
+            count += 1
+            yield batch
+        if not count:
+            raise OwnTrainingFailed(file, "Its batches came to an end, and cannot be gone through again.")
+
+
+def _prefetched(source: Any) -> int:
+    """Batches that the workers of a DataLoader may have ready."""
+    workers, each = getattr(source, "num_workers", 0), getattr(source, "prefetch_factor", None)
+    return workers * each if isinstance(workers, int) and isinstance(each, int) else 0
