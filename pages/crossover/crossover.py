@@ -5,46 +5,52 @@ import streamlit as st
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.question.sweep import Sweep
-from pages.crossover import progress, recorded, settings
+from pages.crossover import opened, progress, recorded, settings
 from pages.shared.answer import sweep_view
 from pages.shared.data import reads
 from pages.shared.draw.text import told
+from pages.shared.frame import layout
 from pages.shared.job import asking, live
-from pages.shared.link import memory, state
+from pages.shared.link import links, memory, state
 
 
 def page() -> None:
-    """The settings on top, what they led to below, then what is known without measuring."""
-    st.title("Crossover")
-    st.caption("Vary one training, and find the size from which one device is faster than another, with an interval.")
+    """The settings beside what they led to, then what is known without measuring."""
     machine = asking.machine()
-    with st.container(border=True):
-        asked = settings.panel(machine)
-    shown = _view(machine, asked)
-    if shown:
+    view = state.view() or asking.ours(sweeps=True)
+    opened.adopt(view, machine)
+    sides = layout.sides("Crossover", asked=asking.measured(view))
+    asked = settings.panel(machine, sides)
+    with sides.answer:
+        _answer(view, machine, asked)
+
+
+def _answer(view: tuple[links.Kind, str] | None, machine: Machine | None, asked: Sweep | None) -> None:
+    if view is not None:
+        _view(view, machine, asked)
         st.divider()
+    else:
+        st.caption("Vary one training, and find the size from which one device is faster than another.")
+        asking.offer_others(sweeps=True)
+        opened.known(asked, machine)
     recorded.own_timings()
-    if not shown:
-        recorded.table()
+    if view is None:
+        recorded.table(machine)
         return
     with st.expander("Recorded studies", expanded=True, **state.bound_view("recorded_studies")) as part:
         if part.open:
-            recorded.table()
+            recorded.table(machine)
 
 
-def _view(machine: Machine | None, asked: Sweep | None) -> bool:
-    """What the link names, or the sweep that is under way; whether there is anything."""
-    match state.view() or asking.ours(sweeps=True):
+def _view(view: tuple[links.Kind, str], machine: Machine | None, asked: Sweep | None) -> None:
+    """What the link names, or the sweep that is under way."""
+    match view:
         case ("job", job_id):
             _job(job_id, machine)
         case ("sweep", sweep_id):
             _sweep(sweep_id, machine, asked)
         case ("study", study_id):
-            _study(study_id, machine)
-        case _:
-            asking.offer_others(sweeps=True)
-            return False
-    return True
+            _study(study_id, machine, asked)
 
 
 @told(st.warning)
@@ -73,18 +79,20 @@ def _sweep(sweep_id: str, machine: Machine | None, asked: Sweep | None) -> None:
     if known is None:
         st.warning("The settings of this link were changed on the way, so it does not say which sweep it shows.")
         return
+    opened.differs(asked, known)
     rows, _ = reads.answers(known, machine)
     sweep_view.whole(rows, known, lambda: asking.again(known, machine), machine)
 
 
 @told(st.warning)
-def _study(study_id: str, machine: Machine | None) -> None:
+def _study(study_id: str, machine: Machine | None, asked: Sweep | None) -> None:
     found = reads.study(study_id)
     if found is None:
         st.warning(f"There is no study {study_id} here; it was measured elsewhere, or its files were removed.")
         return
-    rows = [row for run in found.runs for row in run]
-    sweep_view.heading(rows, sweep_view.asked_by(found))
+    rows, shown = [row for run in found.runs for row in run], sweep_view.asked_by(found)
+    sweep_view.heading(rows, shown)
+    opened.differs(asked, shown)
     sweep_view.draw_study(found, machine)
 
 

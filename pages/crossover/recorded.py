@@ -6,8 +6,10 @@ import streamlit as st
 from core.answer.study import wording
 from core.answer.study.study import Study
 from core.answer.study.timings import RolesUnclear, Timings
+from core.jobs.machine import Machine
 from core.question.fields import axis_title
 from core.text import as_label
+from pages.crossover import opened
 from pages.shared.answer import study_view
 from pages.shared.data import prepared, reads
 from pages.shared.data.kept import kept
@@ -40,7 +42,7 @@ SAMPLE = "size,device,seconds\n" + "".join(
 """A file as it is read: four sizes, two devices, three readings of each. The numbers are made up."""
 
 
-def table() -> None:
+def table(machine: Machine | None) -> None:
     """Every study that is stored here or came with the app; selecting one puts it into the link."""
     lines = reads.study_lines()
     found = list(reads.whole(lines[:MOST_STUDIES]).values())
@@ -51,7 +53,7 @@ def table() -> None:
     tables.table(
         _lines(found),
         key="studies",
-        on_select=lambda: _select(found),
+        on_select=lambda: _select(found, machine),
         selection_mode="single-row",
         height="content" if len(found) <= study_view.MOST_LINES else 35 * study_view.MOST_LINES,
         alt="Recorded studies",
@@ -88,7 +90,7 @@ def _timings(data: bytes, name: str) -> None:
     study_view.headline(located.answer)
     study_view.chart(located)
     study_view.sizes(located.answer)
-    study_view.speedups(located, "own_speedup")
+    study_view.speedups(located)
 
 
 def _read(data: bytes, name: str) -> tuple[Timings, Located] | None:
@@ -128,6 +130,6 @@ def _line(study: Study) -> dict[str, str]:
     }
 
 
-def _select(found: list[Study]) -> None:
+def _select(found: list[Study], machine: Machine | None) -> None:
     if rows := memory.selected("studies"):
-        state.show("study", found[rows[0]].id)
+        opened.select(found[rows[0]].id, machine)

@@ -22,6 +22,7 @@ from core.question.sweep import LIMITS, Axis, Sweep
 from pages.shared.answer import accelerators
 from pages.shared.data import reads
 from pages.shared.form import controls, devices, lane_controls
+from pages.shared.frame.layout import Sides
 from pages.shared.job import asking
 from pages.shared.link import links, state
 
@@ -63,49 +64,48 @@ class Varied:
         return (first, *(Axis(name=name, values=values) for name, values in self.others.items()))
 
 
-def panel(machine: Machine | None) -> Sweep | None:
+def panel(machine: Machine | None, sides: Sides) -> Sweep | None:
     """Draw the controls, what the sweep that they make is, and the button that asks for it; the sweep."""
-    along, over, beside = st.columns([1, 2, 1.3], gap="medium")
-    data, model, training, contenders = st.columns([1, 1, 1, 1.3], gap="medium")
+    with sides.settings:
+        over = st.container(gap="xsmall")
+        data, model = st.columns(2, gap="medium")
+        beside = st.container(gap="xsmall")
+        more = st.expander("More settings", **state.bound_view("more"))
     with data:
         dataset = controls.dataset()
     with model:
         family = controls.family()
-    with along:
+    with over:
         axis: str = st.selectbox("Along", _size_axes(family), help=AXIS_HELP, **state.bound("axis"))
-    with st.expander("More settings", **state.bound_view("more")):
-        route, feeding, limits = st.columns([2, 1, 1], gap="medium")
-    with route:
+    with more:
         fields = controls.data_path()
-    with beside:
         also = _also(axis, family, fields["data_path"])
     taken = describe.taken((axis, *also), family)
     with data:
         fields |= {"dataset": dataset.name, **controls.samples(dataset, taken)}
     with model:
         fields |= {"model": family.name, **controls.sizes(family, dataset.name, taken)}
-    with training:
+    with data:
         fields |= controls.training(dataset.name, family.name, taken)
-    with feeding:
+    with more:
         fields |= {**controls.feeding(fields["data_path"], dataset.name, family.name, taken), **controls.seed()}
-    with limits:
         bounds = {field: controls.ladder(name, least=LIMITS[field][0]) for name, field in links.SWEEP_LIMITS.items()}
-    with route:
         lanes = lane_controls.choose(machine, batch_size=int(fields.get("batch_size", 0)), model=family.name)
     wanted = _wanted(fields, family, axis)
-    with contenders:
+    with beside if accelerators.stock(machine) else more:
         accelerator = accelerators.choose(machine, wanted, axis)
     with over:
         sizes = accelerators.sizes(accelerator, wanted, axis)
         varied = _varied(axis, also, sizes, dataset=dataset.name, family=family, samples=fields.get("samples", 0))
-    with contenders:
+    with beside:
         chosen = lane_controls.applied(_devices(machine), lanes, machine)
-        fault = lane_controls.too_many(chosen, lanes)
-        asked, fault = _ask(fields, varied, chosen, bounds, machine, fault)
+    with sides.ask:
+        asked, fault = _ask(fields, varied, chosen, bounds, machine, lane_controls.too_many(chosen, lanes))
         if asked:
             _facts(asked)
         asking.run_button("Find the crossover", asked, fault, machine)
-    accelerators.listing(machine, wanted, axis)
+    with sides.settings:
+        accelerators.listing(machine, wanted, axis)
     return asked
 
 
@@ -114,7 +114,7 @@ def _facts(sweep: Sweep) -> None:
     longest = units.duration(min(sweep.budget_s, len(counts) * sweep.point_budget_s))
     low, high = units.count(min(counts)), units.count(max(counts))
     points = f"up to **{len(counts)}** sizes to choose from" if sweep.adaptive else f"**{len(counts)}** points"
-    st.markdown(f"{points} · {low} to {high} parameters · at most about **{longest}**")
+    st.caption(f"{points} · {low} to {high} parameters · at most about **{longest}**")
 
 
 def _size_axes(family: models.Family) -> list[str]:

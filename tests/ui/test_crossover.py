@@ -257,6 +257,57 @@ def test_recorded_studies_are_listed_with_their_crossover_and_one_opens_by_its_l
     assert {found.label for found in app.get("download_button")} == {"10 rows as parquet", "10 rows as csv", "A sample"}
 
 
+def test_a_study_that_is_opened_sets_the_controls_as_it_was_measured(world, open_page):
+    world.has(CPU, GPU)
+    world.keep(measured(batch_size=128))
+    (study,) = reads.study_lines()
+    app = open_page(PAGE, study=study.id)
+    assert (control(app, "batch_size").value, control(app, "axis").value) == (128, "hidden_size")
+    assert control(app, "hidden_size_range").value == (16, 2_048)
+    assert control(app, "contenders").value == ["cpu", "cuda:0"]
+    assert "ask for something else" not in words(app)
+    control(app, "batch_size").set_value(32)
+    said = words(checked(app.run()))
+    assert "The settings ask for something else than what is shown: batch size 32, not 128." in said
+    assert f"study={study.id}" in said
+    checked(button(app, "Set them as shown").click().run())
+    assert control(app, "batch_size").value == 128
+    assert "ask for something else" not in words(app)
+
+
+def test_a_link_that_says_settings_keeps_them_beside_a_study_of_others(world, open_page):
+    world.has(CPU)
+    for trial in measured(machine_id="1" * 12):
+        world.gallery.add(trial)
+    (study,) = reads.study_lines()
+    app = open_page(PAGE, study=study.id, batch_size="32", axis="hidden_size")
+    assert control(app, "batch_size").value == 32
+    said = words(app)
+    assert "The settings ask for something else than what is shown: batch size 32, not 64" in said
+
+
+def test_a_study_of_devices_that_are_not_here_leaves_those_of_this_machine(world, open_page):
+    world.has(CPU)
+    for trial in measured(batch_size=128, machine_id="1" * 12):
+        world.gallery.add(trial)
+    (study,) = reads.study_lines()
+    app = open_page(PAGE, study=study.id)
+    assert control(app, "batch_size").value == 128
+    assert "cuda:0" not in control(app, "contenders").value
+    assert "devices" in words(app)
+
+
+def test_settings_that_were_measured_here_before_are_answered_before_anything_is_run(world, open_page):
+    world.has(CPU, GPU)
+    world.keep(measured())
+    asked = {"axis": "hidden_size", "batch_size": "64", "contenders": ["cpu", "cuda:0"], "fair": "false"}
+    app = open_page(PAGE, **asked)
+    assert "Measured here before, on 21 November 2026" in words(app)
+    assert any(alt.startswith("Time against hidden size") for alt in alts(app))
+    control(app, "batch_size").set_value(32)
+    assert "Measured here before" not in words(checked(app.run()))
+
+
 def test_a_recorded_study_whose_sizes_were_measured_again_is_listed_with_its_new_crossover(world, open_page):
     world.has(CPU)
     for trial in measured(machine_id="1" * 12):
@@ -485,9 +536,9 @@ def test_own_timings_get_the_same_answer(world, open_page):
     assert list(table(app, "Verdict")["Size"]) == [100, 400, 1600, 6400]
 
 
-def test_their_speedup_is_drawn_when_it_is_opened(world, open_page):
+def test_their_speedup_is_drawn_and_a_link_that_opened_it_is_still_read(world, open_page):
     world.has(CPU)
-    assert "Speedup against size" not in alts(upload(open_page(PAGE), recorded.SAMPLE.encode()))
+    assert "Speedup against size" in alts(upload(open_page(PAGE), recorded.SAMPLE.encode()))
     assert "Speedup against size" in alts(upload(open_page(PAGE, own_speedup="true"), recorded.SAMPLE.encode()))
 
 

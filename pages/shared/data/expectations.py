@@ -20,6 +20,7 @@ from core.answer.study.two_machines import Meeting
 from core.errors import CrossoverError
 from core.question.experiment import PROTOCOL_VERSION, Point
 from core.question.fields import SIZE_AXES
+from core.question.sweep import Sweep
 from core.results.reuse import Here
 from core.results.schema import Trial
 from pages.shared.data import prepared, reads
@@ -76,6 +77,16 @@ def beside(baseline: Trial, challenger: Trial, measured: float | None) -> str:
         if told is not None and (line.baseline, line.challenger) == (baseline.contender, challenger.contender):
             return expecting.beside(told, measured)
     return ""
+
+
+def study_of(asked: Sweep, here: Here) -> StudyLine | None:
+    """The study of this machine that measured what a sweep along one size asks for, at whatever sizes."""
+    axis, pair = asked.axes[0].name, frozenset(map(str, asked.contenders))
+    if len(asked.axes) > 1 or axis not in AXES:
+        return None
+    settings = comparable.values(asked.point, _agreeing(axis))
+    lines = _index(reads.overview()).get((axis, pair, here.machine_id, here.torch_version, *settings), ())
+    return max(lines, key=lambda line: len(line.sizes), default=None)
 
 
 def _where(row: Trial) -> Here:

@@ -283,12 +283,13 @@ def beside_machine() -> dict[str, str]:
 
 
 def adopt(values: Mapping[str, Any]) -> None:
-    """Put other values into the controls of this page, from a callback; those that the link locks stay."""
+    """Put other values into the controls of this page, before they are drawn; those that the link locks stay."""
     here, link = _here(), dict(arrived())
     for name, value in values.items():
         if name not in here.locked:
             st.session_state[name] = value
-            link[name] = (describe.text(value),)  # so that a control has a stop for it
+            several = value if isinstance(value, list | tuple) else (value,)
+            link[name] = tuple(map(describe.text, several))  # so that a control has a stop for it
     here.arrived = link
     touch()
 
