@@ -90,9 +90,17 @@ class Progress:
     sweep: SweepProgress | None = None
 
     @property
+    def remaining_s(self) -> Seconds | None:
+        """Seconds that the steps left may take, at most those left of the budget; None before one was timed."""
+        left = [(each.total_steps - each.steps) * each.step_s for each in self.contenders if each.step_s is not None]
+        return max(0.0, min(sum(left), self.budget_s - self.elapsed_s)) if left else None
+
+    @property
     def share(self) -> float:
-        """Share of the work that is done, 0 to 1: of the points of a sweep, of the steps otherwise."""
+        """Share of the work that is done, 0 to 1: of the points of a sweep, of the time if known, else of the steps."""
         if self.sweep:
             return self.sweep.share
+        if self.remaining_s is not None and self.elapsed_s:
+            return self.elapsed_s / (self.elapsed_s + self.remaining_s)
         shares = [entry.steps / entry.total_steps for entry in self.contenders if entry.total_steps]
         return min(1.0, sum(shares) / len(shares)) if shares else 0.0

@@ -176,8 +176,8 @@ def stop(queue: Queue, job_id: str) -> Job:
 def rows(queue: Queue, job: Job) -> list[Trial]:
     """The rows of a job, whether the store took them or not: in the order of points, and of contenders at each.
 
-    Those of a sweep are also the ones that it found in the store; while it runs they become more, and points that lack
-    pairs are among them as they are by now.
+    Those of a sweep are also the ones that it found in the store. While a job runs they become more, and those that
+    lack pairs are among them as they are by now.
 
     Raises:
         StoreError: the store cannot be read.
@@ -188,7 +188,7 @@ def rows(queue: Queue, job: Job) -> list[Trial]:
         mine = {trial.trial_id: trial for trial in Store(job.store).trials(run_id=job.run_ids)} | mine
     found = [mine[trial_id] for trial_id in job.trial_ids if trial_id in mine]
     sweep = job.sweep
-    if sweep and job.active:
+    if job.active:
         found += [trial for trial in queue.files(job.id).partial() if trial.trial_id not in job.trial_ids]
     return sorted(found, key=lambda trial: _place(sweep, trial)) if sweep else found
 

@@ -241,8 +241,10 @@ def test_a_link_to_a_run_shows_its_whole_answer(world, open_page):
     stored_run(world)
     app = open_page(run=rows.RUN_ID)
     said = words(app)
-    assert "cuda:0 (NVIDIA Test GPU) trains" in said
-    assert app.metric[0].value.endswith("×")
+    assert "The GPU trains" in said
+    claim, small_print = (said.index(part) for part in ("× as fast as the CPU", "95 % interval"))
+    assert said.index("## The GPU trains") < claim < small_print
+    assert "Time of a step by device" in alts(app)
     assert "launch overhead" in said
     assert "All 270 test items got the same prediction from both" in said
     assert "start-up" in said
@@ -283,7 +285,7 @@ def test_a_run_of_one_device_has_figures_and_no_verdict(world, open_page):
     world.has(CPU)
     world.keep(rows.run({"cpu": 1e-3}))
     app = open_page(run=rows.RUN_ID)
-    assert not app.metric
+    assert "as fast as" not in words(app)
     assert app.dataframe[0].value.iloc[0]["Device"] == "cpu"
 
 
@@ -343,14 +345,34 @@ def test_opening_the_page_while_something_is_measured_shows_it(world, open_page)
     world.has(CPU, GPU)
     job = world.run(progress=PROGRESS)
     app = open_page()
-    said = words(app)
-    assert "Training" in said
-    assert [bar.proto.text.replace("\\", "") for bar in app.get("progress")] == [
-        "**cpu** · step 950 of 1,900 · 1.00 ms a step · loss 1.00 · 2 threads",
-        "**cuda:0** · step 0 of 1,900",
-    ]
+    said = words(app).replace("\\", "")
+    assert [bar.proto.text for bar in app.get("progress")] == ["**Training** · at most 950 ms left"]
+    assert "**CPU** · step 950 of 1,900 · 1.00 ms a step · loss 1.00 · 2 threads" in said
+    assert "**GPU** · step 0 of 1,900" in said
     assert [chart.proto.alt for chart in app.get("vega_lite_chart")] == ["Training loss so far"]
     assert app.query_params["job"] in (job.id, [job.id])
+
+
+def test_settings_fold_to_a_line_while_something_is_measured_and_are_there_all_the_same(world, open_page):
+    world.has(CPU, GPU)
+    job = world.run(progress=PROGRESS)
+    app = open_page(job=job.id)
+    fold = app.toggle(key="unfold_asked")
+    assert "hidden size 128" in fold.label
+    assert fold.label.replace("\\", "").endswith("CPU, GPU")
+    assert not fold.value
+    assert control(app, "hidden_size").value
+
+
+def test_the_speedup_so_far_stands_with_its_interval_while_it_runs(world, open_page):
+    world.has(CPU, GPU)
+    job = world.run(progress=PROGRESS)
+    world.queue.files(job.id).keep_partial(rows.run(outcome="interrupted"))
+    (figure,) = open_page(job=job.id).metric
+    assert figure.label == "Speedup of the GPU so far"
+    assert figure.value.endswith("×")
+    assert figure.delta.startswith("95 %: ")
+    assert figure.delta.endswith(" pairs")
 
 
 def test_stop_takes_a_waiting_job_out_of_the_queue(world, open_page):
@@ -389,7 +411,7 @@ def test_what_was_measured_before_a_crash_is_shown(world, open_page):
     ids = tuple(trial.trial_id for trial in trials)
     job = world.end(world.run(), state="crashed", message="Killed.", run_ids=(rows.RUN_ID,), trial_ids=ids)
     app = open_page(job=job.id)
-    assert "cuda:0 (NVIDIA Test GPU) trains" in words(app)
+    assert "The GPU trains" in words(app)
 
 
 def test_rows_that_the_store_refused_are_shown_with_the_reason_and_can_be_downloaded(world, open_page):
@@ -402,7 +424,7 @@ def test_rows_that_the_store_refused_are_shown_with_the_reason_and_can_be_downlo
     world.end(job, state="finished", run_ids=(rows.RUN_ID,), trial_ids=ids, **refused)
     app = open_page(job=job.id)
     assert "The store did not take the rows." in words(app)
-    assert "cuda:0 (NVIDIA Test GPU) trains" in words(app)
+    assert "The GPU trains" in words(app)
     assert len(app.get("download_button")) == 3
 
 
@@ -414,7 +436,7 @@ def test_a_job_that_finished_becomes_a_link_to_its_run(world, open_page):
     app = open_page(job=job.id)
     assert app.query_params["run"] in (rows.RUN_ID, [rows.RUN_ID])
     assert "job" not in app.query_params
-    assert "cuda:0 (NVIDIA Test GPU) trains" in words(app)
+    assert "The GPU trains" in words(app)
 
 
 def test_a_store_that_cannot_be_written_is_said_before_anything_is_measured(world, open_page):

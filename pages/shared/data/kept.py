@@ -74,8 +74,8 @@ def content(value: Any) -> Hashable:
         case Meeting():
             return value.id, rows_content(value.measured)
         case Job():
-            swept = value.progress.sweep if value.progress and value.active else None
-            return value.id, value.trial_ids, value.unsaved, swept.pairs if swept else 0
+            now = value.progress if value.active else None
+            return value.id, value.trial_ids, value.unsaved, (now.sweep or now).pairs if now else 0
         case Machine():
             return value.here, *sorted(value.device_names.items())
         case Mapping():

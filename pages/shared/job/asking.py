@@ -47,8 +47,9 @@ def measured(view: tuple[links.Kind, str] | None) -> str:
         return ""
     with contextlib.suppress(CrossoverError):  # which is told where the job is drawn
         job = reads.queue().job(view[1])
-        asked = job.sweep or (job.experiment.point if job.experiment else None)
-        return describe.sentence(asked) if job.active and asked else ""
+        if job.active and (asked := job.sweep or job.experiment):
+            names = ", ".join(contender.title for contender in asked.contenders)
+            return f"{describe.sentence(asked)} · {names}"
     return ""
 
 

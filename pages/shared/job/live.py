@@ -1,4 +1,4 @@
-"""A job as it is now: its place in the queue, its progress, its loss curve, and what became of it.
+"""A job as it is now: its place in the queue, the time left, the speedup so far, its loss curve, what became of it.
 
 Asks once a second while the job is alive and not at all afterwards. The end of a job is one full run of the page.
 """
@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from core import units
+from core.answer.run.run_answer import RunAnswer
+from core.answer.run.speedup import Speedup
 from core.jobs import client
 from core.jobs.job import Job
 from core.progress import ContenderProgress, Progress
-from core.question import describe
+from core.question.experiment import spoken, titled
 from pages.shared.data import prepared, reads
 from pages.shared.draw import charts
 from pages.shared.draw.text import plain, told
@@ -29,8 +31,7 @@ CHART_HEIGHT = 300
 
 def draw(job: Job) -> None:
     """Draw a comparison that waits or runs, and keep it up to date until it ends."""
-    contenders = ", ".join(map(str, job.asked.contenders))
-    st.fragment(_panel, run_every=REFRESH_S)(job.id, f"{describe.sentence(job.asked.point)} · {contenders}")
+    st.fragment(_panel, run_every=REFRESH_S)(job.id)
 
 
 def draw_end(job: Job, again: Callable[[], None]) -> None:
@@ -89,9 +90,33 @@ def running(job_id: str, title: str = "") -> Job | None:
     return job
 
 
-def _panel(job_id: str, title: str) -> None:
-    if job := running(job_id, title):
-        _progress(job.id, job.progress or Progress(phase="starting"))
+def _panel(job_id: str) -> None:
+    if job := running(job_id):
+        progress = job.progress or Progress(phase="starting")
+        left = progress.remaining_s
+        after = "" if left is None else f" · at most {units.duration(left)} left"
+        st.progress(progress.share, text=f"**{plain(progress.phase.capitalize())}**{after}")
+        _so_far(job)
+        _curves(job.id, progress)
+
+
+@told(st.caption)
+def _so_far(job: Job) -> None:
+    """The speedups that follow from the pairs by now, as they will be told in the end."""
+    pairs = RunAnswer(reads.job_rows(job)).pairs
+    with st.container(horizontal=True, key="so_far"):
+        for pair in pairs:
+            _speedup(pair.speedup)
+
+
+def _speedup(found: Speedup) -> None:
+    name, measured = plain(spoken(found.challenger)), units.counted(found.pairs, "pair")
+    label = f"Speedup of {name} so far"
+    if found.value is None or found.low is None or found.high is None:
+        st.metric(label, "…", delta=measured, delta_color="off", delta_arrow="off", width="content")
+        return
+    interval = f"95 %: {units.ratio(found.low)} to {units.ratio(found.high)}, {measured}"
+    st.metric(label, units.ratio(found.value), delta=interval, delta_color="off", delta_arrow="off", width="content")
 
 
 def stop_button(jobs: Sequence[Job]) -> None:
@@ -115,20 +140,16 @@ def place(job: Job) -> None:
         st.info("Place 1 in the queue. The measuring process is about to take it.")
 
 
-def _progress(job_id: str, progress: Progress) -> None:
-    spent = f"{units.duration(progress.elapsed_s)} of at most {units.duration(progress.budget_s)}"
-    st.markdown(f"**{plain(progress.phase.capitalize())}**" + (f" · {spent}" if progress.budget_s else ""))
-    for contender in progress.contenders:
-        done = contender.steps / contender.total_steps if contender.total_steps else 0.0
-        st.progress(min(1.0, done), text=_line(contender))
+def _curves(job_id: str, progress: Progress) -> None:
     if any(len(contender.losses) > 1 for contender in progress.contenders):  # one point is no curve
         spec = prepared.live_chart(job_id, progress.elapsed_s, progress)
         charts.chart(spec, height=CHART_HEIGHT, alt="Training loss so far")
+    st.caption("  \n".join(map(_line, progress.contenders)))
 
 
 def _line(contender: ContenderProgress) -> str:
     parts = [
-        f"**{plain(contender.contender)}**",
+        f"**{plain(titled(contender.contender))}**",
         f"step {units.count(min(contender.steps, contender.total_steps))} of {units.count(contender.total_steps)}",
     ]
     if contender.step_s is not None:
@@ -136,7 +157,7 @@ def _line(contender: ContenderProgress) -> str:
     if contender.losses:
         parts.append(f"loss {units.significant(contender.losses[-1])}")
     if contender.threads:
-        parts.append(f"{contender.threads} thread{'s' if contender.threads > 1 else ''}")
+        parts.append(units.counted(contender.threads, "thread"))
     return " · ".join(parts)
 
 
