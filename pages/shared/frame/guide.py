@@ -17,7 +17,7 @@ from core.question.fields import TRAINING
 from core.question.presets import LIMITS, PRESETS, SCALES, Preset, Scale, checked_scale, preset
 from core.question.sweep import Sweep
 from pages.shared.draw.text import plain
-from pages.shared.frame import look, navigation
+from pages.shared.frame import history, look, navigation
 from pages.shared.link import links, state
 
 MOST_LETTERS = 500
@@ -40,6 +40,7 @@ Link = dict[str, str | list[str]]
 def around(page: st.Page) -> None:
     """Run a page, below what its link says and the button that shares it."""
     look.draw()
+    history.draw()
     name = next((name for name in links.PAGES if name == page.url_path), None)
     if name is None:
         page.run()

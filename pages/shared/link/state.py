@@ -32,6 +32,7 @@ class _Page:
         touched: whether the user has taken the settings into their own hands since.
         blank: whether the page was opened by a link that says nothing, and nothing was set since.
         view: what was shown beside the settings last.
+        linked: whether the link said in the last run what is shown.
         guide: the guided start that the page was opened with; None before the first look.
         before: controls of the run before, as `drawn` has those of this one.
         seen: what the link said when the run began.
@@ -44,6 +45,7 @@ class _Page:
     touched: bool = False
     blank: bool = False
     view: tuple[links.Kind, str] | None = None
+    linked: bool = False
     guide: dict[str, str] | None = None
     locked: frozenset[str] = frozenset()
     drawn: set[str] = field(default_factory=set)
@@ -85,12 +87,21 @@ def enter(page: links.PageName) -> None:
     st.session_state[_HERE] = here
     if before is not here:
         here.blank = not in_link()
+    _follow_back(here, came=before is not here)
     if here.arrived is None:
         _unfold(here)
         _mend_plus()
     arrived()  # before a control is drawn and resets what it cannot show
     _keep_guide(here)
     here.drawn, here.seen = set(), in_link()
+
+
+def _follow_back(here: _Page, *, came: bool) -> None:
+    """Forget what was shown where the browser went back to a link of this page without it; a menu's link has none."""
+    linked = any(kind in st.query_params for kind in here.link.kinds)
+    if here.linked and not linked and not came:
+        here.view = None
+    here.linked = linked
 
 
 def leave() -> None:
