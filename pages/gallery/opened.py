@@ -96,9 +96,9 @@ def _answer(of: Study) -> Basis:
         return basis
     downloads.chart(located.chart, f"crossover-{of.id}-{basis}")
     study_view.cause(of, located.answer)
+    study_view.speedups(located)
     st.markdown("**Size by size**")
     study_view.sizes(located.answer, of.runs)
-    study_view.speedups(located)
     return basis
 
 

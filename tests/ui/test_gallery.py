@@ -147,7 +147,7 @@ def test_many_trials_are_few_marks_and_come_in_pages(world, open_page):
 def test_a_link_opens_a_run(stocked, open_page):
     assert "Take it along" not in words(open_page(PAGE))
     app = open_page(PAGE, run="b" * 12)
-    assert "cuda:0 (NVIDIA Test GPU) trains" in words(app)
+    assert "The GPU trains" in words(app)
     assert "hidden size 32" in words(app)
     assert "Trust: full, 9 of 9" in words(app)
 
@@ -193,7 +193,7 @@ def test_of_a_data_set_that_is_not_known_here_all_but_its_classes_is_shown(world
     world.keep(rows.run(dataset="invented-later"))
     app = open_page(PAGE, run=rows.RUN_ID)
     assert "dataset is 'invented-later', which is not allowed" in words(app)
-    assert "cuda:0 (NVIDIA Test GPU) trains" in words(app)
+    assert "The GPU trains" in words(app)
     assert "Take it along" in words(app)
 
 

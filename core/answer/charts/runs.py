@@ -9,25 +9,33 @@ import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import altair as alt
 
+from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
-from core.answer.run import training_time
+from core.answer.run import speedup, training_time
 from core.answer.run.causes import PARTS, parts
 from core.answer.run.learned import confusion_rows
 from core.progress import Progress
 from core.question.catalog import dataset
+from core.question.experiment import titled
 from core.results.schema import Trial
 
 MOST_EPOCHS = 200
 MOST_BLOCKS = 1_000
 """Marks on one chart before neighbours are put together: beyond, browsers draw slowly and for the mouse alone."""
 
+ROOM_FOR_FIGURE = 1.3
+"""Length of the axis of bars over the longest of them, whose figure stands beyond its end."""
+
 MOST_POINTS = 60
 """Values of one curve before its points are left out and the line stands alone."""
+
+MOST_TICKS = 8
+"""Ticks along an axis that is not logarithmic, about."""
 
 LOSS, TRAINED_FOR = "training loss (nats, log scale)", "time of training, start-up apart (s)"
 """Titles of axes."""
@@ -67,9 +75,9 @@ def live_loss(
     """
     known = kinds or {}
     devices = {entry.contender: entry.contender.partition("@")[0] for entry in progress.contenders}
-    series = {name: known.get(device, device.partition(":")[0]) for name, device in devices.items()}
+    series = {titled(name): known.get(device, device.partition(":")[0]) for name, device in devices.items()}
     rows = [
-        {"contender": entry.contender, "x": x, "y": loss, "step": step}
+        {"contender": titled(entry.contender), "x": x, "y": loss, "step": step}
         for entry in progress.contenders
         for x, step, loss in zip(
             entry.loss_steps if by == "steps" else entry.loss_seconds, entry.loss_steps, entry.losses, strict=False
@@ -102,13 +110,47 @@ def blocks(trials: Sequence[Trial]) -> Spec:
     return _curves(rows, _series(trials), x="pair of blocks", y=y, tooltip=tooltip, grouped=size > 1, line=False)
 
 
+def step_bars(trials: Sequence[Trial]) -> Spec:
+    """Time of a step, a bar a device with its figure, and the 95 % interval of the median; empty without any time."""
+    known = [(trial, speedup.step_time(trial)) for trial in trials]
+    timed = [(trial, step.median_s, step) for trial, step in known if step.median_s]
+    unit, scale = look.unit_of(seconds for _, seconds, _ in timed)
+    rows: list[Row] = [
+        {
+            "contender": titled(trial.contender),
+            "time": seconds * scale,
+            "low": (step.low_s or seconds) * scale,
+            "high": (step.high_s or seconds) * scale,
+            "shown": units.duration(seconds),
+            "interval": units.interval(step.low_s, step.high_s, units.duration) or "not known",
+        }
+        for trial, seconds, step in timed
+    ]
+    names = [row["contender"] for row in rows]
+    longest = max((row["high"] for row in rows), default=1.0) * ROOM_FOR_FIGURE
+    scale_x, axis = alt.Scale(domain=[0, longest]), alt.Axis(tickCount=4)
+    x = alt.X("time:Q", title=f"time per step ({unit}), shorter is faster", scale=scale_x, axis=axis)
+    tooltip = look.tooltips(("contender", "device"), ("shown", "median step"), ("interval", "95 % interval"))
+    base = alt.Chart().encode(y=alt.Y("contender:N", sort=names, title=None), tooltip=tooltip)
+    colours = look.colours([trial.device_kind for trial, _, _ in timed])
+    colour = look.by(alt.Color, "contender", names, colours, legend=None)
+    layers = [
+        base.mark_bar(size=look.BAR_HEIGHT // 2, opacity=0.75).encode(x=x, color=colour),
+        base.mark_rule(strokeWidth=2, color=look.NEUTRAL).encode(x=alt.X("low:Q"), x2="high:Q"),
+        base.mark_text(align="left", dx=8, fontSize=13, fontWeight="bold", color=look.NEUTRAL).encode(
+            x=alt.X("high:Q"), text="shown:N"
+        ),
+    ]
+    return look.finished(alt.layer(*layers), rows, height=alt.Step(look.BAR_HEIGHT - 8))
+
+
 def breakdown(trials: Sequence[Trial]) -> Spec:
     """Where the time of a step goes: stacked bars of the parts timed apart, a tick at the undisturbed step."""
     known = [step for step in map(parts, trials) if step is not None]
     unit, scale = look.unit_of(itertools.chain.from_iterable((step.sum_s, step.step_s) for step in known))
     rows = [
         {
-            "contender": step.contender,
+            "contender": titled(step.contender),
             "part": part,
             "rank": rank,
             "time": getattr(step, f"{part}_s") * scale,
@@ -136,7 +178,7 @@ def breakdown(trials: Sequence[Trial]) -> Spec:
 
 def startup(trials: Sequence[Trial]) -> Spec:
     """Start-up of each trial in its parts, as stacked bars; parts that were not measured are left out."""
-    times = {trial.contender: _startup(trial) for trial in trials}
+    times = {titled(trial.contender): _startup(trial) for trial in trials}
     unit, scale = look.unit_of(seconds for known in times.values() for seconds in known if seconds is not None)
     rows = [
         {
@@ -199,8 +241,10 @@ def _curves(
 ) -> Spec:
     """Values of several contenders over a common axis, on a log scale; what such a scale cannot show is counted."""
     drawn = [row for row in rows if math.isfinite(row["x"]) and math.isfinite(row["y"]) and row["y"] > 0]
+    found = look.ticks(row[end] for row in drawn for end in ("y", "low", "high") if end in row)
+    ticks = tuple(found) if drawn else ()
     pointed = not line or len(drawn) <= MOST_POINTS * max(1, len(series))
-    frame = _frame(tuple(series.items()), x, y, len(rows) - len(drawn), tooltip, grouped, line, pointed, whole)
+    frame = _frame(tuple(series.items()), x, y, ticks, len(rows) - len(drawn), tooltip, grouped, line, pointed, whole)
     return {**frame, "data": {"values": drawn}}
 
 
@@ -209,6 +253,7 @@ def _frame(
     series: tuple[tuple[str, str], ...],
     x: str,
     y: str,
+    ticks: tuple[float, ...],
     left_out: int,
     tooltip: tuple[tuple[str, ...], ...],
     grouped: bool,
@@ -220,10 +265,16 @@ def _frame(
     kinds = dict(series)
     names = list(kinds)
     key = alt.Legend(orient="top", title=None, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0 if pointed else 2)
-    ticks = alt.Axis(tickMinStep=1, format=",d") if whole else alt.Axis()
+    across: dict[str, Any] = {"tickMinStep": 1, "format": ",d"} if whole else {}
+    up = alt.Axis(labelExpr="format(datum.value, ',~r')", values=list(ticks) if ticks else alt.Undefined)
     base = alt.Chart().encode(
-        x=alt.X("x:Q", title=x, axis=ticks, scale=alt.Scale(zero=False, nice=False, padding=look.EDGE)),
-        y=alt.Y("y:Q", title=look.counting_left_out(y, left_out), scale=look.log()),
+        x=alt.X(
+            "x:Q",
+            title=x,
+            axis=alt.Axis(tickCount=MOST_TICKS, grid=False, **across),
+            scale=alt.Scale(zero=False, nice=False, padding=look.EDGE),
+        ),
+        y=alt.Y("y:Q", title=look.counting_left_out(y, left_out), scale=look.log(), axis=up),
         color=look.by(alt.Color, "contender", names, look.colours(list(kinds.values())), legend=key),
         tooltip=look.tooltips(("contender", "device"), *tooltip),
     )
@@ -248,11 +299,11 @@ def _bars(*, title: str | list[str], colours: Mapping[str, str], unit: str, y: a
 
 def _series(trials: Sequence[Trial]) -> dict[str, str]:
     """Contender → device kind, in the order of the trials."""
-    return {trial.contender: trial.device_kind for trial in trials}
+    return {titled(trial.contender): trial.device_kind for trial in trials}
 
 
 def _point(trial: Trial, **values: float) -> Row:
-    return {"contender": trial.contender, "device_name": trial.device_name, **values}
+    return {"contender": titled(trial.contender), "device_name": trial.device_name, **values}
 
 
 def _in_groups(

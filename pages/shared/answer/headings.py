@@ -1,12 +1,9 @@
-"""What stands above an answer: what was asked, when and on what, and a speedup beside its verdict."""
+"""What stands above an answer: what was asked, when and on what, and a verdict with its small print."""
 
 from typing import Any
 
 import streamlit as st
 
-from core import units
-from core.answer.run.speedup import Speedup
-from core.answer.study.two_machines import Across
 from core.question import describe
 from core.question.experiment import Point
 from core.question.sweep import Sweep
@@ -27,18 +24,9 @@ def asked(row: Trial, question: Point | Sweep | None, *, recalled: bool) -> None
     )
 
 
-def speedup(found: Speedup | Across, name: str, verdict: str, *, key: str, help: str) -> Any:
-    """Draw a speedup with its interval and the verdict beside it; returns the place for what follows from it."""
-    with st.container(border=True, key=key):
-        figure, words = st.columns([1, 3], gap="medium", vertical_alignment="center")
-    interval = f"95 %: {units.ratio(found.low)} to {units.ratio(found.high)}" if found.low and found.high else None
-    figure.metric(
-        f"Speedup of {plain(name)}",
-        units.ratio(found.value) if found.value is not None else "—",
-        delta=interval,
-        delta_color="off",
-        delta_arrow="off",
-        help=help,
-    )
-    words.markdown(f"## {plain(verdict)}")
-    return words
+def verdict(claim: str, small_print: str, *, key: str, help: str) -> Any:
+    """Draw a verdict in two lines, the claim and its small print; returns the place for what follows from it."""
+    place = st.container(key=key)
+    place.markdown(f"## {plain(claim)}")
+    place.caption(plain(small_print), help=help)
+    return place

@@ -10,12 +10,13 @@ import streamlit as st
 
 from core import units
 from core.answer.charts import runs
+from core.answer.run import claims
 from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
 from core.answer.run.speedup import is_host
 from core.answer.study import two_machines
 from core.errors import InvalidValue
 from core.jobs.machine import Machine
-from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point
+from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point, titled
 from core.results.schema import OUTCOMES, Trial
 from pages.shared.answer import accelerators, downloads, headings, remedies
 from pages.shared.data import expectations, prepared
@@ -38,8 +39,8 @@ def draw(trials: Sequence[Trial], recorded: Sequence[Trial] = (), machine: Machi
     sections: tuple[Callable[[], None], ...] = (
         lambda: accelerators.verdicts(trials, recorded),
         lambda: _verdicts(run),
-        lambda: remedies.section(run, machine),
         lambda: _contenders(rows),
+        lambda: remedies.section(run, machine),
         lambda: _training(rows, note=accelerators.caption(trials, recorded)),
         lambda: _where_the_time_goes(run, rows),
         lambda: learned(everything),
@@ -79,20 +80,27 @@ def _without_lanes(run: RunAnswer) -> list[PairAnswer]:
 
 
 def _verdicts(run: RunAnswer) -> None:
-    for pair in _without_lanes(run):
+    """Every verdict in two lines, a bar a device, and the causes."""
+    pairs = _without_lanes(run)
+    for pair in pairs:
         key = f"verdict-{pair.challenger.trial_id}"
-        words = headings.speedup(pair.speedup, pair.challenger.contender, pair.verdict, key=key, help=SPEEDUP_HELP)
-        if pair.speedup.verdict != "missing":
-            words.markdown(plain(pair.cause))
+        words = headings.verdict(
+            claims.claim(pair.speedup), claims.small_print(pair.speedup), key=key, help=SPEEDUP_HELP
+        )
         if said := expectations.beside(pair.baseline, pair.challenger, pair.speedup.value):
             words.caption(plain(said))
+    if any(trial.step_s for trial in run.trials):
+        _chart(None, runs.step_bars, run.trials, "", "Time of a step by device")
+    for pair in pairs:
+        if pair.speedup.verdict != "missing":
+            st.markdown(plain(pair.cause))
 
 
 def _contenders(rows: Sequence[RowAnswer]) -> None:
     tables.table([_line(row) for row in rows], alt="The devices side by side")
     for trial in (row.row for row in rows):
         if trial.outcome != "completed" or trial.message:
-            st.caption(plain(f"{trial.contender}: {trial.message or OUTCOMES[trial.outcome]}"))
+            st.caption(plain(f"{titled(trial.contender)}: {trial.message or OUTCOMES[trial.outcome]}"))
 
 
 def _line(answer: RowAnswer) -> dict[str, str]:
@@ -172,9 +180,9 @@ def _report(trial: Trial) -> None:
         _report_rows(report or {}),
         height="content",
         column_config={"class": st.column_config.TextColumn(width=100)},
-        alt=f"Classification report of {trial.contender}",
+        alt=f"Classification report of {titled(trial.contender)}",
     )
-    charts.chart(matrix, height=None, alt=f"Confusion matrix of {trial.contender}")
+    charts.chart(matrix, height=None, alt=f"Confusion matrix of {titled(trial.contender)}")
 
 
 def _report_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -206,7 +214,7 @@ def _how_it_was_measured(run: RunAnswer) -> None:
 def _threads_tried(trial: Trial) -> str:
     tried = zip(trial.threads_tried, trial.threads_tried_step_s, strict=False)
     listed = ", ".join(f"{threads}: {units.duration(step_s)}" for threads, step_s in tried)
-    return f"Threads tried for {trial.contender}, with their step: {listed}; {trial.threads} took the least."
+    return f"Threads tried for {titled(trial.contender)}, with their step: {listed}; {trial.threads} took the least."
 
 
 def _take_along(trials: Sequence[Trial]) -> None:
@@ -228,7 +236,7 @@ def _chart(
     target = place if place is not None else st
     if title:
         target.markdown(f"**{title}**")
-    height: Any = "content" if make in (runs.breakdown, runs.startup) else CURVE_HEIGHT
+    height: Any = "content" if make in (runs.step_bars, runs.breakdown, runs.startup) else CURVE_HEIGHT
     charts.chart(prepared.chart(make, trials), place=target, height=height, alt=alt)
 
 

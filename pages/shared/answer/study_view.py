@@ -87,12 +87,11 @@ def chart(located: Located) -> None:
         st.caption("Crosses at the bottom are sizes that cannot be compared; the table says why.")
 
 
-def speedups(located: Located, name: str = "speedup") -> None:
-    """Speedup against size, folded away; by name what the link calls it, as a page may have several."""
-    with st.expander("Speedup at each size", **state.bound_view(name)) as part:
-        if part.open:
-            st.caption("The dotted line and its band are interpolated between the sizes; the verdicts are not.")
-            charts.chart(located.speedup, alt="Speedup against size")
+def speedups(located: Located) -> None:
+    """Speedup against size, and what its band is."""
+    st.markdown("**Speedup at each size**")
+    charts.chart(located.speedup, alt="Speedup against size")
+    st.caption("The dotted line and its band are interpolated between the sizes; the verdicts are not.")
 
 
 def sizes(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:

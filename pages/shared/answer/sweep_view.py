@@ -33,12 +33,15 @@ def draw(rows: Sequence[Trial], asked: Sweep, machine: Machine | None = None) ->
     found = prepared.studies(rows, asked.axes[0].name)
     chosen = _choice(found, asked)
     basis: Basis = "steady"
+    mapped = st.container()
     if chosen is not None:
         basis = _study(chosen, [other for other in found if _beside(other, chosen, asked)])
         remedies.best_lanes(chosen, rows, found, basis)
     _two_machines(rows, asked.axes[0].name, machine, basis=basis if chosen else None)
     if len(asked.axes) > 1:
-        _grid(rows, asked, found, chosen, basis)
+        with mapped:
+            _map(asked, found, chosen, basis)
+        _grid(rows, asked, found)
     _take_along(rows, asked, {**links.sweep_settings(asked), "sweep": asked.id}, name=asked.id)
 
 
@@ -104,21 +107,25 @@ def _study(of: Study, beside: Sequence[Study]) -> Basis:
     if located is None:
         return basis
     study_view.cause(of, located.answer)
+    study_view.speedups(located)
     ordered = sorted(beside, key=lambda study: study is not of)
     columns = {f"{study.challenger} against {study.baseline}": partial(prepared.located, study) for study in ordered}
     study_view.bases(columns, of.axis, alt="The crossover on each cost basis")
     st.markdown("**Size by size**")
     study_view.sizes(located.answer, of.runs)
-    study_view.speedups(located)
     return basis
 
 
-def _grid(rows: Sequence[Trial], asked: Sweep, found: Sequence[Study], chosen: Study | None, basis: Basis) -> None:
-    if chosen is not None:
-        axes = (asked.axes[0].name, asked.axes[1].name)
-        st.markdown(f"**Map**: which is faster, {plain(chosen.challenger)} or {plain(chosen.baseline)}")
-        spec = prepared.winners(_cells(asked, found, chosen, basis), axes, chosen)
-        charts.chart(spec, alt="Map of the faster device")
+def _map(asked: Sweep, found: Sequence[Study], chosen: Study | None, basis: Basis) -> None:
+    if chosen is None:
+        return
+    axes = (asked.axes[0].name, asked.axes[1].name)
+    st.markdown(f"**Map**: which is faster, {plain(chosen.challenger)} or {plain(chosen.baseline)}")
+    spec = prepared.winners(_cells(asked, found, chosen, basis), axes, chosen)
+    charts.chart(spec, alt="Map of the faster device")
+
+
+def _grid(rows: Sequence[Trial], asked: Sweep, found: Sequence[Study]) -> None:
     st.markdown("**Every point and device**, the shortest epoch first")
     speedups = _speedups(found, str(asked.contenders[0]))
     ordered = sorted(rows, key=lambda row: sweep_report.epoch_s(row) or math.inf)

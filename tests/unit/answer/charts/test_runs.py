@@ -10,7 +10,7 @@ import pytest
 from core.answer.charts import look, runs
 from core.answer.run import speedup, training_time
 from core.progress import ContenderProgress, Progress
-from core.question.experiment import Experiment, Point
+from core.question.experiment import Experiment, Point, titled
 from core.results.schema import Trial
 from tests.rows import run, trial
 
@@ -40,6 +40,7 @@ EVERY_CHART = {
     "live loss": runs.live_loss(PROGRESS),
     "epoch times": runs.epoch_times(RUN),
     "blocks": runs.blocks(RUN),
+    "step bars": runs.step_bars(RUN),
     "breakdown": runs.breakdown(RUN),
     "start-up": runs.startup(RUN),
     "confusion": runs.confusion(RUN[0]),
@@ -61,7 +62,7 @@ def marks(spec) -> list[str]:
 
 
 def values(spec, contender=None) -> list[dict]:
-    return [row for row in spec["data"]["values"] if contender is None or row["contender"] == contender]
+    return [row for row in spec["data"]["values"] if contender is None or row["contender"] == titled(contender)]
 
 
 @every_chart
@@ -111,7 +112,7 @@ def channels(encoding) -> list[dict]:
 @every_chart
 def test_no_column_reaches_a_chart_that_was_not_listed(spec):
     allowed = {"contender", "device_name", "x", "y", "low", "high", "step", "part", "rank", "time", "share"}
-    allowed |= {"true", "predicted", "items"}
+    allowed |= {"true", "predicted", "items", "shown", "interval"}
     assert set(values(spec)[0]) <= allowed
 
 
@@ -128,7 +129,11 @@ def test_a_contender_has_one_colour_in_every_chart_and_two_of_a_kind_have_two():
     (cpu, cpu_1), cuda = look.colours(("cpu", "cpu")), look.DEVICE_COLOURS["cuda"]
     for name in ("loss over epochs", "loss over time", "epoch times", "blocks"):
         scale = encodings(EVERY_CHART[name])[0]["color"]["scale"]
-        assert dict(zip(scale["domain"], scale["range"], strict=True)) == {"cpu": cpu, "cpu@1": cpu_1, "cuda:0": cuda}
+        assert dict(zip(scale["domain"], scale["range"], strict=True)) == {
+            "CPU": cpu,
+            "1 CPU thread": cpu_1,
+            "GPU": cuda,
+        }
     assert encodings(EVERY_CHART["live loss"])[0]["color"]["scale"]["range"] == [cpu, cuda]
     assert cpu == look.DEVICE_COLOURS["cpu"] != cpu_1
 
@@ -152,7 +157,7 @@ def test_values_that_a_log_scale_cannot_show_are_left_out_and_counted():
 def test_a_trial_without_blocks_has_no_place_in_time():
     bare = placed(trial(contender="cpu@1"), block_first_step=())
     spec = runs.loss_over_time([RUN[0], bare])
-    assert {row["contender"] for row in values(spec)} == {"cpu"}
+    assert {row["contender"] for row in values(spec)} == {"CPU"}
 
 
 @pytest.mark.parametrize("draw", [runs.loss_over_epochs, runs.epoch_times, runs.blocks, runs.breakdown])
@@ -234,7 +239,7 @@ def test_the_breakdown_has_its_parts_in_order_and_the_undisturbed_step():
 
 def test_a_trial_without_a_breakdown_has_no_bar():
     bare = trial(contender="cpu@1", **{f"breakdown_{part}_s": () for part in look.PART_COLOURS})
-    assert {row["contender"] for row in values(runs.breakdown([RUN[0], bare]))} == {"cpu"}
+    assert {row["contender"] for row in values(runs.breakdown([RUN[0], bare]))} == {"CPU"}
 
 
 def test_the_start_up_has_the_parts_that_were_measured():
