@@ -11,7 +11,7 @@ from core.results.schema import COLUMNS
 from pages.shared.form import controls
 from tests import rows
 from tests.ui.conftest import CPU, GPU, HINT, checked, words
-from tests.ui.find import button, control, drawn
+from tests.ui.find import alts, button, control, drawn
 
 
 def test_before_the_machine_is_known_the_cost_is_shown_and_nothing_can_be_run(world, open_page):
