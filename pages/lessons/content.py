@@ -11,12 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 import streamlit as st
 
 from core.answer.export import exhibit_sections, sections
+from core.answer.lesson import expected
+from core.answer.lesson.expected import Outcome
 from core.answer.lesson.handout import Section
 from core.question import catalog
 from core.question.demonstration import Demonstration
 from core.question.describe import sentence
 from core.question.experiment import Contender, Experiment, Point
 from core.question.presets import PRESETS
+from core.results.exhibit import Exhibit
+from core.results.schema import Trial
 from pages.lessons.lesson import Choice, Lesson
 from pages.shared.draw.text import plain
 from pages.shared.learning import frame, tasks
@@ -163,6 +167,23 @@ def _small(choice: Choice, found: Found) -> list[Section]:
     return [*here, *(frame.marked(recorded) if found.recorded_rows else ())]
 
 
+def _of_exhibits(tell: Callable[[Sequence[Exhibit]], Outcome | None]) -> Callable[[Choice, Found], Outcome | None]:
+    """What exhibits say to the question, those of this machine first."""
+    return lambda _, found: tell(found.exhibits)
+
+
+def _of_rows(tell: Callable[[Sequence[Trial]], Outcome | None]) -> Callable[[Choice, Found], Outcome | None]:
+    """What the rows of this machine say to the question, or those that were recorded where there are none."""
+    return lambda _, found: tell(found.rows or found.recorded_rows)
+
+
+def _of_learning(choice: Choice, found: Found) -> Outcome | None:
+    rows, pair = found.rows, tuple(map(str, learners(choice)))
+    if not rows and found.recorded_rows:
+        rows, pair = found.recorded_rows, (found.recorded_rows[0].contender, found.recorded_rows[-1].contender)
+    return expected.of_learning(rows, (pair[0], pair[1]), choice.margin)
+
+
 def _comparisons(points: Iterable[Point], contenders: Sequence[Contender]) -> Task:
     """A comparison of the contenders at every point, each with the time that a part of a lesson has."""
     return tuple(Experiment(point=point, contenders=tuple(contenders), budget_s=PART_S) for point in points)
@@ -184,6 +205,7 @@ LESSONS: dict[str, Lesson] = {
         settings=_clock_settings,
         task=_clock_task,
         build=_exhibits(exhibit_sections.clock),
+        outcome=_of_exhibits(expected.of_clock),
         takeaway="Wait for the device before both readings, warm up first, and repeat: a single number does not "
         "say how far the next one would be from it. The loader and .item() do not make the clock wrong, "
         "they make it measure something else.",
@@ -204,6 +226,7 @@ LESSONS: dict[str, Lesson] = {
         "so that moving and meeting can be shown. With a GPU, its own name and messages would be here.",
         task=_moving_task,
         build=_exhibits(exhibit_sections.moving),
+        outcome=_of_exhibits(expected.of_moving),
         takeaway="Choose the device once, in one place, and send the network and every batch there. Where the "
         "numbers are wanted on the CPU, .item() or .cpu() brings them back, with or without a GPU.",
         recorded=("moving",),
@@ -223,6 +246,7 @@ LESSONS: dict[str, Lesson] = {
         settings=_loader_settings,
         task=_loader_task,
         build=_loader,
+        outcome=_of_rows(expected.of_loader),
         takeaway="A faster device cannot speed up what it does not do. First bring the data close to the device, "
         "then measure the device.",
     ),
@@ -246,6 +270,7 @@ LESSONS: dict[str, Lesson] = {
         settings=_same_settings,
         task=_same_task,
         build=_same,
+        outcome=_of_learning,
         takeaway="Rounding differs, and a training carries it on. Whether that matters is a question about a "
         "margin, fixed before looking, and about several seeds.",
         recorded=("first_step",),
@@ -271,6 +296,7 @@ LESSONS: dict[str, Lesson] = {
         settings=_small_settings,
         task=_small_task,
         build=_small,
+        outcome=_of_rows(expected.of_small),
         takeaway="Launching an operation costs the same however little it computes. Larger batches and wider "
         "layers spread that cost; they are not free, for a larger batch takes fewer steps an epoch and "
         "learns otherwise.",

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from core.answer.lesson import expected
+from core.answer.lesson.expected import Outcome
 from core.answer.lesson.handout import Section
 from core.jobs.machine import Machine
 from core.question.experiment import Contender, Experiment
@@ -13,7 +15,6 @@ from pages.shared.frame import apart
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
 from pages.shared.learning.tasks import Found, Known, Task
-from pages.shared.link import memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,7 @@ class Lesson:
         build: makes what is shown, with the charts in it.
         settings: draws the settings that it has of its own, and what is trained; may raise CrossoverError.
         recorded: kinds of exhibits that may be replayed.
+        outcome: what was measured beside the answers to the question; None where nothing says anything of it.
     """
 
     title: str
@@ -53,6 +55,7 @@ class Lesson:
     task: Callable[[Choice], Task]
     build: Callable[[Choice, Found], Sequence[Section]]
     takeaway: str
+    outcome: Callable[[Choice, Found], Outcome | None]
     settings: Callable[[Choice], Choice] = lambda choice: choice
     recorded: tuple[str, ...] = ()
 
@@ -86,6 +89,8 @@ def _run(lesson: Lesson, machine: Machine | None) -> tuple[Choice, Task, Known] 
 
 
 def _see(lesson: Lesson, choice: Choice, task: Task, known: Known) -> None:
+    if not frame.may_see(lesson.question, ran=bool(known.rows or known.exhibits)):
+        return
     points = [asked.point for asked in task if isinstance(asked, Experiment)]
     found = tasks.found(known, points, choice.machine, [(kind, "") for kind in lesson.recorded])
     if not found.trials and not found.exhibits:
@@ -96,5 +101,6 @@ def _see(lesson: Lesson, choice: Choice, task: Task, known: Known) -> None:
     built = frame.built(key, lambda: [*lesson.build(choice, found), keep])
     if choice.alone:
         st.info(plain(lesson.without), icon=":material/info:")
-    frame.draw(built, memory.expectations().get(lesson.question.name))
-    frame.report(f"Lesson: {lesson.title}", lesson.question, built, found)
+    outcome = expected.told(lambda: lesson.outcome(choice, found))
+    frame.draw(built, lesson.question, outcome)
+    frame.report(f"Lesson: {lesson.title}", lesson.question, built, found, outcome)

@@ -11,7 +11,8 @@ import streamlit as st
 
 from core import units
 from core.answer.export import exhibit_sections, sections
-from core.answer.lesson import claims
+from core.answer.lesson import claims, expected
+from core.answer.lesson.expected import Outcome
 from core.answer.lesson.handout import Section
 from core.files import downloaded
 from core.jobs.machine import Machine
@@ -26,7 +27,7 @@ from pages.shared.frame import apart, navigation
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
 from pages.shared.learning.tasks import Found, Known, Task
-from pages.shared.link import memory, state
+from pages.shared.link import state
 
 CLOCK_S: dict[Scale, float] = {"class": 20.0, "full": 300.0}
 """Seconds for the tutorial's own clock beside ours."""
@@ -202,17 +203,28 @@ def _on_data(preset: Preset) -> Preset:
 def _see(tutorial: Tutorial, scale: Scale, chosen: Sequence[str], known: Known | None, machine: Machine | None) -> None:
     preset = tutorial.preset
     points = policy.points_of(preset.asked(scale, (Contender(),)))
+    if not frame.may_see(tutorial.question, ran=bool(known and (known.rows or known.exhibits))):
+        return
     found = tasks.found(known, points, machine, [("clock", claims.recipe_name(preset))])
+    outcome = expected.told(lambda: _outcome(preset, chosen, found))
     key = (preset.name, preset.point.dataset, scale, *chosen, found.key)
     built = frame.built(key, lambda: _sections(tutorial, scale, chosen, found))
-    frame.draw(built, memory.expectations().get(tutorial.question.name))
+    frame.draw(built, tutorial.question, outcome)
     st.page_link(
         navigation.LESSONS,
         label="Go deeper in a lesson",
         icon=":material/lightbulb:",
         query_params={"lesson": tutorial.lesson},
     )
-    frame.report(f"Tutorial: {preset.title}", tutorial.question, built, found)
+    frame.report(f"Tutorial: {preset.title}", tutorial.question, built, found, outcome)
+
+
+def _outcome(preset: Preset, chosen: Sequence[str], found: Found) -> Outcome | None:
+    """What was measured here, or else recorded elsewhere, beside the answers to the tutorial's question."""
+    if found.rows and len(chosen) > 1:
+        return expected.of_tutorial(preset, found.rows, (chosen[0], chosen[-1]))
+    rows = found.recorded_rows
+    return expected.of_tutorial(preset, rows, (rows[0].contender, rows[-1].contender)) if rows else None
 
 
 def _run_settings(preset: Preset, machine: Machine | None) -> tuple[Scale, list[str]]:

@@ -57,7 +57,7 @@ VIEWS = {
         dict(zip(("axis", "recorded", "contenders", "also", "text"), TEXTS, strict=False)),
     ),
     "devices": (navigation.DEVICES, {}),
-    "tutorials": (TUTORIALS, {"tutorial": "signal", "predict_signal": "at no hidden size"}),
+    "tutorials": (TUTORIALS, {"tutorial": "signal", "shown": "signal"}),
     "tutorials, a link": (TUTORIALS, {"tutorial": TEXTS[0], "scale": TEXTS[1], "text": TEXTS[2]}),
     "lessons, a link": (LESSONS, {"lesson": TEXTS[0], "data": TEXTS[1], "text": TEXTS[2]}),
     "class, a link": (CLASS, {"class": TEXTS[0], "me": TEXTS[1], "text": TEXTS[2]}),

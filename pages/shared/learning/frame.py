@@ -13,6 +13,7 @@ import streamlit as st
 
 from core.answer.export import lesson_report
 from core.answer.lesson import handout
+from core.answer.lesson.expected import Outcome
 from core.answer.lesson.handout import Handout, Reply, Section, Table
 from core.jobs.machine import Machine
 from core.results.exhibit import Exhibit
@@ -52,21 +53,35 @@ class Expectation:
 
 
 def expect(question: Expectation) -> bool:
-    """Draw the question with what was expected; whether what follows may be shown."""
+    """Draw the question with what was expected; whether it was answered or skipped."""
     key = links.PREDICTION.format(name=question.name)
     kept = memory.expectations().get(question.name)
     if kept in question.options:
         memory.give_back(key, kept)
     with st.container(border=True):
-        st.markdown("**1 · Expect**")
+        st.markdown("**1 · Predict**")
         chosen = st.radio(question.text, question.options, index=None, **state.bound(key))
         if chosen is not None:
             memory.expectations()[question.name] = chosen
         if chosen is not None or memory.opened_unexpected(question.name):
             return True
-        st.caption("Choose what you expect; then the rest is shown. It is kept in the link.")
-        st.button("Show it without", on_click=memory.open_unexpected, args=(question.name,), type="tertiary")
+        st.caption("Choose what you expect, then run it. It is kept in the link.")
+        _skip(question)
     return False
+
+
+def may_see(question: Expectation, *, ran: bool) -> bool:
+    """Whether what comes of it is shown: once something was run, or who looks at it has skipped that."""
+    if ran or memory.opened_unexpected(question.name):
+        return True
+    st.markdown("**3 · See**")
+    st.caption("Run it first: whether you were right, and why, stands here then.")
+    _skip(question)
+    return False
+
+
+def _skip(question: Expectation) -> None:
+    st.button("Skip", on_click=memory.open_unexpected, args=(question.name,), type="tertiary", key="skip")
 
 
 def devices(machine: Machine | None) -> list[str]:
@@ -88,11 +103,13 @@ def marked(sections: Iterable[Section]) -> list[Section]:
     return [dataclasses.replace(section, title=f"Recorded: {section.title}") for section in sections]
 
 
-def draw(sections: Sequence[Section], expected: str | None = None) -> None:
-    """Draw what is shown, below what was expected."""
+def draw(sections: Sequence[Section], question: Expectation, outcome: Outcome | None) -> None:
+    """Draw what is shown, below what was expected and whether it was so."""
     st.markdown("**3 · See**")
-    if expected is not None:
-        st.info(f"You expected: {plain(expected)}", icon=":material/psychology:")
+    if said := _closed(question, outcome):
+        right = outcome is not None and outcome.right(question.options.index(memory.expectations()[question.name]))
+        shown, icon = (st.success, ":material/check:") if right else (st.info, ":material/psychology:")
+        shown(plain(said), icon=icon)
     for section in sections:
         _section(section)
 
@@ -125,19 +142,29 @@ def _table(table: Table) -> None:
     tables.table(cells, height="content", alt=table.title)
 
 
-def report(title: str, question: Expectation, sections: Sequence[Section], found: Found) -> None:
+def _closed(question: Expectation, outcome: Outcome | None) -> str:
+    """What was expected and whether it was so; empty where nothing was."""
+    said = memory.expectations().get(question.name)
+    if said not in question.options:
+        return ""
+    return outcome.sentence(question.options, question.options.index(said)) if outcome else f"You expected: {said}."
+
+
+def report(
+    title: str, question: Expectation, sections: Sequence[Section], found: Found, outcome: Outcome | None
+) -> None:
     """Draw the fields of a student and the report: what the page shows, and what that rests on."""
     st.header("4 · Hand in")
     exhibits = tuple((f"Shown: {entry.kind}", whence(entry)) for entry in found.exhibits)
-    _hand_in(title, question, sections, (*handout.fingerprint(found.trials), *exhibits))
+    _hand_in(title, question, sections, (*handout.fingerprint(found.trials), *exhibits), _closed(question, outcome))
 
 
 @st.fragment
 def _hand_in(
-    title: str, question: Expectation, sections: Sequence[Section], machine: tuple[tuple[str, str], ...]
+    title: str, question: Expectation, sections: Sequence[Section], machine: tuple[tuple[str, str], ...], closed: str
 ) -> None:
     """A form, so that what was typed last is in the report, and files that are there before they are asked for."""
-    basis = tuple(sections)
+    basis = (closed, *sections)
     with st.form(f"hand_in_{question.name}", border=False):
         answer = st.text_area(question.after, key=f"answer_{question.name}", max_chars=MOST_LETTERS)
         student = st.text_input("Your name, for the report", key="student", max_chars=100)
@@ -149,8 +176,8 @@ def _hand_in(
             student=student or "",
             date=f"{datetime.now(UTC):%d %B %Y}",
             link=state.address(state.in_link()),
-            predictions=(Reply(question=question.text, text=memory.expectations().get(question.name, "")),),
-            sections=basis,
+            predictions=(Reply(question=question.text, text=closed),),
+            sections=tuple(sections),
             answers=(Reply(question=question.after, text=answer or ""),),
             machine=machine,
         )
