@@ -9,7 +9,9 @@ from collections.abc import Iterable
 
 from core.errors import NotComparable
 from core.question import lanes, models, own
-from core.question.experiment import Point, titled
+from core.question.device_kinds import begun
+from core.question.experiment import Point, spoken
+from core.question.fields import title
 from core.results.schema import Trial
 
 TRAINING = tuple(entry.name for entry in dataclasses.fields(Point))
@@ -96,9 +98,8 @@ def require_equal(first: Trial, second: Trial, columns: Iterable[str]) -> None:
     for column in differing(first, second, columns):
         wanted, given = getattr(first, column), getattr(second, column)
         raise NotComparable(
-            f"{titled(second.contender)} cannot be set against {titled(first.contender)}: its {column} is "
-            f"{given!r:.80}, "
-            f"not {wanted!r:.80}."
+            f"{begun(spoken(second.contender))} cannot be set against {spoken(first.contender)}: its "
+            f"{title(column)} is {given!r:.80}, not {wanted!r:.80}."
         )
 
 

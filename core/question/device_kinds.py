@@ -6,6 +6,7 @@ colour in every chart and the lanes that it has follow from it. Whatever is not 
 has a line for it.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -96,6 +97,25 @@ def title(device: str, threads: int = 0) -> str:
         return f"{threads} CPU thread{'' if threads == 1 else 's'}" if threads else "CPU"
     named = f"{TITLES.get(kind, kind)}{f' {number}' if number not in ('', '0') else ''}"
     return f"{named} served by {title('cpu', threads)}" if threads else named
+
+
+_ONLY_ONE = re.compile(rf"(CPU|{'|'.join(TITLES.values())})\b(?! \d)")
+_SEVERAL = re.compile(r"\d+ CPU threads\b")
+
+
+def in_sentence(name: str) -> str:
+    """The name of a device within a sentence: `the CPU`, `the GPU (NVIDIA H200)`, but `GPU 1` and `1 CPU thread`."""
+    return f"the {name}" if _ONLY_ONE.match(name) else name
+
+
+def does(name: str, one: str, several: str) -> str:
+    """A device within a sentence with its verb: `the GPU trains`, `1 CPU thread trains`, `2 CPU threads train`."""
+    return f"{in_sentence(name)} {several if _SEVERAL.match(name) else one}"
+
+
+def begun(said: str) -> str:
+    """Words that begin with a device, at the beginning of a sentence; names that others gave stay as they are."""
+    return f"The{said[3:]}" if said.startswith("the ") else said
 
 
 DEVICES = " or ".join(", ".join((*SINGLE, *(f"{name}, {name}:N" for name in NUMBERED))).rsplit(", ", 1))

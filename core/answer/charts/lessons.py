@@ -16,6 +16,7 @@ from core.answer.lesson.bottleneck import Bottleneck
 from core.answer.lesson.launches import Launches, TwoBatches
 from core.answer.lesson.seed_band import SeedBand
 from core.answer.run.causes import PARTS
+from core.question.experiment import spoken, titled
 from core.results.exhibit import Clock
 from core.results.schema import Trial
 
@@ -81,7 +82,7 @@ def epoch_parts(bottleneck: Bottleneck) -> Spec:
     y = alt.Y("way:N", sort=names, title=None, axis=_wrapped(names))
     figures = (("shown", "timed apart"), ("took", "undisturbed epoch"))
     base = alt.Chart().encode(y=y, tooltip=look.tooltips(("way", "data"), ("part", "part"), *figures))
-    title = f"an epoch on {bottleneck.contender} ({unit})"
+    title = f"an epoch on {spoken(bottleneck.contender)} ({unit})"
     x = alt.X("time:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5))
     bars = look.stacked(base.mark_bar(size=look.BAR_HEIGHT // 2).encode(x=x), look.PART_COLOURS)
     tick = base.transform_filter("datum.rank == 0").mark_tick(thickness=2, color=look.NEUTRAL)
@@ -132,7 +133,7 @@ def _shares(steps: Sequence[tuple[Launches, float]], parts: tuple[str, str]) -> 
     """A bar for each step: its share of the first part, and what is left for the second."""
     rows: list[Row] = [
         {
-            "step": f"{step.contender}, batch {units.count(step.batch_size)}",
+            "step": f"{titled(step.contender)}, batch {units.count(step.batch_size)}",
             "part": part,
             "share": share,
             "rank": rank,

@@ -10,6 +10,8 @@ from core import units
 from core.answer.charts import lessons
 from core.answer.lesson import claims, exhibition
 from core.answer.lesson.handout import Figure, Listing, Section, Table
+from core.question.device_kinds import does
+from core.question.experiment import spoken, titled
 from core.question.presets import Preset
 from core.results.exhibit import Clock, Exhibit, FirstStep, Moving
 
@@ -35,7 +37,7 @@ def clock(
     contenders = tuple(dict.fromkeys(variant.contender for variant in content.variants))
     said = [note] if note else []
     entries = exhibition.comparisons(content, contenders[-1])
-    said += [f"On {contenders[-1]}: {entry.sentence}" for entry in entries]
+    said += [f"On {spoken(contenders[-1])}: {entry.sentence}" for entry in entries]
     kinds = {entry.contender: entry.kind for entry in shown.participants}
     words = tuple({variant.title: variant.explains for variant in content.variants}.items())
     in_words = Table(title="What each clock does", header=("Clock", "What is done"), rows=words, prose=True)
@@ -59,7 +61,8 @@ def _by_each_clock(content: Clock, contenders: Sequence[str]) -> tuple[str, ...]
     if ours is None or not by_clock:
         return ()
     low, high = min(by_clock, key=by_clock.__getitem__), max(by_clock, key=by_clock.__getitem__)
-    said = f"By our clock {other} is {units.ratio(ours)} as fast as {one}; by the others it is "
+    faster = f"{does(spoken(other), 'is', 'are')} {units.ratio(ours)} as fast as {spoken(one)}"
+    said = f"By our clock {faster}; by the others the speedup is "
     if low == high:
         return (f"{said}{units.ratio(by_clock[low])} ({titles[low]}).",)
     return (f"{said}{units.ratio(by_clock[low])} ({titles[low]}) to {units.ratio(by_clock[high])} ({titles[high]}).",)
@@ -81,7 +84,7 @@ def _clock_table(content: Clock, contenders: Sequence[str]) -> Table:
         lines.append(tuple(line))
     header = ["Clock"]
     for contender in contenders:
-        header += [f"An epoch, {contender}", f"of ours, {contender}"]
+        header += [f"An epoch, {titled(contender)}", f"of ours, {titled(contender)}"]
     return Table(
         title="An epoch by each clock, and how often ours fits into it", header=tuple(header), rows=tuple(lines)
     )

@@ -16,6 +16,7 @@ from core.answer.lesson.handout import Figure, Section, Table
 from core.answer.lesson.launches import TwoBatches
 from core.answer.run import learned, speedup
 from core.errors import CrossoverError
+from core.question.experiment import spoken, titled
 from core.question.fields import label
 from core.question.presets import Preset, Scale
 from core.results.schema import Trial
@@ -61,7 +62,7 @@ def loader(rows: Sequence[Trial], note: str = "") -> tuple[Section, ...]:
         try:
             training = bottleneck.bottleneck([row for row in rows if row.contender == contender])
         except CrossoverError as error:
-            shown.append(Section(title=f"Where an epoch goes on {contender}", sentences=(str(error),)))
+            shown.append(Section(title=f"Where an epoch goes on {spoken(contender)}", sentences=(str(error),)))
             continue
         if training:
             shown.append(_ways(training, _both_ends(rows, contender), note))
@@ -89,7 +90,7 @@ def _workers(training: Bottleneck) -> tuple[str, ...]:
     if len(ways) < 2:
         return ()
     listed = ", ".join(f"{way.loader_workers}: {units.duration(way.epoch_s)}" for way in ways)
-    return (f"An epoch by the number of loader workers, on {training.contender}: {listed}.",)
+    return (f"An epoch by the number of loader workers, on {spoken(training.contender)}: {listed}.",)
 
 
 def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> Section:
@@ -104,12 +105,12 @@ def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> Section:
         for way in training.ways
     )
     header = ("Data", "An epoch", "95 % interval", "Loader", "Most that a device can gain")
-    said = (*ends, *_workers(training))
+    said, where = (*ends, *_workers(training)), spoken(training.contender)
     return Section(
-        title=f"Where an epoch goes on {training.contender}",
+        title=f"Where an epoch goes on {where}",
         sentences=(note, *said) if note else said,
-        figures=(Figure(title=f"An epoch on {training.contender} in its parts", spec=lessons.epoch_parts(training)),),
-        tables=(Table(title=f"Every way of delivering the data, on {training.contender}", header=header, rows=lines),),
+        figures=(Figure(title=f"An epoch on {where} in its parts", spec=lessons.epoch_parts(training)),),
+        tables=(Table(title=f"Every way of delivering the data, on {where}", header=header, rows=lines),),
         notes=(*_losses(training), "The parts were timed apart; the tick is the undisturbed epoch."),
     )
 
@@ -130,12 +131,12 @@ def _speedups_by_way(rows: Sequence[Trial]) -> Section | None:
     if not lines:
         return None
     base, other = pairs[0]
-    header = ("Data", "Workers", f"{other.contender} against {base.contender}", "95 % interval")
+    header = ("Data", "Workers", f"{titled(other.contender)} against {titled(base.contender)}", "95 % interval")
     slow = max(pairs, key=lambda pair: speedup.step_time(pair[0]).median_s or 0.0)
     fast = min(pairs, key=lambda pair: speedup.step_time(pair[0]).median_s or 0.0)
     said = (
-        f"{other.contender} is {_speedup(*slow)[0]} as fast as {base.contender} with the slowest way of delivering the "
-        f"data, {_speedup(*fast)[0]} with the fastest."
+        f"Training on {spoken(other.contender)} is {_speedup(*slow)[0]} as fast as on {spoken(base.contender)} with "
+        f"the slowest way of delivering the data, {_speedup(*fast)[0]} with the fastest."
     )
     return Section(
         title="What the device itself brings",
@@ -203,7 +204,9 @@ def _reports(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Sec
             ]
             lines.append((name, *figures, str(int(ours["support"]))))
     names = [
-        f"{figure}, {contender}" for figure in ("Precision", "Recall", "F1") for contender in (baseline, challenger)
+        f"{figure}, {titled(contender)}"
+        for figure in ("Precision", "Recall", "F1")
+        for contender in (baseline, challenger)
     ]
     table = Table(
         title=f"Classification reports, seed {pairs[0][0].seed}",
@@ -211,7 +214,7 @@ def _reports(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Sec
         rows=tuple(lines),
     )
     matrices = tuple(
-        Figure(title=f"Confusion matrix of {row.contender}, seed {row.seed}", spec=runs.confusion(row))
+        Figure(title=f"Confusion matrix of {titled(row.contender)}, seed {row.seed}", spec=runs.confusion(row))
         for row in pairs[0]
     )
     return (Section(title="Classification reports side by side", tables=(table,), figures=matrices),)
@@ -269,12 +272,12 @@ def _speedups_by_batch(rows: Sequence[Trial]) -> Section | None:
         return None
     base, other = pairs[0]
     said = tuple(
-        f"At a batch of {units.count(ours.batch_size)}, {theirs.contender} is {_speedup(ours, theirs)[0]} as fast as "
-        f"{ours.contender}."
+        f"At a batch of {units.count(ours.batch_size)}, training on {spoken(theirs.contender)} is "
+        f"{_speedup(ours, theirs)[0]} as fast as on {spoken(ours.contender)}."
         for ours, theirs in pairs
     )
     lines = tuple((units.count(ours.batch_size), *_speedup(ours, theirs)) for ours, theirs in pairs)
-    header = ("Batch", f"{other.contender} against {base.contender}", "95 % interval")
+    header = ("Batch", f"{titled(other.contender)} against {titled(base.contender)}", "95 % interval")
     table = Table(title="Speedup at each batch size", header=header, rows=lines)
     return Section(title="And the devices against each other", sentences=said, tables=(table,))
 

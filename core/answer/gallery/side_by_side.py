@@ -15,7 +15,8 @@ from core.answer.study import wording
 from core.answer.study.result import Crossover
 from core.answer.study.study import Study
 from core.errors import CrossoverError
-from core.question.fields import axis_title, title
+from core.question.experiment import titled
+from core.question.fields import axis_title, label, title
 from core.results.schema import Trial
 
 TRAINING = (*comparable.TRAINING, "parameters", "dataset_hash")
@@ -142,12 +143,13 @@ def _run_answer(rows: Sequence[Trial]) -> dict[tuple[str, str], str]:
     run = RunAnswer(rows)
     for answer in run.rows:
         row, step_s, start_s = answer.row, answer.step.median_s, answer.startup_s
-        said[("Answer", f"step, {row.contender}")] = units.duration(step_s) if step_s else "not timed"
-        said[("Answer", f"start-up, {row.contender}")] = units.duration(start_s) if start_s else ""
-        said[("Answer", f"test accuracy, {row.contender}")] = answer.accuracy_shown
-        said[("Answer", f"outcome, {row.contender}")] = row.outcome
+        said[("Answer", f"step, {titled(row.contender)}")] = units.duration(step_s) if step_s else "not timed"
+        said[("Answer", f"start-up, {titled(row.contender)}")] = units.duration(start_s) if start_s else ""
+        said[("Answer", f"test accuracy, {titled(row.contender)}")] = answer.accuracy_shown
+        said[("Answer", f"outcome, {titled(row.contender)}")] = row.outcome
     for pair in run.pairs:
-        said[("Answer", f"{pair.challenger.contender} against {pair.baseline.contender}")] = _verdict(pair)
+        against = f"{titled(pair.challenger.contender)} against {titled(pair.baseline.contender)}"
+        said[("Answer", against)] = _verdict(pair)
     return said
 
 
@@ -194,7 +196,7 @@ def _text(name: str, value: object) -> str:
         return units.duration(value)
     if isinstance(value, int | float):
         return str(value) if name in ("seed", "protocol_version") else wording.size(value)
-    return str(value)
+    return titled(str(value)) if name == "contender" else label(name, value)
 
 
 TITLES = {

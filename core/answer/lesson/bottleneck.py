@@ -15,6 +15,7 @@ from core.answer.run import causes
 from core.answer.run.causes import PARTS, Parts
 from core.answer.run.speedup import step_time
 from core.errors import NotComparable
+from core.question.experiment import spoken
 from core.question.fields import label
 from core.results.schema import Trial
 
@@ -88,12 +89,12 @@ class Bottleneck:
     def sentence(self) -> str:
         """What another way of delivering the data brings on the same device, and whether it learns the same."""
         if len(self.ways) < 2:
-            return f"Only one way of delivering the data was measured on {self.contender}."
+            return f"Only one way of delivering the data was measured on {spoken(self.contender)}."
         ends = units.interval(self.gain_low, self.gain_high, units.ratio)
         interval = f" (95 % interval {ends})" if ends else ""
         return (
-            f"On {self.contender} the same training is {units.ratio(self.gain)} as fast{interval} per epoch with its "
-            f"data {_short(self.fastest)} as with its data {_short(self.slowest)}{self._learned()}."
+            f"On {spoken(self.contender)} the same training is {units.ratio(self.gain)} as fast{interval} per epoch "
+            f"with its data {_short(self.fastest)} as with its data {_short(self.slowest)}{self._learned()}."
         )
 
     def _learned(self) -> str:
@@ -136,7 +137,8 @@ def way(trial: Trial) -> Way:
     """What one row says of its way of delivering data; raises NotComparable where no block of it was timed."""
     step, parts = step_time(trial), causes.parts(trial)
     if step.median_s is None:
-        raise NotComparable(f"Nothing was timed on {trial.contender} with the data path {trial.data_path}.")
+        path = label("data_path", trial.data_path)
+        raise NotComparable(f"Nothing was timed on {spoken(trial.contender)} with the data path “{path}”.")
     bound, reason = _bound(trial, parts)
     steps = trial.steps_per_epoch
     return Way(

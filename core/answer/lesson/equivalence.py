@@ -17,6 +17,8 @@ from core.answer import comparable
 from core.answer.run import learned
 from core.errors import InvalidValue, NotComparable
 from core.question import catalog
+from core.question.device_kinds import begun
+from core.question.experiment import spoken
 from core.results.schema import Trial
 
 Verdict = Literal["equivalent", "different", "too_few_seeds"]
@@ -68,11 +70,10 @@ class Equivalence:
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        names = f"{self.challenger} and {self.baseline}"
+        ours, theirs = spoken(self.baseline), spoken(self.challenger)
+        names = f"{theirs} and {ours}"
         if self.mean is None:
-            return (
-                f"Too few seeds to tell: no seed was trained and tested on both {self.baseline} and {self.challenger}."
-            )
+            return f"Too few seeds to tell: no seed was trained and tested on both {ours} and {theirs}."
         mean, margin = f"{100 * self.mean:+.2f}", f"{100 * self.margin:.2f}"
         seeds = f"{len(self.seeds)} seed{'' if len(self.seeds) == 1 else 's'}"
         if self.low is None or self.high is None:
@@ -95,13 +96,14 @@ class Equivalence:
         """How many test items got different predictions, beside how many another seed changes."""
         if not self.seeds:
             return "There are no predictions to compare."
+        ours = spoken(self.baseline)
         apart = (
-            f"{self.baseline} and {self.challenger} disagree on {_range(self.disagreeing)} of "
+            f"{begun(ours)} and {spoken(self.challenger)} disagree on {_range(self.disagreeing)} of "
             f"{units.count(self.items)} test items with the same seed"
         )
         if self.seed_to_seed is None:
             return f"{apart}; what another seed would change is not known, because it was not tested on the same items."
-        return f"{apart}, {self.baseline} with another seed on {units.significant(self.seed_to_seed)} (median)."
+        return f"{apart}, {ours} with another seed on {units.significant(self.seed_to_seed)} (median)."
 
 
 def equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str, margin: float) -> Equivalence:

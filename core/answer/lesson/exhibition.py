@@ -7,6 +7,8 @@ import statistics
 from dataclasses import dataclass
 
 from core import units
+from core.question.device_kinds import begun
+from core.question.experiment import spoken, titled
 from core.results.exhibit import Clock, Exhibit, FirstStep, Moving, Variant
 
 ROUNDING = 1e-5
@@ -73,9 +75,9 @@ def speedups(clock: Clock, baseline: str, challenger: str) -> dict[str, float]:
 
 def first_step_sentence(shown: FirstStep) -> str:
     """What the differences mean."""
-    one, other = shown.contenders
+    one, other = map(spoken, shown.contenders)
     if shown.largest == 0 == shown.loss_difference:
-        return f"{one} and {other} agree to the last bit after the first step."
+        return f"{begun(one)} and {other} agree to the last bit after the first step."
     differ = (
         f"The gradients of {one} and {other} differ by at most {shown.largest:.1e} after the first step, the loss by "
         f"{shown.loss_difference:.1e}"
@@ -89,7 +91,7 @@ def first_step_sentence(shown: FirstStep) -> str:
 
 def text(exhibit: Exhibit) -> str:
     """The exhibit for a terminal."""
-    where = ", ".join(f"{entry.contender}: {entry.device_name}" for entry in exhibit.participants)
+    where = ", ".join(f"{titled(entry.contender)}: {entry.device_name}" for entry in exhibit.participants)
     match exhibit.content:
         case Clock() as clock:
             lines = _clock_lines(clock)
@@ -104,7 +106,7 @@ def text(exhibit: Exhibit) -> str:
 def _clock_lines(clock: Clock) -> list[str]:
     lines = []
     for contender in dict.fromkeys(variant.contender for variant in clock.variants):
-        lines.append(f"{contender:32} {'an epoch':>12} {'of ours':>9} {'readings':>9}")
+        lines.append(f"{titled(contender):32} {'an epoch':>12} {'of ours':>9} {'readings':>9}")
         for entry in comparisons(clock, contender):
             epoch, against = units.duration(entry.epoch_s), units.ratio(entry.against_ours)
             lines.append(f"  {entry.variant.title:30} {epoch:>12} {against:>9} {len(entry.variant.epoch_s):>9}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core import units
+from core.question.experiment import titled
 from core.results.schema import Trial
 
 
@@ -85,7 +86,7 @@ def fingerprint(trials: Sequence[Trial]) -> tuple[tuple[str, str], ...]:
         "Threads usable": [f"{trial.cores_usable} of {trial.cores}" for trial in trials],
         "Memory": [units.memory(trial.memory_bytes) for trial in trials],
         "System": [trial.system for trial in trials],
-        "Devices": [f"{trial.contender}: {trial.device_name}" for trial in trials],
+        "Devices": [f"{titled(trial.contender)}: {trial.device_name}" for trial in trials],
         "torch": [trial.torch_version for trial in trials],
         "Crossover": [f"{trial.app_version} {trial.app_commit}".strip() for trial in trials],
         "Machine id": [trial.machine_id for trial in trials],

@@ -13,7 +13,7 @@ from core.answer import comparable
 from core.answer.run.speedup import is_host, step_time
 from core.errors import NotComparable
 from core.question.device_kinds import DEVICE_KINDS
-from core.question.experiment import Point
+from core.question.experiment import Point, spoken
 from core.question.models import Conv2d, Linear, MaxPool2d, Network, ReLU
 from core.results.schema import Trial
 
@@ -50,8 +50,9 @@ class Launches:
         """The step in words."""
         rate = f"{units.operations(self.flops / self.step_s)}/s"
         lead = (
-            f"A step of {units.count(self.batch_size)} samples on {self.contender} takes {units.duration(self.step_s)} "
-            f"for {self.operations} operations, {units.duration(self.per_operation_s)} each, at {rate}"
+            f"A step of {units.count(self.batch_size)} samples on {spoken(self.contender)} takes "
+            f"{units.duration(self.step_s)} for {self.operations} operations, "
+            f"{units.duration(self.per_operation_s)} each, at {rate}"
         )
         if self.busy_s is None or self.idle_s is None:
             return f"{lead}."
@@ -90,8 +91,8 @@ class TwoBatches:
         more = units.ratio(self.large.batch_size / self.small.batch_size)
         each = units.duration(self.fixed_per_operation_s)
         return (
-            f"On {self.small.contender} a step of {large} samples takes {longer} as long as one of {small}, for {more} "
-            f"the samples: {units.ratio(self.gain)} the samples per second. By a line through both, "
+            f"On {spoken(self.small.contender)} a step of {large} samples takes {longer} as long as one of {small}, "
+            f"for {more} the samples: {units.ratio(self.gain)} the samples per second. By a line through both, "
             f"{units.share(self.fixed_share)} of the small step do not depend on the batch, {each} for each of "
             f"{self.small.operations} operations."
         )

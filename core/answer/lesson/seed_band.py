@@ -13,6 +13,7 @@ from itertools import combinations
 from core import units
 from core.answer.lesson.equivalence import seed_pairs
 from core.errors import NotComparable
+from core.question.experiment import spoken
 from core.results.schema import Trial
 
 Curve = tuple[float, ...]
@@ -78,9 +79,9 @@ def seed_band(trials: Sequence[Trial], *, baseline: str, challenger: str) -> See
         same_seed=same,
         seed_to_seed=other,
         sentence=(
-            f"With the same seed the losses of {challenger} and {baseline} are {_percent(same)} apart (median), with "
-            f"two seeds those of {baseline} alone {_percent(other)}; {units.share(inside)} of the curves of "
-            f"{challenger} lie within the band of {len(pairs)} seeds."
+            f"With the same seed the losses on {spoken(challenger)} and on {spoken(baseline)} are {_percent(same)} "
+            f"apart (median), with two seeds those on {spoken(baseline)} alone {_percent(other)}; "
+            f"{units.share(inside)} of the curves of {spoken(challenger)} lie within the band of {len(pairs)} seeds."
         ),
     )
 

@@ -17,6 +17,7 @@ from core.answer.run import learned, speedup, training_time
 from core.answer.run.speedup import Speedup
 from core.answer.study import study, wording
 from core.errors import CrossoverError
+from core.question.experiment import spoken, titled
 from core.question.fields import AXES
 from core.question.presets import PRESETS, Preset, Scale
 from core.question.published import published
@@ -151,7 +152,7 @@ def _measured_epochs(pair: Pair, origin: Origin) -> list[Number]:
 
 
 def _number(row: Trial, seconds: float, origin: Origin, place: float, label: str) -> Number:
-    series = f"{origin}: {row.contender}"
+    series = f"{origin}: {titled(row.contender)}"
     return Number(series=series, origin=origin, kind=row.device_kind, value=seconds, place=place, label=label)
 
 
@@ -160,7 +161,7 @@ def _speedup_mark(pair: Pair, origin: Origin) -> Number | None:
     if ratio is None or ratio.value is None:
         return None
     return Number(
-        series=f"{origin}: {pair.challenger.contender} over {pair.baseline.contender}",
+        series=f"{origin}: {titled(pair.challenger.contender)} over {titled(pair.baseline.contender)}",
         origin=origin,
         kind=pair.challenger.device_kind,
         value=ratio.value,
@@ -218,7 +219,7 @@ def _answers(preset: Preset, pairs: Sequence[Pair]) -> tuple[str, ...]:
 
 def _over_cells(pairs: Sequence[Pair]) -> str:
     known = {pair.label: ratio.value for pair in pairs if (ratio := pair.speedup) and ratio.value is not None}
-    names = f"{pairs[0].challenger.contender} against {pairs[0].baseline.contender}"
+    names = f"{titled(pairs[0].challenger.contender)} against {titled(pairs[0].baseline.contender)}"
     if not known:
         return f"no cell of the grid gives a speedup of {names} yet."
     low, high = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
@@ -229,7 +230,7 @@ def _over_cells(pairs: Sequence[Pair]) -> str:
 
 
 def _accuracies(pair: Pair) -> tuple[str, ...]:
-    shares = {row.contender: learned.accuracy(row) for row in (pair.baseline, pair.challenger)}
+    shares = {spoken(row.contender): learned.accuracy(row) for row in (pair.baseline, pair.challenger)}
     known = [f"{100 * share:.1f} % on {name}" for name, share in shares.items() if share is not None]
     epochs = pair.baseline.epochs
     return (f"a test accuracy of {' and '.join(known)} after epoch {epochs}.",) if known else ()
@@ -250,8 +251,8 @@ def _differences(preset: Preset, scale: Scale, pairs: Sequence[Pair]) -> tuple[s
             dict.fromkeys(f"{row.threads} thread{'s' * (row.threads != 1)}" for row in (base, other))
         )
         differences.append(
-            f"No accelerator took part: {base.contender} and {other.contender} are one processor with {threads}, so "
-            "these rows can neither confirm nor refute a claim on GPUs."
+            f"No accelerator took part: {spoken(base.contender)} and {spoken(other.contender)} are one processor with "
+            f"{threads}, so these rows can neither confirm nor refute a claim on GPUs."
         )
     if base.dataset != PRESETS[preset.name].point.dataset:
         differences.append(f"Data: {preset.note}")

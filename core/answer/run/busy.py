@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from core import units
 from core.answer.statistics import spread
+from core.question.experiment import spoken
 from core.results.schema import Trial
 
 MAX_SPREAD = 1.5
@@ -145,7 +146,7 @@ class Busy:
 def company(rows: Sequence[Trial]) -> Company:
     """What other programs did to rows of one contender, one of each size or of one size only."""
     return _company(
-        rows[0].contender,
+        spoken(rows[0].contender),
         max(row.threads if row.device_kind == "cpu" else 0 for row in rows),
         [row.step_s for row in rows],
         [displaced for row in rows for displaced in _displaced(row)],

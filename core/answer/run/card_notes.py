@@ -5,6 +5,8 @@ verdict has to know. What a card does not tell is not spoken of.
 """
 
 from core import units
+from core.question.device_kinds import begun
+from core.question.experiment import spoken
 from core.results.schema import Trial
 
 REASONS = {0x04: "its power limit", 0x60: "its heat", 0x88: "a lack of power or another brake of its hardware"}
@@ -17,24 +19,24 @@ def notes(*trials: Trial) -> str:
 
 
 def _notes(trial: Trial) -> list[str]:
-    said, all_blocks = [], len(trial.block_steps)
+    said, all_blocks, card = [], len(trial.block_steps), spoken(trial.device)
     if others := max(trial.block_other_processes, default=0):
         shared = _of(sum(count > 0 for count in trial.block_other_processes), all_blocks)
         who = f"up to {others} other processes" if others > 1 else "another process"
         longer = "so its times may be longer than they would be alone"
-        said.append(f"{trial.device} was shared with {who} in {shared}, {longer}.")
+        said.append(f"{begun(card)} was shared with {who} in {shared}, {longer}.")
     lowered = {reason: sum(bool(bits & mask) for bits in trial.block_throttle) for mask, reason in REASONS.items()}
     said += [
-        f"The clock of {trial.device} was held down by {reason} after {_of(count, all_blocks)}."
+        f"The clock of {card} was held down by {reason} after {_of(count, all_blocks)}."
         for reason, count in lowered.items()
         if count
     ]
     held_s = sum(trial.block_throttled_s)
     if held_s > 0 and not any(lowered.values()):
-        said.append(f"The clock of {trial.device} was held down for {units.duration(held_s)} while it was measured.")
+        said.append(f"The clock of {card} was held down for {units.duration(held_s)} while it was measured.")
     if trial.device_ecc_errors:
         errors = units.counted(trial.device_ecc_errors, "memory error")
-        said.append(f"{trial.device} has had {errors} that could not be corrected, so what it computes may be wrong.")
+        said.append(f"{begun(card)} has had {errors} that could not be corrected, so what it computes may be wrong.")
     return said
 
 

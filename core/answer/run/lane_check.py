@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from core import units
 from core.errors import InvalidValue
+from core.question.experiment import spoken
 from core.question.lanes import Lane
 from core.results.schema import Trial
 
@@ -91,16 +92,17 @@ def _difference(mine: float, plain: float) -> float:
 
 
 def _sentence(trial: Trial, lane: Lane, difference: float, steps: int) -> str:
-    first = f"the first {steps} losses" if steps > 1 else "the first loss"
+    on = f"Training on {spoken(trial.contender)}"
+    first, differ = (f"the first {steps} losses", "differ") if steps > 1 else ("the first loss", "differs")
     if lane.same_mathematics and difference <= TOLERANCE:
-        return f"{trial.contender} computes what plain steps compute: {first} differ by {_part(difference)} at most."
+        return f"{on} computes what plain steps compute: {first} {differ} by {_part(difference)} at most."
     if lane.same_mathematics:
         return (
-            f"{trial.contender} does not compute what plain steps compute: {first} differ by up to "
+            f"{on} does not compute what plain steps compute: {first} {differ} by up to "
             f"{_part(difference)}, where rounding explains {_part(TOLERANCE)}, so its times are of another training."
         )
     return (
-        f"{trial.contender} is other mathematics ({lane.title}): {first} differ from plain ones by up to "
+        f"{on} is other mathematics: {first} {differ} from {'plain ones' if steps > 1 else 'the plain one'} by up to "
         f"{_part(difference)}."
     )
 

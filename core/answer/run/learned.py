@@ -14,6 +14,7 @@ from core.answer.comparable import require_equal
 from core.answer.statistics import heads_at_most
 from core.errors import InvalidValue, NotComparable
 from core.question import catalog
+from core.question.experiment import spoken
 from core.results.schema import Trial
 
 SIGNIFICANT = 0.05
@@ -78,7 +79,7 @@ def classification(trial: Trial) -> dict[str, Any] | None:
 def classification_text(trial: Trial) -> str:
     """scikit-learn's classification report as text, or a sentence why there is none."""
     if not trial.confusion:
-        return f"There is no classification report of {trial.contender}: its model was not tested."
+        return f"There is no classification report of {spoken(trial.contender)}: its model was not tested."
     text: str = _report(trial, output_dict=False)
     return text
 
@@ -99,21 +100,21 @@ def agreement(a: Trial, b: Trial) -> Agreement | None:
     require_equal(a, b, ("dataset", "dataset_hash"))
     if tested_step(a) != tested_step(b):
         raise NotComparable(
-            f"What was learned cannot be compared: {a.contender} trained {tested_step(a):,} steps, "
-            f"{b.contender} {tested_step(b):,}."
+            f"What was learned cannot be compared: {spoken(a.contender)} trained {tested_step(a):,} steps, "
+            f"{spoken(b.contender)} {tested_step(b):,}."
         )
     items = len(a.predictions)
     if len(b.predictions) != items:
         raise NotComparable(
-            f"What was learned cannot be compared: {a.contender} has {items:,} predictions, "
-            f"{b.contender} {len(b.predictions):,}."
+            f"What was learned cannot be compared: {spoken(a.contender)} has {items:,} predictions, "
+            f"{spoken(b.contender)} {len(b.predictions):,}."
         )
     disagreeing = sum(x != y for x, y in zip(a.predictions, b.predictions, strict=True))
     gained = _right(b) - _right(a)
     if abs(gained) > disagreeing:
         raise NotComparable(
-            f"What was learned cannot be compared: by their counts {a.contender} and {b.contender} differ on "
-            f"{abs(gained):,} items, by their predictions on {disagreeing:,}."
+            f"What was learned cannot be compared: by their counts {spoken(a.contender)} and {spoken(b.contender)} "
+            f"differ on {abs(gained):,} items, by their predictions on {disagreeing:,}."
         )
     p_value, (low, high) = _mcnemar(disagreeing, gained), _interval(disagreeing, gained, items)
     return Agreement(
@@ -198,16 +199,14 @@ def _sentence(
     p_value: float,
 ) -> str:
     early = f" {said}" if (said := cut_short((a, b))) else ""
+    ours, theirs = spoken(a.contender), spoken(b.contender)
     if disagreeing == 0:
-        return (
-            f"All {units.count(items)} test items got the same prediction from both, {a.contender} and {b.contender}."
-            f"{early}"
-        )
+        return f"All {units.count(items)} test items got the same prediction from both, {ours} and {theirs}.{early}"
     low, high = (f"{100 * end:+.2f}" for end in interval)
     figures = (
-        f"{a.contender} and {b.contender} disagree on {units.count(disagreeing)} of {units.count(items)} test items, "
-        f"and the accuracy of {b.contender} is {100 * difference:+.2f} percentage points from that of {a.contender} "
-        f"(95 % interval {low} to {high}; exact McNemar p at most {p_value:.2g})"
+        f"{ours} and {theirs} disagree on {units.count(disagreeing)} of {units.count(items)} test items, and the "
+        f"accuracy of {theirs} is {100 * difference:+.2f} percentage points from that of {ours} (95 % interval {low} "
+        f"to {high}; exact McNemar p at most {p_value:.2g})"
     )
     if p_value < SIGNIFICANT:
         return f"A difference was detected: {figures}; one run each cannot show that the device is its reason.{early}"

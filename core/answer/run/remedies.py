@@ -14,8 +14,9 @@ from typing import Literal
 from core import units
 from core.answer import comparable
 from core.answer.run import busy, lane_check, learned, speedup, training_time
-from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
+from core.answer.statistics import MIN_PAIRS, TIE, closeness, ratio_interval
 from core.errors import CrossoverError
+from core.question.experiment import spoken
 from core.question.fields import LOADER_PATHS, label
 from core.question.lanes import PLAIN, Lane
 from core.results.schema import Trial
@@ -215,11 +216,11 @@ def _paid_back(plain: Trial, lane: Lane, epochs: float | None) -> str:
 
 def _note(plain: Trial, row: Trial, stands: Standing) -> str:
     if stands == "unchecked":
-        return f"Whether {row.contender} computes what plain steps compute was not checked."
+        return f"Whether training on {spoken(row.contender)} computes what plain steps compute was not checked."
     if stands == "same":
         return ""
     held = lane_check.agreement(row)
-    told = [held.sentence] if held else [f"{row.contender} is other mathematics ({lane_check.title(row)})."]
+    told = [held.sentence] if held else [f"Training on {spoken(row.contender)} is other mathematics."]
     if stands == "other" and plain.confusion and row.confusion:
         sentence = _learned(plain, row)
         told += [sentence] if sentence else []
@@ -238,21 +239,28 @@ def _headline(device: str, same: Sequence[Remedy], other: Sequence[Remedy], plai
     helping = [one for one in same if one.helps and one.standing == "same"]
     if helping:
         best = helping[0]
-        headline = f"Of what was measured, this helps {device} most: {best.title}, {_in_short(best)}."
+        headline = f"Of what was measured, this helps {spoken(device)} most: {best.title}, {_in_short(best)}."
         return " ".join(filter(None, (headline, busy.company([plain]).sentence)))
     if hindrance := _hindrance(plain):
-        return f"What would help {device} is not known: {hindrance}."
+        return f"What would help {spoken(device)} is not known: {hindrance}."
     outside = [one for one in other if one.helps]
     beyond = f" With other mathematics there is {outside[0].title}, {_in_short(outside[0])}." if outside else ""
-    known = [one for one in same if one.value is not None]
-    if not known:
-        return f"No effect of a lane with the same mathematics is known on {device}.{beyond}"
-    which = "the one lane" if len(known) == 1 else f"none of the {len(known)} lanes"
-    verb = "is not" if len(known) == 1 else "is"
-    return (
-        f"Nothing to gain on {device}: {which} with the same mathematics {verb} clearly faster than plain steps."
-        f"{beyond}"
-    )
+    return f"{_no_gain(spoken(device), same)}{beyond}"
+
+
+def _no_gain(device: str, same: Sequence[Remedy]) -> str:
+    """What is said where no lane helps for certain; that there is nothing to gain only where every lane is decided."""
+    if all(one.value is None for one in same):
+        return f"No effect of a lane with the same mathematics is known on {device}."
+    open_ones = [one for one in same if one.high is None or one.high > TIE]
+    if open_ones:
+        lanes = units.counted(len(same), "lane")
+        count = f"{len(open_ones)} of the {lanes}" if len(same) > 1 else "the one lane"
+        told = f"of {count} with the same mathematics it is open whether it helps"
+        return f"No gain is certain on {device}: {told}."
+    which = "the one lane" if len(same) == 1 else f"none of the {len(same)} lanes"
+    verb = "is not" if len(same) == 1 else "is"
+    return f"Nothing to gain on {device}: {which} with the same mathematics {verb} clearly faster than plain steps."
 
 
 def _in_short(remedy: Remedy) -> str:

@@ -16,6 +16,8 @@ from core import units
 from core.answer import comparable
 from core.answer.run import busy, card_notes, lane_check
 from core.answer.statistics import MIN_PAIRS, TIE, closeness, median_interval, noise, outliers
+from core.question.device_kinds import begun, does, in_sentence
+from core.question.experiment import spoken, titled
 from core.results.schema import Trial
 
 Verdict = Literal["gpu_faster", "cpu_faster", "too_close", "missing"]
@@ -91,10 +93,11 @@ class Speedup:
 
 
 def label(trial: Trial) -> str:
-    """The contender with its device and lane for people: `cpu (AMD EPYC, 2 threads)`, `cuda:0+bf16 (H200, bf16)`."""
-    threads = f", {units.counted(trial.threads, 'thread')}" if is_host(trial) and trial.threads else ""
-    lane = f", {title}" if (title := lane_check.title(trial)) else ""
-    return f"{trial.contender} ({trial.device_name}{threads}{lane})"
+    """The contender with its device for people: `CPU (AMD EPYC, 2 threads)`, `1 CPU thread (AMD EPYC)`."""
+    name = titled(trial.contender)
+    said = "CPU thread" in name or not (is_host(trial) and trial.threads)
+    threads = "" if said else f", {units.counted(trial.threads, 'thread')}"
+    return f"{name} ({trial.device_name}{threads})"
 
 
 def is_host(trial: Trial) -> bool:
@@ -191,26 +194,28 @@ def in_words(
     """
     winner, loser = names
     if figures is None:
-        return f"No verdict on {winner} against {loser}: {reason}."
+        return f"No verdict on {in_sentence(winner)} against {in_sentence(loser)}: {reason}."
     value, low, high = figures
     if not reason and value < 1:
         winner, loser, value, low, high = loser, winner, 1 / value, 1 / high, 1 / low
     interval = f"95 % interval {units.ratio(low)} to {units.ratio(high)} from {counted}"
     if reason:
-        close = f"Too close to call between {winner} and {loser}: {reason}"
+        close = f"Too close to call between {in_sentence(winner)} and {in_sentence(loser)}: {reason}"
         return f"{close} ({ratio} {units.ratio(value)}, {interval})."
-    return f"{winner} trains {units.ratio(value)} as fast as {loser}, start-up not counted ({interval})."
+    trains = begun(does(winner, "trains", "train"))
+    return f"{trains} {units.ratio(value)} as fast as {in_sentence(loser)}, start-up not counted ({interval})."
 
 
 def obstacle(baseline: Trial, challenger: Trial) -> str:
     """Why no verdict can be given, in words that go on after a colon; empty if none stands in the way yet."""
     for trial in (baseline, challenger):
         if trial.outcome == "out_of_memory":
-            return f"the model and its batch did not fit into the memory of {trial.contender}, so nothing was timed"
+            where = spoken(trial.contender)
+            return f"the model and its batch did not fit into the memory of {where}, so nothing was timed"
         if trial.lane_failed:
-            return f"the lane of {trial.contender} failed, so nothing was timed"
+            return f"the lane of {spoken(trial.contender)} failed, so nothing was timed"
         if any(time <= 0 for time in trial.step_s):
-            return f"the clock readings of {trial.contender} hold a block that took no time"
+            return f"the clock readings of {spoken(trial.contender)} hold a block that took no time"
     return ""
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from core.answer.comparable import CURVE, SETTINGS, TRAINING, varying
 from core.answer.run import lane_check
 from core.answer.study import wording
-from core.question.experiment import PROTOCOL_VERSION, Point
+from core.question.experiment import PROTOCOL_VERSION, Point, titled
 from core.question.fields import SIZE_AXES, title
 from core.question.lanes import FIELDS
 
@@ -190,7 +190,7 @@ def refused(accelerator: Accelerator, wanted: Mapping[str, object]) -> str:
 
 def _accelerator(group: list[Any], *, taken: Collection[str]) -> Accelerator:
     first = group[0]
-    index = "" if first.device.partition(":")[2] in ("", "0") else f", {first.device}"
+    index = "" if first.device.partition(":")[2] in ("", "0") else f", {titled(first.device)}"
     lane = f", {title}" if (title := lane_check.title(first)) else ""
     called = f"{first.device_name}{index}{lane}"
     name = f"{called} ({first.machine_id[:6]})"

@@ -23,6 +23,8 @@ from core.answer.study import company, study
 from core.answer.study.crossover import locate
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import NotComparable
+from core.question.device_kinds import begun
+from core.question.experiment import spoken, titled
 from core.question.sweep import size_of
 from core.results.schema import Trial
 
@@ -132,8 +134,8 @@ def require_two_machines(measured: Trial, recorded: Trial) -> None:
     comparable.require_equal(measured, recorded, comparable.SETTINGS)
     if measured.machine_id == recorded.machine_id:
         raise NotComparable(
-            f"{recorded.contender} was measured on the same machine as {measured.contender}; there the two are "
-            "compared by measuring them in turns."
+            f"{begun(spoken(recorded.contender))} was measured on the same machine as {spoken(measured.contender)}; "
+            "there the two are compared by measuring them in turns."
         )
 
 
@@ -144,7 +146,7 @@ def machine(row: Trial) -> str:
 
 def shown(recorded: Trial) -> Trial:
     """The row under a name that says what it is, for charts and tables beside rows of this machine; never stored."""
-    return replace(recorded, contender=f"{recorded.contender} recorded, {recorded.machine_id[:6]}")
+    return replace(recorded, contender=f"{titled(recorded.contender)} recorded, {recorded.machine_id[:6]}")
 
 
 def fingerprints(measured: Trial, recorded: Trial) -> list[tuple[str, str, str]]:
@@ -191,7 +193,7 @@ def crossover(meeting: Meeting, basis: Basis = "steady") -> Crossover:
         axis=meeting.axis,
         basis=basis,
         baseline=_name(meeting.measured),
-        challenger=f"{theirs.contender} recorded ({theirs.device_name}, {theirs.machine_id[:6]})",
+        challenger=f"{titled(theirs.contender)} recorded ({theirs.device_name}, {theirs.machine_id[:6]})",
     )
     found = company.marked(found, company.of_rows(meeting.shared))
     two = f"Two machines, not measured in turns: {machine(ours)} and {machine(theirs)}; {NOT_IN_IT}."

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from core import units
 from core.answer.statistics import TIE
 from core.answer.study.result import Assumed, Basis, Clear, Crossing, Crossover
+from core.question.device_kinds import begun, does, in_sentence
 from core.question.fields import FIELDS, SIZE_AXES
 
 COUNTED: dict[Basis, str] = {
@@ -45,6 +46,7 @@ def headline(found: Crossover) -> str:
     else:
         begin = f"between {' and '.join(ends(found.axis, _rounded(only.low), _rounded(only.high)))} {found.axis}"
         certain = f"if readings scatter by about {units.share(found.assumed.noise if found.assumed else 0.0)}"
+    winner, loser = in_sentence(winner), in_sentence(loser)
     return f"From {begin} on, training on {winner} is faster than on {loser} ({certain})."
 
 
@@ -59,7 +61,8 @@ def _answer(found: Crossover) -> str:
         case "undecided" if found.assumed is not None:
             return f"{_assumed(found, found.assumed)} Not certain: {found.reason}."
         case "undecided" if found.clear:
-            return f"{_clear(found, found.clear)}{COUNTED[found.basis]}. Elsewhere it cannot be told: {found.reason}."
+            clear = begun(_clear(found, found.clear))
+            return f"{clear}{COUNTED[found.basis]}. Elsewhere it cannot be told: {found.reason}."
         case "undecided":
             return f"No crossover can be told{COUNTED[found.basis]}: {found.reason}."
     return f"Not measurable: {found.reason}."
@@ -150,7 +153,7 @@ def _crossing(found: Crossover) -> str:
     only = found.crossings[0]
     begin = place(found.axis, begins(found.axis, only))
     said = (
-        f"{_sides(found, challenger_faster=only.challenger_above)} from {begin} on "
+        f"{begun(_sides(found, challenger_faster=only.challenger_above))} from {begin} on "
         f"(95 % interval {' to '.join(ends(found.axis, only.low, only.high))}){COUNTED[found.basis]}."
     )
     return f"{said}{_close(found.axis, *found.tie)}" if found.tie else said
@@ -168,7 +171,8 @@ def _close(axis: str, low: float, high: float) -> str:
 
 
 def _sides(found: Crossover, *, challenger_faster: bool) -> str:
-    return " is faster than ".join(_ranked(found, challenger_faster=challenger_faster))
+    winner, loser = _ranked(found, challenger_faster=challenger_faster)
+    return f"{does(winner, 'is', 'are')} faster than {in_sentence(loser)}"
 
 
 def _ranked(found: Crossover, *, challenger_faster: bool) -> tuple[str, str]:
@@ -222,7 +226,7 @@ def _always(found: Crossover) -> str:
     challenger_faster = found.outcome == "gpu_always"
     speedups = [speedup for _, speedup in timed]
     least = min(speedups) if challenger_faster else 1 / max(speedups)
-    faster = _sides(found, challenger_faster=challenger_faster)
+    faster = begun(_sides(found, challenger_faster=challenger_faster))
     span = f"from {size(timed[0][0])} to {place(found.axis, size(timed[-1][0]))}"
     if not clear:
         return f"{faster} at every size {span} that the noise lets decide{COUNTED[found.basis]}."

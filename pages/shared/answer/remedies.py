@@ -20,7 +20,7 @@ from core.errors import InvalidValue
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.question import lanes
-from core.question.experiment import MAX_CONTENDERS, Contender, Experiment, Point
+from core.question.experiment import MAX_CONTENDERS, Contender, Experiment, Point, spoken, titled
 from core.question.lanes import PLAIN
 from core.results.schema import Trial
 from pages.shared.answer import study_view
@@ -139,7 +139,7 @@ def _offer(row: Trial, machine: Machine, own: Remedies | None, *, waited: bool) 
     stored = reads.known([asked], machine).get(asked.id, [])
     told = RunAnswer(stored).remedies if stored and stored[0].run_id != row.run_id else ()
     if told:
-        st.caption(plain(f"More lanes of {row.contender}, measured {date(stored[0].started_at)}:"))
+        st.caption(plain(f"More lanes of {titled(row.contender)}, measured {date(stored[0].started_at)}:"))
     for one in told:
         _draw(one)
     if any(remedy.value is not None for one in told for remedy in (*one.same, *one.other)):
@@ -173,11 +173,11 @@ def _button(asked: Experiment, row: Trial, *, fresh: bool) -> None:
     longest = units.duration(asked.budget_s)
     st.caption(
         plain(
-            f"Measures plain steps of {row.contender} and, in turns with them: {titles}. For the times alone, in at "
-            f"most {longest} of training. {COMPILING} {reason}"
+            f"Measures plain steps on {spoken(row.contender)} and, in turns with them: {titles}. For the times alone, "
+            f"in at most {longest} of training. {COMPILING} {reason}"
         )
     )
-    label = f"Measure what would help {plain(row.contender)}"
+    label = f"Measure what would help {plain(spoken(row.contender))}"
     if st.button(label, key=f"help-{row.trial_id}", icon=":material/speed:", disabled=bool(reason)):
         with told():
             permits.submit(asked, reads.results(), fresh=fresh)
@@ -189,7 +189,7 @@ def _apart(row: Trial) -> None:
     if not found:
         return
     st.markdown(
-        plain(f"Other rows of this machine, by the time of an epoch on {row.contender}, not measured in turns:")
+        plain(f"Other rows of this machine, by the time of an epoch on {spoken(row.contender)}, not measured in turns:")
     )
     for one in found:
         _line(one)

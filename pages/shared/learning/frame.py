@@ -16,6 +16,7 @@ from core.answer.lesson import handout
 from core.answer.lesson.expected import Outcome
 from core.answer.lesson.handout import Handout, Reply, Section, Table
 from core.jobs.machine import Machine
+from core.question.experiment import titled
 from core.results.exhibit import Exhibit
 from core.results.schema import Trial
 from core.text import as_lines
@@ -193,7 +194,7 @@ def _hand_in(
 
 def whence(shown: Exhibit) -> str:
     """Devices, processor, torch and date of an exhibit."""
-    named = ", ".join(f"{entry.contender}: {entry.device_name}" for entry in shown.participants)
+    named = ", ".join(f"{titled(entry.contender)}: {entry.device_name}" for entry in shown.participants)
     where = f"{shown.cpu_name}, machine {shown.machine_id}"
     return f"{named}; {where}, torch {shown.torch_version}, {date(shown.measured_at)}"
 
@@ -211,6 +212,6 @@ def recorded_note(shown: Exhibit | None, rows: Sequence[Trial] = ()) -> str:
     """That something was recorded elsewhere, and where; empty if there is nothing."""
     where = whence(shown) if shown else ""
     if rows:
-        names, first = ", ".join(dict.fromkeys(f"{row.contender}: {row.device_name}" for row in rows)), rows[0]
+        names, first = ", ".join(dict.fromkeys(f"{titled(row.contender)}: {row.device_name}" for row in rows)), rows[0]
         where = f"{names}; {first.cpu_name}, torch {first.torch_version}, {date(first.started_at)}"
     return f"Recorded on another machine ({where}), not measured here." if where else ""

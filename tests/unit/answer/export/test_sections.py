@@ -23,7 +23,7 @@ def cells(section) -> list[str]:
 
 def test_a_clock_that_says_a_fifth_is_said_to_say_a_fifth():
     short, right = (exhibit_sections.clock(exhibited.clock({"ours": 1.0, "no_drain": factor})) for factor in (0.2, 1.0))
-    assert "On cuda:0: No drain says 200 µs, 20 % of what our clock says." in short.sentences
+    assert "On the GPU: No drain says 200 µs, 20 % of what our clock says." in short.sentences
     assert not any("20 %" in sentence for sentence in right.sentences)
     assert len(short.figures) == 1
 
@@ -37,7 +37,10 @@ def test_the_speedup_by_every_clock_stands_beside_the_one_by_ours():
     found = exhibit_sections.clock(
         dataclasses.replace(shown, content=dataclasses.replace(shown.content, variants=flat))
     )
-    assert "By our clock cuda:0 is 10.0× as fast as cpu; by the others it is 1.00× (Loader inside)." in found.sentences
+    assert (
+        "By our clock the GPU is 10.0× as fast as the CPU; by the others the speedup is 1.00× (Loader inside)."
+        in found.sentences
+    )
 
 
 def test_of_one_device_there_is_no_speedup_by_any_clock():
@@ -95,9 +98,9 @@ def test_the_loaders_share_and_what_a_device_can_gain_follow_the_rows():
 
 def test_of_several_ways_to_use_the_cpu_one_is_looked_into_and_of_a_gpu_both_devices():
     alone = [section.title for section in sections.loader(ways(contenders=("cpu@1", "cpu")))]
-    assert alone == ["Where an epoch goes on cpu", "What the device itself brings"]
+    assert alone == ["Where an epoch goes on the CPU", "What the device itself brings"]
     both = [section.title for section in sections.loader(ways(contenders=PAIR))]
-    assert both[:2] == ["Where an epoch goes on cpu", "Where an epoch goes on cuda:0"]
+    assert both[:2] == ["Where an epoch goes on the CPU", "Where an epoch goes on the GPU"]
 
 
 def test_the_verdict_on_learning_follows_the_rows_and_the_margin():
@@ -120,7 +123,7 @@ def test_the_margin_is_said_to_have_been_fixed_before():
 def test_classification_reports_of_both_devices_are_side_by_side():
     found = sections.same(seeds(2, worse=9), baseline="cpu", challenger="cuda:0", margin=0.005)
     table = found[-1].tables[0]
-    assert table.header[1:3] == ("Precision, cpu", "Precision, cuda:0")
+    assert table.header[1:3] == ("Precision, CPU", "Precision, GPU")
     assert any(row[1] != row[2] for row in table.rows)
 
 

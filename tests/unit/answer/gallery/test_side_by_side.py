@@ -24,7 +24,7 @@ def test_a_study_differs_from_itself_in_nothing():
 
 
 def test_only_what_differs_is_said_of_two_machines():
-    there = sweep("b", **OTHER_MACHINE)
+    there = sweep("b", **{**OTHER_MACHINE, "device_name": "Other device"})
     answers = study.crossover(HERE), study.crossover(there)
     found = side_by_side.studies(HERE, there, answers)
     differences = said(found)
@@ -49,8 +49,8 @@ def test_differences_stand_together_by_group():
 def test_two_runs_differ_in_their_settings_and_answers():
     first, second = rows.run(), rows.run({"cpu": 1e-3, "cuda:0": 1e-4}, run_id="b" * 12, point=TRAINING)
     differences = said(side_by_side.runs(first, second))
-    assert differences["Settings", "dataset"] == ("digits", "signal")
-    assert "× as fast as cpu" in differences["Answer", "cuda:0 against cpu"][1]
+    assert differences["Settings", "data set"] == ("Digits (1,797 images)", "Signal and background (synthetic)")
+    assert "× as fast as the CPU" in differences["Answer", "GPU against CPU"][1]
     assert ("Machine", "processor") not in differences
 
 

@@ -259,7 +259,7 @@ def test_a_line_says_what_its_study_is_of(store):
     rows = [row for size in (16, 32) for row in run(point=Point(hidden_size=size), run_id=f"{size:012x}")]
     (line,) = table.studies(frame_of(store, rows))
     assert (line.dataset, line.model, line.machine) == ("digits", "mlp", "Test CPU (feedfa)")
-    assert (line.baseline_name, line.challenger_name) == ("cpu (Test CPU, 4 threads)", "cuda:0 (NVIDIA Test GPU)")
+    assert (line.baseline_name, line.challenger_name) == ("CPU (Test CPU, 4 threads)", "GPU (NVIDIA Test GPU)")
     assert (line.sizes, line.protocol_version) == ((16.0, 32.0), rows[0].protocol_version)
     assert study.named(line.id, store.trials(trial_id=line.trial_ids), line.axis).sizes == line.sizes
 

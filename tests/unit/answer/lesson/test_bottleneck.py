@@ -7,6 +7,7 @@ import pytest
 from core.answer.lesson.bottleneck import LOSS_TOLERANCE, bottleneck, loss_difference, way
 from core.errors import NotComparable
 from core.question.experiment import Contender, Experiment, Point
+from core.question.fields import title
 from core.results.schema import Trial
 from tests import rows
 
@@ -75,7 +76,7 @@ def test_ways_are_put_side_by_side_slowest_first():
     assert found.slowest.title == "As the tutorials do, no workers"
     assert found.ways[1].title == "As the tutorials do, 4 workers"
     assert found.gain == pytest.approx(50)
-    assert found.sentence.startswith("On cpu the same training is 50.0× as fast (95 % interval 50.0× to 50.0×)")
+    assert found.sentence.startswith("On the CPU the same training is 50.0× as fast (95 % interval 50.0× to 50.0×)")
     assert "with its data copied once as with its data transformed one sample at a time" in found.sentence
 
 
@@ -128,7 +129,7 @@ def test_a_curve_that_ended_sooner_is_compared_as_far_as_it_goes():
 
 
 def test_one_way_alone_and_none():
-    assert bottleneck([TUTORIAL]).sentence == "Only one way of delivering the data was measured on cpu."
+    assert bottleneck([TUTORIAL]).sentence == "Only one way of delivering the data was measured on the CPU."
     assert bottleneck([row("tutorial", step_s=0.01, loader=0.9, pairs=0)]) is None
 
 
@@ -139,7 +140,7 @@ def test_of_a_way_that_was_measured_again_the_newest_row_counts():
 
 @pytest.mark.parametrize("changes", [{"contender": "cuda:0"}, {"seed": 3}, {"machine_id": "0" * 12}])
 def test_rows_that_differ_in_more_than_how_data_arrive_are_refused(changes):
-    with pytest.raises(NotComparable, match=next(iter(changes))):
+    with pytest.raises(NotComparable, match=f"its {title(next(iter(changes)))} is "):
         bottleneck([TUTORIAL, dataclasses.replace(RESIDENT, **changes)])
 
 

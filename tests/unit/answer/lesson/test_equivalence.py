@@ -54,7 +54,7 @@ def test_small_differences_in_both_directions_are_equivalent_within_half_a_point
     found = equivalence(runs(8, scatter=0.001), **PAIR, margin=SMALLEST_MARGIN)
     assert found.verdict == "equivalent"
     assert -found.margin < found.low <= found.mean <= found.high < found.margin
-    assert found.sentence.startswith("Equivalent within ±0.50 percentage points: cuda:0 and cpu learn the same")
+    assert found.sentence.startswith("Equivalent within ±0.50 percentage points: the GPU and the CPU learn the same")
 
 
 @pytest.mark.parametrize("gap", [0.03, -0.03])
@@ -116,7 +116,7 @@ def test_disagreeing_items_stand_beside_those_that_another_seed_changes():
     assert found.disagreeing == (10,) * 5
     assert found.items == ITEMS
     assert found.seed_to_seed > 1_000
-    assert "disagree on 10 of 10,000 test items with the same seed, cpu with another seed on 1," in (
+    assert "disagree on 10 of 10,000 test items with the same seed, the CPU with another seed on 1," in (
         found.disagreement_sentence
     )
 
@@ -186,7 +186,7 @@ def test_curves_of_another_device_lie_in_the_band_of_the_seeds():
     assert (found.inside, found.same_seed) == (1.0, 0.0)
     assert found.seed_to_seed > 0.05
     assert "are 0 % apart" in found.sentence
-    assert "100 % of the curves of cuda:0 lie within the band of 5 seeds" in found.sentence
+    assert "100 % of the curves of the GPU lie within the band of 5 seeds" in found.sentence
 
 
 def test_curves_outside_the_band_are_counted_and_the_sentence_follows():

@@ -51,7 +51,7 @@ def test_sentences_change_with_the_readings(shown):
 @pytest.mark.parametrize(
     ("difference", "words"),
     [
-        (0.0, "cpu and cuda:0 agree to the last bit after the first step."),
+        (0.0, "The CPU and the GPU agree to the last bit after the first step."),
         (3e-7, "differ by at most 3.0e-07 after the first step, the loss by 0.0e+00: that is rounding"),
         (5e-4, "more than rounding usually gives"),
         (0.02, "too much for rounding"),
@@ -68,7 +68,7 @@ def test_the_text_of_a_clock_lesson_has_every_clock_and_note():
     asked = Demonstration(kind="clock", contenders=(Contender(threads=1),))
     content = dataclasses.replace(exhibited.clocks(), notes=("Something was left out.",))
     text = exhibition.text(exhibited.exhibit(asked, content=content))
-    assert text.startswith(f"cpu@1: Test CPU; torch {rows.TORCH_VERSION}, 2026-11-21")
+    assert text.startswith(f"1 CPU thread: Test CPU; torch {rows.TORCH_VERSION}, 2026-11-21")
     lines = [line.split() for line in text.splitlines() if "tutorial" in line]
     assert lines == [["As", "the", "disc", "tutorial", "1.00", "s", "2.00×", "1"]]
     assert "Something was left out." in text

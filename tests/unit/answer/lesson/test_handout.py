@@ -9,5 +9,5 @@ def test_the_fingerprint_says_once_what_rows_agree_in_and_everything_they_do_not
     assert facts["Processor"] == "Test CPU, Another CPU"
     assert facts["torch"] == rows.TORCH_VERSION
     assert facts["Runs"] == f"{rows.RUN_ID}, ba9876543210"
-    assert facts["Devices"] == "cpu: Test CPU, cuda:0: NVIDIA Test GPU"
+    assert facts["Devices"] == "CPU: Test CPU, GPU: NVIDIA Test GPU"
     assert handout.fingerprint([]) == ()

@@ -99,7 +99,9 @@ def test_a_step_that_hardly_grows_with_its_batch_is_mostly_fixed():
     assert found.per_sample_s == pytest.approx(204e-6 / 8_160)
     assert found.fixed_share == pytest.approx(0.996, abs=1e-3)
     assert found.gain == pytest.approx(256 * 200 / 404)
-    assert found.sentence.startswith("On cuda:0 a step of 8,192 samples takes 2.02× as long as one of 32, for 256× the")
+    assert found.sentence.startswith(
+        "On the GPU a step of 8,192 samples takes 2.02× as long as one of 32, for 256× the"
+    )
 
 
 def test_a_step_in_proportion_to_its_batch_has_no_fixed_part_and_order_does_not_matter():
@@ -129,5 +131,5 @@ def test_other_models_devices_or_the_same_batch_are_refused():
         two_batches(small, small)
     with pytest.raises(NotComparable, match="contender"):
         two_batches(small, row("cpu", 64, 1e-4))
-    with pytest.raises(NotComparable, match="hidden_size"):
+    with pytest.raises(NotComparable, match="hidden size"):
         two_batches(small, dataclasses.replace(large, hidden_size=128))

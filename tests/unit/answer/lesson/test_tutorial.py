@@ -46,7 +46,7 @@ def test_a_speedup_that_is_published_of_the_whole_grid_has_no_place():
 def test_the_sentence_on_what_was_measured_follows_the_rows():
     slow, quick = (compared("signal", measured("signal", gpu_s=gpu_s)) for gpu_s in (4e-4, 1e-6))
     assert slow.sentences[-1] != quick.sentences[-1]
-    assert "faster than cpu (Test CPU, 4 threads) at every size" in quick.sentences[-1]
+    assert "faster than the CPU (Test CPU, 4 threads) at every size" in quick.sentences[-1]
     assert slow.sentences[:-1] == quick.sentences[:-1] == claims.sentences(PRESETS["signal"])
 
 
@@ -60,17 +60,19 @@ def test_a_time_is_of_the_training_that_was_asked_for():
 def test_a_tutorial_that_varies_nothing_is_shown_epoch_by_epoch():
     point = PRESETS["mnist-linear"].at("class")
     found = compared("mnist-linear", rows.run({"cpu": 8e-3, "cuda:0": 4e-3}, point=point, steps_per_block=10))
-    assert [mark.place for mark in found.times if mark.series == "measured: cpu"] == [1, 2, 3, 4, 5]
+    assert [mark.place for mark in found.times if mark.series == "measured: CPU"] == [1, 2, 3, 4, 5]
     assert len([mark for mark in found.times if mark.origin == "published"]) == 10
-    assert "as fast as cpu" in found.sentences[-2]
-    assert "94.4 % on cpu" in found.sentences[-1]
+    assert "as fast as the CPU" in found.sentences[-2]
+    assert "94.4 % on the CPU" in found.sentences[-1]
     assert found.speedups == ()
 
 
 def test_without_an_accelerator_it_says_that_the_rows_prove_nothing_about_one():
     devices = ("cpu@1", "cpu")
     alone = compared("disc", measured("disc", devices=devices), devices=devices)
-    assert any("No accelerator took part: cpu@1 and cpu are one processor" in said for said in alone.differences)
+    assert any(
+        "No accelerator took part: 1 CPU thread and the CPU are one processor" in said for said in alone.differences
+    )
     both = compared("disc", measured("disc"))
     assert not any("No accelerator" in said for said in both.differences)
 

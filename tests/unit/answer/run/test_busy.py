@@ -49,7 +49,8 @@ def test_a_lead_of_fewer_threads_is_not_believed_where_other_programs_took_the_p
     found = speedup.speedup(one, hit(two, 0.5))
     assert (found.verdict, found.value) == ("missing", None)
     assert found.reason == (
-        "this machine was too busy: other programs took processor time from cpu@2 in 50 % of its blocks, and they slow "
+        "this machine was too busy: other programs took processor time from 2 CPU "
+        "threads in 50 % of its blocks, and they slow "
         "2 threads of the processor more than 1 thread, by up to 20.0×, so close other programs and measure again"
     )
 
@@ -59,7 +60,8 @@ def test_a_lead_of_more_threads_stands_since_other_programs_only_make_it_smaller
     found = speedup.speedup(one, displaced(two, 0.5))
     assert found.verdict == "gpu_faster"
     assert found.busy == (
-        "Measured on a busy machine: other programs took processor time from cpu@2 in 50 % of its blocks, and they "
+        "Measured on a busy machine: other programs took processor time from 2 CPU "
+        "threads in 50 % of its blocks, and they "
         "slow 2 threads of the processor more than 1 thread."
     )
 
@@ -74,7 +76,7 @@ def test_a_lead_that_no_company_explains_stands():
     cpu, gpu = pair(30.0, contenders=("cpu", "cuda:0"))
     found = speedup.speedup(displaced(cpu, 0.9), gpu)
     assert found.verdict == "gpu_faster"
-    assert "they slow 4 threads of the processor more than cuda:0." in found.busy
+    assert "they slow 4 threads of the processor more than the GPU." in found.busy
     assert speedup.speedup(displaced(cpu, 0.9), pair(15.0, contenders=("cpu", "cuda:0"))[1]).verdict == "missing"
 
 
@@ -101,7 +103,7 @@ def test_half_of_the_blocks_disturbed_shift_it_by_much():
     one, two = pair(0.7)
     found = speedup.speedup(one, spread_out(two, every=2))
     assert found.verdict == "missing"
-    assert "half the blocks of cpu@2 took at least" in found.reason
+    assert "half the blocks of 2 CPU threads took at least" in found.reason
 
 
 def test_where_many_programs_wait_fewer_switches_are_a_sign():

@@ -49,27 +49,27 @@ def test_without_a_breakdown_or_a_timed_block_there_are_no_parts():
 
 def test_a_missing_breakdown_is_said_plainly_and_by_name():
     known, unknown = taken_apart(forward=1), taken_apart("cuda:0")
-    assert causes.cause(known, unknown) == "The cause is not known: no breakdown was measured on cuda:0."
-    assert "on cpu and cuda:0." in causes.cause(taken_apart(), unknown)
+    assert causes.cause(known, unknown) == "The cause is not known: no breakdown was measured on the GPU."
+    assert "on the CPU and the GPU." in causes.cause(taken_apart(), unknown)
 
 
 def test_the_excess_is_told_with_both_times():
     sentence = causes.parts(taken_apart(forward=1.5)).excess_sentence
-    assert sentence == "On cpu the parts timed apart add up to 1.50 ms, the undisturbed step takes 1.00 ms."
+    assert sentence == "On the CPU the parts timed apart add up to 1.50 ms, the undisturbed step takes 1.00 ms."
 
 
 def test_a_loader_that_rules_both_bounds_what_any_device_can_gain():
     cpu = taken_apart(loader=0.91, forward=0.09, data_path="tutorial")
     gpu = taken_apart("cuda:0", step_s=0.95e-3, loader=0.91, forward=0.09, data_path="tutorial")
     assert causes.cause(cpu, gpu) == (
-        "The loader takes 91 % of the step on both devices, so no device can gain more than 1.10× over cpu."
+        "The loader takes 91 % of the step on both devices, so no device can gain more than 1.10× over the CPU."
     )
 
 
 def test_different_shares_of_the_loader_are_both_named():
     cpu = taken_apart(loader=0.6, forward=0.4, data_path="loader")
     gpu = taken_apart("cuda:0", loader=0.8, forward=0.2, data_path="loader")
-    assert "60 % of the step on cpu and 80 % on cuda:0, so" in causes.cause(cpu, gpu)
+    assert "60 % of the step on the CPU and 80 % on the GPU, so" in causes.cause(cpu, gpu)
 
 
 @pytest.mark.parametrize(
@@ -94,22 +94,22 @@ def cause_of(**changes) -> str:
 
 def test_launch_overhead_is_the_cause_when_the_device_is_mostly_idle():
     assert cause_of(forward=1, busy_s=0.22e-3) == (
-        "78 % of the cuda:0 step is launch overhead: it waits for the host to launch its kernels."
+        "On the GPU 78 % of a step is launch overhead: it waits for the host to launch its kernels."
     )
 
 
 def test_an_idle_device_that_also_waits_for_data_is_not_blamed_on_launches_alone():
     sentence = cause_of(forward=0.7, loader=0.2, transfer=0.1, busy_s=0.22e-3)
-    assert sentence.startswith("cuda:0 is idle for 78 % of its step: it waits for its data (30 % of the parts")
+    assert sentence.startswith("For 78 % of a step the GPU is idle: it waits for its data (30 % of the parts")
 
 
 def test_a_busy_device_decides_by_its_own_speed():
-    assert "cuda:0 is busy for 93 % of its step: its own speed decides" in cause_of(forward=1, busy_s=0.93e-3)
+    assert "For 93 % of a step the GPU is busy: its own speed decides" in cause_of(forward=1, busy_s=0.93e-3)
 
 
 def test_a_device_between_busy_and_idle_is_neither():
     assert cause_of(forward=1, busy_s=0.6e-3) == (
-        "cuda:0 is busy for 60 % of its step and waits for the host for the rest."
+        "For 60 % of a step the GPU is busy, and for the rest it waits for the host."
     )
 
 
@@ -118,16 +118,18 @@ def test_a_transfer_that_outweighs_the_training_is_the_cause():
 
 
 def test_a_loader_that_rules_the_accelerator_alone_is_the_cause_there():
-    assert "On cuda:0 making the batch takes 70 % of the step" in cause_of(forward=0.3, loader=0.7)
+    assert "On the GPU making the batch takes 70 % of the step" in cause_of(forward=0.3, loader=0.7)
 
 
 def test_without_a_busy_time_the_largest_part_is_named():
-    assert cause_of(forward=0.4, backward=0.6) == "The largest part of the cuda:0 step is backward with 60 %."
+    assert (
+        cause_of(forward=0.4, backward=0.6) == "On the GPU the largest part of the step is the backward pass with 60 %."
+    )
 
 
 def test_the_accelerator_explains_even_if_it_is_the_baseline():
     sentence = causes.cause(taken_apart("cuda:0", forward=1, busy_s=0.1e-3), taken_apart(forward=1))
-    assert sentence.startswith("90 % of the cuda:0 step is launch overhead")
+    assert sentence.startswith("On the GPU 90 % of a step is launch overhead")
 
 
 @pytest.mark.parametrize(

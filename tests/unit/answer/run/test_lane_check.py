@@ -32,7 +32,8 @@ def test_rounding_is_within_tolerance_and_said_in_parts():
     assert (found.within, found.broken, found.steps) == (True, False, 3)
     assert found.difference == pytest.approx(1e-6)
     assert found.sentence == (
-        "cpu@1+compiled computes what plain steps compute: the first 3 losses differ by 1 part in 1,000,000 at most."
+        "Training on 1 CPU thread (compiled) computes what plain steps compute: the first 3 "
+        "losses differ by 1 part in 1,000,000 at most."
     )
 
 
@@ -41,13 +42,15 @@ def test_a_lane_that_breaks_its_promise_is_mentioned_by_the_verdict():
     assert lane_check.agreement(row).broken
     verdict = speedup.verdict_sentence(speedup.speedup(base, row))
     assert "does not compute what plain steps compute: the first 3 losses differ by up to 2 %" in verdict
-    assert verdict.startswith("cpu@1+compiled (Test CPU, 1 thread, compiled) trains ")
+    assert verdict.startswith("1 CPU thread, compiled (Test CPU) trains ")
 
 
 def test_other_mathematics_is_called_so_and_is_no_broken_promise():
     base, row = lane_run("cpu@1+bf16", (2.3, 2.21, 2.1), precision="bf16")
     assert not lane_check.agreement(row).broken
-    assert "cpu@1+bf16 is other mathematics (bf16)" in speedup.verdict_sentence(speedup.speedup(base, row))
+    assert "Training on 1 CPU thread (bf16) is other mathematics" in speedup.verdict_sentence(
+        speedup.speedup(base, row)
+    )
 
 
 def test_a_lane_in_agreement_needs_no_word_in_the_verdict():
@@ -71,7 +74,7 @@ def test_losses_that_both_became_nan_agree():
 def test_a_lane_of_a_later_version_has_no_title_and_no_agreement():
     _, row = lane_run("cpu@1+compiled", PLAIN_LOSSES, execution="quantum")
     assert lane_check.agreement(row) is None
-    assert speedup.label(row) == "cpu@1+compiled (Test CPU, 1 thread)"
+    assert speedup.label(row) == "1 CPU thread, compiled (Test CPU)"
 
 
 def test_compiling_belongs_to_start_up_and_delays_the_break_even():

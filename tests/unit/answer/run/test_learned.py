@@ -67,7 +67,7 @@ def test_a_model_that_was_not_tested_has_no_report_and_says_so():
     assert learned.classification(row) is None
     assert learned.accuracy(row) is None
     assert learned.confusion_rows(row) == ()
-    assert "no classification report of cpu" in learned.classification_text(row)
+    assert "no classification report of the CPU" in learned.classification_text(row)
     assert learned.agreement(row, trial(contender="cuda:0")) is None
     assert learned.agreement(trial(), row) is None
 
@@ -80,7 +80,7 @@ def test_counts_of_another_number_of_classes_are_refused():
 def test_predictions_that_all_agree_are_the_only_ones_called_so():
     truth, first, _ = labels(1, 360, 10, 0.1)
     found = learned.agreement(examined(truth, first), examined(truth, first, "cuda:0"))
-    assert found.sentence == "All 360 test items got the same prediction from both, cpu and cuda:0."
+    assert found.sentence == "All 360 test items got the same prediction from both, the CPU and the GPU."
     assert (found.disagreeing, found.items, found.difference, found.p_value) == (0, 360, 0, 1)
     assert found.low < 0 < found.high
 
@@ -89,7 +89,7 @@ def test_a_small_difference_is_not_detected_and_never_called_equal():
     truth = [0] * 360
     first, second = [0] * 350 + [1] * 10, [0] * 351 + [1] * 9
     sentence = learned.agreement(examined(truth, first), examined(truth, second, "cuda:0")).sentence
-    assert sentence.startswith("No difference detected: cpu and cuda:0 disagree on 1 of 360 test items")
+    assert sentence.startswith("No difference detected: the CPU and the GPU disagree on 1 of 360 test items")
     assert "+0.28 percentage points" in sentence
     assert sentence.endswith("one run each cannot show that they are equal.")
 
@@ -98,7 +98,7 @@ def test_a_large_difference_is_detected_and_not_blamed_on_the_device():
     truth = [0] * 360
     worse = [1] * 60 + [0] * 300
     found = learned.agreement(examined(truth, truth), examined(truth, worse, "cuda:0"))
-    assert found.sentence.startswith("A difference was detected: cpu and cuda:0 disagree on 60 of 360 test items")
+    assert found.sentence.startswith("A difference was detected: the CPU and the GPU disagree on 60 of 360 test items")
     assert "-16.67 percentage points" in found.sentence
     assert "cannot show that the device is its reason" in found.sentence
     assert found.low < found.difference < found.high < 0
@@ -142,7 +142,7 @@ def test_the_interval_is_bonett_and_prices_adjusted_wald():
 
 def test_trainings_of_different_length_are_refused_with_both_numbers():
     a, b = trial(steps=1_900), trial(contender="cuda:0", steps=950)
-    with pytest.raises(NotComparable, match=r"cpu trained 1,900 steps, cuda:0 950\."):
+    with pytest.raises(NotComparable, match=r"the CPU trained 1,900 steps, the GPU 950\."):
         learned.agreement(a, b)
 
 
@@ -160,9 +160,9 @@ def test_blocks_timed_beyond_the_last_epoch_are_not_part_of_what_was_learned():
 
 
 def test_other_data_or_another_number_of_test_items_is_refused():
-    with pytest.raises(NotComparable, match="its dataset_hash is '0'"):
+    with pytest.raises(NotComparable, match="its dataset hash is '0'"):
         learned.agreement(trial(), trial(contender="cuda:0", dataset_hash="0"))
-    with pytest.raises(NotComparable, match="cuda:0 3"):
+    with pytest.raises(NotComparable, match="the GPU 3"):
         learned.agreement(trial(), trial(contender="cuda:0", predictions=b"123"))
 
 
@@ -178,7 +178,7 @@ def test_counts_and_predictions_that_contradict_each_other_are_not_compared():
     a = trial()
     other = [0] * 100
     other[1] = 270
-    with pytest.raises(NotComparable, match="by their counts cpu and cpu differ on 255 items"):
+    with pytest.raises(NotComparable, match="by their counts the CPU and the CPU differ on 255 items"):
         learned.agreement(a, dataclasses.replace(a, confusion=tuple(other)))
 
 

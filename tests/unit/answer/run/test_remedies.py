@@ -21,7 +21,9 @@ def test_lanes_are_sorted_by_their_effect_and_the_best_one_is_the_headline():
     found = only({"cpu@1": 1e-3, "cpu@1+fused": 8e-4, "cpu@1+compiled10": 4e-4, "cpu@1+foreach": 2e-3})
     assert [one.contender for one in found.same] == ["cpu@1+compiled10", "cpu@1+fused", "cpu@1+foreach"]
     assert [one.helps for one in found.same] == [True, True, False]
-    assert found.headline.startswith("Of what was measured, this helps cpu@1 most: compiled, 10 steps a call, 2.5")
+    assert found.headline.startswith(
+        "Of what was measured, this helps 1 CPU thread most: compiled, 10 steps a call, 2.5"
+    )
     assert found.same[0].sentence.startswith("Compiled, 10 steps a call: 2.5")
     assert found.same[2].sentence.endswith("so it is slower here.")
 
@@ -58,9 +60,9 @@ def test_other_mathematics_stands_apart_with_how_far_it_is_off():
     losses = {"cpu@1+bf16": (2.3, 2.21, 2.1)}
     found = only({"cpu@1": 1e-3, "cpu@1+bf16": 5e-4, "cpu@1+fused": 9.9e-4}, losses=losses)
     assert [one.contender for one in found.other] == ["cpu@1+bf16"]
-    assert "other mathematics (bf16)" in found.other[0].note
+    assert "(bf16) is other mathematics" in found.other[0].note
     assert "test items" in found.other[0].note  # both were tested, so what they learned is compared
-    assert found.headline.startswith("Nothing to gain on cpu@1: the one lane with the same mathematics is not")
+    assert found.headline.startswith("Nothing to gain on 1 CPU thread: the one lane with the same mathematics is not")
     assert "With other mathematics there is bf16, " in found.headline
 
 
@@ -68,7 +70,9 @@ def test_a_lane_that_broke_its_promise_is_named_and_never_recommended():
     losses = {"cpu@1+fused": (2.3, 2.2, 2.0)}
     found = only({"cpu@1": 1e-3, "cpu@1+fused": 1e-4, "cpu@1+foreach": 5e-4}, losses=losses)
     (broken,) = found.broken
-    assert broken.sentence.startswith("Not recommended: cpu@1+fused does not compute what plain steps compute")
+    assert broken.sentence.startswith(
+        "Not recommended: Training on 1 CPU thread (fused optimizer) does not compute what plain steps compute"
+    )
     assert not broken.helps
     assert "foreach" in found.headline
     assert "fused" not in found.headline
@@ -88,7 +92,21 @@ def test_a_lane_that_was_not_checked_is_not_the_headline():
 def test_nothing_to_gain_is_said_plainly():
     found = only({"cpu@1": 1e-3, "cpu@1+fused": 1e-3, "cpu@1+foreach": 1.5e-3})
     assert found.headline == (
-        "Nothing to gain on cpu@1: none of the 2 lanes with the same mathematics is clearly faster than plain steps."
+        "Nothing to gain on 1 CPU thread: none of the 2 lanes with the same mathematics is clearly faster than plain "
+        "steps."
+    )
+
+
+def test_that_there_is_nothing_to_gain_is_said_only_where_every_lane_is_decided():
+    plain, fused = laned({"cpu@1": 1e-3, "cpu@1+fused": 1e-3})
+    ends = tuple(
+        begin + round((end - begin) * (0.7, 1.5)[place % 2])
+        for place, (begin, end) in enumerate(zip(fused.block_begin_ns, fused.block_end_ns, strict=True))
+    )
+    wide = dataclasses.replace(fused, block_end_ns=ends)
+    (found,) = remedies.remedies([plain, wide])
+    assert found.headline == (
+        "No gain is certain on 1 CPU thread: of the one lane with the same mathematics it is open whether it helps."
     )
 
 
@@ -96,21 +114,21 @@ def test_too_few_pairs_give_no_figure_and_no_advice():
     found = only({"cpu@1": 1e-3, "cpu@1+fused": 1e-4}, pairs=3)
     assert found.same[0].value is None
     assert "not known, because 3 pairs of blocks were measured" in found.same[0].sentence
-    assert found.headline == "No effect of a lane with the same mathematics is known on cpu@1."
+    assert found.headline == "No effect of a lane with the same mathematics is known on 1 CPU thread."
 
 
 def test_what_hinders_every_lane_is_said_once():
     plain, *others = laned({"cpu@1": 1e-3, "cpu@1+fused": 1.05e-3, "cpu@1+foreach": 1.05e-3})
     (found,) = remedies.remedies([slowed(plain, 2), *others])
-    assert found.headline.startswith("What would help cpu@1 is not known: this machine was too busy")
+    assert found.headline.startswith("What would help 1 CPU thread is not known: this machine was too busy")
     assert [one.sentence for one in found.same] == ["Foreach optimizer: not known.", "Fused optimizer: not known."]
 
 
 def test_what_helps_on_a_busy_machine_is_said_with_its_mark():
     plain, *others = laned({"cpu@1": 1e-3, "cpu@1+fused": 5e-4, "cpu@1+foreach": 5e-4})
     (found,) = remedies.remedies([slowed(plain, 4), *others])
-    assert found.headline.startswith("Of what was measured, this helps cpu@1 most: ")
-    assert ". Measured on a busy machine: one block in ten of cpu@1 took at least" in found.headline
+    assert found.headline.startswith("Of what was measured, this helps 1 CPU thread most: ")
+    assert ". Measured on a busy machine: one block in ten of 1 CPU thread took at least" in found.headline
 
 
 def slowed(row, every):

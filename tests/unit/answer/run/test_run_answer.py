@@ -35,7 +35,7 @@ def test_what_was_worked_out_is_kept(monkeypatch):
 def test_rows_that_cannot_be_compared_are_refused_where_it_is_asked():
     base, other = run()
     pair = PairAnswer(base, dataclasses.replace(other, batch_size=7))
-    with pytest.raises(NotComparable, match="batch_size"):
+    with pytest.raises(NotComparable, match="batch size"):
         _ = pair.verdict
     assert RowAnswer(pair.challenger).label == speedup.label(other)
 

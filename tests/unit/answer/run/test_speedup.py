@@ -13,6 +13,7 @@ from core.answer import comparable
 from core.answer.run import speedup, training_time
 from core.answer.statistics import MIN_PAIRS, median_interval
 from core.errors import NotComparable
+from core.question.fields import title
 from core.results.schema import Trial
 from tests.rows import run, trial
 
@@ -117,8 +118,8 @@ def test_between_two_settings_of_one_cpu_the_challenger_takes_the_place_of_the_g
     assert speedup.speedup(one, two).verdict == "gpu_faster"
     assert speedup.speedup(two, one).verdict == "cpu_faster"
     sentence = speedup.verdict_sentence(speedup.speedup(one, two))
-    assert sentence.startswith("cpu@2 (Test CPU, 2 threads) trains 2.00× ")
-    assert "as fast as cpu@1 (Test CPU, 1 thread)" in sentence
+    assert sentence.startswith("2 CPU threads (Test CPU) train 2.00× ")
+    assert "as fast as 1 CPU thread (Test CPU)" in sentence
     assert "gpu" not in sentence.lower()
 
 
@@ -156,7 +157,7 @@ def test_a_large_difference_whose_interval_contains_one_is_too_close():
     assert found.value == pytest.approx(1.3)
     assert found.verdict == "too_close"
     assert "contains 1" in found.reason
-    assert speedup.verdict_sentence(found).startswith("Too close to call between cuda:0")
+    assert speedup.verdict_sentence(found).startswith("Too close to call between the GPU")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +169,7 @@ def test_too_few_pairs_give_no_verdict_and_say_what_to_do(pairs, words):
     assert words in found.reason
     assert f"{MIN_PAIRS} are needed" in found.reason
     assert "larger time budget" in found.reason
-    assert speedup.verdict_sentence(found).startswith("No verdict on cuda:0 (NVIDIA Test GPU) against cpu")
+    assert speedup.verdict_sentence(found).startswith("No verdict on the GPU (NVIDIA Test GPU) against the CPU")
 
 
 @pytest.mark.parametrize("busy_side", [0, 1])
@@ -178,7 +179,7 @@ def test_a_busy_machine_gives_a_verdict_with_a_mark_that_says_the_figure_and_the
     found = speedup.speedup(timed(times[0]), timed([s / 4 for s in times[1]], "cuda:0"))
     assert (found.verdict, found.value, found.pairs) == ("gpu_faster", pytest.approx(4), 10)
     assert found.busy.startswith("Measured on a busy machine: one block in ten of")
-    assert f"of {('cpu', 'cuda:0')[busy_side]} took at least 2.40×" in found.busy
+    assert f"of {('the CPU', 'the GPU')[busy_side]} took at least 2.40×" in found.busy
     assert speedup.verdict_sentence(found).endswith(f". {found.busy}")
 
 
@@ -186,7 +187,9 @@ def test_a_lead_that_other_programs_may_explain_has_no_verdict_and_the_figure():
     base = [1.04e-3] * 8 + [2.6e-3] * 2
     found = speedup.speedup(timed(base), timed([1e-3] * 10, "cuda:0"))
     assert (found.verdict, found.value, found.busy) == ("missing", None, "")
-    assert found.reason.startswith("this machine was too busy: one block in ten of cpu took at least 2.50× its median")
+    assert found.reason.startswith(
+        "this machine was too busy: one block in ten of the CPU took at least 2.50× its median"
+    )
     assert found.reason.endswith("by up to 1.05×, so close other programs and measure again")
 
 
@@ -198,13 +201,13 @@ def test_one_slow_block_in_twenty_is_not_a_busy_machine():
 def test_out_of_memory_is_named_instead_of_missing_pairs():
     gone = timed([], "cuda:0", outcome="out_of_memory")
     reason = speedup.speedup(timed([1e-3] * 8), gone).reason
-    assert "did not fit into the memory of cuda:0" in reason
+    assert "did not fit into the memory of the GPU" in reason
 
 
 def test_a_lane_that_failed_is_named_instead_of_missing_pairs():
     gone = timed([], "cuda:0", outcome="interrupted")
     reason = speedup.speedup(timed([1e-3] * 8), gone).reason
-    assert reason == "the lane of cuda:0 failed, so nothing was timed"
+    assert reason == "the lane of the GPU failed, so nothing was timed"
     killed = speedup.speedup(timed([1e-3] * 8), timed([1e-3] * 2, "cuda:0", outcome="interrupted")).reason
     assert "2 pairs of blocks were measured" in killed
 
@@ -212,7 +215,7 @@ def test_a_lane_that_failed_is_named_instead_of_missing_pairs():
 def test_a_block_without_duration_gives_no_verdict_instead_of_an_error():
     found = speedup.speedup(timed([1e-3] * 5 + [0.0]), timed([1e-3] * 6, "cuda:0"))
     assert found.verdict == "missing"
-    assert "cpu hold a block that took no time" in found.reason
+    assert "the CPU hold a block that took no time" in found.reason
 
 
 @pytest.mark.parametrize("column", comparable.RUN)
@@ -220,7 +223,7 @@ def test_rows_that_differ_in_a_column_that_matters_are_refused_by_its_name(colum
     base, other = run()
     value = getattr(other, column)
     changed = dataclasses.replace(other, **{column: f"{value}x" if isinstance(value, str) else value + 1})
-    with pytest.raises(NotComparable, match=f"its {column} is ") as refused:
+    with pytest.raises(NotComparable, match=f"its {title(column)} is ") as refused:
         speedup.speedup(base, changed)
     assert repr(value) in str(refused.value)
 
@@ -228,7 +231,7 @@ def test_rows_that_differ_in_a_column_that_matters_are_refused_by_its_name(colum
 def test_the_sentence_of_a_winner_turns_a_speedup_below_one_around():
     slow, fast = run({"cuda:0": 1e-3, "cpu": 2.5e-4}, jitter=0)
     assert speedup.verdict_sentence(speedup.speedup(fast, slow)) == (
-        "cpu (Test CPU, 4 threads) trains 4.00× as fast as cuda:0 (NVIDIA Test GPU), start-up not counted "
+        "The CPU (Test CPU, 4 threads) trains 4.00× as fast as the GPU (NVIDIA Test GPU), start-up not counted "
         "(95 % interval 4.00× to 4.00× from 20 pairs of blocks)."
     )
 
@@ -366,7 +369,8 @@ def test_a_longer_start_up_is_paid_back_by_faster_steps():
 
 def test_a_break_even_beyond_the_training_says_so():
     assert (
-        "this training has 3 epochs" in training_time.break_even(*starting((1.0, 0.5), (2.0, 27.0), epochs=3)).sentence
+        "this training has only 3 epochs"
+        in training_time.break_even(*starting((1.0, 0.5), (2.0, 27.0), epochs=3)).sentence
     )
 
 

@@ -43,7 +43,8 @@ def test_a_crossing_on_a_busy_machine_is_marked_though_no_size_has_enough_blocks
     quiet, answer = study.crossover(measured(RISING)), study.crossover(measured(RISING, share=0.6))
     assert (answer.outcome, answer.estimate) == ("crossing", quiet.estimate)
     assert answer.busy == (
-        "Measured on a busy machine: other programs took processor time from cpu@2 in 67 % of its blocks, and they "
+        "Measured on a busy machine: other programs took processor time from 2 CPU "
+        "threads in 67 % of its blocks, and they "
         "slow 2 threads of the processor more than 1 thread."
     )
     assert answer.sentence == f"{quiet.sentence} {answer.busy}"
@@ -61,7 +62,7 @@ def test_a_device_that_other_programs_may_have_made_win_everywhere_is_not_said_t
 
 def test_blocks_that_spread_over_all_sizes_are_seen_together():
     answer = study.crossover(measured((2.0,) * 5, slow_every=7))
-    assert answer.busy.startswith("Measured on a busy machine: one block in ten of cpu@2 took at least")
+    assert answer.busy.startswith("Measured on a busy machine: one block in ten of 2 CPU threads took at least")
 
 
 def test_several_crossings_of_a_busy_machine_have_no_usual_cause():

@@ -9,6 +9,7 @@ from core.answer.run import causes, training_time
 from core.answer.study import study
 from core.errors import NotComparable
 from core.question.experiment import Point
+from core.question.fields import title
 from tests import rows
 
 SIZES = (16, 32, 64, 128, 256, 512, 1024)
@@ -68,7 +69,7 @@ def test_rows_of_two_protocols_put_together_by_hand_are_refused(column):
         dataclasses.replace(row, **{column: "odd" if isinstance(getattr(row, column), str) else 99})
         for row in found.runs[-1]
     )
-    with pytest.raises(NotComparable, match=column):
+    with pytest.raises(NotComparable, match=title(column)):
         study.crossover(dataclasses.replace(found, runs=(*found.runs[:-1], odd)))
 
 
