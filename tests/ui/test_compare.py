@@ -253,12 +253,35 @@ def test_a_link_to_a_run_shows_its_whole_answer(world, open_page):
     assert f"run={rows.RUN_ID}" in said
     charts = [chart.proto.alt for chart in app.get("vega_lite_chart")]
     assert "Training loss against time of training" in charts
-    assert "Confusion matrix of cuda:0" in charts
+    assert "Confusion matrix of GPU" in charts
     assert {found.label for found in app.get("download_button")} == {
         "2 rows as parquet",
         "2 rows as csv",
         "Script that repeats it",
     }
+
+
+def test_a_result_says_which_settings_it_does_not_belong_to_once_one_is_moved_and_sets_them_back(world, open_page):
+    world.has(CPU, GPU)
+    stored_run(world)
+    app = open_page(run=rows.RUN_ID)
+    assert "ask for something else" not in words(app)
+    checked(control(app, "batch_size").set_value(256).run())
+    assert "The settings ask for something else than what is shown: batch size 256, not 64." in words(app)
+    checked(button(app, "Set them as shown").click().run())
+    assert control(app, "batch_size").value == 64
+    assert "ask for something else" not in words(app)
+
+
+def test_a_result_leads_to_the_crossover_of_its_model_with_its_settings(world, open_page):
+    world.has(CPU, GPU)
+    stored_run(world)
+    app = open_page(run=rows.RUN_ID, batch_size="256")
+    checked(button(app, "Find the crossover").click().run())
+    assert control(app, "axis").value == "hidden_size"
+    assert control(app, "batch_size").value == 64
+    assert control(app, "contenders").value == ["cpu", "cuda:0"]
+    assert not button(app, "Find the crossover").disabled
 
 
 def test_parts_that_are_folded_away_are_drawn_once_the_link_or_a_click_opens_them(world, open_page):
