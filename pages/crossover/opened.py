@@ -9,16 +9,13 @@ from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question import models
 from core.question.describe import plain as plain_number
-from core.question.describe import text
-from core.question.fields import FIELDS, LOADER_PATHS, TRAINING, axis_title
+from core.question.fields import axis_title
 from core.question.sweep import Sweep
 from pages.shared.answer import study_view, sweep_view
 from pages.shared.data import expectations, reads
 from pages.shared.draw.text import date, plain, told
+from pages.shared.form import unlike
 from pages.shared.link import links, state
-
-MOST_NAMED = 3
-"""Settings that differ which are named before the rest are counted."""
 
 
 def adopt(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:
@@ -39,19 +36,9 @@ def select(study_id: str, machine: Machine | None) -> None:
 
 def differs(asked: Sweep | None, shown: Sweep | None) -> None:
     """Say where the settings ask for something else than what is shown below."""
-    if asked is None or shown is None:
-        return
-    found = [f"{title} {now}, not {then}" for title, now, then in _unlike(asked, shown)]
-    if not found:
-        return
-    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    said = f"The settings ask for something else than what is shown: {'; '.join(found[:MOST_NAMED])}{more}."
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(plain(said), width="content")
-        machine = reads.machine()
-        if machine:
-            values = _controls(shown, machine)
-            st.button("Set them as shown", key="set_as_shown", type="tertiary", on_click=state.adopt, args=(values,))
+    machine = reads.machine() if asked and shown else None
+    if asked and shown and machine:
+        unlike.say(_unlike(asked, shown), _controls(shown, machine))
 
 
 @told(st.warning)
@@ -75,10 +62,7 @@ def _asked_by(study_id: str) -> Sweep | None:
 def _controls(shown: Sweep, machine: Machine) -> Mapping[str, Any]:
     """The values of the page's controls that ask for a sweep, as far as this machine can be asked for it."""
     first, point = shown.axes[0], shown.point
-    varied = {axis.name for axis in shown.axes} | set(models.AXES) - set(models.family(point.model).axes)
-    if point.data_path not in LOADER_PATHS:
-        varied.add("loader_workers")
-    values = {name: getattr(point, name) for name in TRAINING if name not in varied}
+    values = unlike.point_values(point, [axis.name for axis in shown.axes])
     values |= {
         "axis": first.name,
         links.RANGE.format(axis=first.name): (plain_number(first.values[0]), plain_number(first.values[-1])),
@@ -90,13 +74,13 @@ def _controls(shown: Sweep, machine: Machine) -> Mapping[str, Any]:
     return values
 
 
-def _unlike(asked: Sweep, shown: Sweep) -> list[tuple[str, str, str]]:
-    """Title, value of the settings and value of what is shown, of all that differs but the sizes."""
+def _unlike(asked: Sweep, shown: Sweep) -> list[unlike.Difference]:
+    """What differs but the sizes."""
     if asked.axes[0].name != shown.axes[0].name:
         return [("along", axis_title(asked.axes[0].name), axis_title(shown.axes[0].name))]
     varied = {axis.name for axis in (*asked.axes, *shown.axes)}
-    names = [name for name in TRAINING if name not in varied and not ("parameters" in varied and name in models.AXES)]
-    pairs = ((name, getattr(asked.point, name), getattr(shown.point, name)) for name in names)
-    found = [(FIELDS[name].title, text(now), text(then)) for name, now, then in pairs if now != then]
-    now, then = (" and ".join(contender.title for contender in sweep.contenders) for sweep in (asked, shown))
-    return found if now == then else [*found, ("devices", now, then)]
+    without = varied | (set(models.AXES) if "parameters" in varied else set())
+    return [
+        *unlike.points(asked.point, shown.point, without),
+        *unlike.contenders(asked.contenders, shown.contenders),
+    ]

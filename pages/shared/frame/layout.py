@@ -28,6 +28,7 @@ BESIDE = """
 """
 
 FOLDED = """
+.st-key-unfold_asked p { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .st-key-settings_side:has(.st-key-unfold_asked input:not(:checked)) div:has(> :is(.st-key-settings, .st-key-ask)) {
   display: none;
 }

@@ -1,0 +1,52 @@
+"""What an answer is of, where the settings beside it ask for something else by now."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from core.question import models
+from core.question.describe import text
+from core.question.experiment import Contender, Point
+from core.question.fields import FIELDS, LOADER_PATHS, TRAINING
+from pages.shared.draw.text import plain
+from pages.shared.link import state
+
+MOST_NAMED = 3
+"""Settings that differ which are named before the rest are counted."""
+
+Difference = tuple[str, str, str]
+"""Title of a setting, its value in the settings and in what is shown."""
+
+
+def say(found: Sequence[Difference], values: Mapping[str, Any]) -> None:
+    """Say what differs, if anything does, and offer the values of the controls that ask for what is shown."""
+    if not found:
+        return
+    named = "; ".join(f"{title} {now}, not {then}" for title, now, then in found[:MOST_NAMED])
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    with st.container(horizontal=True, vertical_alignment="center", key="unlike"):
+        st.caption(plain(f"The settings ask for something else than what is shown: {named}{more}."), width="content")
+        if values:
+            st.button("Set them as shown", key="set_as_shown", type="tertiary", on_click=state.adopt, args=(values,))
+
+
+def points(asked: Point, shown: Point, without: Collection[str] = ()) -> list[Difference]:
+    """What differs between two trainings, without some of their fields."""
+    used = {*point_values(asked, without), *point_values(shown, without)}
+    pairs = ((name, getattr(asked, name), getattr(shown, name)) for name in TRAINING if name in used)
+    return [(FIELDS[name].title, text(now), text(then)) for name, now, then in pairs if now != then]
+
+
+def contenders(asked: Sequence[Contender], shown: Sequence[Contender]) -> list[Difference]:
+    """The devices of two questions, where they differ."""
+    now, then = (" and ".join(contender.title for contender in each) for each in (asked, shown))
+    return [("devices", now, then)] if now != then else []
+
+
+def point_values(point: Point, without: Collection[str] = ()) -> dict[str, Any]:
+    """The values of the controls that ask for a training; sizes of other families and idle loaders have none."""
+    idle = {*without} | set(models.AXES) - set(models.family(point.model).axes)
+    if point.data_path not in LOADER_PATHS:
+        idle |= {"loader_workers"}
+    return {name: getattr(point, name) for name in TRAINING if name not in idle}
