@@ -103,14 +103,22 @@ def _ask(
 
 
 def _link_fault(machine: Machine | None) -> str:
-    """Why the link that the session came with cannot be asked here, in one sentence; empty where it can."""
+    """Why the link that the session came with cannot be asked here, a sentence a fault; empty where it can."""
     link = state.arrived()
-    try:
-        controls.point_of(link)
-        asked = tuple(Contender.parse(text) for text in link.get("devices", ()))
-        budget_s = controls.parsed("budget_s", link["budget_s"][-1]) if "budget_s" in link else 60.0
-        lane_controls.check(link)
-        Experiment(point=Point(), contenders=asked or (Contender(),), budget_s=budget_s)
-    except InvalidValue as error:
-        return str(error)
-    return devices.missing(asked, machine)
+    asked: list[Contender] = []
+    _, faults = controls.point_of(link)
+    faults += controls.refused(
+        lambda: asked.extend(map(Contender.parse, link.get("devices", ()))),
+        lambda: lane_controls.check(link),
+        lambda: _check_budget(link),
+        lambda: Experiment(point=Point(), contenders=tuple(asked) or (Contender(),)),
+    )
+    if faults:
+        return " ".join(faults)
+    return devices.missing(tuple(asked), machine)
+
+
+def _check_budget(link: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a budget that no run can have; raises InvalidValue."""
+    if "budget_s" in link:
+        Experiment(point=Point(), contenders=(Contender(),), budget_s=controls.parsed("budget_s", link["budget_s"][-1]))

@@ -210,20 +210,20 @@ def _ask(
 
 
 def _link_fault(machine: Machine | None) -> str:
-    """Why the link that the session came with cannot be asked here, in one sentence; empty where it can."""
+    """Why the link that the session came with cannot be asked here, a sentence a fault; empty where it can."""
     link = state.arrived()
-    try:
-        point = controls.point_of(link)
-        axis = (link.get("axis") or _size_axes(models.family(point.model))[:1])[-1]
-        _check_axes(link, models.family(point.model), axis)
-        for name, field in links.SWEEP_LIMITS.items():
-            if name in link:
-                _check_limit(name, field, link[name][-1])
-        asked = tuple(Contender.parse(text) for text in link.get("contenders", ()))
-        lane_controls.check(link)
-    except InvalidValue as error:
-        return str(error)
-    return devices.missing(asked, machine, field="contenders")
+    asked: list[Contender] = []
+    point, faults = controls.point_of(link)
+    family = models.family(point.model)
+    axis = (link.get("axis") or _size_axes(family)[:1])[-1]
+    limits = [(name, field, link[name][-1]) for name, field in links.SWEEP_LIMITS.items() if name in link]
+    faults += controls.refused(
+        lambda: _check_axes(link, family, axis),
+        *(functools.partial(_check_limit, *limit) for limit in limits),
+        lambda: asked.extend(map(Contender.parse, link.get("contenders", ()))),
+        lambda: lane_controls.check(link),
+    )
+    return " ".join(faults) or devices.missing(tuple(asked), machine, field="contenders")
 
 
 def _check_axes(link: Mapping[str, Sequence[str]], family: models.Family, axis: str) -> None:

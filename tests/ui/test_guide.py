@@ -1,5 +1,7 @@
 """A guided start: what a link says on top, what it fixes and hides, and what it begins with."""
 
+import re
+
 import pytest
 
 from core.question.demonstration import Demonstration
@@ -89,7 +91,7 @@ def test_a_name_that_the_page_has_not_gets_one_sentence_and_the_others_hold(worl
     app = open_page(lock="depht,depth", hide="</style><script>")
     assert "lock is 'depht', which is not allowed: it must be one of all, dataset," in words(app)
     assert slider(app, "depth").disabled
-    assert not any("script" in part.proto.body for part in app.get("html"))
+    assert not any("</style><script>" in part.proto.body for part in app.get("html"))
 
 
 def test_the_instruction_of_a_link_is_plain_text_of_bounded_length(world, open_page):
@@ -190,3 +192,27 @@ def test_a_link_for_a_class_to_a_tutorial_does_not_say_what_its_teacher_expects(
     whole, for_class = [block.value for block in checked(app.run()).code if block.value.startswith("?")]
     assert "predict_signal" in whole
     assert for_class == "?tutorial=signal"
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "named"),
+    [
+        (
+            navigation.COMPARE,
+            {"hidden_size": "nine", "batch_size": "-4", "model": "bert"},
+            ("hidden_size", "batch_size", "model"),
+        ),
+        (navigation.COMPARE, {"devices": "gpu!", "budget_s": "soon"}, ("device", "budget_s")),
+        (navigation.COMPARE, {"run": "x", "job": "y"}, ("run", "job")),
+        (navigation.CROSSOVER, {"axis": "colour", "dataset": "cats"}, ("axis", "dataset")),
+        (navigation.CROSSOVER, {"study": "<b>", "pairs": "many"}, ("study", "pairs")),
+        (navigation.TUTORIALS, {"tutorial": "nothing", "scale": "huge"}, ("tutorial", "scale")),
+        (navigation.LESSONS, {"lesson": "nothing"}, ("lesson",)),
+        (navigation.GALLERY, {"study": "<b>", "run": "../.."}, ("study", "run")),
+    ],
+)
+def test_a_link_with_several_bad_fields_names_each(world, open_page, page, link, named):
+    world.has(CPU)
+    said = words(open_page(page, **link)).replace("\\", "")
+    for name in named:
+        assert re.search(rf"{name}\S* is \S+, which is not allowed: it must be ", said), (name, said)

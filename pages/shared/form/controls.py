@@ -116,9 +116,28 @@ def ladder(
     return st.select_slider(entry.label, offered, value=describe.plain(default), help=entry.help, **state.bound(name))
 
 
-def point_of(link: Mapping[str, Sequence[str]]) -> Point:
-    """The training that a link asks for; raises InvalidValue where a field is not what it may be."""
-    return Point.parse({name: values[-1] for name, values in link.items() if name in TRAINING})
+def point_of(link: Mapping[str, Sequence[str]]) -> tuple[Point, list[str]]:
+    """The training that a link asks for, without the fields that are not what they may be; a sentence for each."""
+    said = {name: values[-1] for name, values in link.items() if name in TRAINING}
+    faults: list[str] = []
+    while True:
+        try:
+            return Point.parse(said), faults
+        except InvalidValue as error:
+            faults.append(str(error))
+            if said.pop(error.field, None) is None:
+                return Point(), faults
+
+
+def refused(*checks: Callable[[], object]) -> list[str]:
+    """What each of several checks refuses, a sentence each."""
+    found: list[str] = []
+    for check in checks:
+        try:
+            check()
+        except InvalidValue as error:
+            found.append(str(error))
+    return list(dict.fromkeys(found))
 
 
 def parsed(name: str, text: str) -> float:

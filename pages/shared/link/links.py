@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from core.errors import InvalidValue
 from core.question import models
 from core.question.describe import text
 from core.question.experiment import Experiment, Point
 from core.question.fields import AXES, SIZE_AXES, TRAINING
-from core.question.presets import PRESETS
+from core.question.presets import PRESETS, SCALES
 from core.question.sweep import Sweep
 
 SETTINGS = (*TRAINING, "devices", "lanes", "budget_s", "recorded")
@@ -44,6 +45,9 @@ PREDICTION = "predict_{name}"
 """Parameter of the link with what was expected of a tutorial or a lesson."""
 
 LESSON_NAMES = ("clock", "moving", "loader", "learning", "small")
+
+CHOICES: dict[str, Sequence[str]] = {"tutorial": tuple(PRESETS), "lesson": LESSON_NAMES, "scale": tuple(SCALES)}
+"""What these parameters may be; those of a training say so themselves."""
 
 GALLERY_FILTERS = (
     *("in_machine", "in_kind", "in_device", "in_dataset", "in_model", "in_protocol", "in_trust", "in_source"),
@@ -147,6 +151,22 @@ def beyond(link: Mapping[str, Sequence[str]]) -> set[str]:
     if len(link) > MOST_PARAMETERS or letters > LONGEST:
         return set(link)
     return {name for name, values in link.items() if len(values) > MOST_VALUES or max(map(len, values)) > LONGEST_VALUE}
+
+
+def faults(page: PageName, link: Mapping[str, Sequence[str]]) -> list[str]:
+    """What a link says that no control of the page has and nothing it can show is called, a sentence each."""
+    known = PAGES[page]
+    found = [
+        InvalidValue(kind, few(link[kind]), f"the name of a {kind}, as a link of this app has it")
+        for kind in known.kinds
+        if kind in link and not PATTERNS[kind].fullmatch(link[kind][0])
+    ]
+    found += [
+        InvalidValue(name, few(link[name]), f"one of {', '.join(words)}")
+        for name, words in CHOICES.items()
+        if name in known.controls and name in link and link[name][-1] not in words
+    ]
+    return list(map(str, found))
 
 
 def few(names: Sequence[str]) -> str:

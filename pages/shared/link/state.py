@@ -38,6 +38,7 @@ class _Page:
         seen: what the link said when the run began.
         hidden: what controls stood at that gave way to others.
         cut: why a part of the link was not read, in one sentence.
+        faults: what the link says that means nothing here, a sentence each.
     """
 
     name: links.PageName
@@ -53,6 +54,7 @@ class _Page:
     seen: Values = field(default_factory=dict)
     hidden: Values = field(default_factory=dict)
     cut: str = ""
+    faults: tuple[str, ...] = ()
 
     @property
     def link(self) -> links.PageLink:
@@ -75,10 +77,10 @@ def shorten(page: links.PageName) -> None:
     st.rerun()
 
 
-def cut() -> str:
-    """Why a part of the link was not read, in one sentence; empty where all of it was, and once settings change."""
+def unread() -> tuple[str, ...]:
+    """Why parts of the link were not read, a sentence each; none where all were, and once settings change."""
     here = _here()
-    return "" if here.touched else here.cut
+    return () if here.touched else (*filter(None, [here.cut]), *here.faults)
 
 
 def enter(page: links.PageName) -> None:
@@ -91,6 +93,7 @@ def enter(page: links.PageName) -> None:
     if here.arrived is None:
         _unfold(here)
         _mend_plus()
+        here.faults = tuple(links.faults(page, in_link()))
     arrived()  # before a control is drawn and resets what it cannot show
     _keep_guide(here)
     here.drawn, here.seen = set(), in_link()
