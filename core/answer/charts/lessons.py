@@ -1,8 +1,6 @@
 """Charts of lessons: clocks beside ours, epochs in parts, seeds, launches. Draws what `core.answer` found."""
 
-import json
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,9 +17,6 @@ from core.answer.run.causes import PARTS
 from core.question.experiment import spoken, titled
 from core.results.exhibit import Clock
 from core.results.schema import Trial
-
-LABEL_LETTERS = 17
-"""Letters of a name beside a bar before it goes on in the next line."""
 
 FIXED, GROWING = "the same whatever the batch", "grows with the batch"
 WAITING, COMPUTING = "waits for launches", "computes"
@@ -54,7 +49,7 @@ def clocks(clock: Clock, kinds: Mapping[str, str]) -> Spec:
     rule = base.mark_rule(strokeWidth=2, strokeDash=[6, 3]).encode(x=alt.X("ours:Q", scale=x["scale"]))
     points = base.mark_point(filled=True, size=60, opacity=0.8).encode(
         x=alt.X("time:Q", **x),
-        y=alt.Y("clock:N", sort=names, title=None, axis=_wrapped(names)),
+        y=alt.Y("clock:N", sort=names, title=None, axis=look.wrapped(names)),
         yOffset=alt.YOffset("device:N", sort=contenders),
         shape=look.by(alt.Shape, "device", contenders, look.SHAPES, legend=legend),
         tooltip=look.tooltips(("clock", "clock"), ("device", "device"), ("shown", "an epoch"), ("against", "of ours")),
@@ -79,7 +74,7 @@ def epoch_parts(bottleneck: Bottleneck) -> Spec:
         for rank, part in enumerate(PARTS)
     ]
     names = [way.title for way in bottleneck.ways]
-    y = alt.Y("way:N", sort=names, title=None, axis=_wrapped(names))
+    y = alt.Y("way:N", sort=names, title=None, axis=look.wrapped(names))
     figures = (("shown", "timed apart"), ("took", "undisturbed epoch"))
     base = alt.Chart().encode(y=y, tooltip=look.tooltips(("way", "data"), ("part", "part"), *figures))
     title = f"an epoch on {spoken(bottleneck.contender)} ({unit})"
@@ -144,18 +139,8 @@ def _shares(steps: Sequence[tuple[Launches, float]], parts: tuple[str, str]) -> 
     ]
     names = list(dict.fromkeys(row["step"] for row in rows))
     x = alt.X("share:Q", title="share of a step", stack="zero", axis=alt.Axis(format=".0%", tickCount=5))
-    y = alt.Y("step:N", sort=names, title=None, axis=_wrapped(names))
+    y = alt.Y("step:N", sort=names, title=None, axis=look.wrapped(names))
     lines = look.tooltips(("step", "step"), ("part", "part"), ("share", "share", ".1%"), ("took", "a step takes"))
     bars = alt.Chart().mark_bar(size=look.BAR_HEIGHT // 2).encode(x=x, y=y, tooltip=lines)
     colours = {part: SHARE_COLOURS[part] for part in parts}
     return look.finished(look.stacked(bars, colours, look.legend(parts)), rows, height=alt.Step(look.BAR_HEIGHT))
-
-
-def _wrapped(names: Sequence[str]) -> alt.Axis:
-    """Names beside bars in several lines where they are long: the chart needs the room more."""
-    cases = [
-        f"datum.value == {json.dumps(name)} ? {json.dumps(textwrap.wrap(name, LABEL_LETTERS))} : "
-        for name in names
-        if len(name) > LABEL_LETTERS
-    ]
-    return alt.Axis(labelExpr="".join(cases) + "datum.label", labelLimit=140)

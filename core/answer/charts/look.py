@@ -7,6 +7,7 @@ no row.
 
 import json
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -79,6 +80,9 @@ FEWEST_TICKS = 4
 
 SHADE = 0.3
 """White in a hue that a chart needs a second time for devices of one kind; from there on dash and shape tell more."""
+
+LABEL_LETTERS = 17
+"""Letters of a name beside a bar before it goes on in the next line."""
 
 LEGEND_LETTERS, SYMBOL_LETTERS, LEGEND_LIMIT = 48, 4, 330
 """Letters in one row of a legend at the narrowest width, those that a symbol takes, and pixels of the longest name."""
@@ -245,6 +249,16 @@ def plain_legend(names: Sequence[str], *, orient: Literal["top", "bottom"] = "to
         if sum(max(widths[place::count]) for place in range(count)) <= LEGEND_LETTERS
     )
     return {"orient": orient, "title": None, "columns": next(fits, 1), "labelLimit": LEGEND_LIMIT, **options}
+
+
+def wrapped(names: Sequence[str]) -> alt.Axis:
+    """Names beside bars in several lines where they are long: the chart needs the room more."""
+    cases = [
+        f"datum.value == {json.dumps(name)} ? {json.dumps(textwrap.wrap(name, LABEL_LETTERS))} : "
+        for name in names
+        if len(name) > LABEL_LETTERS
+    ]
+    return alt.Axis(labelExpr="".join(cases) + "datum.label", labelLimit=140)
 
 
 def counting_left_out(title: str, number: int) -> str | list[str]:

@@ -131,7 +131,7 @@ def step_bars(trials: Sequence[Trial]) -> Spec:
     scale_x, axis = alt.Scale(domain=[0, longest]), alt.Axis(tickCount=4)
     x = alt.X("time:Q", title=f"time per step ({unit}), shorter is faster", scale=scale_x, axis=axis)
     tooltip = look.tooltips(("contender", "device"), ("shown", "median step"), ("interval", "95 % interval"))
-    base = alt.Chart().encode(y=alt.Y("contender:N", sort=names, title=None), tooltip=tooltip)
+    base = alt.Chart().encode(y=_beside(names), tooltip=tooltip)
     colours = look.colours([trial.device_kind for trial, _, _ in timed])
     colour = look.by(alt.Color, "contender", names, colours, legend=None)
     layers = [
@@ -141,7 +141,7 @@ def step_bars(trials: Sequence[Trial]) -> Spec:
             x=alt.X("high:Q"), text="shown:N"
         ),
     ]
-    return look.finished(alt.layer(*layers), rows, height=alt.Step(look.BAR_HEIGHT - 8))
+    return look.finished(alt.layer(*layers), rows, height=alt.Step(look.BAR_HEIGHT))
 
 
 def breakdown(trials: Sequence[Trial]) -> Spec:
@@ -160,7 +160,7 @@ def breakdown(trials: Sequence[Trial]) -> Spec:
         for step in known
         for rank, part in enumerate(PARTS)
     ]
-    contenders = alt.Y("contender:N", sort=None, title=None)
+    contenders = _beside([titled(step.contender) for step in known])
     tick = (
         alt.Chart()
         .transform_filter("datum.rank == 0")
@@ -192,7 +192,7 @@ def startup(trials: Sequence[Trial]) -> Spec:
         for rank, (part, seconds) in enumerate(zip(look.START_UP_COLOURS, known, strict=True))
         if seconds is not None
     ]
-    contenders = alt.Y("contender:N", sort=None, title=None)
+    contenders = _beside(list(times))
     bars = _bars(title=f"start-up ({unit})", colours=look.START_UP_COLOURS, unit=unit, y=contenders)
     return look.finished(bars, rows, height=alt.Step(look.BAR_HEIGHT))
 
@@ -264,7 +264,7 @@ def _frame(
     """The chart without its rows. While a training runs, these change every second, and Altair's checks take long."""
     kinds = dict(series)
     names = list(kinds)
-    key = alt.Legend(orient="top", title=None, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0 if pointed else 2)
+    key = look.legend(names, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0 if pointed else 2)
     across: dict[str, Any] = {"tickMinStep": 1, "format": ",d"} if whole else {}
     up = alt.Axis(labelExpr="format(datum.value, ',~r')", values=list(ticks) if ticks else alt.Undefined)
     base = alt.Chart().encode(
@@ -288,6 +288,11 @@ def _frame(
         points = base.mark_point(filled=True, size=40, opacity=0.9)
         layers.append(points.encode(shape=look.by(alt.Shape, "contender", names, look.SHAPES, legend=key)))
     return look.finished(alt.layer(*layers), [], height=look.HEIGHT)
+
+
+def _beside(names: Sequence[str]) -> alt.Y:
+    """Names of contenders beside their bars, in their order."""
+    return alt.Y("contender:N", sort=list(names), title=None, axis=look.wrapped(names))
 
 
 def _bars(*, title: str | list[str], colours: Mapping[str, str], unit: str, y: alt.Y) -> alt.Chart:

@@ -159,7 +159,11 @@ def _threads(baseline: Trial, challenger: Trial) -> str:
     found = speedup(few, many)
     if found.value is None or found.low is None or found.high is None or found.low <= 1 < TIE < found.high:
         return f"These blocks do not decide whether {threads} share the step with profit."
-    rate = f"{threads} do the step {units.ratio(found.value)} as fast as {units.counted(few.threads, 'thread')}"
+    fewer = units.counted(few.threads, "thread")
+    if found.low <= 1 <= found.high:  # no figure of a difference that may be none
+        most = f"{threads} do the step at most {units.ratio(found.high)} as fast as {fewer}"
+        return f"{most}: it is too small to be worth sharing."
+    rate = f"{threads} do the step {units.ratio(found.value)} as fast as {fewer}"
     if found.value > TIE:
         return f"{rate}: it is large enough to be shared."
     return f"{rate}: it is too small to be worth sharing."

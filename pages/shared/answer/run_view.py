@@ -98,15 +98,18 @@ def _verdicts(run: RunAnswer) -> None:
 
 def _contenders(rows: Sequence[RowAnswer]) -> None:
     tables.table([_line(row) for row in rows], alt="The devices side by side")
+    ended: dict[str, list[str]] = {}
     for trial in (row.row for row in rows):
         if trial.outcome != "completed" or trial.message:
-            st.caption(plain(f"{titled(trial.contender)}: {trial.message or OUTCOMES[trial.outcome]}"))
+            ended.setdefault(trial.message or OUTCOMES[trial.outcome], []).append(titled(trial.contender))
+    for said, names in ended.items():
+        st.caption(plain(f"{'; '.join(names) if len(names) < len(rows) else 'All'}: {said}"))
 
 
 def _line(answer: RowAnswer) -> dict[str, str]:
     trial, step, epochs = answer.row, answer.step, answer.epoch_s
     return {
-        "Device": trial.contender,
+        "Device": titled(trial.contender),
         "Name": trial.device_name,
         "Threads": str(trial.threads or ""),
         "Step": units.if_known(step.median_s, units.duration),

@@ -136,7 +136,7 @@ def test_the_accelerator_explains_even_if_it_is_the_baseline():
     ("one_s", "four_s", "words"),
     [
         (2e-3, 1e-3, "4 threads do the step 2.00× as fast as 1 thread: it is large enough to be shared."),
-        (1e-3, 1e-3, "4 threads do the step 1.00× as fast as 1 thread: it is too small to be worth sharing."),
+        (1e-3, 1e-3, "4 threads do the step at most 1.00× as fast as 1 thread: it is too small to be worth sharing."),
         (1e-3, 4e-3, "4 threads do the step 0.250× as fast as 1 thread: it is too small to be worth sharing."),
     ],
 )
