@@ -12,6 +12,7 @@ from core.jobs.machine import Machine
 from core.question.experiment import Contender, Experiment
 from pages.shared.draw.text import plain, told
 from pages.shared.frame import apart
+from pages.shared.frame.layout import Sides
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
 from pages.shared.learning.tasks import Found, Known, Task
@@ -60,19 +61,22 @@ class Lesson:
     recorded: tuple[str, ...] = ()
 
 
-def draw(lesson: Lesson, machine: Machine | None) -> None:
-    """Draw a lesson: what it is about, what is expected, how to run it, and what came of it."""
-    st.markdown(f"## {plain(lesson.title)}")
-    st.markdown(plain(lesson.intro))
-    ready = frame.expect(lesson.question)
-    with st.container(border=True):
-        st.markdown("**2 · Run**")
-        run = _run(lesson, machine)
-    if ready and run:
-        apart.draw(_see, lesson, *run)
+def draw(lesson: Lesson, machine: Machine | None, places: Sides) -> None:
+    """Draw a lesson: what it is about, what is expected, how to run it, and beside it what came of it."""
+    with places.settings:
+        st.markdown(f"## {plain(lesson.title)}")
+        st.markdown(plain(lesson.intro))
+        said = frame.expect(lesson.question)
+        st.markdown("### 2 · Run")
+        run = _run(lesson, machine, places)
+    known = run[2] if run else None
+    with places.answer:
+        may = frame.may_see(lesson.question, said=said, ran=bool(known and (known.rows or known.exhibits)))
+        if may and run:
+            apart.draw(_see, lesson, *run)
 
 
-def _run(lesson: Lesson, machine: Machine | None) -> tuple[Choice, Task, Known] | None:
+def _run(lesson: Lesson, machine: Machine | None, places: Sides) -> tuple[Choice, Task, Known] | None:
     chosen = frame.devices(machine)
     if machine is None:
         return None
@@ -83,14 +87,13 @@ def _run(lesson: Lesson, machine: Machine | None) -> tuple[Choice, Task, Known] 
         choice = lesson.settings(Choice(contenders=tuple(map(Contender.parse, chosen)), machine=machine))
         task = lesson.task(choice)
         known = tasks.known(task, machine)
-        tasks.run_button(task, known)
+        with places.ask:
+            tasks.run_button(task, known)
         return choice, task, known
     return None
 
 
 def _see(lesson: Lesson, choice: Choice, task: Task, known: Known) -> None:
-    if not frame.may_see(lesson.question, ran=bool(known.rows or known.exhibits)):
-        return
     points = [asked.point for asked in task if isinstance(asked, Experiment)]
     found = tasks.found(known, points, choice.machine, [(kind, "") for kind in lesson.recorded])
     if not found.trials and not found.exhibits:

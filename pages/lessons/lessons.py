@@ -4,20 +4,22 @@ import streamlit as st
 
 from pages.lessons import lesson
 from pages.lessons.content import LESSONS
+from pages.shared.frame import layout
 from pages.shared.job import asking
 from pages.shared.learning import frame
 from pages.shared.link import state
 
 
 def page() -> None:
-    """The choice of a lesson on top, the lesson below."""
-    st.title("Lessons")
-    st.caption("Five short lessons. Each asks first, then runs something here, then shows what it means.")
-    chosen = st.segmented_control(
-        "Lesson", list(LESSONS), default=next(iter(LESSONS)), required=True, **state.bound("lesson")
-    )
-    lesson.draw(LESSONS[chosen or next(iter(LESSONS))], asking.machine())
-    frame.unread()
+    """The choice of a lesson, its question and how to run it; beside it what it shows."""
+    places = layout.sides("Lessons", folds=False)
+    with places.settings:
+        chosen = st.segmented_control(
+            "Lesson", list(LESSONS), default=next(iter(LESSONS)), required=True, **state.bound("lesson")
+        )
+    lesson.draw(LESSONS[chosen or next(iter(LESSONS))], asking.machine(), places)
+    with places.answer:
+        frame.unread()
 
 
 page()

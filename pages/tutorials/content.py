@@ -24,6 +24,7 @@ from core.question.published import published
 from core.question.sweep import vary
 from pages.shared.draw.text import plain, told
 from pages.shared.frame import apart, navigation
+from pages.shared.frame.layout import Sides
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
 from pages.shared.learning.tasks import Found, Known, Task
@@ -163,20 +164,22 @@ def contradictions(tutorial: Tutorial) -> tuple[str, ...]:
     return (said, tutorial.preset.note)
 
 
-def page_of(tutorial: Tutorial, machine: Machine | None) -> None:
-    """Draw one tutorial: its claim, what is expected, how to run it, and what came of it."""
+def page_of(tutorial: Tutorial, machine: Machine | None, places: Sides) -> None:
+    """Draw one tutorial: its claim, what is expected, how to run it, and beside it what came of it."""
     preset = tutorial.preset
-    st.markdown(f"## {plain(preset.title)}")
-    st.markdown(f"> **It claims:** {plain(claim(preset))}")
-    st.caption(plain(f"Published by {preset.source}. {preset.note}"))
-    ready = frame.expect(tutorial.question)
-    with st.container(border=True):
-        st.markdown("**2 · Run**")
+    with places.settings:
+        st.markdown(f"## {plain(preset.title)}")
+        st.markdown(f"> **It claims:** {plain(claim(preset))}")
+        st.caption(plain(f"Published by {preset.source}. {preset.note}"))
+        said = frame.expect(tutorial.question)
+        st.markdown("### 2 · Run")
         preset = _on_data(preset)
         scale, chosen = _run_settings(preset, machine)
+    with places.ask:
         known = _run(preset, scale, chosen, machine)
-    if ready:
-        apart.draw(_see, dataclasses.replace(tutorial, preset=preset), scale, chosen, known, machine)
+    with places.answer:
+        if frame.may_see(tutorial.question, said=said, ran=bool(known and (known.rows or known.exhibits))):
+            apart.draw(_see, dataclasses.replace(tutorial, preset=preset), scale, chosen, known, machine)
 
 
 def _on_data(preset: Preset) -> Preset:
@@ -203,8 +206,6 @@ def _on_data(preset: Preset) -> Preset:
 def _see(tutorial: Tutorial, scale: Scale, chosen: Sequence[str], known: Known | None, machine: Machine | None) -> None:
     preset = tutorial.preset
     points = policy.points_of(preset.asked(scale, (Contender(),)))
-    if not frame.may_see(tutorial.question, ran=bool(known and (known.rows or known.exhibits))):
-        return
     found = tasks.found(known, points, machine, [("clock", claims.recipe_name(preset))])
     outcome = expected.told(lambda: _outcome(preset, chosen, found))
     key = (preset.name, preset.point.dataset, scale, *chosen, found.key)
@@ -228,13 +229,10 @@ def _outcome(preset: Preset, chosen: Sequence[str], found: Found) -> Outcome | N
 
 
 def _run_settings(preset: Preset, machine: Machine | None) -> tuple[Scale, list[str]]:
-    left, right = st.columns(2, gap="medium")
-    with left:
-        chosen = st.segmented_control("Scale", list(SCALES), default="class", required=True, **state.bound("scale"))
-        scale = checked_scale(chosen or "class")
-        st.caption(plain(preset.class_note if scale == "class" else f"The full scale: {SCALES['full']}."))
-    with right:
-        contenders = frame.devices(machine)
+    chosen = st.segmented_control("Scale", list(SCALES), default="class", required=True, **state.bound("scale"))
+    scale = checked_scale(chosen or "class")
+    st.caption(plain(preset.class_note if scale == "class" else f"The full scale: {SCALES['full']}."))
+    contenders = frame.devices(machine)
     axes = preset.axes_at(scale)
     varied = [f"{axis.title} {', '.join(f'{value:,.0f}' for value in axis.values)}" for axis in axes]
     said = describe.sentence(preset.at(scale), without=[axis.name for axis in axes])

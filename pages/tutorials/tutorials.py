@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.shared.frame import layout
 from pages.shared.job import asking
 from pages.shared.learning import frame
 from pages.shared.link import state
@@ -10,17 +11,15 @@ from pages.tutorials.content import TUTORIALS
 
 
 def page() -> None:
-    """The choice of a tutorial on top, the tutorial below."""
-    st.title("Tutorials")
-    st.caption(
-        "Four tutorials train a network on the CPU and on a GPU. Expect something, run it here, and set your numbers "
-        "beside the published ones."
-    )
-    chosen = st.segmented_control(
-        "Tutorial", list(TUTORIALS), default=next(iter(TUTORIALS)), required=True, **state.bound("tutorial")
-    )
-    content.page_of(TUTORIALS[chosen or next(iter(TUTORIALS))], asking.machine())
-    frame.unread()
+    """The choice of a tutorial, what it claims and what is expected of it; beside it what came of it here."""
+    places = layout.sides("Tutorials", folds=False)
+    with places.settings:
+        chosen = st.segmented_control(
+            "Tutorial", list(TUTORIALS), default=next(iter(TUTORIALS)), required=True, **state.bound("tutorial")
+        )
+    content.page_of(TUTORIALS[chosen or next(iter(TUTORIALS))], asking.machine(), places)
+    with places.answer:
+        frame.unread()
 
 
 page()

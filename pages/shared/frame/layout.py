@@ -44,12 +44,13 @@ class Sides:
     answer: DeltaGenerator
 
 
-def sides(title: str, *, asked: str = "") -> Sides:
+def sides(title: str, *, asked: str = "", folds: bool = True) -> Sides:
     """The places of a page that has settings and an answer, below its title.
 
     Args:
         title: name of the page.
         asked: what is being measured, in a line that stands for the settings; empty while nothing is.
+        folds: whether the settings fold on a phone; not those that have to be read before one asks.
     """
     st.html(f"<style>{FOLDED if asked else BESIDE}</style>")
     with st.container(key="sides"):
@@ -58,7 +59,7 @@ def sides(title: str, *, asked: str = "") -> Sides:
         st.title(title, anchor=False)
         if asked:
             st.toggle(f"Settings: {plain(asked)}", key="unfold_asked")
-        else:
+        elif folds:
             st.toggle("Settings", key="unfold")
         settings = st.container(key="settings", gap="xsmall")
         ask = st.container(key="ask", gap="small")

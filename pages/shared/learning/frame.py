@@ -59,30 +59,22 @@ def expect(question: Expectation) -> bool:
     kept = memory.expectations().get(question.name)
     if kept in question.options:
         memory.give_back(key, kept)
-    with st.container(border=True):
-        st.markdown("**1 · Predict**")
-        chosen = st.radio(question.text, question.options, index=None, **state.bound(key))
-        if chosen is not None:
-            memory.expectations()[question.name] = chosen
-        if chosen is not None or memory.opened_unexpected(question.name):
-            return True
-        st.caption("Choose what you expect, then run it. It is kept in the link.")
-        _skip(question)
-    return False
+    st.markdown("### 1 · Predict")
+    chosen = st.radio(question.text, question.options, index=None, **state.bound(key))
+    if chosen is not None:
+        memory.expectations()[question.name] = chosen
+    return chosen is not None or memory.opened_unexpected(question.name)
 
 
-def may_see(question: Expectation, *, ran: bool) -> bool:
-    """Whether what comes of it is shown: once something was run, or who looks at it has skipped that."""
-    if ran or memory.opened_unexpected(question.name):
+def may_see(question: Expectation, *, said: bool, ran: bool) -> bool:
+    """Whether what comes of it is shown: once something was expected and run, or who looks at it has skipped that."""
+    if memory.opened_unexpected(question.name) or (said and ran):
         return True
-    st.markdown("**3 · See**")
-    st.caption("Run it first: whether you were right, and why, stands here then.")
-    _skip(question)
+    st.markdown("## 3 · See")
+    first = "Run it first" if said else "Say what you expect, then run it"
+    st.markdown(f"{first}: whether you were right, and why, stands here then.")
+    st.button("Skip", on_click=memory.open_unexpected, args=(question.name,), key="skip")
     return False
-
-
-def _skip(question: Expectation) -> None:
-    st.button("Skip", on_click=memory.open_unexpected, args=(question.name,), type="tertiary", key="skip")
 
 
 def devices(machine: Machine | None) -> list[str]:
@@ -106,7 +98,7 @@ def marked(sections: Iterable[Section]) -> list[Section]:
 
 def draw(sections: Sequence[Section], question: Expectation, outcome: Outcome | None) -> None:
     """Draw what is shown, below what was expected and whether it was so."""
-    st.markdown("**3 · See**")
+    st.markdown("## 3 · See")
     if said := _closed(question, outcome):
         right = outcome is not None and outcome.right(question.options.index(memory.expectations()[question.name]))
         shown, icon = (st.success, ":material/check:") if right else (st.info, ":material/psychology:")
