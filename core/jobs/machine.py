@@ -33,6 +33,7 @@ class Machine:
         startup_s: device → seconds of its first use in that process; empty until the machine was free to try.
         hint: why no accelerator is seen and what to do; empty when one is.
         surroundings: what that process had taken over from who started it; None where it does not say.
+        loading_s: seconds until that process had loaded PyTorch and looked around; 0 where it does not say.
         live: whether the process that said so still runs; what an ended one said is the last that is known.
     """
 
@@ -41,6 +42,7 @@ class Machine:
     startup_s: Mapping[str, Seconds] = field(default_factory=dict)
     hint: str = ""
     surroundings: Surroundings | None = None
+    loading_s: Seconds = 0.0
     live: bool = True
 
     @property

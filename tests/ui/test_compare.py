@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from core.jobs import process
+from core.jobs.worker_file import Serving
 from core.progress import ContenderProgress, Progress
 from core.question.experiment import Contender, Experiment, Point
 from core.results.schema import COLUMNS
@@ -14,11 +16,34 @@ from tests.ui.conftest import CPU, GPU, HINT, checked, words
 from tests.ui.find import alts, button, control, drawn
 
 
-def test_before_the_machine_is_known_the_cost_is_shown_and_nothing_can_be_run(world, open_page):
+def test_before_the_machine_is_known_the_cost_is_shown_and_what_is_waited_for(world, open_page):
     app = open_page()
     assert "26,122" in words(app)
-    assert button(app, "Run").disabled
     assert any("Looking at" in str(box.value) for box in app.selectbox)
+    world.queue.worker_file.take(Serving(process=process.this()))
+    assert "PyTorch is being loaded." in words(checked(app.run()))
+
+
+def test_run_can_be_pressed_before_the_machine_is_known_and_begins_once_it_is(world, open_page):
+    app = open_page(hidden_size="256")
+    checked(button(app, "Run").click().run())
+    assert "It begins as soon as the devices of this machine are known." in words(app)
+    assert world.queue.jobs() == []
+    world.has(CPU, GPU)
+    checked(app.run())
+    (job,) = world.queue.jobs()
+    assert job.experiment.point.hidden_size == 256
+    assert list(map(str, job.experiment.contenders)) == ["cpu", "cuda:0"]
+    checked(app.run())
+    assert len(world.queue.jobs()) == 1
+
+
+def test_a_job_that_waits_for_torch_says_how_long_that_took_last_time(world, open_page):
+    world.has(CPU, GPU)
+    known = world.queue.worker_file.machine
+    world.queue.worker_file.report(dataclasses.replace(known, loading_s=2.5), process.this())
+    world.queue.worker_file.take(Serving(process=process.this()))
+    assert "PyTorch is being loaded, which took 2.50 s last time." in words(open_page(job=world.submit().id))
 
 
 def test_without_an_accelerator_one_thread_meets_all_of_them_and_the_page_says_what_is_missing(world, open_page):
@@ -294,7 +319,9 @@ def test_parts_that_are_folded_away_are_drawn_once_the_link_or_a_click_opens_the
     assert {blocks, loss} <= {chart.proto.alt for chart in app.get("vega_lite_chart")}
     assert sum("precision" in code.value for code in app.code) == 2
     assert "whole epoch" in words(app)
-    assert "Threads tried for cpu, with their step: 1: 1.00 ms, 2: 707 µs, 4: 500 µs; 4 took the least." in words(app)
+    assert "Threads tried for the CPU, with their step: 1: 1.00 ms, 2: 707 µs, 4: 500 µs; 4 took the least." in words(
+        app
+    )
 
 
 def test_a_run_from_another_machine_is_shown_but_not_offered_again(world, open_page):

@@ -322,8 +322,10 @@ def _begin_to_serve(queue: Queue, load: Callable[[], Bench], code: Code, idle_s:
         if last and last.process == me:  # who started us has said what we are for
             surroundings = last.surroundings or surroundings
         queue.worker_file.take(Serving(process=me, starts=starts, surroundings=surroundings))
+    began = time.monotonic()
     bench = load()
     machine = replace(bench.survey(), surroundings=surroundings)
+    machine = replace(machine, loading_s=time.monotonic() - began)
     worker = Worker(queue, bench, machine, code=code, idle_s=idle_s)
     with queue.guard():
         queue.worker_file.take(Serving(process=me, ready=True, surroundings=surroundings))

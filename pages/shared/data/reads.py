@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from core import units
 from core.answer.gallery import table
 from core.answer.gallery.table import Overview, StudyLine
 from core.answer.study.study import Study
@@ -65,6 +66,16 @@ def only_looking() -> str:
     if not client.has_torch():
         return "PyTorch is not installed here, so nothing can be run; what is stored can be looked at."
     return ""
+
+
+def loading() -> str:
+    """What the measuring process is doing before it can measure, in a sentence; empty once it is ready."""
+    serving = queue().worker_file.serving
+    if serving is None or serving.ready:
+        return ""
+    last = client.machine(queue())
+    took = f", which took {units.duration(last.loading_s)} last time" if last and last.loading_s else ""
+    return f"PyTorch is being loaded{took}."
 
 
 def overview() -> Overview:

@@ -42,7 +42,13 @@ def wait() -> None:
         st.selectbox("Devices", ["none"], disabled=True)
         st.caption(reason)
     else:
-        look(lambda: st.selectbox("Devices", ["Looking at this machine's devices…"], disabled=True))
+        look(_looking)
+
+
+def _looking() -> None:
+    st.selectbox("Devices", ["Looking at this machine's devices…"], disabled=True)
+    if waits_for := reads.loading():
+        st.caption(waits_for)
 
 
 @st.fragment(run_every=0.5)

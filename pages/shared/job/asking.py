@@ -68,10 +68,23 @@ def run_button(label: str, asked: Experiment | Sweep | None, fault: str, machine
         st.button("Use the settings shown", on_click=state.touch)
     if asked and (reason := permits.refusal(asked)):
         st.caption(plain(f"{reason} What is stored is shown all the same."))
-    ready = asked is not None and machine is not None
+    ready = asked is not None if machine else not (fault or reads.only_looking())
     icon = ":material/play_arrow:"
-    if st.button(label, type="primary", icon=icon, width="stretch", disabled=not ready) and asked and machine:
-        ask(asked, machine)
+    pressed = st.button(label, type="primary", icon=icon, width="stretch", disabled=not ready)
+    if machine is None:
+        _wait(label, pressed=pressed)
+    elif pressed or memory.pressed(label):
+        memory.release()
+        if asked:
+            ask(asked, machine)
+
+
+def _wait(label: str, *, pressed: bool) -> None:
+    """Remember that it is to be asked once the machine is known, which is when the page runs anew."""
+    if pressed:
+        memory.press(label)
+    if memory.pressed(label):
+        st.caption("It begins as soon as the devices of this machine are known.")
 
 
 def again(asked: Experiment | Sweep | None, machine: Machine | None) -> None:

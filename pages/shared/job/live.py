@@ -137,7 +137,7 @@ def place(job: Job) -> None:
     if job.place > 1 or any(other.state == "running" and other.id != job.id for other in reads.queue().jobs()):
         st.info(f"Place {job.place} in the queue. One measurement at a time keeps the times honest; people take turns.")
     else:
-        st.info("Place 1 in the queue. The measuring process is about to take it.")
+        st.info(f"Place 1 in the queue. {reads.loading() or 'The measuring process is about to take it.'}")
 
 
 def _curves(job_id: str, progress: Progress) -> None:
