@@ -29,6 +29,12 @@ DATA_PATH_TITLES = {
 }
 """The same in a few words."""
 
+OUTCOME_TITLES = {
+    "budget_spent": "time was up",
+    "out_of_memory": "out of memory",
+}
+"""How a training ended, in few words, where the word of the column is not one for people."""
+
 LOADER_PATHS = ("loader", "tutorial")
 """Data paths that go through torch's DataLoader, and for which `loader_workers` matters."""
 
@@ -334,7 +340,7 @@ def title(name: str) -> str:
 
 def label(name: str, value: object) -> str:
     """A value of a field for people: "Digits (1,797 images)", "Copied once"; one that has no label as it is written."""
-    labels = FIELDS[name].labels if name in FIELDS else {}
+    labels = OUTCOME_TITLES if name == "outcome" else FIELDS[name].labels if name in FIELDS else {}
     return labels.get(str(value), str(value))
 
 

@@ -219,7 +219,8 @@ def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: boo
         devices.wait()
         return
     asked = class_.question.on(usual.contenders(machine.device_names, machine.environment.cores_usable))
-    st.caption(plain(f"{' against '.join(map(str, asked.contenders))}, one measurement at a time for the whole class."))
+    names = " against ".join(one.title for one in asked.contenders)
+    st.caption(plain(f"{names}, one measurement at a time for the whole class."))
     reason = permits.refusal(asked)
     if reason:
         st.caption(plain(reason))

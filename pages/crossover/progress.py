@@ -7,8 +7,9 @@ import streamlit as st
 
 from core import units
 from core.jobs.job import Job
-from core.progress import Progress
+from core.progress import Progress, SweepProgress
 from core.question import describe
+from core.question.experiment import titled
 from core.question.sweep import Sweep
 from pages.shared.answer import accelerators, study_view
 from pages.shared.data import prepared, reads
@@ -22,7 +23,7 @@ SHOWN_NOTES = 5
 def draw(job: Job) -> None:
     """Draw a sweep that waits or runs, and keep it up to date until it ends."""
     if job.sweep:
-        title = f"{describe.sentence(job.sweep)} · {', '.join(map(str, job.sweep.contenders))}"
+        title = f"{describe.sentence(job.sweep)} · {', '.join(one.title for one in job.sweep.contenders)}"
         st.fragment(_panel, run_every=live.REFRESH_S)(job.id, job.sweep, title)
 
 
@@ -56,7 +57,7 @@ def _progress(asked: Sweep, progress: Progress) -> None:
     left = f" · {most}{units.duration(of.remaining_s)} left" if of.remaining_s is not None else ""
     st.progress(of.share, text=f"{counted} · {now}{left}")
     steps = [
-        f"{plain(contender.contender)} {units.duration(contender.step_s)} a step"
+        f"{plain(titled(contender.contender))} {units.duration(contender.step_s)} a step"
         for contender in progress.contenders
         if contender.step_s is not None
     ]

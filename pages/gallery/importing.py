@@ -7,6 +7,8 @@ from typing import Any
 import streamlit as st
 
 from core import units
+from core.question.experiment import titled
+from core.question.fields import label
 from core.results.intake import exchange
 from core.results.intake.exchange import Proposal
 from core.text import as_lines
@@ -20,12 +22,12 @@ MOST_LINES = 100
 """New rows that are listed; a file may have thousands."""
 
 FACTS: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "Device": ("contender", str),
+    "Device": ("contender", titled),
     "Name": ("device_name", str),
-    "Data set": ("dataset", str),
-    "Model": ("model", str),
+    "Data set": ("dataset", partial(label, "dataset")),
+    "Model": ("model", partial(label, "model")),
     "Parameters": ("parameters", units.count),
-    "Outcome": ("outcome", str),
+    "Outcome": ("outcome", partial(label, "outcome")),
     "Machine": ("cpu_name", str),
     "Measured": ("started_at", date),
 }

@@ -5,8 +5,10 @@ Only what is on the screen is worked out. Whatever a row's file wrote (names, me
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
+import pandas as pd
 import streamlit as st
 
 from core import units
@@ -15,7 +17,8 @@ from core.answer.gallery.filters import Found, Held
 from core.answer.gallery.table import StudyLine
 from core.answer.gallery.trust import Level
 from core.answer.study import wording
-from core.question.fields import axis_title
+from core.question.experiment import titled
+from core.question.fields import axis_title, label, short_label
 from pages.gallery import stock
 from pages.gallery.stock import Card, Choices
 from pages.shared.answer import downloads, run_view
@@ -88,14 +91,14 @@ def mark(level: Level, label: str) -> None:
 def title(line: StudyLine) -> str:
     """What a study compares along what, for people."""
     sizes = f"{wording.size(line.sizes[0])} to {wording.size(line.sizes[-1])}"
-    return f"{line.challenger_name} against {line.baseline}: {axis_title(line.axis)} {sizes}"
+    return f"{line.challenger_name} against {titled(line.baseline)}: {axis_title(line.axis)} {sizes}"
 
 
 def about(line: StudyLine) -> str:
     """The training, machine and time of a study, for people."""
     return (
-        f"{line.model} on {line.dataset} · {len(line.sizes)} sizes · on {line.machine} · "
-        f"protocol {line.protocol_version} · {date(line.newest)}"
+        f"{label('model', line.model)} on {short_label('dataset', line.dataset)} · {len(line.sizes)} sizes · "
+        f"on {line.machine} · protocol {line.protocol_version} · {date(line.newest)}"
     )
 
 
@@ -140,15 +143,15 @@ def _trials(of: Held, found: Found, chosen: Choices) -> None:
     tables.table(
         {
             "Measured (UTC)": [moment(str(text)) for text in shown["started_at"]],
-            "Dataset": shown["dataset"].astype(str),
-            "Model": shown["model"].astype(str),
+            "Data set": _named(shown["dataset"], partial(label, "dataset")),
+            "Model": _named(shown["model"], partial(label, "model")),
             "Parameters": shown["parameters"],
             "Batch": shown["batch_size"],
-            "Device": shown["contender"].astype(str),
+            "Device": _named(shown["contender"], titled),
             "Name": shown["device_name"].astype(str),
             "Step (ms)": shown["step_s"] * 1e3,
             "Trust": shown["mark"].astype(str),
-            "Outcome": shown["outcome"].astype(str),
+            "Outcome": _named(shown["outcome"], partial(label, "outcome")),
             "Machine": shown["machine"].astype(str),
             "Source": shown["source"].astype(str),
         },
@@ -230,3 +233,9 @@ def _page(name: str, items: Sequence[int], each: int) -> list[int]:
     pages = math.ceil(len(items) / each)
     chosen = st.pagination(pages, **state.bound(name)) if pages > 1 else 1
     return list(items[(chosen - 1) * each : chosen * each])
+
+
+def _named(column: "pd.Series[Any]", said: Callable[[str], str]) -> "pd.Series[Any]":
+    """Texts of a column for people; each is looked up once, however many rows have it."""
+    texts = column.astype(str)
+    return texts.map({text: said(text) for text in texts.unique()})

@@ -16,7 +16,7 @@ from core.answer.study import study as grouping
 from core.answer.study.result import Basis
 from core.answer.study.study import Study
 from core.question import describe
-from core.question.experiment import titled
+from core.question.experiment import spoken
 from core.question.fields import axis_title
 from core.question.sweep import size_of
 from core.results.schema import Trial
@@ -125,7 +125,7 @@ def _where_the_time_goes(of: Study) -> None:
                 st.caption("Not measured.")
                 continue
             spec = gallery.parts_over_sizes(parts, of.axis)
-            name = f"Parts of a step by {axis_title(of.axis)} on {titled(row.contender)}"
+            name = f"Parts of a step by {axis_title(of.axis)} on {spoken(row.contender)}"
             charts.chart(spec, height=None, alt=name)
             downloads.chart(spec, f"parts-{of.id}-{place}-{row.contender}")  # two rows may name one device
 

@@ -18,6 +18,7 @@ from core.answer.charts.speedups import speedup_axis
 from core.answer.charts.studies import size_axis, size_channel
 from core.answer.run.causes import PARTS, Parts
 from core.answer.study.result import Crossover
+from core.question.device_kinds import DEVICE_KINDS
 from core.question.fields import axis_title
 
 if TYPE_CHECKING:
@@ -58,12 +59,13 @@ def step_times(trials: "pd.DataFrame") -> Spec:
     rows = _bins(timed) if len(timed) else []
     kinds = [kind for kind in look.DEVICE_COLOURS if any(row["kind"] == kind for row in rows)]
     places = [list(look.DEVICE_COLOURS).index(kind) for kind in kinds]
-    legend = look.plain_legend(kinds, symbolSize=120, symbolOpacity=1)
+    names = [DEVICE_KINDS[kind].title for kind in kinds]
+    legend = look.plain_legend(names, symbolSize=120, symbolOpacity=1)
     x = _log("parameters (log scale)", [row["parameters"] for row in rows], look.COMPACT)
     ends = [row[end] for row in rows for end in ("low", "high")]
     y = _log("time per step (log scale)", ends, look.SECONDS, grid=True)
-    colour = _by("kind", kinds, [look.DEVICE_COLOURS[kind] for kind in kinds], legend)
-    shape = _by("kind", kinds, [look.SHAPES[place] for place in places], legend)
+    colour = _by("kind", names, [look.DEVICE_COLOURS[kind] for kind in kinds], legend)
+    shape = _by("kind", names, [look.SHAPES[place] for place in places], legend)
     numbers = (("from", "parameters from", ",d"), ("to", "to", ",d"), ("trials", "trials", ",d"))
     words = (("shown", "median step"), ("half", "middle half of the trials"))
     tooltip = [_line(*line) for line in (("kind", "device kind"), *numbers, *words)]
@@ -74,7 +76,8 @@ def step_times(trials: "pd.DataFrame") -> Spec:
         {"mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.5}, "encoding": spans},
         {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.95}, "encoding": points},
     ]
-    return _written(layers, rows, height=look.HEIGHT)
+    named = [row | {"kind": DEVICE_KINDS[row["kind"]].title if row["kind"] in kinds else row["kind"]} for row in rows]
+    return _written(layers, named, height=look.HEIGHT)
 
 
 def _bins(timed: "pd.DataFrame") -> list[Row]:

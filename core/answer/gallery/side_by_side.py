@@ -146,7 +146,7 @@ def _run_answer(rows: Sequence[Trial]) -> dict[tuple[str, str], str]:
         said[("Answer", f"step, {titled(row.contender)}")] = units.duration(step_s) if step_s else "not timed"
         said[("Answer", f"start-up, {titled(row.contender)}")] = units.duration(start_s) if start_s else ""
         said[("Answer", f"test accuracy, {titled(row.contender)}")] = answer.accuracy_shown
-        said[("Answer", f"outcome, {titled(row.contender)}")] = row.outcome
+        said[("Answer", f"outcome, {titled(row.contender)}")] = label("outcome", row.outcome)
     for pair in run.pairs:
         against = f"{titled(pair.challenger.contender)} against {titled(pair.baseline.contender)}"
         said[("Answer", against)] = _verdict(pair)

@@ -79,11 +79,9 @@ class Company:
         if self.displaced >= MANY:
             return f"other programs took processor time from {self.name} in {units.share(self.displaced)} of its blocks"
         if self.fast > MAX_SPREAD:
-            return f"half the blocks of {self.name} took at least {units.ratio(self.fast)} what its fastest took"
-        return (
-            f"one block in ten of {self.name} took at least {units.ratio(self.slow)} its median "
-            f"({units.ratio(MAX_SPREAD)} is accepted)"
-        )
+            return f"half the blocks of {self.name} took {_beyond(self.fast)} what its fastest took"
+        accepted = f"{units.ratio(MAX_SPREAD)} is accepted"
+        return f"one block in ten of {self.name} took {_beyond(self.slow)} its median ({accepted})"
 
     @property
     def sentence(self) -> str:
@@ -166,6 +164,12 @@ def between(baseline: Company, challenger: Company) -> Busy | None:
 def of_pair(baseline: Trial, challenger: Trial) -> Busy | None:
     """What other programs did to two rows of one run; None on a machine that was quiet."""
     return between(company([baseline]), company([challenger]))
+
+
+def _beyond(spread: float) -> str:
+    """A spread that is more than is accepted, also where it would be rounded to what is."""
+    shown = units.ratio(spread)
+    return f"more than {shown}" if shown == units.ratio(MAX_SPREAD) else f"at least {shown}"
 
 
 def _too_busy(told: str) -> str:

@@ -18,6 +18,7 @@ from core.answer.study import study as studies
 from core.answer.study.crossover import locate
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.answer.study.study import Study
+from core.question.experiment import spoken, titled
 from core.question.sweep import size_of
 from core.results.schema import Trial
 
@@ -119,7 +120,7 @@ def crossover(study: Study, picked: Sequence[Pick], basis: Basis = "steady") -> 
         CrossoverError: the rows cannot be compared.
     """
     evidence = _evidence(picked, study, basis)
-    base, other = (f"{_side(row, study.runs[-1])} in its best lane" for row in study.runs[-1])
+    base, other = (f"{titled(_side(row, study.runs[-1]))} in its best lane" for row in study.runs[-1])
     answer = locate(evidence, axis=study.axis, basis=basis, baseline=base, challenger=other)
     chosen = [(pick.baseline, pick.challenger) for pick in picked if pick.baseline and pick.challenger]
     return company.marked(answer, company.of_rows(chosen)), evidence
@@ -152,7 +153,9 @@ def moved(plain: Crossover, best: Crossover) -> str:
 def _duel_sentence(best: Speedup, plain: Speedup | None) -> str:
     told = [f"Best against best: {speedup.verdict_sentence(best)}"]
     if plain is not None and plain.value is not None:
-        told.append(f"Plain against plain the speedup of {plain.challenger} is {units.ratio(plain.value)}.")
+        ends = units.interval(plain.low, plain.high, units.ratio)
+        figures = f"{units.ratio(plain.value)} (95 % interval {ends})"
+        told.append(f"Plain against plain the speedup of {spoken(plain.challenger)} is {figures}.")
     return " ".join([*told, f"{CHOSEN_APART}."])
 
 

@@ -24,7 +24,7 @@ from core.answer.statistics import TIE
 from core.answer.study import cautions, curve, wording
 from core.answer.study.curve import Curve, Noise, Readings, Vector
 from core.answer.study.judging import SIGN_RISK, Judgement, judge
-from core.answer.study.result import Assumed, Band, Basis, Crossing, Crossover, Evidence, Size
+from core.answer.study.result import Assumed, Band, Basis, Crossover, Evidence, Size
 from core.errors import InvalidValue, NotComparable
 
 TOO_FEW = "{} could be timed on both devices, and two are needed"
@@ -59,8 +59,10 @@ def locate(
     found = replace(found, cautions=tuple(cautions.said(timed, found)))
     if found.noise is not None and len(timed) > 1:
         band = _band(log_speedups(timed))
-        tie = _tie(band, found.crossings[0]) if found.outcome == "crossing" else None
-        found = replace(found, band=band, tie=tie)
+        zones = _close(band) if found.outcome == "crossing" else []
+        at = min(band.sizes, key=lambda size: abs(math.log(size / found.crossings[0].estimate))) if zones else 0.0
+        tie = next((zone for zone in zones if zone[0] <= at <= zone[1]), None)
+        found = replace(found, band=band, tie=tie, also_close=tuple(zone for zone in zones if zone != tie))
     return replace(found, sentence=wording.sentence(found))
 
 
@@ -250,15 +252,13 @@ def _band(readings: Readings) -> Band:
     return Band(**{name: tuple(map(float, column)) for name, column in zip(names, columns, strict=True)})
 
 
-def _tie(band: Band, crossing: Crossing) -> tuple[float, float] | None:
-    """Sizes around the crossing between which the difference is within ±10 %, by the middle of the band."""
-    close = [abs(math.log(speedup)) <= math.log(TIE) for speedup in band.speedup]
-    at = min(range(len(close)), key=lambda place: abs(math.log(band.sizes[place] / crossing.estimate)))
-    if not close[at]:
-        return None
-    first = next((place + 1 for place in range(at, -1, -1) if not close[place]), 0)
-    last = next((place - 1 for place in range(at, len(close)) if not close[place]), len(close) - 1)
-    return band.sizes[first], band.sizes[last]
+def _close(band: Band) -> list[tuple[float, float]]:
+    """Every range of sizes in which the difference is within ±10 %, by the middle of the band."""
+    groups = itertools.groupby(
+        zip(band.sizes, band.speedup, strict=True), key=lambda place: abs(math.log(place[1])) <= math.log(TIE)
+    )
+    zones = [[size for size, _ in places] for close, places in groups if close]
+    return [(sizes[0], sizes[-1]) for sizes in zones]
 
 
 def _without_noise(answer: Crossover) -> str:

@@ -25,6 +25,14 @@ BASES: dict[Basis, str] = {
 }
 """What the times of rows stand for; times that somebody brings along are `as_given`."""
 
+BASIS_TITLES: dict[Basis, str] = {
+    "steady": "steps only",
+    "with_transfer": "with transfer",
+    "cold_start": "with start-up",
+    "as_given": "as given",
+}
+"""The same in a few words."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
@@ -158,7 +166,8 @@ class Crossover:
         estimate: size of the crossing; None exactly unless the outcome is `crossing`. So are low and high.
         low: lower end of its 95 % interval.
         high: upper end.
-        tie: sizes between which the difference is within ±10 %; None if not known or nowhere.
+        tie: sizes around the crossing between which the difference is within ±10 %; None if not known or nowhere.
+        also_close: other sizes between which it is, away from the crossing.
         crossings: every crossing beyond the noise, ascending.
         sizes: the verdict of each size, ascending.
         band: the speedup between them.
@@ -183,6 +192,7 @@ class Crossover:
     low: float | None = None
     high: float | None = None
     tie: tuple[float, float] | None = None
+    also_close: tuple[tuple[float, float], ...] = ()
     crossings: tuple[Crossing, ...] = ()
     sizes: tuple[Size, ...] = ()
     band: Band = Band()

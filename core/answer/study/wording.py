@@ -156,18 +156,23 @@ def _crossing(found: Crossover) -> str:
         f"{begun(_sides(found, challenger_faster=only.challenger_above))} from {begin} on "
         f"(95 % interval {' to '.join(ends(found.axis, only.low, only.high))}){COUNTED[found.basis]}."
     )
-    return f"{said}{_close(found.axis, *found.tie)}" if found.tie else said
+    return f"{said}{_close(found)}"
 
 
-def _close(axis: str, low: float, high: float) -> str:
-    """Between which sizes the difference is small; nothing where no whole number lies there."""
-    within = f"the difference is within {units.share(TIE - 1)}."
+def _close(found: Crossover) -> str:
+    """Between which sizes the difference is small, every range of them; empty where nothing lies in one."""
+    zones = sorted((*([found.tie] if found.tie else []), *found.also_close))
+    places = [place for zone in zones if (place := _zone(found.axis, *zone))]
+    listed = ", and ".join(places)
+    return f" {listed[:1].upper()}{listed[1:]} the difference is within {units.share(TIE - 1)}." if places else ""
+
+
+def _zone(axis: str, low: float, high: float) -> str:
+    """A range of sizes; empty where no whole number lies in it on an axis of whole numbers."""
     if not whole(axis) or high > MOST_WHOLE:
-        return f" Between about {size(low)} and {size(high)} {within}"
+        return f"between about {size(low)} and {size(high)}"
     first, last = math.ceil(low), math.floor(high)
-    return (
-        "" if first > last else f" At {size(first)} {within}" if first == last else f" From {first} to {last} {within}"
-    )
+    return "" if first > last else f"at {size(first)}" if first == last else f"from {first} to {last}"
 
 
 def _sides(found: Crossover, *, challenger_faster: bool) -> str:

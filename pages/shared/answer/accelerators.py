@@ -14,7 +14,7 @@ import streamlit as st
 from core.answer.run import claims, speedup
 from core.answer.study import recorded, two_machines, wording
 from core.answer.study.recorded import Accelerator, Near, RecordedTraining
-from core.answer.study.result import BASES, Basis
+from core.answer.study.result import BASES, BASIS_TITLES, Basis
 from core.answer.study.two_machines import Meeting
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
@@ -169,7 +169,7 @@ def draw_meetings(met: Sequence[Meeting], basis: Basis | None = None) -> None:
     located = prepared.meeting(first, basis)
     with answered:
         study_view.headline(located.answer)
-    st.caption(f"Cost basis {basis}: {BASES[basis]}.")
+    st.caption(f"What is counted, {BASIS_TITLES[basis]}: {BASES[basis]}.")
     chart(first, located)
     if why := _cause(first, located):
         st.markdown(plain(why))
@@ -291,7 +291,9 @@ def _cause(met: Meeting, located: Located) -> str:
 
 def _bases(met: Sequence[Meeting]) -> None:
     columns = {
-        f"{one.recorded[-1].contender} recorded, against {one.measured[-1].contender}": partial(prepared.meeting, one)
+        f"{titled(one.recorded[-1].contender)} recorded, against {titled(one.measured[-1].contender)}": partial(
+            prepared.meeting, one
+        )
         for one in met
     }
     study_view.bases(columns, met[0].axis, alt="The crossover of two machines on each cost basis")

@@ -11,7 +11,7 @@ import streamlit as st
 
 from core import units
 from core.answer.study import study, wording
-from core.answer.study.result import BASES, Basis, Crossover, Size
+from core.answer.study.result import BASES, BASIS_TITLES, Basis, Crossover, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.question.fields import axis_title
@@ -25,8 +25,9 @@ from pages.shared.draw.text import plain, told
 from pages.shared.link import state
 
 BASIS_HELP = (
-    "`steady`: the steps alone. `with_transfer`: also copying the data to the device once. `cold_start`: also the "
-    "whole start-up in a fresh process. What is paid once is spread over the training that was asked for."
+    "Steps only (`steady`): nothing else. With transfer (`with_transfer`): also copying the data to the device once. "
+    "With start-up (`cold_start`): also the whole start-up in a fresh process. What is paid once "
+    "is spread over the training that was asked for."
 )
 
 Box = Callable[..., Any]
@@ -66,7 +67,7 @@ def answer(of: Study) -> tuple[Basis, Located | None]:
             headline(located.answer)
             if means := prepared.meaning(of, chosen):
                 st.markdown(plain(" ".join(means)))
-        st.caption(f"Cost basis {chosen}: {BASES[chosen]}.")
+        st.caption(f"What is counted, {BASIS_TITLES[chosen]}: {BASES[chosen]}.")
         chart(located)
         return chosen, located
     return chosen, None
@@ -122,7 +123,10 @@ def cause(of: Study, answer: Crossover) -> None:
 def bases(columns: Mapping[str, Callable[[Basis], Located]], axis: str, alt: str) -> None:
     """The crossover on each cost basis, of what is compared in words → its answer on a basis."""
     lines = [
-        {"Cost basis": basis, **{words: in_short(partial(found, basis)) for words, found in columns.items()}}
+        {
+            "Cost basis": BASIS_TITLES[basis],
+            **{words: in_short(partial(found, basis)) for words, found in columns.items()},
+        }
         for basis in BASES
     ]
     st.markdown(f"**Crossover on each cost basis**, {plain(axis_title(axis))} with its 95 % interval")

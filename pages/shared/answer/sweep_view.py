@@ -18,7 +18,8 @@ from core.answer.study.result import Basis, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
-from core.question.experiment import Contender, Point
+from core.question.experiment import Contender, Point, titled
+from core.question.fields import label
 from core.question.sweep import Axis, Sweep, size_of
 from core.results.schema import Trial
 from pages.shared.answer import accelerators, downloads, headings, remedies, study_view
@@ -180,12 +181,12 @@ def _row(row: Trial, asked: Sweep, speedups: Mapping[str, float | None]) -> dict
     is_baseline = row.contender == str(asked.contenders[0])
     return {
         **{axis.title.capitalize(): size_of(row, axis.name) for axis in asked.axes},
-        "Device": row.contender,
+        "Device": titled(row.contender),
         "Threads": row.threads,
         "Epoch (s)": sweep_report.epoch_s(row),
         "Step (ms)": step_s * 1e3 if step_s is not None else None,
         "Speedup": 1.0 if is_baseline and row.block_steps else speedups.get(row.trial_id),
-        "Outcome": row.message or row.outcome,
+        "Outcome": row.message or label("outcome", row.outcome),
     }
 
 

@@ -15,7 +15,7 @@ from core.answer.study import recorded as recordings
 from core.errors import InvalidValue
 from core.question import catalog, describe, experiment, models
 from core.question.experiment import Point
-from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING
+from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, label
 from pages.shared.link import state
 
 DOUBLING_DEPTH_DEFAULT = 8
@@ -72,7 +72,7 @@ def number(name: str, dataset: str, model: str) -> Any:
 
 
 def data_path() -> Fields:
-    captions = list(DATA_PATHS.values())
+    captions = [f"{label('data_path', path)}. {sentence}" for path, sentence in DATA_PATHS.items()]
     return {"data_path": st.radio("Data path", list(DATA_PATHS), captions=captions, **state.bound("data_path"))}
 
 

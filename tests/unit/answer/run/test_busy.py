@@ -151,3 +151,10 @@ def test_refusals_do_not_depend_on_which_is_the_baseline(needs, many):
         forth = busy.Busy(baseline=company("a", needs[0]), challenger=company("b", needs[1]))
         back = busy.Busy(baseline=company("b", needs[1]), challenger=company("a", needs[0]))
         assert bool(forth.refusal(low, high)) == bool(back.refusal(-high, -low))
+
+
+@pytest.mark.parametrize("spread", [{"slow": 1.501}, {"fast": 1.501}])
+def test_what_is_more_than_is_accepted_never_reads_as_what_is(spread):
+    told = busy.Company(name="the CPU", needs=1, **spread).told
+    assert "more than 1.50× " in told
+    assert "at least 1.50×" not in told
