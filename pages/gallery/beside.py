@@ -115,7 +115,9 @@ def _chart(together: Sequence[Study], basis: Basis) -> None:
         st.markdown(f"**{name}**")
         spec = draw(_told_apart(curves))
         charts.chart(spec, alt=f"{name} of {len(curves)} studies")
-        downloads.chart(spec, f"{name.lower().replace(' ', '-')}-{'-'.join(study.id for study in together)}")
+        rows = [row for study in together for run in study.runs for row in run]
+        file = f"{name.lower().replace(' ', '-')}-{'-'.join(study.id for study in together)}"
+        downloads.chart(spec, file, title=f"{name} of {len(curves)} studies", rows=rows, axis=together[0].axis)
 
 
 def _curve(of: Study, basis: Basis) -> Curve | None:

@@ -94,7 +94,6 @@ def _answer(of: Study) -> Basis:
     basis, located = study_view.answer(of)
     if located is None:
         return basis
-    downloads.chart(located.chart, f"crossover-{of.id}-{basis}")
     study_view.cause(of, located.answer)
     study_view.speedups(located)
     st.markdown("**Size by size**")
@@ -127,7 +126,7 @@ def _where_the_time_goes(of: Study) -> None:
             spec = gallery.parts_over_sizes(parts, of.axis)
             name = f"Parts of a step by {axis_title(of.axis)} on {spoken(row.contender)}"
             charts.chart(spec, height=None, alt=name)
-            downloads.chart(spec, f"parts-{of.id}-{place}-{row.contender}")  # two rows may name one device
+            study_view.save(spec, of, f"parts-{of.id}-{place}-{row.contender}", name)  # two rows may name one device
 
 
 def _learned(of: Study) -> None:

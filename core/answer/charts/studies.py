@@ -73,7 +73,8 @@ def crossover(
     obstacles: list[Row] = [
         {"layer": "obstacle", "size": entry.size, "reason": entry.obstacle} for entry in shown if entry.obstacle
     ]
-    zones = [_zone(TIED, *answer.tie)] if answer.tie else []  # the wider zone first, so that it lies below
+    close = [*([answer.tie] if answer.tie else []), *answer.also_close]
+    zones = [_zone(TIED, *zone) for zone in close]  # the wider zones first, so that they lie below
     zones += [_zone(INTERVAL, crossing.low, crossing.high) for crossing in answer.crossings]
     zones += [_zone(OPEN, *between) for between in _open(answer)]
     assumed = answer.assumed.crossings if answer.assumed else ()

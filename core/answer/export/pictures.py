@@ -54,10 +54,15 @@ def drawings(specs: Sequence[Spec], width: int = WIDTH) -> list[str]:
 
 
 def page(spec: Spec, title: str) -> bytes:
-    """A chart with its tooltips as a page of HTML that needs nothing else; raises as `picture` does."""
+    """A chart with its tooltips as a page of HTML that needs nothing else; raises as `picture` does.
+
+    The title stands above a chart that has none of its own.
+    """
     embedded = json.dumps(drawable({**spec, "background": "white"}))
     embedded = embedded.replace("<", "\\u003c")  # no text of a row ends the script
-    return filled("chart.html.j2", in_html, title=as_label(title), library=_library(), spec=embedded).encode()
+    return filled(
+        "chart.html.j2", in_html, title=as_label(title), headed="title" in spec, library=_library(), spec=embedded
+    ).encode()
 
 
 def _on_white(spec: Spec, usual: int) -> Spec:

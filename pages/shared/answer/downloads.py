@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.answer.charts import captions
 from core.answer.export import pictures
 from core.answer.export import script as script_file
 from core.question import describe
@@ -32,18 +33,23 @@ def rows(trials: Sequence[Trial], *, name: str) -> None:
     with st.container(horizontal=True):
         for kind, media in KINDS.items():
             data = partial(_rows, tuple(trials), kind)
-            _button(f"{noun} as {kind}", data, f"{name}.{kind}", media, key=f"{kind}-{name}")
+            button(f"{noun} as {kind}", data, f"{name}.{kind}", media, key=f"{kind}-{name}")
 
 
-def chart(spec: dict[str, Any], name: str) -> None:
-    """Draw what downloads a finished chart as a picture or as a page of its own, as files called `name`."""
-    name = in_file_name(name)
+def chart(spec: dict[str, Any], name: str, *, title: str = "", rows: Sequence[Trial] = (), axis: str = "") -> None:
+    """Draw what downloads a finished chart as a picture or as a page of its own, as files called `name`.
+
+    With its rows, the files say by themselves what was trained, on what, when, and with what it was measured.
+    """
+    name, title = in_file_name(name), title or name
+    if rows:
+        spec = captions.captioned(spec, title, captions.measured(rows, axis))
     with st.popover("Save this chart", icon=_ICON, type="tertiary", key=f"save-{name}"):
         for kind, media in PICTURES.items():
             data = partial(pictures.picture, spec, kind)
-            _button(f"{kind.upper()} picture", data, f"{name}.{kind}", media, key=f"{kind}-{name}", icon=None)
-        data, file = partial(pictures.page, spec, name), f"{name}.html"
-        _button("Page with tooltips (HTML)", data, file, "text/html", key=f"html-{name}", icon=None)
+            button(f"{kind.upper()} picture", data, f"{name}.{kind}", media, key=f"{kind}-{name}", icon=None)
+        data, file = partial(pictures.page, spec, title), f"{name}.html"
+        button("Page with tooltips (HTML)", data, file, "text/html", key=f"html-{name}", icon=None)
         st.caption("The page needs no network. Each takes a few seconds to make.")
 
 
@@ -52,7 +58,7 @@ def script(trials: Sequence[Trial]) -> None:
     """Draw what downloads one file that repeats a run with PyTorch alone; or why there is none."""
     text = script_file.script(trials)
     name = in_file_name(f"crossover-{trials[0].run_id}")
-    _button("Script that repeats it", text, f"{name}.py", "text/x-python", key=f"script-{name}")
+    button("Script that repeats it", text, f"{name}.py", "text/x-python", key=f"script-{name}")
 
 
 def command(asked: Experiment | Sweep | None, what: str) -> None:
@@ -69,7 +75,8 @@ def link(title: str, parameters: Mapping[str, str | list[str]]) -> None:
     st.code(state.address(parameters), language=None, wrap_lines=True)
 
 
-def _button(label: str, data: Any, file: str, media: str, *, key: str, icon: str | None = _ICON) -> None:
+def button(label: str, data: Any, file: str, media: str, *, key: str, icon: str | None = _ICON) -> None:
+    """Draw what downloads a file; data that are a function are made when it is clicked."""
     st.download_button(label, data, file, media, key=key, on_click="ignore", icon=icon)
 
 

@@ -18,6 +18,7 @@ from core.question.fields import axis_title
 from core.question.lanes import PLAIN
 from core.question.sweep import Sweep, size_of
 from core.results.schema import Trial
+from pages.shared.answer import downloads
 from pages.shared.data import prepared
 from pages.shared.data.prepared import Located
 from pages.shared.draw import charts, tables
@@ -69,8 +70,15 @@ def answer(of: Study) -> tuple[Basis, Located | None]:
                 st.markdown(plain(" ".join(means)))
         st.caption(f"What is counted, {BASIS_TITLES[chosen]}: {BASES[chosen]}.")
         chart(located)
+        save(located.chart, of, f"crossover-{of.id}-{chosen}", located.answer.sentence)
         return chosen, located
     return chosen, None
+
+
+def save(spec: dict[str, Any], of: Study, name: str, title: str) -> None:
+    """Draw what downloads a chart of a study, which then says whose it is."""
+    rows = [row for run in of.runs for row in run]
+    downloads.chart(spec, name, title=title, rows=rows, axis=of.axis)
 
 
 def headline(answer: Crossover) -> None:

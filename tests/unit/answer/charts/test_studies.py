@@ -219,6 +219,12 @@ def test_the_interval_and_the_tie_zone_are_shaded_and_named():
     assert '"about 100k (90k–110k)"' in axis["labelExpr"]
 
 
+def test_every_zone_in_which_the_two_are_close_is_shaded():
+    found = dataclasses.replace(FOUND, also_close=((1_000, 2_000),))
+    shaded = rows(studies.crossover(found, PAIRS), studies.TIED)
+    assert [(zone["from"], zone["to"]) for zone in shaded] == [(80_000, 130_000), (1_000, 2_000)]
+
+
 def test_where_nothing_crosses_nothing_is_shaded():
     spec = EVERY_CHART["no crossing"]
     assert not rows(spec, studies.INTERVAL)

@@ -1,0 +1,59 @@
+"""What a chart says of itself once it leaves its page: title, training, machines, dates and source."""
+
+import textwrap
+from collections.abc import Sequence
+
+from core.answer.charts.look import Spec
+from core.answer.study import wording
+from core.errors import InvalidValue
+from core.question import describe, models
+from core.question.experiment import Point
+from core.question.fields import axis_title
+from core.question.sweep import size_of
+from core.results.schema import Trial
+from core.text import as_line
+
+LETTERS, TITLE_LETTERS, MOST = 130, 85, 400
+"""Letters of a small line and of one of the title that a picture has room for, and of all lines of one text."""
+
+
+def captioned(spec: Spec, title: str, lines: Sequence[str]) -> Spec:
+    """The chart with a title and small lines above it, below which stands what it says already."""
+    own = spec.get("title", {}).get("text", [])
+    said = [*lines, *(own if isinstance(own, list) else [own])]
+    small = [line for text in said for line in textwrap.wrap(as_line(text, MOST), LETTERS)]
+    words = {
+        "text": textwrap.wrap(as_line(title, MOST), TITLE_LETTERS),
+        "subtitle": small,
+        "anchor": "start",
+        "offset": 12,
+    }
+    return {**spec, "title": {**words, "fontSize": 15, "subtitleFontSize": 11, "subtitlePadding": 4}}
+
+
+def measured(rows: Sequence[Trial], axis: str = "") -> tuple[str, ...]:
+    """The lines of what was measured: the training, each machine, when, and with which version of what.
+
+    Args:
+        rows: at least one, all of one training.
+        axis: what alone differs among them, if anything does.
+    """
+    machines = dict.fromkeys(f"{row.cpu_name} [{row.machine_id[:6]}], {row.system}" for row in rows)
+    devices = dict.fromkeys(row.device_name for row in rows if row.device_kind != "cpu")
+    days = sorted({row.started_at[:10] for row in rows})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    versions = ", ".join(dict.fromkeys(f"Crossover {row.app_version}, torch {row.torch_version}" for row in rows))
+    return _training(rows, axis), "; ".join((*devices, *machines)), f"Measured {when} with {versions}"
+
+
+def _training(rows: Sequence[Trial], axis: str) -> str:
+    """The training in a line, which names what differs first; as rows write it where this version does not offer it."""
+    try:
+        varied = describe.taken([axis], models.family(rows[0].model)) if axis else set()
+        said = describe.sentence(Point.of(rows[0]), without=varied)
+    except InvalidValue:
+        said = f"{rows[0].dataset} · {rows[0].model}"
+    if not axis:
+        return said
+    sizes = [size_of(row, axis) for row in rows]
+    return f"{axis_title(axis)} {wording.size(min(sizes))} to {wording.size(max(sizes))} · {said}"
