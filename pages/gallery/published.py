@@ -4,6 +4,7 @@ Each is marked as published wherever it is shown, and shares neither a chart, a 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import streamlit as st
 
@@ -37,12 +38,12 @@ def listed() -> None:
     """Cards of what others published, with filters of their own."""
     known = list(by_name().values())
     publishers = dict.fromkeys(study.source.name for study in known)
-    words = dict.fromkeys(filters.ANSWERS[study.outcome] for study in known)
-    chosen = stock.draw_filters({"in_answer": tuple(words), "in_publisher": tuple(publishers)})
+    outcomes = dict.fromkeys(study.outcome for study in known)
+    chosen = stock.draw_filters({"in_answer": tuple(outcomes), "in_publisher": tuple(publishers)})
     found = [
         one
         for one in known
-        if filters.ANSWERS[one.outcome] in (chosen["in_answer"] or words)
+        if one.outcome in (chosen["in_answer"] or outcomes)
         and one.source.name in (chosen["in_publisher"] or publishers)
     ]
     st.caption(
@@ -51,7 +52,7 @@ def listed() -> None:
     )
     if not found:
         st.caption(lists.NONE_LEFT)
-    ordered = sorted(found, key=lambda one: filters.ANSWERS[one.outcome] not in filters.DECIDED)
+    ordered = sorted(found, key=lambda one: one.outcome not in filters.DECIDED)
     for at in range(0, len(ordered), 2):
         for column, study in zip(st.columns(2, gap="medium"), ordered[at : at + 2], strict=False):
             with column:
@@ -68,7 +69,7 @@ def opened(name: str, held: Held) -> None:
     st.markdown(f"**Time of one {study.per}**")
     picture(study, height="content")
     downloads.chart(charts_of.study(study), f"published-{name}")
-    study_view.sizes(study.answer)
+    study_view.sizes(replace(study.answer, baseline="CPU", challenger="GPU"))
     _whose(study)
     apart.draw(_beside_own, held)
     _take_along(study)
@@ -113,8 +114,7 @@ def _card(study: PublishedStudy) -> None:
 
 
 def _answer(study: PublishedStudy) -> None:
-    box, icon = study_view.BOXES[study.outcome]
-    box(f"**{plain(study.headline)}**", icon=icon)
+    st.info(f"**{plain(study.headline)}**", icon=study_view.BOXES[study.outcome][1])
     for caution in study.answer.cautions:
         st.caption(plain(caution))
 
@@ -166,16 +166,9 @@ def _own(line: StudyLine) -> None:
 def _take_along(study: PublishedStudy) -> None:
     st.header("Take it along")
     name, address = f"published-{study.name}", state.address({"study": study.name})
-    st.download_button(
-        "Figures as csv", files.csv(study), f"{name}.csv", "text/csv", key="published-csv", on_click="ignore"
-    )
-    st.download_button(
-        "Report as HTML",
-        lambda: lesson_report.html(files.report(study, address)),
-        f"{name}.html",
-        "text/html",
-        key="published-report",
-        on_click="ignore",
-    )
+    with st.container(horizontal=True):
+        downloads.button("Figures as csv", files.csv(study), f"{name}.csv", "text/csv", key="published-csv")
+        paper = lambda: lesson_report.html(files.report(study, address))  # noqa: E731
+        downloads.button("Report as HTML", paper, f"{name}.html", "text/html", key="published-report")
     st.caption("Each says whose figures they are, since when, and under which licence.")
     downloads.link("Link to this study:", {"study": study.name})

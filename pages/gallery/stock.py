@@ -6,7 +6,7 @@ Of very many studies only those are read and answered that come first, or are on
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
 
@@ -15,22 +15,24 @@ from core.answer.gallery import filters, trust
 from core.answer.gallery.filters import Found, Held
 from core.answer.gallery.table import Overview, StudyLine
 from core.answer.study import study
-from core.answer.study.result import Crossover
+from core.answer.study.result import Crossover, Outcome
 from core.answer.study.study import Study
 from core.errors import CrossoverError
+from core.question.device_kinds import DEVICE_KINDS
+from core.question.fields import label
 from core.text import as_line
 from pages.shared.data import reads
 from pages.shared.data.kept import kept
 from pages.shared.draw import tables
 from pages.shared.draw.text import plain
-from pages.shared.link import state
+from pages.shared.link import links, memory, state
 
 LABELS = {
     "in_answer": "Answer",
     "in_machine": "Machine",
     "in_kind": "Device kind",
     "in_device": "Device",
-    "in_dataset": "Dataset",
+    "in_dataset": "Data set",
     "in_model": "Model",
     "in_protocol": "Protocol",
     "in_trust": "Trust mark",
@@ -50,6 +52,15 @@ HELP = {
     ),
     "in_protocol": "The way of measuring. Rows of different protocols are never put on one line or chart.",
 }
+
+SPOKEN: dict[str, Callable[[str], str]] = {
+    "in_answer": lambda outcome: filters.ANSWERS[cast(Outcome, outcome)],
+    "in_dataset": functools.partial(label, "dataset"),
+    "in_model": functools.partial(label, "model"),
+    "in_outcome": functools.partial(label, "outcome"),
+    "in_kind": lambda kind: DEVICE_KINDS[kind].title if kind in DEVICE_KINDS else kind,
+}
+"""How values of a filter are said to people, where rows and links have words of their own."""
 
 NOT_READ = "The rows of this study were removed, cannot be read, or are more than a page reads at once."
 
@@ -105,15 +116,33 @@ def draw_filters(options: Mapping[str, Sequence[str]]) -> Choices:
             return chosen
         rows = [column for _ in range(0, len(options), 3) for column in st.columns(3)]
         for column, (name, values) in zip(rows, options.items(), strict=False):
-            chosen[name] = column.multiselect(
-                LABELS[name], values, format_func=as_line, placeholder="all", help=HELP.get(name), **state.bound(name)
-            )
+            chosen[name] = _filter(column, name, values)
+    return chosen
+
+
+def _filter(place: Any, name: str, values: Sequence[str]) -> list[str]:
+    """One filter; the link has the words of rows, the control those for people."""
+    linked = memory.chosen(name)
+    unknown = [value for value in linked if value not in values]
+    memory.put({name: [value for value in linked if value in values]})
+    chosen: list[str] = place.multiselect(
+        LABELS[name],
+        values,
+        key=name,
+        format_func=lambda value: as_line(SPOKEN[name](value) if name in SPOKEN else value),
+        placeholder="all",
+        help=HELP.get(name),
+        on_change=memory.choose,
+        args=(name,),
+    )
+    if unknown:
+        place.caption(plain(f"{links.few(unknown)}: there is none here, so it is left out."))
     return chosen
 
 
 def options(held: Held, *, answers: bool) -> dict[str, Sequence[str]]:
     """What the filters of a list offer; only studies have answers."""
-    return {**({"in_answer": tuple(filters.ANSWERS.values())} if answers else {}), **held.options}
+    return {**({"in_answer": tuple(filters.ANSWERS)} if answers else {}), **held.options}
 
 
 def filtered_by(chosen: Choices) -> str:
@@ -131,17 +160,17 @@ def found(held: Held, chosen: Choices) -> Found:
 
 
 @kept(2)
-def answers(held: Held) -> tuple[str, ...]:
-    """What each study says, in the words of the filter."""
+def answers(held: Held) -> tuple[Outcome | None, ...]:
+    """What each study says; None where that is not known."""
     levels = list(trust.LEVELS)
     first = sorted(range(len(held.studies)), key=lambda place: (levels.index(held.levels[place]), place))
-    said = [filters.NOT_LOOKED_AT] * len(held.studies)
+    said: list[Outcome | None] = [None] * len(held.studies)
     for begin in range(0, min(MOST_ANSWERED, len(first)), TOGETHER):
         places = first[begin : begin + TOGETHER]
         answer_of = _answers_of([held.studies[place] for place in places])
         for place in places:
             answer, _, _ = answer_of(held.studies[place])
-            said[place] = filters.ANSWERS[answer.outcome] if answer else filters.NO_ANSWER
+            said[place] = answer.outcome if answer else None
     return tuple(said)
 
 

@@ -48,12 +48,9 @@ ANSWERS: dict[Outcome, str] = {
     "undecided": "Undecided",
     "not_measurable": "Not measurable",
 }
-"""What a study says, in the words of a filter; the second device is the GPU where there is one."""
+"""What a study says, for people; the second device is the GPU where there is one."""
 
-NO_ANSWER, NOT_LOOKED_AT = "Cannot be answered", "Not answered yet"
-"""The same where rows cannot be read or compared, and of studies that nobody has opened among very many."""
-
-DECIDED = frozenset(ANSWERS[kind] for kind in ("crossing", "gpu_always", "cpu_always", "several"))
+DECIDED: frozenset[Outcome | None] = frozenset(("crossing", "gpu_always", "cpu_always", "several"))
 
 LISTED = 3
 """Names in one cell before the rest is counted."""
@@ -130,7 +127,7 @@ def found(held: Held, chosen: Mapping[str, Sequence[str]]) -> Found:
 
 
 def listed_studies(
-    held: Held, places: Sequence[int], answers: Sequence[str], wanted: Sequence[str] = ()
+    held: Held, places: Sequence[int], answers: Sequence[Outcome | None], wanted: Sequence[str] = ()
 ) -> tuple[int, ...]:
     """Of these studies those with a wanted answer, those that are decided and trusted first.
 
@@ -140,10 +137,10 @@ def listed_studies(
     Args:
         held: with the trust level of each study.
         places: of studies.
-        answers: of every study, one of `ANSWERS`, `NO_ANSWER`, `NOT_LOOKED_AT`.
+        answers: of every study; None where its rows cannot be read or compared, and where nobody has looked yet.
         wanted: some of them; none lets all through but what is not measurable.
     """
-    unasked = {*ANSWERS.values(), NO_ANSWER, NOT_LOOKED_AT} - {ANSWERS["not_measurable"]}
+    unasked = {None, *ANSWERS} - {"not_measurable"}
     shown = [place for place in places if answers[place] in (set(wanted) or unasked)]
     levels = list(trust.LEVELS)
     return tuple(sorted(shown, key=lambda at: (answers[at] not in DECIDED, levels.index(held.levels[at]), at)))

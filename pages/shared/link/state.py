@@ -279,7 +279,7 @@ def put_beside(names: Sequence[str], parameter: str = links.BESIDE) -> None:
 
 def filtered() -> bool:
     """Whether a filter of the Gallery has a choice."""
-    return any(st.session_state.get(name) or name in st.query_params for name in links.GALLERY_FILTERS)
+    return any(memory.chosen(name) for name in links.GALLERY_FILTERS)
 
 
 def recorded() -> str:
