@@ -28,17 +28,19 @@ MANY = 1_000
 """Values from which the binomial distribution of ranks is as good as normal."""
 
 
-def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
+def median_interval(values: Sequence[float], tail: float = TAIL) -> tuple[float, float] | None:
     """95 % interval of the median by order statistics, None below `MIN_PAIRS` values.
+
+    With another `tail` it is the interval that leaves out so much at either end, None where so few values have none.
 
     It covers at least 95 % whatever the distribution, since each value is below the true median with probability
     1/2 (Hoefler & Belli, SC'15, doi 10.1145/2807591.2807644). An interval from the median absolute deviation is a
     little narrower but covers 91–94 % up to 20 values of one point, simulated. A coarse clock can make the middle
     values coincide; the interval is then the range of all, and is a point only if every value is alike.
     """
-    if len(values) < MIN_PAIRS:
+    ordered, rank = sorted(values), _outside(len(values), tail)
+    if rank < 0:
         return None
-    ordered, rank = sorted(values), _outside(len(values))
     low, high = ordered[rank], ordered[-1 - rank]
     return (low, high) if low < high else (ordered[0], ordered[-1])
 
@@ -130,9 +132,9 @@ def most_heads(share: float, coins: int) -> int:
 
 
 @functools.cache
-def _outside(count: int) -> int:
-    """Values outside each end of the interval of the median of `count`: as many as leave 2.5 % in each tail."""
-    return most_heads(TAIL, count)
+def _outside(count: int, tail: float) -> int:
+    """Values outside each end of the interval of the median of `count`: as many as leave so much in each tail."""
+    return most_heads(tail, count)
 
 
 def _reach(values: Sequence[float]) -> tuple[float, float, float]:

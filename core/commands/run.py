@@ -1,11 +1,12 @@
 """`run`: one training on several devices, measured or answered from the store."""
 
 import argparse
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from core.answer.export import run_report
-from core.answer.run import first_question
+from core.answer.run import certainty, first_question
 from core.commands import FAILED, OK, arguments, measuring, output, recorder
 from core.jobs import client
 from core.jobs.queue import Queue
@@ -25,6 +26,8 @@ def add(commands: Any) -> None:
     budget = f"seconds of training (default {Experiment.budget_s:g}, of a preset as its scale needs)"
     parser.add_argument("--budget", dest="budget_s", type=float, help=budget)
     arguments.add_store(parser)
+    whole = "train every epoch and test what was learned; else a run ends once it is certain who is faster"
+    parser.add_argument("--whole", action="store_true", help=whole)
     parser.add_argument("--fresh", action="store_true", help="measure again even if the store knows the answer")
     recorder.add(parser)
     arguments.add_json(parser)
@@ -37,16 +40,20 @@ def run(options: argparse.Namespace) -> int:
     recorder.require(options)
     contenders, here = measuring.contenders(options.devices, queue), measuring.here(queue)
     if options.devices is None and arguments.say_nothing(options):
-        point = first_question.training(contenders, lambda asked: store.answers(asked, here))
+        known = functools.partial(store.answers, here=here, accepted=certainty.answers)
+        point = first_question.training(contenders, known)
     contenders = measuring.with_lanes(contenders, options, [point], queue)
     folder = arguments.folder(options)
-    asked = Experiment(point=point, contenders=contenders, budget_s=_budget_s(options), folder=folder)
+    whole, budget_s = options.whole, _budget_s(options)
+    asked = Experiment(point=point, contenders=contenders, budget_s=budget_s, folder=folder, whole=whole)
     policy.check_own(asked)
-    stored = store.find(asked, here)
-    if stored and not options.fresh:
+    stored = [] if options.fresh else store.find(asked, here, accepted=certainty.answers)
+    if stored:
         output.say(f"Answered from {options.store}: measured {stored[0].started_at}. Use --fresh to measure again.")
         _show(stored, options, from_store=True)
         return OK
+    if not options.fresh and (busy := store.find(asked, here)):
+        output.say(f"What was measured {busy[0].started_at} does not settle it, so it is measured again.")
     job = measuring.follow(queue, queue.submit(asked, store, fresh=options.fresh))
     trials = client.rows(queue, job)
     if trials:

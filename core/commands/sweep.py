@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.answer.export import sweep_report
-from core.answer.run import remedies
+from core.answer.run import certainty, remedies
 from core.answer.study import best_lanes, search, study, wording
 from core.answer.study.result import Basis, Crossover
 from core.answer.study.study import Study
@@ -151,7 +151,7 @@ def _axes_of_preset(options: argparse.Namespace) -> tuple[Axis, ...]:
 def _stored(asked: Sweep, store: Store, queue: Queue) -> list[Trial]:
     """Rows of every point that is needed, in the order of points; none if one must be measured."""
     experiments = {point: asked.experiment(point) for point in asked.points}
-    answers = store.answers(experiments.values(), measuring.here(queue))
+    answers = store.answers(experiments.values(), measuring.here(queue), accepted=certainty.answers)
     found = {point: answers[experiment.id] for point, experiment in experiments.items() if experiment.id in answers}
     complete = _search_is_over(asked, found) if asked.adaptive else len(found) == len(experiments)
     return [row for rows in found.values() for row in rows] if complete else []

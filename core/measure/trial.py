@@ -6,7 +6,6 @@ rounds others may have their turn: a sweep visits its points so.
 Out of memory, divergence, a spent budget and a stop are outcomes of the rows. No file is read or written here.
 """
 
-import math
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -15,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from core.errors import InvalidValue, LaneUnavailable
+from core.measure import ending
 from core.measure.contender import MeasuredContender
 from core.measure.data import datasets
 from core.measure.device import devices, failures
@@ -26,16 +26,17 @@ from core.progress import Progress
 from core.question import lanes
 from core.question.experiment import BEST_THREADS, EVERY_EPOCH, Experiment
 from core.question.lanes import PLAIN
+from core.question.usual import LOOKS
 from core.results import environment
 from core.results.schema import Trial
 
 TARGET_PAIRS = 20
-"""Rounds of blocks that are measured even where training is over sooner; it then goes on beyond its last epoch.
+"""Rounds of blocks of a whole training, even where it is over sooner; it then goes on beyond its last epoch.
 
 At a noise of 5 % twenty pairs give the speedup to about ±4 % (95 %), in about five seconds for two devices."""
 
-MORE_PAIRS, MOST_PAIRS = 1.5, 60
-"""What is not enough yet is measured until it has so many times the rounds, and no further than so many in all."""
+MOST_PAIRS = LOOKS[-1]
+"""What is not enough yet is measured no further than so many rounds, unless epochs are left that were asked for."""
 
 THREADS_SHARE = 0.15
 """Share of the budget, for all contenders together, after which the thread counts that are known suffice."""
@@ -55,7 +56,8 @@ class Hooks:
         progress: told how far it is.
         should_stop: asked whether someone wants it stopped.
         keep: given the rows every few seconds as they would be if it ended now, with the outcome `interrupted`.
-        enough: asked about such rows once a training is over, whether they say what it was measured for.
+        enough: asked about such rows now and then, whether they say what it was measured for; a whole training is over
+            by then.
     """
 
     progress: Callable[[Progress], None] = lambda _: None
@@ -107,7 +109,6 @@ class Measurement:
         run_id: name of the run, 12 hexadecimal digits.
         started_at: when it was made.
         pairs: rounds so far.
-        pairs_wanted: rounds after which a training that is over is measured no further.
         all_measured: the contenders, once the data were loaded.
     """
 
@@ -116,12 +117,14 @@ class Measurement:
     run_id: str
     started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
     pairs: int = 0
-    pairs_wanted: int = field(default_factory=lambda: TARGET_PAIRS)
     all_measured: list[MeasuredContender] = field(default_factory=list)
     _began: float = 0.0
     _kept_at: float = 0.0
+    _cut: bool = False
+    _next_look: int = 0
 
     def __post_init__(self) -> None:
+        self._next_look = 0 if self.experiment.whole else LOOKS[0]
         self._course = self._run()
 
     def visit(self) -> bool:
@@ -237,26 +240,44 @@ class Measurement:
             self._keep_if_due()
 
     def _due(self) -> list[MeasuredContender]:
-        """Who has another block to come: until enough is timed, and all epochs are trained unless times suffice."""
-        wanted = self.experiment.pairs
-        if wanted != EVERY_EPOCH:
-            return self._alive() if self.pairs < wanted else []
-        due = [measured for measured in self._alive() if self.pairs < self.pairs_wanted or not measured.trained]
-        if due or self.pairs >= MOST_PAIRS or self.hooks.enough(self.rows()):
-            return due
-        self.pairs_wanted = min(MOST_PAIRS, math.ceil(MORE_PAIRS * self.pairs))
-        return self._alive()
+        """Who has another block to come: until enough is timed, and all epochs are trained if they were asked for."""
+        asked, alive = self.experiment, self._alive()
+        if asked.pairs != EVERY_EPOCH:
+            return alive if self.pairs < asked.pairs else []
+        untrained = [measured for measured in alive if not measured.trained]
+        if asked.whole and self.pairs < TARGET_PAIRS:
+            return alive
+        if asked.whole and untrained:
+            return untrained
+        if not self._is_enough():
+            return alive
+        self._cut = bool(untrained)
+        return []
+
+    def _is_enough(self) -> bool:
+        """Whether more pairs would say no more; looked at now and then only, as each look makes the next less sure."""
+        if self.pairs >= MOST_PAIRS:
+            return True
+        if self.pairs < self._next_look:
+            return False
+        self._next_look = next((look for look in LOOKS if look > self.pairs), MOST_PAIRS)
+        return self.hooks.enough(self.rows())
+
+    @property
+    def _times_suffice(self) -> bool:
+        """Whether nothing is tested: times alone were asked for, or training ended once they said enough."""
+        return self._cut or self.experiment.pairs != EVERY_EPOCH
 
     def _conclude(self) -> None:
-        tested = [one for one in self._alive() if self.experiment.pairs == EVERY_EPOCH and not one.curve.diverged]
-        step = level(tested)
+        tested = [one for one in self._alive() if not self._times_suffice and not one.curve.diverged]
+        step = ending.level(tested)
         for measured in tested:
             self._attempt(measured, partial(self._unhurried, measured.train_on(step)))
         for measured in self._alive():
             self._attempt(measured, partial(self._conclude_one, measured, step))
 
     def _conclude_one(self, measured: MeasuredContender, step: int) -> None:
-        times_suffice = self.experiment.pairs != EVERY_EPOCH
+        times_suffice = self._times_suffice
         measured.close(examined=not times_suffice)
         self._tell(f"taking {measured.contender}'s step apart")
         if measured.raw.block_steps:
@@ -268,32 +289,7 @@ class Measurement:
         if measured.raw.block_steps and measured.contender.lane != PLAIN:
             self._tell(f"checking {measured.contender} against plain steps")
             measured.check_lane()
-        self._end(measured)
-
-    def _end(self, measured: MeasuredContender) -> None:
-        if measured.curve.diverged:
-            measured.end("diverged", "The loss became NaN or infinite; a smaller learning rate may help.")
-        elif self.experiment.pairs != EVERY_EPOCH:
-            self._end_timing(measured)
-        else:
-            self._end_training(measured)
-
-    def _end_timing(self, measured: MeasuredContender) -> None:
-        wanted, budget = self.experiment.pairs, self.experiment.budget_s
-        if self.pairs >= wanted:
-            measured.end("timed")
-            return
-        measured.end(
-            "budget_spent", f"The budget of {budget:g} s ended after {self.pairs} of {wanted} pairs of blocks."
-        )
-
-    def _end_training(self, measured: MeasuredContender) -> None:
-        if measured.trained:
-            measured.end("completed")
-            return
-        point, budget = self.experiment.point, self.experiment.budget_s
-        epochs = measured.steps / point.steps_per_epoch
-        measured.end("budget_spent", f"The budget of {budget:g} s ended after {epochs:.1f} of {point.epochs} epochs.")
+        measured.end(*ending.of(measured, self.experiment, self.pairs, cut=self._cut))
 
     def _attempt(self, measured: MeasuredContender, work: Callable[[], object]) -> None:
         """Do a part of one contender's measurement; no memory, or a lane that fails, ends it and not the others."""
@@ -350,17 +346,3 @@ class Measurement:
     def _keep(self) -> None:
         if rows := self.rows():
             self.hooks.keep(rows)
-
-
-def level(contenders: Sequence[MeasuredContender]) -> int:
-    """The step after which all are tested, so that what they learned can be compared; 0 for none.
-
-    A budget ends for each after another step. Of these it is the one that all reach in the least time: who is behind
-    trains on, who is ahead trains anew up to there. For two that takes at most a third of the time of their blocks.
-    """
-
-    def extra_s(step: int) -> float:
-        more = ((step - one.counted if step >= one.counted else step, one.raw.step_s or 0.0) for one in contenders)
-        return sum(steps * step_s for steps, step_s in more)
-
-    return min((one.counted for one in contenders), key=extra_s, default=0)

@@ -201,6 +201,7 @@ class Experiment:
         pairs: pairs of blocks after which it is done even if epochs are left, for who wants the times alone; or
             `EVERY_EPOCH`. One's own training is measured for its times.
         folder: where the file of one's own training lies; empty where that is not known, as in rows.
+        whole: whether every epoch is trained; else it ends once it is certain who is faster.
     """
 
     point: Point
@@ -208,6 +209,7 @@ class Experiment:
     budget_s: float = FIELDS["budget_s"].default
     pairs: int = EVERY_EPOCH
     folder: str = ""
+    whole: bool = True
 
     def __post_init__(self) -> None:
         _settle(self, "contenders", tuple(self.contenders))
@@ -250,6 +252,7 @@ class Experiment:
             "budget_s": self.budget_s,
             "pairs": self.pairs,
             **({"folder": self.folder} if self.folder else {}),
+            **({} if self.whole else {"whole": False}),
         }
 
     @classmethod
@@ -263,8 +266,9 @@ class Experiment:
             case {"point": dict(point), "contenders": list(contenders), "budget_s": int() | float() as budget, **rest}:
                 parsed = tuple(Contender.parse(str(text)) for text in contenders)
                 pairs: Any = rest.get("pairs", EVERY_EPOCH)  # jobs of earlier versions do not say
+                limits = {"budget_s": budget, "pairs": pairs, "whole": rest.get("whole", True) is not False}
                 folder = str(rest.get("folder", ""))
-                return cls(point=Point.from_json(point), contenders=parsed, budget_s=budget, pairs=pairs, folder=folder)
+                return cls(point=Point.from_json(point), contenders=parsed, folder=folder, **limits)
         raise InvalidValue("experiment", data, "an object with point, contenders and budget_s")
 
 

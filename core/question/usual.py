@@ -1,8 +1,12 @@
-"""Who contends where nobody said, on a page, on the command line and in a class alike."""
+"""Who contends where nobody said, on a page, on the command line and in a class alike, and how long a run goes on."""
 
 from collections.abc import Iterable
 
 from core.question.experiment import Contender
+
+LOOKS = (10, 12, 14, 16, 20, 25, 30, 40, 50, 60)
+"""Pairs of blocks after which a run looks whether its verdict is certain, and ends if so; after the last it ends at all
+events. Each look is paid for (`core.answer.run.certainty`): more of them would make each need more pairs."""
 
 
 def contenders(devices: Iterable[str], cores: int) -> tuple[Contender, ...]:

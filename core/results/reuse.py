@@ -6,8 +6,9 @@ do: machines of the same name may still differ. Nothing here measures or reads a
 
 import contextlib
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from core.question.experiment import EVERY_EPOCH, Experiment
 from core.results.schema import Trial
@@ -36,13 +37,28 @@ class Here:
         return known and trial.device_name == self.device_names.get(trial.device, trial.device_name)
 
 
+Accepted: TypeAlias = Callable[[Experiment, Sequence[Trial]], bool]
+"""Whether a whole run, one row a contender, is served as the answer to its question (`core.answer.run.certainty`)."""
+
+
+def any_run(_asked: Experiment, _trials: Sequence[Trial]) -> bool:
+    """Accepts whatever there is, for who shows what was measured."""
+    return True
+
+
 def newest_answers(
-    trials: Iterable[Trial], experiments: Iterable[Experiment], here: Here, *, since: str = ""
+    trials: Iterable[Trial],
+    experiments: Iterable[Experiment],
+    here: Here,
+    *,
+    since: str = "",
+    accepted: Accepted = any_run,
 ) -> dict[str, list[Trial]]:
     """For each experiment the newest run measured here that answers it.
 
     A run answers a training that was asked for to its end if every contender trained all epochs, diverged, or spent
-    at least the budget that is offered. It answers a question for times alone if every contender has as many pairs as
+    at least the budget that is offered; one that may end once it is decided who is faster, also if all were timed only.
+    It answers a question for times alone if every contender has as many pairs as
     are asked for, spent at least the budget that is offered, did not fit into memory, or has a lane that failed.
 
     Args:
@@ -50,6 +66,7 @@ def newest_answers(
         experiments: the questions.
         here: what would measure now.
         since: only runs that began then or later, ISO 8601 with an offset; empty for all.
+        accepted: asked about each whole run whether it is served.
 
     Returns:
         Experiment id → one row a contender, in the experiment's order. Questions without an answer are left out.
@@ -60,7 +77,7 @@ def newest_answers(
         experiment = asked.get(trial.experiment_id)
         if experiment and here.measured(trial) and _began_since(trial, since) and _answers(trial, experiment):
             runs[experiment.id].setdefault(trial.run_id, {})[trial.contender] = trial
-    found = {name: _newest_whole(runs[name].values(), of) for name, of in asked.items()}
+    found = {name: _newest_whole(runs[name].values(), of, accepted) for name, of in asked.items()}
     return {name: rows for name, rows in found.items() if rows}
 
 
@@ -69,12 +86,13 @@ def completeness(outcome: str, steps: int) -> tuple[bool, int]:
     return outcome not in CUT_OFF, steps
 
 
-def _newest_whole(runs: Iterable[Mapping[str, Trial]], experiment: Experiment) -> list[Trial]:
-    """Of runs by age, contender → row, the last that has every contender; its rows in the experiment's order."""
+def _newest_whole(runs: Iterable[Mapping[str, Trial]], experiment: Experiment, accepted: Accepted) -> list[Trial]:
+    """Of runs by age, contender → row, the last with every contender that is accepted; in the experiment's order."""
     wanted = [str(contender) for contender in experiment.contenders]
     for found in reversed(list(runs)):
-        if all(name in found for name in wanted):
-            return [found[name] for name in wanted]
+        rows = [found[name] for name in wanted if name in found]
+        if len(rows) == len(wanted) and accepted(experiment, rows):
+            return rows
     return []
 
 
@@ -94,6 +112,7 @@ def _answers(trial: Trial, asked: Experiment) -> bool:
         tested = bool(trial.confusion)  # where only times were asked for, nothing was
         return (
             trial.outcome == "completed"
+            or (trial.outcome == "timed" and not asked.whole)
             or (trial.outcome == "diverged" and (trained or enough_time))
             or (trial.outcome == "budget_spent" and tested and enough_time)
         )

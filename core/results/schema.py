@@ -32,7 +32,7 @@ Outcome = Literal["completed", "timed", "budget_spent", "diverged", "out_of_memo
 
 OUTCOMES: dict[Outcome, str] = {
     "completed": "every epoch was trained",
-    "timed": "as many pairs as were asked for were timed; the training was not completed, nothing was tested",
+    "timed": "as many pairs as were asked for, or as said who is faster, were timed; not completed, nothing was tested",
     "budget_spent": "the time budget ended before the last epoch or pair; times are valid",
     "diverged": "the loss became NaN or infinite; times are valid, there is no classification report",
     "out_of_memory": "the model and its batch did not fit; nothing was timed",

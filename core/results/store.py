@@ -24,7 +24,7 @@ from core.question.experiment import Experiment
 from core.results import lookup, writing
 from core.results.index import FILE, SUFFIX, FolderIndex, Skipped
 from core.results.reading import read_file, read_piece, refusal
-from core.results.reuse import Here, completeness, newest_answers
+from core.results.reuse import Accepted, Here, any_run, completeness, newest_answers
 from core.results.schema import SCHEMA, Trial, from_table, to_table
 
 RESULTS = PROJECT / "data" / "results"
@@ -210,20 +210,21 @@ class Store:
             table = table.filter(pc.is_in(table[column], pa.array(of, pa.string())))
         return table
 
-    def answers(self, experiments: Collection[Experiment], here: Here, *, since: str = "") -> dict[str, list[Trial]]:
+    def answers(
+        self, experiments: Collection[Experiment], here: Here, *, since: str = "", accepted: Accepted = any_run
+    ) -> dict[str, list[Trial]]:
         """For each experiment the newest run measured here that answers it, by `newest_answers`."""
         names = [experiment.id for experiment in experiments]
-        return newest_answers(
-            self.trials(experiment_id=names, machine_id=here.machine_id), experiments, here, since=since
-        )
+        rows = self.trials(experiment_id=names, machine_id=here.machine_id)
+        return newest_answers(rows, experiments, here, since=since, accepted=accepted)
 
-    def find(self, experiment: Experiment, here: Here) -> list[Trial]:
+    def find(self, experiment: Experiment, here: Here, *, accepted: Accepted = any_run) -> list[Trial]:
         """The newest run measured here that answers one experiment; empty if none does.
 
         Returns:
             One row a contender, in the experiment's order.
         """
-        return self.answers([experiment], here).get(experiment.id, [])
+        return self.answers([experiment], here, accepted=accepted).get(experiment.id, [])
 
 
 def each_once(table: pa.Table) -> pa.Table:

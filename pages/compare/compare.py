@@ -126,6 +126,7 @@ def _again(trials: Sequence[Trial], machine: Machine | None) -> None:
         st.caption("Measured on another machine")
     else:
         asking.again(asked, machine)
+        asking.go_on(asked, machine)
 
 
 page()

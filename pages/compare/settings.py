@@ -23,6 +23,10 @@ from pages.shared.frame.layout import Sides
 from pages.shared.job import asking
 from pages.shared.link import state
 
+WHOLE_HELP = (
+    "Trains every epoch and tests what was learned. Without it a run ends as soon as it is certain who is faster."
+)
+
 
 def panel(machine: Machine | None, sides: Sides) -> Experiment | None:
     """Draw the controls, what the training that they make costs, and the button that asks for it; the question."""
@@ -41,7 +45,7 @@ def panel(machine: Machine | None, sides: Sides) -> Experiment | None:
     with data:
         fields |= controls.training(dataset.name, family.name)
     with more:
-        seldom, budget_s = _more(dataset.name, family.name)
+        seldom, limits = _more(dataset.name, family.name)
         fields |= seldom
         lanes = lane_controls.choose(machine, batch_size=fields["batch_size"], model=family.name)
     wanted = controls.looked_for(fields)
@@ -50,7 +54,7 @@ def panel(machine: Machine | None, sides: Sides) -> Experiment | None:
     with beside:
         chosen = lane_controls.applied(devices.choose(machine), lanes, machine)
     with sides.ask:
-        point, asked, fault = _ask(fields, chosen, budget_s, machine, lane_controls.too_many(chosen, lanes))
+        point, asked, fault = _ask(fields, chosen, limits, machine, lane_controls.too_many(chosen, lanes))
         if point:
             _facts(point)
         asking.run_button("Run", asked, fault, machine)
@@ -79,16 +83,17 @@ def _facts(point: Point) -> None:
     )
 
 
-def _more(dataset: str, model: str) -> tuple[dict[str, Any], float]:
-    """Fields of the training that are seldom changed, and the time budget in seconds."""
-    budget_s = controls.ladder("budget_s")
+def _more(dataset: str, model: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Fields of the training that are seldom changed, and how far it goes."""
+    whole = st.toggle("Whole training", False, help=WHOLE_HELP, **state.bound("whole"))
+    limits = {"budget_s": float(controls.ladder("budget_s")), "whole": whole}
     fields = controls.data_path()
     fields |= {**controls.feeding(fields["data_path"], dataset, model), **controls.seed()}
-    return fields, float(budget_s)
+    return fields, limits
 
 
 def _ask(
-    fields: Mapping[str, Any], chosen: Sequence[str], budget_s: float, machine: Machine | None, fault: str
+    fields: Mapping[str, Any], chosen: Sequence[str], limits: Mapping[str, Any], machine: Machine | None, fault: str
 ) -> tuple[Point | None, Experiment | None, str]:
     """The training, whose cost is known without a device; the question; or why it cannot be asked, in one sentence."""
     fault = ("" if state.touched() else _link_fault(machine)) or fault
@@ -96,7 +101,7 @@ def _ask(
     try:
         point = Point(**fields)
         contenders = tuple(Contender.parse(text) for text in chosen)
-        asked = Experiment(point=point, contenders=contenders, budget_s=budget_s) if machine else None
+        asked = Experiment(point=point, contenders=contenders, **limits) if machine else None
     except InvalidValue as error:
         return point, None, fault or str(error)
     return point, None if fault else asked, fault

@@ -100,6 +100,7 @@ def test_blocks_alternate_never_overlap_and_their_order_varies(monkeypatch):
 @pytest.mark.parametrize(("enough_at", "pairs"), [(0, 3), (4, 5), (6, 8), (99, 10)])
 def test_a_training_that_is_over_is_timed_on_until_it_says_enough_or_there_is_no_hope(monkeypatch, enough_at, pairs):
     monkeypatch.setattr(trial, "MOST_PAIRS", 10)
+    monkeypatch.setattr(trial, "LOOKS", (5, 8, 10))
     (row,) = run(small(), enough=lambda rows: len(rows[0].block_pair) >= enough_at)
     assert row.outcome == "completed"
     assert len(row.block_pair) == pairs

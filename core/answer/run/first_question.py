@@ -25,7 +25,8 @@ def training(
     """
     if len(contenders) < 2 or not all(contender.on_host for contender in contenders):
         return Point()
-    asked = [Experiment(point=Point(hidden_size=size), contenders=tuple(contenders)) for size in SIZES]
+    pair = tuple(contenders)
+    asked = [Experiment(point=Point(hidden_size=size), contenders=pair, whole=False) for size in SIZES]
     known = answers(asked)
     left = [experiment.point for experiment in asked if _clear(known.get(experiment.id, ()))]
     return left[0] if left else asked[-1].point

@@ -8,14 +8,13 @@ Medians only: no block is ever deleted, outliers are counted instead.
 import functools
 import math
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from core import units
 from core.answer import comparable
 from core.answer.run import busy, card_notes, lane_check
-from core.answer.statistics import MIN_PAIRS, TIE, closeness, median_interval, noise, outliers
+from core.answer.statistics import MIN_PAIRS, closeness, median_interval, noise, outliers
 from core.question.device_kinds import begun, does, in_sentence
 from core.question.experiment import spoken, titled
 from core.results.schema import Trial
@@ -78,13 +77,6 @@ class Speedup:
     reason: str
     caution: str = ""
     busy: str = ""
-
-    @property
-    def told(self) -> bool:
-        """Whether more pairs would hardly say more: one of the two is faster, or neither by enough to matter."""
-        if self.low is None or self.high is None:
-            return False
-        return self.decided or (self.low >= 1 / TIE and self.high <= TIE)
 
     @property
     def decided(self) -> bool:
@@ -162,11 +154,6 @@ def speedup(baseline: Trial, challenger: Trial) -> Speedup:
     verdict = "too_close" if reason else _winner_code(baseline, challenger, challenger_won=estimate > 0)
     mark = company.sentence if company else ""
     return replace(unknown, verdict=verdict, value=value, low=low, high=high, reason=reason, busy=mark)
-
-
-def enough(trials: Sequence[Trial]) -> bool:
-    """Whether the pairs that a run has so far tell of each contender how it compares with the first, or never will."""
-    return all(speedup(trials[0], other).told for other in trials[1:] if trials[0].step_s and other.step_s)
 
 
 def verdict_sentence(speedup: Speedup) -> str:

@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-from core.answer.run import speedup
+from core.answer.run import certainty
 from core.jobs.job import SILENCE_S, SILENT_BUDGETS
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
@@ -57,7 +57,7 @@ def load() -> Bench:
     def measure(experiment: Experiment, reporter: Reporter) -> list[Trial]:
         _make_way(experiment)
         hooks = trial.Hooks(
-            progress=reporter.progress, should_stop=reporter.should_stop, keep=reporter.keep, enough=speedup.enough
+            progress=reporter.progress, should_stop=reporter.should_stop, keep=reporter.keep, enough=certainty.certain
         )
         return trial.measure(experiment, hooks=hooks, run_id=reporter.job.run_of(experiment))
 

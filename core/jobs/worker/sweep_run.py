@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core import units
+from core.answer.run import certainty
 from core.answer.study import search, study
 from core.answer.study.result import Evidence
 from core.errors import TooSlow
@@ -103,7 +104,7 @@ class SweepRun:
         """Take from the store what it answers; of a fresh sweep, only what was measured since it was asked for."""
         job, asked = self.reporter.job, {point: self.sweep.experiment(point) for point in self._points}
         since = job.created_at if job.fresh else ""
-        answers = Store(job.store).answers(asked.values(), self._machine.here, since=since)
+        answers = Store(job.store).answers(asked.values(), self._machine.here, since=since, accepted=certainty.answers)
         for point, experiment in asked.items():
             if rows := answers.get(experiment.id):
                 self.reporter.found(rows)

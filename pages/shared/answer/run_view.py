@@ -17,6 +17,7 @@ from core.answer.study import two_machines
 from core.errors import InvalidValue
 from core.jobs.machine import Machine
 from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point, titled
+from core.question.usual import LOOKS
 from core.results.schema import OUTCOMES, Trial
 from pages.shared.answer import accelerators, downloads, headings, remedies
 from pages.shared.data import expectations, prepared
@@ -58,8 +59,11 @@ def experiment_of(trials: Sequence[Trial]) -> Experiment | None:
     try:
         point = Point.of(first)
         contenders = tuple(Contender.parse(trial.contender) for trial in trials)
-        pairs = len(first.block_pair) if first.outcome == "timed" else EVERY_EPOCH
-        return Experiment(point=point, contenders=contenders, budget_s=first.budget_s, pairs=pairs)
+        timed, pairs = first.outcome == "timed", len(first.block_pair)
+        few = pairs if timed and pairs < LOOKS[0] else EVERY_EPOCH
+        return Experiment(
+            point=point, contenders=contenders, budget_s=first.budget_s, pairs=few, whole=not timed or few > 0
+        )
     except InvalidValue:
         return None
 

@@ -14,6 +14,7 @@ from typing import Any
 from core import units
 from core.answer.gallery import table
 from core.answer.gallery.table import Overview, StudyLine
+from core.answer.run import certainty
 from core.answer.study.study import Study
 from core.errors import StoreError
 from core.jobs import client
@@ -28,7 +29,7 @@ from core.results.exhibit import Exhibit
 from core.results.index import Skipped
 from core.results.intake import exchange
 from core.results.intake.exchange import Proposal
-from core.results.reuse import newest_answers
+from core.results.reuse import Accepted, any_run, newest_answers
 from core.results.schema import Trial
 from core.results.store import GALLERY, RESULTS, Store
 from pages.shared.data import folders, shelf
@@ -95,11 +96,18 @@ def rows(*, trial_ids: Collection[str] = (), run_ids: Collection[str] = ()) -> l
     return list(shelf.rows(_stores(), named)) if named else []
 
 
-def known(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
+def known(
+    experiments: Sequence[Experiment], machine: Machine, *, accepted: Accepted = certainty.answers
+) -> dict[str, list[Trial]]:
     """Experiment id → its newest answer that was measured on this machine, by `core.results.reuse`."""
     names = tuple(sorted({experiment.id for experiment in experiments}))
     wanted = (("experiment_id", names), ("machine_id", (machine.here.machine_id,)))
-    return newest_answers(shelf.rows(_stores(), wanted), experiments, machine.here)
+    return newest_answers(shelf.rows(_stores(), wanted), experiments, machine.here, accepted=accepted)
+
+
+def shown(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
+    """The same; where there is no answer, what was measured all the same, such as a run of a busy machine."""
+    return known(experiments, machine, accepted=any_run) | known(experiments, machine)
 
 
 def study_lines() -> list[StudyLine]:
@@ -217,9 +225,9 @@ def _exhibits(stores: tuple[Path, ...], signatures: tuple[int, ...]) -> tuple[li
 @kept(64)
 def _answers(asked: Sweep, store: Store, machine: Machine) -> tuple[tuple[Trial, ...], bool]:
     experiments = [asked.experiment(point) for point in asked.points]
-    newest = known(experiments, machine)
+    newest, answered = shown(experiments, machine), known(experiments, machine)
     rows = tuple(row for experiment in experiments for row in newest.get(experiment.id, ()))
-    return rows, all(experiment.id in newest for experiment in experiments)
+    return rows, all(experiment.id in answered for experiment in experiments)
 
 
 @kept(2, seconds=600, spinner="Checking the file …")

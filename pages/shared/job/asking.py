@@ -1,9 +1,11 @@
 """From the settings to something to look at: the store's answer if it has one, a queued measurement if not."""
 
 import contextlib
+import dataclasses
 
 import streamlit as st
 
+from core.answer.run import certainty
 from core.errors import CrossoverError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
@@ -98,6 +100,14 @@ def again(asked: Experiment | Sweep | None, machine: Machine | None) -> None:
         ask(asked, machine, fresh=True)
 
 
+def go_on(asked: Experiment | None, machine: Machine | None) -> None:
+    """Draw the button that trains to the end what ended once it was certain who is faster."""
+    if asked and machine and not asked.whole and not permits.refusal(asked):
+        label = "Train it to the end"
+        if st.button(label, icon=":material/last_page:", width="stretch", help="Every epoch, and a test of both."):
+            ask(dataclasses.replace(asked, whole=True), machine)
+
+
 def ask(asked: Experiment | Sweep, machine: Machine, *, fresh: bool = False) -> None:
     """Show what this machine measured before, or queue the measurement and show that.
 
@@ -123,5 +133,5 @@ def _stored(asked: Experiment | Sweep, machine: Machine) -> tuple[links.Kind, st
     if isinstance(asked, Sweep):
         complete = not asked.adaptive and reads.answers(asked, machine)[1]
         return ("sweep", asked.id) if complete else None
-    rows = reads.results().find(asked, machine.here)
+    rows = reads.results().find(asked, machine.here, accepted=certainty.answers)
     return ("run", rows[0].run_id) if rows else None

@@ -89,9 +89,9 @@ def found(
 
 def known(task: Task, machine: Machine) -> Known:
     experiments = [asked for asked in task if isinstance(asked, Experiment)]
-    rows = {name: tuple(found) for name, found in reads.known(experiments, machine).items()}
+    rows = {name: tuple(found) for name, found in reads.shown(experiments, machine).items()}
     found: dict[str, Exhibit] = {}
-    complete = set(rows)
+    complete = set(reads.known(experiments, machine))
     for asked in task:
         if isinstance(asked, Sweep):
             answer, whole = reads.answers(asked, machine)

@@ -19,7 +19,7 @@ from core.question.fields import AXES, SIZE_AXES, TRAINING
 from core.question.presets import PRESETS, SCALES
 from core.question.sweep import Sweep
 
-SETTINGS = (*TRAINING, "devices", "lanes", "budget_s", "recorded")
+SETTINGS = (*TRAINING, "devices", "lanes", "budget_s", "whole", "recorded")
 """Every setting of the Compare page."""
 
 RANGE, VALUES = "{axis}_range", "{axis}_values"

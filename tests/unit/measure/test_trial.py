@@ -10,9 +10,11 @@ import torch
 
 from core.answer.run import learned
 from core.errors import SameTraining
+from core.measure import contender, ending, trial
 from core.measure.contender import MeasuredContender
+from core.measure.ending import level
 from core.measure.preparing import threads
-from core.measure.trial import Hooks, Measurement, level, measure
+from core.measure.trial import Hooks, Measurement, measure
 from core.question.experiment import Contender, Experiment, Point
 
 POINT = Point(samples=300, hidden_size=8, depth=1, batch_size=20, epochs=1)
@@ -115,6 +117,34 @@ def test_a_training_is_not_compared_with_itself_and_no_block_of_it_is_timed(monk
 def test_a_size_of_a_sweep_at_which_one_thread_is_best_is_timed_all_the_same(monkeypatch):
     monkeypatch.setattr(threads, "candidates", lambda: (1,))
     assert [row.outcome for row in run(PLAIN, Contender())] == ["timed", "timed"]
+
+
+@pytest.mark.parametrize(
+    ("enough_at", "pairs", "message"),
+    [(2, 3, "Decided after 3 pairs"), (4, 4, "Decided after 4 pairs"), (99, 6, "It ended after 6 pairs")],
+)
+def test_a_run_that_need_not_be_whole_ends_at_a_look_that_says_enough(monkeypatch, enough_at, pairs, message):
+    monkeypatch.setattr(contender, "WARM_UP_S", 0.0)
+    monkeypatch.setattr(trial, "MOST_PAIRS", 6)
+    for module in (trial, ending):
+        monkeypatch.setattr(module, "LOOKS", (3, 4, 6))
+    asked = Experiment(point=dataclasses.replace(POINT, epochs=10_000), contenders=(PLAIN, LANE), whole=False)
+    looks = []
+
+    def enough(rows):
+        looks.append(len(rows[0].block_pair))
+        return looks[-1] >= enough_at
+
+    for row in measure(asked, hooks=Hooks(enough=enough), run_id="b" * 12):
+        assert (row.outcome, len(row.block_pair), row.confusion) == ("timed", pairs, ())
+        assert row.message.startswith(message)
+    assert looks == [look for look in (3, 4) if look <= pairs]
+
+
+def test_a_run_that_was_trained_to_its_end_by_then_is_completed_and_tested():
+    asked = Experiment(point=POINT, contenders=(PLAIN,), whole=False)
+    (row,) = measure(asked, hooks=Hooks(), run_id="b" * 12)
+    assert (row.outcome, len(row.block_pair), bool(row.confusion)) == ("completed", 10, True)
 
 
 # Visits

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -271,3 +272,11 @@ def test_without_the_cpu_there_are_no_lanes_of_it():
 )
 def test_a_written_contender_has_a_title_for_people(written, title):
     assert titled(written) == title
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_whether_the_whole_training_is_asked_for_is_kept_in_a_job_and_is_not_part_of_the_name(whole):
+    asked = Experiment(point=Point(), whole=whole)
+    assert Experiment.from_json(json.loads(json.dumps(asked.to_json()))) == asked
+    assert asked.id == Experiment(point=Point()).id
+    assert ("whole" in asked.to_json()) is not whole  # jobs of before do not say so

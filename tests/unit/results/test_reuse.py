@@ -166,6 +166,21 @@ def test_only_runs_that_began_since_a_moment_answer_if_one_is_given(since, answe
     assert bool(newest_answers(run(), [EXPERIMENT], HERE, since=since)) is answers
 
 
+def test_the_newest_run_that_is_accepted_answers():
+    newer = run(run_id=OTHER_RUN, started_at="2026-11-21T10:00:00+00:00")
+    both = [*newer, *run()]
+    assert newest_answers(both, [EXPERIMENT], HERE)[EXPERIMENT.id] == newer
+    older = newest_answers(both, [EXPERIMENT], HERE, accepted=lambda asked, rows: rows[0].run_id != OTHER_RUN)
+    assert older == {EXPERIMENT.id: run()}
+    assert newest_answers(both, [EXPERIMENT], HERE, accepted=lambda *_: False) == {}
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_times_alone_answer_only_who_did_not_ask_for_the_whole_training(store, whole):
+    _fill(store, run(outcome="timed", **UNTESTED))
+    assert bool(_found(store, dataclasses.replace(EXPERIMENT, whole=whole))) is not whole
+
+
 def test_a_run_whose_time_cannot_be_read_did_not_begin_since():
     rows = run(started_at="some day")
     assert newest_answers(rows, [EXPERIMENT], HERE)

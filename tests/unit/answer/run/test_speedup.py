@@ -414,26 +414,3 @@ def test_the_median_of_the_pairs_is_the_estimate():
     base, other = ([draw.uniform(1e-3, 1.2e-3) for _ in range(15)] for _ in range(2))
     expected = statistics.median(b / o for b, o in zip(base, other, strict=True))
     assert speedup.speedup(timed(base), timed(other, "cuda:0")).value == pytest.approx(expected, rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("ratio", "sd", "told"),
-    [(2.0, 0.05, True), (1.0, 0.01, True), (1.04, 0.01, True), (1.0, 0.3, False)],
-    ids=["a winner", "nobody, by little", "by too little to matter", "neither is known"],
-)
-def test_a_run_has_enough_pairs_once_they_say_who_is_faster_or_that_nobody_is(ratio, sd, told):
-    assert speedup.enough(noisy(3, ratio=ratio, pairs=20, sd=sd)) is told
-
-
-def test_one_contender_of_which_little_is_known_calls_for_more_pairs():
-    base, other = noisy(3, ratio=2.0, pairs=20)
-    (_, unclear) = noisy(4, ratio=1.0, pairs=20, sd=0.3)
-    unclear = dataclasses.replace(unclear, contender="cuda:1")
-    assert not speedup.enough([base, other, unclear])
-
-
-def test_more_pairs_help_nobody_whose_training_did_not_fit():
-    base, _ = noisy(3, ratio=2.0, pairs=20)
-    assert speedup.enough([base, timed([], "cuda:0", outcome="out_of_memory")])
-    assert speedup.enough([base])
-    assert speedup.enough([])

@@ -1,0 +1,79 @@
+"""Whether a run says what it was measured for: whether it may end, and whether it answers when it is asked again.
+
+Who looks again and again until an interval excludes 1 finds a winner where there is none. So a run may end early by an
+interval that is wider than the one that is told: it leaves out `LEVEL` in all, and there are ten looks, so that all of
+them together name a wrong side in at most 2 of 100 runs, whatever the distribution of the pairs. And it has to lie
+beyond what is too close to matter altogether, or within it. Simulated by `tests/benchmarks/early_end.py`.
+"""
+
+import math
+from collections.abc import Sequence
+
+from core.answer.run import busy
+from core.answer.run.speedup import paired_steps, speedup
+from core.answer.statistics import TIE, median_interval
+from core.question.experiment import EVERY_EPOCH, Experiment
+from core.question.usual import LOOKS
+from core.results.schema import Trial
+
+LEVEL = 0.002
+"""What the interval by which a run ends early leaves out, both ends together."""
+
+ALONE = 20
+"""Blocks of a contender that nobody is compared with: they give its time to about 4 % where they scatter by 5 %."""
+
+
+def certain(trials: Sequence[Trial]) -> bool:
+    """Whether more pairs would not change who of a run's contenders is named the faster one, against its first.
+
+    Who was not timed, and never will be, is left out.
+    """
+    timed = [trial for trial in trials if trial.step_s]
+    if not trials or not trials[0].step_s:
+        return True
+    if len(timed) == 1:
+        return len(trials) > 1 or len(timed[0].step_s) >= ALONE
+    return all(_certain(timed[0], other) for other in timed[1:])
+
+
+def answers(asked: Experiment, trials: Sequence[Trial]) -> bool:
+    """Whether a stored run, one row a contender, is served as the answer to its question.
+
+    One without a verdict because this machine was busy never is. One that was timed only answers who did not ask for
+    the whole training if it may have ended by itself.
+    """
+    if any(_too_busy(trials[0], other) for other in trials[1:]):
+        return False
+    if asked.whole or asked.pairs != EVERY_EPOCH or any(trial.outcome != "timed" for trial in trials):
+        return True
+    return certain(trials) or min(len(trial.block_pair) for trial in trials) >= LOOKS[-1]
+
+
+def beyond_doubt(log_ratios: Sequence[float]) -> bool:
+    """Whether so many pairs leave no doubt on which side of a tie their median lies, or that it is one.
+
+    Args:
+        log_ratios: logarithms of the baseline's time over the challenger's, of every pair so far.
+    """
+    interval = median_interval(log_ratios, LEVEL / 2)
+    if interval is None:
+        return False
+    (low, high), tie = interval, math.log(TIE)
+    return low > tie or high < -tie or (-tie <= low and high <= tie)
+
+
+def _certain(baseline: Trial, challenger: Trial) -> bool:
+    known = speedup(baseline, challenger).low is not None  # it is not while the machine is too busy
+    return known and beyond_doubt(_log_ratios(baseline, challenger))
+
+
+def _too_busy(baseline: Trial, challenger: Trial) -> bool:
+    company = busy.of_pair(baseline, challenger)
+    if company is None or min(*baseline.step_s, *challenger.step_s, math.inf) <= 0:
+        return False
+    interval = median_interval(_log_ratios(baseline, challenger))
+    return interval is not None and bool(company.refusal(*interval))
+
+
+def _log_ratios(baseline: Trial, challenger: Trial) -> list[float]:
+    return [math.log(base) - math.log(other) for base, other in zip(*paired_steps(baseline, challenger), strict=True)]
