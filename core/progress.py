@@ -50,6 +50,7 @@ class SweepProgress:
         pairs_each: pairs that each of them needs.
         size_label: where the point whose turn it is lies, for people; empty between points.
         remaining_s: seconds that the rest may take, None while that is not known.
+        least_s: the same if the search ends as soon as any does; None as well where an earlier version wrote it.
         notes: a sentence for each point that has no times, and why the sweep ended early.
     """
 
@@ -60,6 +61,7 @@ class SweepProgress:
     pairs_each: Count = 0
     size_label: str = ""
     remaining_s: Seconds | None = None
+    least_s: Seconds | None = None
     notes: tuple[str, ...] = ()
 
     @property

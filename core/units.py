@@ -39,6 +39,13 @@ def duration(seconds: float) -> str:
     return f"{significant(seconds / 1e-9)} ns" if seconds > 0 else "0 s"
 
 
+def rough(seconds: float) -> str:
+    """An estimate of a time, no finer than anybody can know it: 37.2 → "40 s", 93 → "1 min 30 s", 400 → "7 min"."""
+    step_s = 1 if seconds < 10 else 5 if seconds < 30 else 10 if seconds < 120 else 60
+    whole_s = max(1, round(seconds / step_s)) * step_s
+    return f"{whole_s} s" if whole_s < 60 else duration(whole_s)
+
+
 def count(number: int) -> str:
     """A whole number with separators: 703142 → "703,142"."""
     return f"{number:,}"

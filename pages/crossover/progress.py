@@ -20,6 +20,10 @@ SHOWN_NOTES = 5
 """Notes shown while it runs, the newest; all of them are kept for the end."""
 
 
+SAME = 1.2
+"""Ratio of the ends of an estimate up to which one figure says as much."""
+
+
 def draw(job: Job) -> None:
     """Draw a sweep that waits or runs, and keep it up to date until it ends."""
     if job.sweep:
@@ -49,13 +53,12 @@ def _progress(asked: Sweep, progress: Progress) -> None:
     if of is None:
         st.progress(0.0, text="The measuring process starts.")
         return
-    counted = f"**{of.done}** of {'at most ' if asked.adaptive else ''}{of.total} points done"
+    total = "sizes" if asked.adaptive else f"of {of.total} points"
+    counted = f"**{of.done}** {total} done"
     if of.alive > 1:
         counted += f", {of.alive} take turns and have {of.pairs} of {of.alive * of.pairs_each} pairs"
     now = f"now {plain(of.size_label)}, {plain(progress.phase)}" if of.size_label else plain(progress.phase)
-    most = "at most " if asked.adaptive else "about "
-    left = f" · {most}{units.duration(of.remaining_s)} left" if of.remaining_s is not None else ""
-    st.progress(of.share, text=f"{counted} · {now}{left}")
+    st.progress(_share(of, progress.elapsed_s, adaptive=asked.adaptive), text=f"{counted} · {now}{_left(of)}")
     steps = [
         f"{plain(titled(contender.contender))} {units.duration(contender.step_s)} a step"
         for contender in progress.contenders
@@ -65,6 +68,22 @@ def _progress(asked: Sweep, progress: Progress) -> None:
         st.caption(" · ".join(steps))
     for note in of.notes[-SHOWN_NOTES:]:
         st.caption(plain(note))
+
+
+def _left(of: SweepProgress) -> str:
+    """The time that is left, as a range where how many sizes a search needs is not known."""
+    if of.remaining_s is None:
+        return ""
+    if of.least_s is None or of.remaining_s < SAME * of.least_s:
+        return f" · about {units.rough(of.remaining_s)} left"
+    return f" · about {units.rough(of.least_s)} to {units.rough(of.remaining_s)} left"
+
+
+def _share(of: SweepProgress, elapsed_s: float, *, adaptive: bool) -> float:
+    """Share that is done: of a search, which may end at any size, of the time that it is expected to take."""
+    if not adaptive or of.remaining_s is None or not elapsed_s:
+        return of.share if not adaptive else 0.0
+    return elapsed_s / (elapsed_s + ((of.least_s or 0.0) + of.remaining_s) / 2)
 
 
 @told(st.caption)

@@ -20,7 +20,7 @@ from core.question.experiment import Contender
 from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, SIZE_AXES
 from core.question.sweep import LIMITS, Axis, Sweep
 from pages.shared.answer import accelerators
-from pages.shared.data import reads
+from pages.shared.data import prepared, reads
 from pages.shared.form import controls, devices, lane_controls
 from pages.shared.frame.layout import Sides
 from pages.shared.job import asking
@@ -102,19 +102,26 @@ def panel(machine: Machine | None, sides: Sides) -> Sweep | None:
     with sides.ask:
         asked, fault = _ask(fields, varied, chosen, bounds, machine, lane_controls.too_many(chosen, lanes))
         if asked:
-            _facts(asked)
+            _facts(asked, machine)
         asking.run_button("Find the crossover", asked, fault, machine)
     with sides.settings:
         accelerators.listing(machine, wanted, axis)
     return asked
 
 
-def _facts(sweep: Sweep) -> None:
+def _facts(sweep: Sweep, machine: Machine | None) -> None:
     counts = reads.sweep_parameters(sweep)
-    longest = units.duration(min(sweep.budget_s, len(counts) * sweep.point_budget_s))
     low, high = units.count(min(counts)), units.count(max(counts))
     points = f"up to **{len(counts)}** sizes to choose from" if sweep.adaptive else f"**{len(counts)}** points"
-    st.caption(f"{points} · {low} to {high} parameters · at most about **{longest}**")
+    st.caption(f"{points} · {low} to {high} parameters{_how_long(sweep, machine)}")
+
+
+def _how_long(sweep: Sweep, machine: Machine | None) -> str:
+    if machine is None:
+        return ""
+    least, most = map(units.rough, prepared.how_long(sweep, machine))
+    expected = least if least == most else f"{least} to {most}"
+    return f" · expected to take **{expected}**, never much over {units.duration(sweep.budget_s)}"
 
 
 def _size_axes(family: models.Family) -> list[str]:

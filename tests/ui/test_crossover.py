@@ -1,6 +1,7 @@
 """The Crossover page against real folders: empty, a study stored, a sweep running and ended, bad links, own timings."""
 
 import dataclasses
+import re
 import shlex
 
 import pytest
@@ -37,7 +38,12 @@ PROGRESS = Progress(
     elapsed_s=9.0,
     contenders=(ContenderProgress(contender="cpu", step_s=2e-3), ContenderProgress(contender="cuda:0")),
     sweep=SweepProgress(
-        done=3, total=57, size_label="hidden size 512", remaining_s=80.0, notes=("hidden size 2,048 was skipped.",)
+        done=3,
+        total=57,
+        size_label="hidden size 512",
+        remaining_s=80.0,
+        least_s=30.0,
+        notes=("hidden size 2,048 was skipped.",),
     ),
 )
 
@@ -184,7 +190,16 @@ def test_what_a_sweep_may_cost_is_said_before_it_runs(world, open_page):
     world.has(CPU)
     said = words(open_page(PAGE, adaptive="false", point_budget_s="10"))
     assert "**8** points" in said
-    assert "at most about **1 min 20 s**" in said
+    assert re.search(r"expected to take \*\*.+ to .+\*\*, never much over 10 min", said)
+
+
+def test_a_search_is_expected_to_take_far_less_than_its_budget(world, open_page):
+    world.has(CPU)
+    asked = {"dataset": "signal", "batch_size": "32", "axis": "hidden_size", "hidden_size_range": ["8", "256"]}
+    said = words(open_page(PAGE, **asked))
+    least, most = re.search(r"expected to take \*\*(.+) to (.+)\*\*, never much over 10 min", said).groups()
+    assert least.endswith(" s")
+    assert most.startswith("1 min")
 
 
 @pytest.mark.parametrize(
@@ -245,11 +260,11 @@ def test_recorded_studies_are_listed_with_their_crossover_and_one_opens_by_its_l
         world.gallery.add(trial)
     app = open_page(PAGE)
     listed = table(app, "Along")
-    assert list(listed["Devices"]) == ["cuda:0 against cpu"]
+    assert list(listed["Devices"]) == ["GPU against CPU"]
     assert list(listed["From … to"]) == ["16 to 2,048 (5 sizes)"]
     (study,) = reads.study_lines()
     app = open_page(PAGE, study=study.id)
-    assert "cuda:0 (NVIDIA Test GPU)" in app.success[0].value.replace("\\", "")
+    assert "GPU (NVIDIA Test GPU)" in app.success[0].value.replace("\\", "")
     assert any(alt.startswith("Time against hidden size") for alt in alts(app))
     assert list(table(app, "Verdict")["Hidden size"]) == list(TIMES)
     assert list(table(app, "Cost basis")["Cost basis"]) == ["steady", "with_transfer", "cold_start"]
@@ -394,7 +409,7 @@ def test_a_sweep_that_is_measured_shows_how_far_it_is_and_the_answer_so_far(worl
     assert app.query_params["job"] in (job.id, [job.id])
     (bar,) = app.get("progress")
     assert bar.proto.text.replace("\\", "") == (
-        "**3** of at most 57 points done · now hidden size 512, training · at most 1 min 20 s left"
+        "**3** sizes done · now hidden size 512, training · about 30 s to 1 min 20 s left"
     )
     assert "hidden size 2,048 was skipped." in said
     assert "**So far:**" in said
@@ -410,7 +425,7 @@ def test_points_that_take_turns_are_shown_with_the_pairs_that_they_have_by_now(w
     app = open_page(PAGE, job=job.id)
     said = words(app)
     (bar,) = app.get("progress")
-    assert "**0** of at most 57 points done, 4 take turns and have 8 of 12 pairs" in bar.proto.text
+    assert "**0** sizes done, 4 take turns and have 8 of 12 pairs" in bar.proto.text
     assert "**So far:**" in said
     assert world.store.trials() == []
 
@@ -453,9 +468,9 @@ def test_a_finished_sweep_shows_its_whole_answer(world, open_page):
     asked = dataclasses.replace(ADAPTIVE, contenders=(Contender(), Contender(threads=1), Contender(device="cuda:0")))
     job = world.end(job_of(world, asked, kept=kept), state="finished")
     app = open_page(PAGE, job=job.id)
-    assert "cuda:0 (NVIDIA Test GPU)" in app.success[0].value.replace("\\", "")
+    assert "GPU (NVIDIA Test GPU)" in app.success[0].value.replace("\\", "")
     both = [column for column in table(app, "Cost basis") if column != "Cost basis"]
-    assert both == ["cuda:0 against cpu", "cuda:0 against cpu@1"]
+    assert both == ["GPU against CPU", "GPU against 1 CPU thread"]
     assert "python -m core sweep" in words(app)
     assert "--axis hidden_size --range 16:2048 --adaptive" in words(app)
     assert "hidden size 2,048 was skipped." in words(app)

@@ -33,3 +33,11 @@ def test_what_is_not_known_is_left_blank():
 @pytest.mark.parametrize(("low", "high", "text"), [(1.2, 1.4, "1.20× to 1.40×"), (None, 1.4, ""), (1.2, None, "")])
 def test_an_interval_has_both_ends_or_is_left_blank(low, high, text):
     assert units.interval(low, high, units.ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "1 s"), (4.4, "4 s"), (13.0, "15 s"), (37.2, "40 s"), (93.0, "1 min 30 s"), (400.0, "7 min")],
+)
+def test_an_estimate_of_a_time_is_no_finer_than_it_can_be_known(seconds, text):
+    assert units.rough(seconds) == text

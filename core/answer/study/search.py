@@ -37,6 +37,9 @@ TWICE = 3
 ENOUGH_NEAR = 4
 """Sizes measured near an end of the range that stays undecided before the search gives up."""
 
+USUAL_SIZES = (6, 20)
+"""Sizes that a search measures, at least and at most, as all but one of the sweeps of docs/crossover.md did."""
+
 MOST_UNDECIDED, MOST_SIZES = 16, 40
 """Sizes after which a search gives up that has not found a winner on either side; and one that is not content."""
 

@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from core import units
+from core.answer.study.search import MOST_SIZES, USUAL_SIZES
 from core.jobs.worker.point_result import PointResult, label
 from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS
 from core.question import models
@@ -60,11 +61,36 @@ def remaining_s(
     Each takes what the measured one nearest in operations took, its blocks stretched by their ratio, and none takes
     much longer than a point may. The sweep's budget bounds the whole, but for the point that it ends in.
     """
-    measured = [(_flops(point), result) for point, result in results.items() if result.seconds is not None]
-    if not measured:
+    expected_s = _whole_s(sweep, left, results)
+    if expected_s is None:
         return None
-    expected_s = sum(_point_s(sweep, _flops(point), measured) for point in left)
     return min(expected_s, max(0.0, sweep.budget_s - elapsed_s) + (0.0 if sweep.adaptive else sweep.point_budget_s))
+
+
+def search_s(
+    sweep: Sweep, left: Sequence[Point], results: Mapping[Point, PointResult], *, elapsed_s: float
+) -> tuple[float, float] | None:
+    """The least and the most seconds that an adaptive sweep will still take; None before a point was measured.
+
+    Which points it will choose is not known: they are taken for the average of those that it may, and for as many as
+    searches usually measure.
+    """
+    whole_s = _whole_s(sweep, left, results)
+    if whole_s is None:
+        return None
+    fewest, usual = USUAL_SIZES
+    mean_s, begun = whole_s / max(1, len(left)), len(results)
+    least = max(0, fewest - begun)
+    most = max(1, (usual if begun < usual else MOST_SIZES) - begun)
+    within_s = max(0.0, sweep.budget_s - elapsed_s)
+    least_s, most_s = (min(min(count, len(left)) * mean_s, within_s) for count in (least, most))
+    return least_s, most_s
+
+
+def _whole_s(sweep: Sweep, left: Sequence[Point], results: Mapping[Point, PointResult]) -> float | None:
+    """Seconds of all that is left, whatever the budget; None before a point was measured."""
+    measured = [(_flops(point), result) for point, result in results.items() if result.seconds is not None]
+    return sum(_point_s(sweep, _flops(point), measured) for point in left) if measured else None
 
 
 def _point_s(sweep: Sweep, flops: int, measured: Sequence[tuple[int, PointResult]]) -> float:

@@ -242,7 +242,7 @@ class SweepRun:
         """Report how far the sweep is, with the point whose turn it is."""
         known = self._known()
         left = [other for other in self._points if other not in known]
-        rest_s = forecast.remaining_s(self.sweep, left, known, elapsed_s=self._elapsed_s())
+        rest = self._rest_s(left, known) if point else None
         notes = [result.note for result in known.values() if result.note]
         self.reporter.sweep_progress(
             SweepProgress(
@@ -252,10 +252,20 @@ class SweepRun:
                 pairs=sum(entry.visits for entry in self._alive.values()),
                 pairs_each=self.sweep.pairs,
                 size_label=point_result.label(self.sweep, point) if point else "",
-                remaining_s=rest_s + self._owed_s() if point and rest_s is not None else None,
+                remaining_s=rest[1] if rest else None,
+                least_s=rest[0] if rest else None,
                 notes=tuple([*notes, self._end] if self._end else notes),
             )
         )
+
+    def _rest_s(self, left: Sequence[Point], known: Mapping[Point, PointResult]) -> tuple[float, float] | None:
+        """Seconds that the rest may take, at least and at most: of a grid one figure, of a search an estimate."""
+        elapsed_s, owed_s = self._elapsed_s(), self._owed_s()
+        if self.sweep.adaptive:
+            found = forecast.search_s(self.sweep, left, known, elapsed_s=elapsed_s)
+            return (found[0] + owed_s, found[1] + owed_s) if found else None
+        rest_s = forecast.remaining_s(self.sweep, left, known, elapsed_s=elapsed_s)
+        return None if rest_s is None else (rest_s + owed_s, rest_s + owed_s)
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._began

@@ -13,6 +13,7 @@ from core.answer.gallery.table import Overview
 from core.answer.run import learned, remedies
 from core.answer.run.remedies import Remedy
 from core.answer.study import best_lanes, recorded, timings, two_machines
+from core.answer.study import how_long as how_long_sweeps
 from core.answer.study import meaning as crossing_meaning
 from core.answer.study import study as grouping
 from core.answer.study.best_lanes import Pick
@@ -23,11 +24,16 @@ from core.answer.study.timings import Timings
 from core.answer.study.two_machines import Meeting
 from core.errors import InvalidValue
 from core.jobs import client
+from core.jobs.machine import Machine
 from core.progress import Progress
 from core.question.experiment import Point
+from core.question.sweep import Sweep
 from core.results.schema import Trial
 from pages.shared.data import reads
 from pages.shared.data.kept import kept, rows_content
+
+LONG_STEP_S = 1e-3
+"""Seconds of a step from which its time tells how fast a machine computes."""
 
 MOST_REMEDIES = 50
 """Rows of other settings that are read at most, the newest first."""
@@ -124,6 +130,11 @@ def report(trial: Trial) -> dict[str, Any] | None:
     return learned.classification(trial)
 
 
+def how_long(asked: Sweep, machine: Machine) -> tuple[float, float]:
+    """The least and the most seconds that a sweep is expected to take here."""
+    return _how_long(asked, _rates(reads.overview(), machine.here.machine_id))
+
+
 def accelerators(but: str) -> tuple[Accelerator, ...]:
     """Every recorded accelerator that something was timed on, without those of the machine `but`."""
     return _accelerators(reads.overview(), but)
@@ -132,6 +143,20 @@ def accelerators(but: str) -> tuple[Accelerator, ...]:
 def remedies_apart(row: Trial) -> tuple[Remedy, ...]:
     """What another data path or batch size did on the machine of a row."""
     return _remedies_apart(reads.overview(), row.trial_id, len(row.block_pair), row)
+
+
+@kept(256)
+def _how_long(asked: Sweep, rates: tuple[float, ...]) -> tuple[float, float]:
+    return how_long_sweeps.seconds(asked, rates)
+
+
+@kept(2)
+def _rates(overview: Overview, machine_id: str) -> tuple[float, ...]:
+    """Operations a second of the slower and of the faster trainings of a machine whose steps are no overhead alone."""
+    frame = overview.frame
+    timed = frame.loc[(frame["machine_id"] == machine_id) & (frame["step_s"] >= LONG_STEP_S)]
+    rates = timed["flops_per_step"] / timed["step_s"]
+    return tuple(rates.quantile([0.1, 0.9]).tolist()) if len(rates) else ()
 
 
 @kept(128)

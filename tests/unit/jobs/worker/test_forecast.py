@@ -116,3 +116,34 @@ def test_no_point_is_expected_to_take_much_longer_than_it_may_nor_a_sweep_than_i
 def test_a_label_names_every_axis_with_its_value():
     grid = over(hidden_size=(1024,), learning_rate=(0.05,))
     assert point_result.label(grid, grid.points[0]) == "hidden size 1,024, learning rate 0.05"
+
+
+SEARCH = Sweep(
+    point=Point(),
+    axes=(Axis.between("hidden_size", 16, 1_024, adaptive=True),),
+    contenders=(Contender(), Contender(threads=1)),
+    adaptive=True,
+)
+
+
+def search(measured_points, *, seconds=3.0, elapsed_s=0.0):
+    found = {
+        point: measured(SEARCH, point, 1e-5, seconds=seconds) for point in SEARCH.points[: 2 * measured_points : 2]
+    }
+    left = [point for point in SEARCH.points if point not in found]
+    return forecast.search_s(SEARCH, left, found, elapsed_s=elapsed_s)
+
+
+def test_a_search_is_expected_to_measure_as_many_sizes_as_searches_do_and_not_all_that_it_may():
+    assert search(1) == pytest.approx((5 * 3.0, 19 * 3.0))
+    assert search(4) == pytest.approx((2 * 3.0, 16 * 3.0))
+    assert search(0) is None
+
+
+def test_a_search_that_measured_as_many_as_any_may_end_at_once_or_go_on_to_the_last():
+    assert search(12) == pytest.approx((0.0, 8 * 3.0))
+    assert search(21) == pytest.approx((0.0, 19 * 3.0))
+
+
+def test_no_search_is_expected_to_go_beyond_its_budget():
+    assert search(1, elapsed_s=SEARCH.budget_s - 10.0) == pytest.approx((10.0, 10.0))

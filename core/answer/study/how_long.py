@@ -1,0 +1,55 @@
+"""How long a sweep will take, before anything of it is measured: an estimate with a range, never a promise.
+
+From what a point takes besides its blocks, from how many sizes a search measures, both as measured sweeps of small
+networks took them (docs/crossover.md), and from how fast this machine was at other trainings.
+"""
+
+from collections.abc import Sequence
+
+from core.answer.study.search import USUAL_SIZES
+from core.question.experiment import Contender, Point
+from core.question.sweep import Sweep
+
+BLOCK_S, BLOCK_STEPS = 0.13, 6
+"""Seconds and steps of a block with its lead-in, at least (`core.measure.timer`, which no page may import)."""
+
+BEGIN_S = 0.8
+"""Seconds until a contender of a point has its first block: its network is built, warmed up and counted."""
+
+COMPILING_S = 20.0
+"""The same of a compiled lane."""
+
+BETWEEN = 1.5
+"""Seconds of a visit over those of its blocks."""
+
+SPREAD = (0.7, 1.6)
+"""The range of the estimate of a point, as a share of it."""
+
+RATES = (2e9, 4e10)
+"""Operations a second, at least and at most, of a machine that nothing is known of."""
+
+
+def seconds(sweep: Sweep, rates: Sequence[float] = ()) -> tuple[float, float]:
+    """The least and the most seconds that a sweep is expected to take, within its budget.
+
+    Args:
+        sweep: what is asked.
+        rates: operations a second at which this machine trained before.
+    """
+    slowest, fastest = (min(rates), max(rates)) if rates else RATES
+    points = sweep.points
+    ends = [[_point_s(sweep, point, rate) for point in points] for rate in (fastest, slowest)]
+    low, high = (share * sum(each) / len(points) for share, each in zip(SPREAD, ends, strict=True))
+    least, most = (min(count, len(points)) for count in USUAL_SIZES) if sweep.adaptive else (len(points), len(points))
+    return min(least * low, sweep.budget_s), min(most * high, sweep.budget_s)
+
+
+def _point_s(sweep: Sweep, point: Point, rate: float) -> float:
+    step_s = point.network.flops_per_step(point.batch_size) / rate
+    pair_s = BETWEEN * len(sweep.contenders) * max(BLOCK_S, BLOCK_STEPS * step_s)
+    begin_s = sum(_begin_s(contender) for contender in sweep.contenders)
+    return begin_s + min(sweep.pairs * pair_s, sweep.point_budget_s)
+
+
+def _begin_s(contender: Contender) -> float:
+    return COMPILING_S if contender.lane.execution == "compiled" else BEGIN_S
