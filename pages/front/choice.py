@@ -29,13 +29,13 @@ class Shown:
         sentence: the answer.
         source: what was trained, where, when, and who measured it.
         chart: finished.
-        study: name of the stored study; empty for a published one.
+        study: its name in the Gallery.
     """
 
     sentence: str
     source: str
     chart: dict[str, Any]
-    study: str = ""
+    study: str
 
 
 def stored() -> Shown | None:
@@ -69,9 +69,9 @@ def _stored(lines: list[StudyLine]) -> Shown | None:
 
 def _published(study: PublishedStudy) -> Shown:
     answer = _named(study.answer, "the CPU", "the GPU")
-    where = f"{study.source.cpu}; {study.source.gpu}"
-    source = f"Published, not measured here: {study.title}; {study.source.name}, {study.source.date}. {where}."
-    return Shown(sentence=answer.sentence, source=source, chart=front.crossing(answer, published=True))
+    source = f"{study.mark}. {study.title}; {study.source.cpu}; {study.source.gpu}."
+    chart = front.crossing(answer, published=True)
+    return Shown(sentence=answer.sentence, source=source, chart=chart, study=study.name)
 
 
 def _named(answer: Crossover, baseline: str, challenger: str) -> Crossover:

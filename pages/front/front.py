@@ -52,10 +52,8 @@ def _answer(shown: choice.Shown) -> None:
     st.markdown(f"**{plain(shown.sentence)}**")
     charts.chart(shown.chart, height=None, alt=plain(shown.sentence))
     st.caption(plain(shown.source))
-    if shown.study:
-        st.page_link(
-            navigation.GALLERY, label="Open it", icon=":material/open_in_full:", query_params={"study": shown.study}
-        )
+    link = {"study": shown.study}
+    st.page_link(navigation.GALLERY, label="Open it", icon=":material/open_in_full:", query_params=link)
 
 
 page()

@@ -29,7 +29,10 @@ def test_it_asks_the_question_and_has_three_doors(world, open_page):
 
 def test_without_a_stored_crossing_a_published_one_stands_alone_and_says_so(world, open_page):
     app = open_page(PAGE)
-    assert "Published, not measured here: Gradient boosting with XGBoost; Szilard Pafka, GBM-perf" in words(app)
+    assert "Published, not measured here: Szilard Pafka, GBM-perf, 2024-06-06. Gradient boosting with XGBoost" in words(
+        app
+    )
+    assert "Open it" in [link.proto.label for link in app.get("page_link")]
     assert "Measured:" not in words(app)
 
 

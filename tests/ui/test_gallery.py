@@ -164,7 +164,7 @@ def test_a_second_run_is_set_beside_the_first_with_only_what_differs(stocked, op
     app = open_page(PAGE, run="a" * 12, beside="b" * 12)
     differences = table(app, "What")
     settings = dict(zip(differences["What"], differences[f"Run {'b' * 12}"], strict=True))
-    assert settings["dataset"] == "mnist"
+    assert settings["data set"] == "MNIST (70,000 images)"
     assert "processor" not in settings
     assert "other things are the same on both sides" in words(app)
 
@@ -263,6 +263,36 @@ def answered(world):
         for run in of.runs:
             world.keep(list(run))
     return known
+
+
+def test_a_filter_of_a_link_that_nothing_here_has_is_named(answered, open_page):
+    app = open_page(PAGE, in_dataset=["cats"], in_model=["dogs"])
+    assert "cats: there is none here" in words(app)
+    assert "dogs: there is none here" in words(app)
+    assert "2 of 3 studies" in words(app)
+
+
+def test_filters_say_words_for_people_and_the_link_those_of_rows(answered, open_page):
+    app = open_page(PAGE, in_dataset=["signal"])
+    control = next(found for found in app.multiselect if found.key == "in_dataset")
+    assert control.value == ["signal"]
+    assert "Signal and background" in control.options[0]
+    control.set_value([])
+    assert "in_dataset" not in checked(app.run()).query_params
+
+
+def test_filters_hold_while_another_page_is_looked_at(answered, open_page):
+    app = open_page(PAGE, in_answer=["crossing"])
+    app.query_params.clear()
+    app.switch_page(navigation.DEVICES).run()
+    app = checked(app.switch_page(PAGE).run())
+    assert cards(app) == [answered["crosses"].id]
+
+
+def test_a_link_without_what_was_open_shows_the_list_as_the_browsers_back_does(studied, open_page):
+    app = open_page(PAGE, study=studied["here"].id)
+    del app.query_params["study"]
+    assert "3 of 3 studies" in words(checked(app.run()))
 
 
 def cards(app):
