@@ -4,10 +4,19 @@ import streamlit as st
 
 from core import units
 from core.jobs.machine import Machine
+from core.question.experiment import titled
 from pages.shared.data import reads
 from pages.shared.draw import tables
 from pages.shared.draw.text import plain, told
 from pages.shared.form import devices
+from pages.shared.frame import navigation
+
+WITHOUT = (
+    (navigation.COMPARE, "Train with one CPU thread against all of them", ":material/balance:"),
+    (navigation.CROSSOVER, "Find the size from which on more CPU threads pay off", ":material/timeline:"),
+    (navigation.GALLERY, "See what GPUs did on other machines", ":material/grid_view:"),
+)
+"""Where a machine without an accelerator has something to show: page, label and icon."""
 
 
 def page() -> None:
@@ -28,19 +37,30 @@ def page() -> None:
 def _devices(machine: Machine) -> None:
     rows = [
         {
-            "Device": info.device,
-            "Kind": info.kind,
+            "Device": titled(info.device),
             "Name": info.name,
             "Memory": units.memory(info.memory_bytes),
             "Driver": info.driver,
             "First use": units.duration(machine.startup_s[info.device]) if info.device in machine.startup_s else "",
+            "In commands": info.device,
         }
         for info in machine.devices
     ]
-    tables.table(rows, alt="Devices of this machine")
+    known = [name for name in rows[0] if any(row[name] for row in rows)]
+    tables.table([{name: row[name] for name in known} for row in rows], alt="Devices of this machine")
+    alone = len(machine.devices) == 1
     if machine.hint:
-        seen = "" if len(machine.devices) > 1 else "**No accelerator is seen here.** "
+        seen = "**No accelerator is seen here.** " if alone else ""
         st.info(f"{seen}{plain(machine.hint)}")
+    if alone:
+        _without()
+
+
+def _without() -> None:
+    """Draw what can be done on a machine that has nothing but its processor."""
+    st.header("What you can do here all the same")
+    for file, label, icon in WITHOUT:
+        st.page_link(file, label=label, icon=icon)
 
 
 def _machine(machine: Machine) -> None:
@@ -52,13 +72,16 @@ def _machine(machine: Machine) -> None:
         "Memory": units.memory(facts.memory_bytes),
         "System": facts.system,
         "Python": facts.python_version,
-        "torch": facts.torch_version,
+        "PyTorch": facts.torch_version,
         "torchvision": facts.torchvision_version,
         "Crossover": " ".join(filter(None, (facts.app_version, facts.app_commit))),
-        "Waiting threads": f"OMP_WAIT_POLICY={facts.omp_wait_policy}" if facts.omp_wait_policy else "as OpenMP decides",
         "Machine id": facts.machine_id,
     }
     tables.table([{"Fact": name, "Value": value} for name, value in shown.items()], alt="Machine")
+    waiting = f"OMP_WAIT_POLICY={facts.omp_wait_policy}" if facts.omp_wait_policy else ""
+    if waiting:
+        st.markdown("How threads of the CPU wait for each other, as OpenMP was told:")
+        st.code(waiting, language=None, wrap_lines=True)
     if facts.cores_usable < facts.cores:
         st.caption("Affinity or a container's quota leaves this process fewer threads than the machine has.")
 

@@ -1,6 +1,9 @@
 """Pages by keyboard alone; `test_looks` has what is checked automatically."""
 
+import re
+
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser import views
 from tests.browser.views import ready
@@ -34,6 +37,38 @@ def test_the_tab_key_reaches_every_control_and_the_button_that_runs(glance, path
             break
     assert drawn <= reached
     assert any(text.endswith(runs) for text in texts)
+
+
+def by_keyboard(page, wanted, most):
+    """Press the tab key until what has the focus ends with a text, and Enter on every way to skip something."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        text = (page.evaluate(FOCUSED)["text"] or "").strip()
+        if text.endswith(wanted):
+            return
+        if text.startswith("Skip"):
+            page.keyboard.press("Enter")
+            if (page.evaluate(FOCUSED)["text"] or "").strip().endswith(wanted):
+                return
+    pytest.fail(f"{wanted} was not reached")
+
+
+@pytest.mark.parametrize(("path", "runs"), [("/compare", "Run"), ("/crossover", "Find the crossover")])
+def test_the_button_that_runs_is_reached_within_eight_tabs(glance, path, runs):
+    by_keyboard(ready(glance(path)), runs, 8)
+
+
+def test_the_main_job_is_done_by_keyboard_alone(visit, server):
+    page = ready(visit("/"))
+    by_keyboard(page, "Measure on this machine", 20)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/compare**")
+    expect(page.locator(".st-key-ask").get_by_role("button", name="Run", exact=True)).to_be_enabled()
+    by_keyboard(ready(page), "Run", 8)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"[?&]run="))
+    expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
+    assert [job.state for job in server.queue.jobs()] == ["finished"]
 
 
 @pytest.mark.parametrize("key", ["Enter", "Space"])

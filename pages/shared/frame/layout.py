@@ -35,6 +35,24 @@ FOLDED = """
 """
 
 
+SKIP = """<style>
+.st-key-skip_settings { position: absolute; left: 0; top: 0; height: 0; z-index: 999991; }
+.skip-settings:not(:focus) { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.skip-settings { padding: 0.5rem 1rem; border-radius: 0.5rem; font: inherit; white-space: nowrap; }
+</style>
+<button type="button" class="skip-settings">Skip the settings</button>
+<script>
+if (!window.crossoverSkip) {
+  window.crossoverSkip = true;
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest(".skip-settings")) return;
+    [...document.querySelectorAll(".st-key-ask button:not([disabled])")].pop()?.focus();
+  });
+}
+</script>"""
+"""Who comes by the tab key reaches the button that asks without the twenty controls before it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sides:
     """Where a page draws: the controls, what follows from them with the button that asks, and the answer."""
@@ -53,6 +71,9 @@ def sides(title: str, *, asked: str = "", folds: bool = True) -> Sides:
         folds: whether the settings fold on a phone; not those that have to be read before one asks.
     """
     st.html(f"<style>{FOLDED if asked else BESIDE}</style>")
+    if not asked:
+        with st.container(key="skip_settings"):
+            st.html(SKIP, unsafe_allow_javascript=True)
     with st.container(key="sides"):
         settings_side, answer = st.container(key="settings_side"), st.container(key="answer_side")
     with settings_side:
