@@ -108,7 +108,7 @@ def _oddities(trial: Trial) -> list[str]:
         said.append("each step leaves more behind than the one before: it grows with every step.")
     if trial.own_threads_set:
         said.append("its steps set the number of threads themselves, so it is not the one that was asked for.")
-    if trial.own_printed > trial.steps > 0:
+    if 2 * trial.own_printed > trial.steps > 0:
         said.append(f"it prints {units.count(trial.own_printed)} lines, which are not shown here.")
     return said
 
