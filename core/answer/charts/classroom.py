@@ -63,7 +63,7 @@ def speedups(marks: Sequence[StudentResult]) -> Spec:
     drawn = [mark for mark in marks[:MOST_MARKS] if mark.value]
     rows = [_within(_placed(mark, 1, 1), 1 / MOST_RATIO, MOST_RATIO) for mark in drawn]
     values = [row[end] for row in rows for end in ("at", "low", "high")] + [0.5, 2]
-    return _layered(rows, [], look.logged("speedup", values, look.TIMES, grid=False), "speedup")
+    return _layered(rows, [], look.logged("speedup", values, look.EVEN, grid=False), "speedup")
 
 
 def height(groups: int) -> int:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import altair as alt
 
@@ -33,7 +32,7 @@ def clocks(clock: Clock, kinds: Mapping[str, str]) -> Spec:
         rows += [
             {
                 "clock": variant.title,
-                "device": variant.contender,
+                "device": titled(variant.contender),
                 "time": seconds,
                 "shown": units.duration(seconds),
                 "against": units.ratio(seconds / middle),
@@ -43,6 +42,7 @@ def clocks(clock: Clock, kinds: Mapping[str, str]) -> Spec:
         ]
     names = list(dict.fromkeys(variant.title for variant in clock.variants))
     colours = look.colours([kinds.get(name, "") for name in contenders])
+    contenders = [titled(name) for name in contenders]
     legend = look.legend(contenders, symbolOpacity=1)
     x = look.logged("an epoch, by this clock", [row["time"] for row in rows], look.SECONDS, labelOverlap="greedy")
     base = alt.Chart().encode(color=look.by(alt.Color, "device", contenders, colours, legend=legend))
@@ -86,7 +86,7 @@ def epoch_parts(bottleneck: Bottleneck) -> Spec:
 
 def seed_band(band: SeedBand, trials: Sequence[Trial]) -> Spec:
     """Loss curves of the challenger, a row a seed, on the band that the baseline's seeds draw."""
-    name = f"{band.baseline}, all seeds"
+    name = f"{titled(band.baseline)}, all seeds"
     areas: list[Row] = [
         {"layer": "band", "step": step, "low": low, "high": high, "band": name}
         for step, low, high in zip(band.steps, band.low, band.high, strict=True)
@@ -98,14 +98,15 @@ def seed_band(band: SeedBand, trials: Sequence[Trial]) -> Spec:
         for step, loss in zip(band.steps, trial.loss, strict=False)  # a curve may go on where the band has ended
         if 0 < loss < math.inf
     ]
-    x = alt.X("step:Q", title="steps", scale=alt.Scale(zero=False, nice=False))
-    y: dict[str, Any] = {"title": "training loss (nats, log scale)", "scale": look.log()}
+    x = alt.X("step:Q", title="steps", scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(tickCount=8, grid=False))
+    drawn = [row[end] for row in (*areas, *curves) for end in ("low", "high", "loss") if end in row]
+    y = look.logged("training loss (nats)", drawn, look.NUMBER)
     kind = trials[0].device_kind if trials else ""
     colour = look.DEVICE_COLOURS.get(kind, look.NEUTRAL)
     grey = look.by(alt.Color, "band", [name], [look.NEUTRAL], legend=look.legend([name]))
     area = look.layer("band").mark_area(opacity=0.35).encode(x=x, y=alt.Y("low:Q", **y), y2="high:Q", color=grey)
     lines = look.layer("curve").mark_line(color=colour, strokeWidth=1.5)
-    dash = alt.StrokeDash("seed:N", title=f"seed on {band.challenger}", legend=alt.Legend(orient="top"))
+    dash = alt.StrokeDash("seed:N", title=f"seed on {titled(band.challenger)}", legend=alt.Legend(orient="top"))
     tooltip = look.tooltips(("seed", "seed"), ("step", "steps", ",d"), ("loss", "loss", ".4g"))
     lines = lines.encode(x=x, y=alt.Y("loss:Q", **y), strokeDash=dash, tooltip=tooltip)
     return look.finished(alt.layer(area, lines), [*areas, *curves], height=HEIGHT)

@@ -71,8 +71,10 @@ SECONDS = (
     "replace(format(datum.value, '~s'), regexp('([a-zµ]*)$'), ' $1s')"
 )
 TIMES = "format(datum.value, '~r') + '×'"
+NUMBER = "format(datum.value, ',~r')"
 EVEN = f"datum.value === 1 ? 'equal, 1×' : {TIMES}"
-"""Expressions that write a tick in the unit of time that suits it, as a speedup, and as one along a line at 1×."""
+"""Expressions that write a tick in the unit of time that suits it, as a speedup, as a number, and as a
+speedup along a line at 1×."""
 
 STEPS = ((1,), (1, 2, 5), (1, 2, 3, 5, 7), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9))
 FEWEST_TICKS = 4

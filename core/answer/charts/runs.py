@@ -266,7 +266,7 @@ def _frame(
     names = list(kinds)
     key = look.legend(names, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0 if pointed else 2)
     across: dict[str, Any] = {"tickMinStep": 1, "format": ",d"} if whole else {}
-    up = alt.Axis(labelExpr="format(datum.value, ',~r')", values=list(ticks) if ticks else alt.Undefined)
+    up = alt.Axis(labelExpr=look.NUMBER, values=list(ticks) if ticks else alt.Undefined)
     base = alt.Chart().encode(
         x=alt.X(
             "x:Q",

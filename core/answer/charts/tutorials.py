@@ -12,6 +12,7 @@ import altair as alt
 from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
+from core.answer.charts.speedups import speedup_axis
 from core.answer.lesson.claims import Number
 from core.answer.lesson.tutorial import PublishedBeside
 
@@ -27,7 +28,7 @@ def times(beside: PublishedBeside) -> Spec:
 
 def speedups(beside: PublishedBeside) -> Spec:
     """Speedup of the challenger, published and measured; the line at 1 is where neither wins."""
-    y = look.logged("speedup", [*_ends(beside.speedups), 1.0], look.TIMES)
+    y = speedup_axis("speedup", _ends(beside.speedups))
     return _side_by_side(beside, beside.speedups, y, units.ratio, even=True)
 
 
@@ -72,7 +73,7 @@ def _places(beside: PublishedBeside, marks: Sequence[Number]) -> alt.X:
     if beside.axis_kind == "log":
         return alt.X("place:Q", **look.logged(beside.axis, places, look.COMPACT, labelOverlap="greedy", grid=False))
     scale = alt.Scale(zero=False, nice=False, padding=look.EDGE * 2)
-    return alt.X("place:Q", title=beside.axis, scale=scale, axis=alt.Axis(tickMinStep=1, format="d"))
+    return alt.X("place:Q", title=beside.axis, scale=scale, axis=alt.Axis(tickMinStep=1, format="d", grid=False))
 
 
 def _rules(

@@ -14,6 +14,7 @@ from core.answer.study import study, wording
 from core.answer.study.result import BASES, BASIS_TITLES, Basis, Crossover, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError
+from core.question.device_kinds import begun, does
 from core.question.fields import axis_title
 from core.question.lanes import PLAIN
 from core.question.sweep import Sweep, size_of
@@ -179,7 +180,7 @@ def _verdict(size: Size, names: tuple[str, str]) -> str:
         return f"not known: {size.reason}"
     if size.verdict == "too_close":
         return f"too close: {size.reason}"
-    return f"{names[1] if size.speedup > 1 else names[0]} is faster"
+    return begun(f"{does(names[1] if size.speedup > 1 else names[0], 'is', 'are')} faster")
 
 
 def size_title(answer: Crossover) -> str:

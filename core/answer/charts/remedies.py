@@ -1,0 +1,52 @@
+"""What lanes gain on one device: a dot and an interval a lane, around the line at 1."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from core import units
+from core.answer.charts import look
+from core.answer.charts.look import Row, Spec
+from core.answer.charts.speedups import speedup_axis
+from core.answer.run.remedies import Remedies, Remedy
+
+HELPS, OTHERS = "#009E73", look.NEUTRAL
+"""A lane that is faster beyond the noise, and one that is not."""
+
+NAMES = 220
+"""Pixels that the names of lanes have."""
+
+
+def effects(found: Remedies) -> Spec | None:
+    """The lanes of one device that were told, the largest effect on top; None where none was."""
+    told = [*_told(found.same), *_told(found.other)]
+    if not told:
+        return None
+    rows = [_row(one) for one in sorted(told, key=lambda one: -(one.value or 0.0))]
+    y = alt.Y("lane:N", sort=[row["lane"] for row in rows], title=None, axis=alt.Axis(labelLimit=NAMES, ticks=False))
+    ends = [row[end] for row in rows for end in ("low", "value", "high")]
+    x = speedup_axis("times as fast as plain steps", ends)
+    colour = alt.Color("helps:N", scale=alt.Scale(domain=["yes", "no"], range=[HELPS, OTHERS]), legend=None)
+    tooltip = look.tooltips(("lane", "lane"), ("shown", "speedup"), ("helps", "clearly faster"))
+    base = look.layer("lane").encode(y=y, color=colour, tooltip=tooltip)
+    one = alt.Chart().mark_rule(color=look.NEUTRAL, strokeWidth=1.5, strokeDash=[4, 3]).encode(x=alt.XDatum(1))
+    interval = base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q", **x), x2="high:Q")
+    dot = base.mark_point(filled=True, size=110, opacity=1).encode(x=alt.X("value:Q", **x))
+    return look.finished(alt.layer(one, interval, dot), rows, height=alt.Step(look.CELL))
+
+
+def _told(listed: Sequence[Remedy]) -> list[Remedy]:
+    return [one for one in listed if one.value and one.low and one.high]
+
+
+def _row(one: Remedy) -> Row:
+    interval = units.interval(one.low, one.high, units.ratio)
+    return {
+        "layer": "lane",
+        "lane": one.title + (" *" if one.standing == "other" else ""),
+        "value": one.value,
+        "low": one.low,
+        "high": one.high,
+        "helps": "yes" if one.helps else "no",
+        "shown": f"{units.ratio(one.value or 0.0)} ({interval})",
+    }
