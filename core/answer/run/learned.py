@@ -145,7 +145,7 @@ def cut_short(trials: Iterable[Trial]) -> str:
     if not early:
         return ""
     steps = units.count(early[0]) + (f" to {units.count(early[-1])}" if early[0] != early[-1] else "")
-    return f"The time ended before the training did: tested after {steps} of {units.count(tested[0][1])} steps."
+    return f"The training was not gone through to its end: tested after {steps} of {units.count(tested[0][1])} steps."
 
 
 def _report(trial: Trial, *, output_dict: bool) -> Any:
