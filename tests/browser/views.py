@@ -62,8 +62,8 @@ PICTURES = """
 }
 """
 
-NOT_IN_LINKS = ("student", "answer_", "timings_", "import_", "share")
-"""Beginnings of the keys of what is nobody else's business or no view: names, answers, own files, making a link."""
+NOT_IN_LINKS = ("student", "answer_", "timings_", "import_", "share", "unfold")
+"""Beginnings of the keys of what is nobody else's business or no view: names, answers, own files, links, folds."""
 
 TABLES = {"studies", "gallery_rows", "learn_run", "stop", "watch"}
 """Keys of what has no state of its own to restore: tables whose selection is another parameter, and buttons."""

@@ -337,7 +337,7 @@ def test_a_run_of_one_device_has_figures_and_no_verdict(world, open_page):
     world.keep(rows.run({"cpu": 1e-3}))
     app = open_page(run=rows.RUN_ID)
     assert "as fast as" not in words(app)
-    assert app.dataframe[0].value.iloc[0]["Device"] == "cpu"
+    assert app.dataframe[0].value.iloc[0]["Device"] == "CPU"
 
 
 def test_rows_of_every_outcome_can_be_shown(world, open_page):
@@ -408,11 +408,20 @@ def test_settings_fold_to_a_line_while_something_is_measured_and_are_there_all_t
     world.has(CPU, GPU)
     job = world.run(progress=PROGRESS)
     app = open_page(job=job.id)
-    fold = app.toggle(key="unfold_asked")
-    assert "hidden size 128" in fold.label
-    assert fold.label.replace("\\", "").endswith("CPU, GPU")
-    assert not fold.value
+    assert not app.toggle(key="unfold_asked").value
+    (line,) = (said.value.replace("\\", "") for said in app.caption if "hidden size 128" in said.value)
+    assert line.endswith("CPU, GPU")
     assert control(app, "hidden_size").value
+
+
+def test_who_comes_with_settings_is_not_shown_another_measurement_unasked(world, open_page):
+    world.has(CPU, GPU)
+    job = world.run(progress=PROGRESS)
+    app = open_page(hidden_size="32")
+    assert not button(app, "Run").disabled
+    assert "A measurement is under way." in words(app)
+    checked(button(app, "Watch it").click().run())
+    assert app.query_params["job"] in (job.id, [job.id])
 
 
 def test_the_speedup_so_far_stands_with_its_interval_while_it_runs(world, open_page):

@@ -17,10 +17,10 @@ BESIDE = """
   .st-key-sides { flex-direction: row; flex-wrap: nowrap; align-items: flex-start; gap: 2.5rem; }
   div:has(> .st-key-settings_side) { flex: 0 0 21rem; width: 21rem; position: sticky; top: 4.5rem; }
   div:has(> .st-key-answer_side) { flex: 1 1 0; min-width: 0; }
-  .st-key-settings_side { max-height: calc(100vh - 5.5rem); flex-wrap: nowrap; }
+  .st-key-settings_side { max-height: calc(100vh - 6.5rem); flex-wrap: nowrap; }
   div:has(> .st-key-settings) { flex: 0 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }
   div:has(> .st-key-ask) { flex: none; }
-  .st-key-unfold { display: none; }
+  div:has(> .st-key-asked) { display: none; }
 }
 @media (max-width: 1099px) {
   .st-key-settings_side:has(.st-key-unfold input:not(:checked)) div:has(> .st-key-settings) { display: none; }
@@ -28,7 +28,9 @@ BESIDE = """
 """
 
 FOLDED = """
-.st-key-unfold_asked p { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+.st-key-asked { flex-wrap: nowrap; }
+.st-key-asked > :last-child { flex: 1 1 0; min-width: 0; }
+.st-key-asked > :last-child p { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .st-key-settings_side:has(.st-key-unfold_asked input:not(:checked)) div:has(> :is(.st-key-settings, .st-key-ask)) {
   display: none;
 }
@@ -78,10 +80,11 @@ def sides(title: str, *, asked: str = "", folds: bool = True) -> Sides:
         settings_side, answer = st.container(key="settings_side"), st.container(key="answer_side")
     with settings_side:
         st.title(title, anchor=False)
-        if asked:
-            st.toggle(f"Settings: {plain(asked)}", key="unfold_asked")
-        elif folds:
-            st.toggle("Settings", key="unfold")
+        if asked or folds:
+            with st.container(horizontal=True, vertical_alignment="center", key="asked"):
+                st.toggle("Settings", key="unfold_asked" if asked else "unfold", width="content")
+                if asked:
+                    st.caption(plain(asked))
         settings = st.container(key="settings", gap="xsmall")
         ask = st.container(key="ask", gap="small")
     return Sides(settings=settings, ask=ask, answer=answer)

@@ -27,19 +27,22 @@ def machine() -> Machine | None:
 def ours(*, sweeps: bool) -> tuple[links.Kind, str] | None:
     """The oldest job of ours that waits or runs, of sweeps or of comparisons: what a page shows that was asked nothing.
 
-    Somebody else's is offered, and not shown unasked: it would take the place of what a visitor is about to do.
+    Somebody else's is offered, and not shown unasked, and so is any to who comes with settings of their own: it would
+    take the place of what a visitor is about to do.
     """
-    if mine := permits.ours(_active(sweeps=sweeps)):
+    mine = [] if state.arrived() else permits.ours(_active(sweeps=sweeps))
+    if mine:
         state.show("job", mine[0].id)
         return "job", mine[0].id
     return None
 
 
 def offer_others(*, sweeps: bool) -> None:
-    """Offer to watch what somebody else asked for, if something waits or runs."""
+    """Offer to watch what waits or runs, if anything does."""
     if active := _active(sweeps=sweeps):
+        whose = "" if permits.ours(active) else " that somebody else asked for"
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption("A measurement that somebody else asked for is under way.", width="content")
+            st.caption(f"A measurement{whose} is under way.", width="content")
             st.button("Watch it", key="watch", on_click=state.show, args=("job", active[0].id), type="tertiary")
 
 
