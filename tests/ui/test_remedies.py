@@ -1,6 +1,7 @@
 """Lanes on Compare and Crossover, and what would help under a result; the rows are made up."""
 
 import dataclasses
+import re
 
 import pytest
 
@@ -106,27 +107,40 @@ def test_a_run_with_lanes_says_what_helps_and_has_no_box_for_each_lane(world, op
     app = open_page(run=rows.RUN_ID)
     said = words(app)
     assert "What would help?" in said
-    assert "this helps cpu@1 most: compiled, 10 steps a call, 2.5" in said
+    assert "this helps 1 CPU thread most: compiled, 10 steps a call, 2.5" in said
     assert "its compiling pays off after" in said
     assert "Other mathematics, so another training:" in said
     assert [metric.label for metric in app.metric] == []
     assert "A compiled or recorded step has no parts" in said
+    assert [alt for alt in alts(app) if alt.startswith("What each lane of")] == [
+        "What each lane of 1 CPU thread gains over plain steps"
+    ]
+
+
+def test_while_lanes_are_measured_a_clock_goes_beside_what_is_expected(world, open_page):
+    world.has(HOST)
+    world.keep(rows.run({"cpu@1": 1e-3}, point=POINT))
+    app = open_page(run=rows.RUN_ID)
+    assert "expected to take " in words(app)
+    checked(button(app, "Measure what would help 1 CPU thread").click().run())
+    assert world.queue.claim(world.queue.worker_file.serving.process)
+    assert re.search(r"Running for .+ s, expected to take .+ to .+ in all\.", words(open_page(run=rows.RUN_ID)))
 
 
 def test_other_rows_give_other_sentences(world, open_page):
     world.has(HOST)
     world.keep(laned({"cpu@1": 1e-3, "cpu@1+fused": 1.3e-3}, point=POINT))
     said = words(open_page(run=rows.RUN_ID))
-    assert "Nothing to gain on cpu@1: the one lane with the same mathematics is not clearly faster" in said
+    assert "Nothing to gain on 1 CPU thread: the one lane with the same mathematics is not clearly faster" in said
 
 
 def test_what_is_not_measured_is_offered_for_each_device_and_asked_for_with_its_plain_steps(world, open_page):
     world.has(HOST, CARD)
     world.keep(rows.run({"cpu": 1e-3, "cuda:0": 5e-4}, point=POINT))
     app = open_page(run=rows.RUN_ID)
-    assert {"Measure what would help cpu", "Measure what would help cuda\\:0"} <= set(labels(app))
+    assert {"Measure what would help the CPU", "Measure what would help the GPU"} <= set(labels(app))
     assert "Compiling takes tens of seconds" in words(app)
-    app = checked(button(app, "Measure what would help cuda\\:0").click().run())
+    app = checked(button(app, "Measure what would help the GPU").click().run())
     asked = submitted(world)
     assert (asked.point, asked.pairs) == (POINT, 20)
     contenders = [str(contender) for contender in asked.contenders]
@@ -141,7 +155,7 @@ def test_what_was_measured_before_is_shown_without_measuring(world, open_page):
     world.has(HOST)
     world.keep(rows.run({"cpu@1": 1e-3}, point=POINT))
     app = open_page(run=rows.RUN_ID)
-    checked(button(app, "Measure what would help cpu\\@1").click().run())
+    checked(button(app, "Measure what would help 1 CPU thread").click().run())
     asked = submitted(world)
     world.end(world.queue.claim(world.queue.worker_file.serving.process), state="finished")
     steps = {str(contender): 1e-3 / (1 + place) for place, contender in enumerate(asked.contenders)}
@@ -149,7 +163,7 @@ def test_what_was_measured_before_is_shown_without_measuring(world, open_page):
     assert {row.experiment_id for row in trials} == {asked.id}
     world.keep(trials)
     app = open_page(run=rows.RUN_ID)
-    assert "More lanes of cpu@1, measured 21 November 2026" in words(app)
+    assert "More lanes of 1 CPU thread, measured 21 November 2026" in words(app)
     assert not any(label.startswith("Measure what would help") for label in labels(app))
 
 
@@ -167,8 +181,8 @@ def test_lanes_of_which_nothing_could_be_told_are_measured_afresh(world, open_pa
     ]
     world.keep(laned(dict.fromkeys(contenders, 1e-3), point=POINT, run_id="e" * 12, jitter=2.0, outcome="timed"))
     app = open_page(run=rows.RUN_ID)
-    assert "What would help cpu@1 is not known: this machine was too busy" in words(app)
-    checked(button(app, "Measure what would help cpu\\@1").click().run())
+    assert "What would help 1 CPU thread is not known: this machine was too busy" in words(app)
+    checked(button(app, "Measure what would help 1 CPU thread").click().run())
     (job,) = world.queue.jobs()
     assert job.fresh
 
@@ -177,7 +191,7 @@ def test_nothing_is_offered_for_a_run_of_another_machine(world, open_page):
     world.has(HOST)
     world.keep(lane_run(machine_id="1" * 12))
     app = open_page(run=rows.RUN_ID)
-    assert "this helps cpu@1 most" in words(app)
+    assert "this helps 1 CPU thread most" in words(app)
     assert not any(label.startswith("Measure what would help") for label in labels(app))
 
 
@@ -189,7 +203,7 @@ def test_other_rows_of_this_machine_are_remedies_too(world, open_page):
         point = dataclasses.replace(POINT, **changes)
         world.keep(rows.run({"cpu@1": 1e-3}, point=point, run_id=f"{place + 1:012x}"))
     said = words(open_page(run=rows.RUN_ID))
-    assert "Data path per batch instead of resident: 0.99" in said
+    assert "Data path “Copied for every batch” instead of “Copied once”: 0.99" in said
     assert said.count("Batch size 128 instead of 64") == 1
     assert "It learns differently: 9 updates an epoch instead of 19." in said
 
@@ -198,7 +212,7 @@ def test_the_best_lanes_of_two_devices_are_set_against_each_other(world, open_pa
     world.has(HOST, CARD)
     world.keep(laned({"cpu": 1e-3, "cpu+fused": 5e-4, "cuda:0": 4e-4, "cuda:0+graph10": 1e-4}, point=POINT))
     said = words(open_page(run=rows.RUN_ID))
-    assert "Best against best: cuda:0+graph10 (NVIDIA Test GPU, CUDA graph of 10 steps) trains 5." in said
+    assert "Best against best: The GPU, CUDA graph of 10 steps (NVIDIA Test GPU) trains 5." in said
 
 
 # Crossover
@@ -230,12 +244,12 @@ def test_a_sweep_with_lanes_draws_the_crossover_of_the_best_beside_that_of_plain
     world.end(job, state="finished", run_ids=tuple(dict.fromkeys(row.run_id for row in kept)), trial_ids=ids)
     app = open_page(CROSSOVER, job=job.id)
     said = words(app)
-    assert "cuda:0 (NVIDIA Test GPU) is faster than cpu (Test CPU, 4 threads) from a hidden size of about" in said
-    assert "cuda:0 in its best lane is faster than cpu in its best lane from a hidden size of about" in said
+    assert "The GPU (NVIDIA Test GPU) is faster than the CPU (Test CPU, 4 threads) from a hidden size of about" in said
+    assert "The GPU in its best lane is faster than the CPU in its best lane from a hidden size of about" in said
     assert "Plain steps on both devices cross at about" in said
-    assert "Time against hidden size for cpu in its best lane and cuda:0 in its best lane" in alts(app)
-    listed = next(table.value for table in app.dataframe if "cpu in its best lane" in table.value)
-    assert set(listed["cuda:0 in its best lane"]) == {"cuda:0+graph10"}
+    assert "Time against hidden size for CPU in its best lane and GPU in its best lane" in alts(app)
+    listed = next(table.value for table in app.dataframe if "CPU in its best lane" in table.value)
+    assert set(listed["GPU in its best lane"]) == {"cuda:0+graph10"}
 
 
 def test_without_lanes_there_is_nothing_of_best_lanes(world, open_page):

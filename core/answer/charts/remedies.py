@@ -17,11 +17,11 @@ NAMES = 220
 """Pixels that the names of lanes have."""
 
 
-def effects(found: Remedies) -> Spec | None:
-    """The lanes of one device that were told, the largest effect on top; None where none was."""
+def effects(found: Remedies) -> Spec:
+    """The lanes of one device that were told, the largest effect on top; empty where none was."""
     told = [*_told(found.same), *_told(found.other)]
     if not told:
-        return None
+        return {}
     rows = [_row(one) for one in sorted(told, key=lambda one: -(one.value or 0.0))]
     y = alt.Y("lane:N", sort=[row["lane"] for row in rows], title=None, axis=alt.Axis(labelLimit=NAMES, ticks=False))
     ends = [row[end] for row in rows for end in ("low", "value", "high")]

@@ -7,7 +7,7 @@ networks took them (docs/crossover.md), and from how fast this machine was at ot
 from collections.abc import Sequence
 
 from core.answer.study.search import USUAL_SIZES
-from core.question.experiment import Contender, Point
+from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Sweep
 
 BLOCK_S, BLOCK_STEPS = 0.13, 6
@@ -16,7 +16,7 @@ BLOCK_S, BLOCK_STEPS = 0.13, 6
 BEGIN_S = 0.8
 """Seconds until a contender of a point has its first block: its network is built, warmed up and counted."""
 
-COMPILING_S = 20.0
+COMPILING_S = 25.0
 """The same of a compiled lane."""
 
 BETWEEN = 1.5
@@ -24,6 +24,9 @@ BETWEEN = 1.5
 
 SPREAD = (0.7, 1.6)
 """The range of the estimate of a point, as a share of it."""
+
+LANES_SPREAD = (0.5, 3.5)
+"""The same of lanes, whose compiling takes several times as long on a small busy machine."""
 
 RATES = (2e9, 4e10)
 """Operations a second, at least and at most, of a machine that nothing is known of."""
@@ -42,6 +45,24 @@ def seconds(sweep: Sweep, rates: Sequence[float] = ()) -> tuple[float, float]:
     low, high = (share * sum(each) / len(points) for share, each in zip(SPREAD, ends, strict=True))
     least, most = (min(count, len(points)) for count in USUAL_SIZES) if sweep.adaptive else (len(points), len(points))
     return min(least * low, sweep.budget_s), min(most * high, sweep.budget_s)
+
+
+def lanes_seconds(asked: Experiment, rates: Sequence[float] = ()) -> tuple[float, float]:
+    """The least and the most seconds that lanes beside plain steps are expected to take, their compiling included.
+
+    Args:
+        asked: so many pairs of each lane.
+        rates: as for `seconds`.
+    """
+    slowest, fastest = (min(rates), max(rates)) if rates else RATES
+    begin_s = sum(map(_begin_s, asked.contenders))
+    flops = asked.point.network.flops_per_step(asked.point.batch_size)
+    visits = BETWEEN * len(asked.contenders) * asked.pairs
+    low, high = (
+        share * (begin_s + min(visits * max(BLOCK_S, BLOCK_STEPS * flops / rate), asked.budget_s))
+        for share, rate in zip(LANES_SPREAD, (fastest, slowest), strict=True)
+    )
+    return low, high
 
 
 def _point_s(sweep: Sweep, point: Point, rate: float) -> float:

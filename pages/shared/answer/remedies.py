@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core import units
+from core.answer.charts import remedies as lane_charts
 from core.answer.run import remedies, speedup
 from core.answer.run.remedies import Remedies, Remedy
 from core.answer.run.run_answer import RunAnswer
@@ -19,13 +20,14 @@ from core.answer.study.study import Study
 from core.errors import InvalidValue
 from core.jobs.job import Job
 from core.jobs.machine import Machine
+from core.jobs.uptime import Moment
 from core.question import lanes
 from core.question.experiment import MAX_CONTENDERS, Contender, Experiment, Point, spoken, titled
 from core.question.lanes import PLAIN
 from core.results.schema import Trial
 from pages.shared.answer import study_view
 from pages.shared.data import prepared, reads
-from pages.shared.draw import tables
+from pages.shared.draw import charts, tables
 from pages.shared.draw.text import date, plain, told
 from pages.shared.frame import permits
 from pages.shared.job import live
@@ -115,13 +117,22 @@ def _picked(pick: Pick, answer: Crossover) -> dict[str, object]:
 
 def _draw(found: Remedies) -> None:
     st.markdown(f"**{plain(found.headline)}**")
+    if spec := prepared.chart(lane_charts.effects, found):
+        charts.chart(spec, height=None, alt=f"What each lane of {titled(found.device)} gains over plain steps")
+        if found.other:
+            st.caption("\\* Other mathematics, so another training.")
+    with st.expander("Lane by lane, in words"):
+        _in_words(found)
+    for one in found.broken:
+        st.warning(plain(one.sentence))
+
+
+def _in_words(found: Remedies) -> None:
     for title, listed in (("", found.same), ("Other mathematics, so another training:", found.other)):
         if listed and title:
             st.markdown(plain(title))
         for one in listed:
             _line(one)
-    for one in found.broken:
-        st.warning(plain(one.sentence))
 
 
 def _line(one: Remedy) -> None:
@@ -147,11 +158,11 @@ def _offer(row: Trial, machine: Machine, own: Remedies | None, *, waited: bool) 
     jobs = [job for job in reads.queue().jobs() if job.experiment and job.experiment.id == asked.id]
     job = jobs[-1] if jobs else None
     if job and job.active:
-        _under_way(job, waited=waited)
+        _under_way(job, machine, waited=waited)
         return True
     if job and job.state in ("failed", "crashed"):
         st.warning(plain(job.message or f"This measurement has {job.state}."))
-    _button(asked, row, fresh=bool(told))
+    _button(asked, row, machine, fresh=bool(told))
     return False
 
 
@@ -160,21 +171,32 @@ def _has_all(own: Remedies, asked: Experiment) -> bool:
     return have >= {str(contender) for contender in asked.contenders[1:]}
 
 
-def _under_way(job: Job, *, waited: bool) -> None:
+def _under_way(job: Job, machine: Machine, *, waited: bool) -> None:
     if waited:
         st.caption(plain(f"The lanes of {job.asked.contenders[0]} wait for their turn."))
-    else:
-        live.draw(job)
+        return
+    if job.began is not None and job.experiment is not None:
+        st.fragment(_clock, run_every=live.REFRESH_S)(job.began, _expected(job.experiment, machine))
+    live.draw(job)
 
 
-def _button(asked: Experiment, row: Trial, *, fresh: bool) -> None:
+def _clock(began: Moment, expected: str) -> None:
+    """How long it runs already, which moves while a lane is compiled and nothing else does."""
+    st.caption(f"Running for {units.duration(round(began.ago_s or 0.0))}, {expected} in all.")
+
+
+def _expected(asked: Experiment, machine: Machine) -> str:
+    least, most = map(units.rough, prepared.how_long_lanes(asked, machine))
+    return f"expected to take {least} to {most}"
+
+
+def _button(asked: Experiment, row: Trial, machine: Machine, *, fresh: bool) -> None:
     titles = "; ".join(contender.lane.title for contender in asked.contenders[1:])
     reason = permits.refusal(asked)
-    longest = units.duration(asked.budget_s)
     st.caption(
         plain(
             f"Measures plain steps on {spoken(row.contender)} and, in turns with them: {titles}. For the times alone, "
-            f"in at most {longest} of training. {COMPILING} {reason}"
+            f"{_expected(asked, machine)}. {COMPILING} {reason}"
         )
     )
     label = f"Measure what would help {plain(spoken(row.contender))}"

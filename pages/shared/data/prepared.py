@@ -26,7 +26,7 @@ from core.errors import InvalidValue
 from core.jobs import client
 from core.jobs.machine import Machine
 from core.progress import Progress
-from core.question.experiment import Point
+from core.question.experiment import Experiment, Point
 from core.question.sweep import Sweep
 from core.results.schema import Trial
 from pages.shared.data import reads
@@ -133,6 +133,11 @@ def report(trial: Trial) -> dict[str, Any] | None:
 def how_long(asked: Sweep, machine: Machine) -> tuple[float, float]:
     """The least and the most seconds that a sweep is expected to take here."""
     return _how_long(asked, _rates(reads.overview(), machine.here.machine_id))
+
+
+def how_long_lanes(asked: Experiment, machine: Machine) -> tuple[float, float]:
+    """The same of the lanes of one training."""
+    return how_long_sweeps.lanes_seconds(asked, _rates(reads.overview(), machine.here.machine_id))
 
 
 def accelerators(but: str) -> tuple[Accelerator, ...]:

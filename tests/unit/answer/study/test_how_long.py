@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from core.answer.study import how_long
-from core.question.experiment import Contender, Point
+from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
 
 PAIR = (Contender(threads=1), Contender(threads=2))
@@ -38,3 +38,13 @@ def test_a_slow_machine_takes_longer_and_none_longer_than_the_budget():
 def test_compiled_lanes_are_compiled_at_every_size():
     compiled = dataclasses.replace(GRID, contenders=(PAIR[0], Contender.parse("cpu@1+compiled10")))
     assert how_long.seconds(compiled)[0] > how_long.seconds(GRID)[0] + 0.7 * 7 * (how_long.COMPILING_S - 1)
+
+
+def test_lanes_are_expected_to_take_their_compiling_and_their_pairs():
+    """252 s were taken by compiled, compiled10, kept, fused, foreach and bf16 on one thread of a small machine."""
+    words = ("", "+compiled10", "+compiled", "+kept", "+fused", "+bf16", "+foreach")
+    lanes = Experiment(point=POINT, contenders=tuple(Contender.parse(f"cpu@1{lane}") for lane in words), pairs=20)
+    least, most = how_long.lanes_seconds(lanes, (2e10, 4e10))
+    assert least < 90 < 252 < most
+    plain = dataclasses.replace(lanes, contenders=PAIR)
+    assert how_long.lanes_seconds(plain, (2e10,))[1] < least
