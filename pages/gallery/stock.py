@@ -117,14 +117,15 @@ def draw_filters(options: Mapping[str, Sequence[str]]) -> Choices:
         rows = [column for _ in range(0, len(options), 3) for column in st.columns(3)]
         for column, (name, values) in zip(rows, options.items(), strict=False):
             chosen[name] = _filter(column, name, values)
+    for name, values in options.items():
+        if unknown := [value for value in memory.chosen(name) if value not in values]:
+            st.warning(plain(f"{LABELS[name]} {links.few(unknown)}: there is none here, so it is left out."))
     return chosen
 
 
 def _filter(place: Any, name: str, values: Sequence[str]) -> list[str]:
     """One filter; the link has the words of rows, the control those for people."""
-    linked = memory.chosen(name)
-    unknown = [value for value in linked if value not in values]
-    memory.put({name: [value for value in linked if value in values]})
+    memory.put({name: [value for value in memory.chosen(name) if value in values]})
     chosen: list[str] = place.multiselect(
         LABELS[name],
         values,
@@ -135,8 +136,6 @@ def _filter(place: Any, name: str, values: Sequence[str]) -> list[str]:
         on_change=memory.choose,
         args=(name,),
     )
-    if unknown:
-        place.caption(plain(f"{links.few(unknown)}: there is none here, so it is left out."))
     return chosen
 
 
