@@ -66,7 +66,8 @@ def test_a_page_that_is_asked_nothing_begins_with_a_size_at_which_threads_matter
     assert control(app, "hidden_size").value == 1024
     assert app.query_params["hidden_size"] == "1024"
     checked(button(app, "Run").click().run())
-    assert world.queue.jobs()[0].asked == Experiment(point=Point(hidden_size=1024), contenders=THREADS)
+    asked = Experiment(point=Point(hidden_size=1024), contenders=THREADS, whole=False)
+    assert world.queue.jobs()[0].asked == asked
 
 
 def test_where_threads_do_not_matter_at_that_size_the_page_begins_with_a_larger_one(world, open_page):
@@ -260,6 +261,51 @@ def test_the_same_question_is_answered_from_the_store_and_can_be_measured_again(
     checked(button(app, "Measure again").click().run())
     (job,) = world.queue.jobs()
     assert job.fresh
+
+
+def threads_run(world, **changes):
+    """A run of one thread and of four, which other programs slowed down; without a verdict for that."""
+    one, four = rows.run({"cpu@1": 1e-3, "cpu@4": 2e-3}, point=Point(hidden_size=256), **changes)
+    return world.keep([one, dataclasses.replace(four, block_switches=(10_000,) * len(four.block_switches))])
+
+
+def test_a_run_that_has_no_verdict_as_the_machine_was_busy_is_shown_and_not_served_as_the_answer(world, open_page):
+    world.has(CPU)
+    stored = threads_run(world)
+    assert "too busy" in words(open_page(run=stored[0].run_id))
+    app = open_page(hidden_size="256")
+    checked(button(app, "Run").click().run())
+    (job,) = world.queue.jobs()
+    assert job.asked.point == Point(hidden_size=256)
+    assert not job.fresh
+
+
+@pytest.mark.parametrize(("link", "whole"), [({"whole": "true"}, True), ({"whole": "false"}, False), ({}, False)])
+def test_the_whole_training_is_asked_for_by_a_switch_that_the_link_can_set(world, open_page, link, whole):
+    world.has(CPU)
+    app = open_page(hidden_size="256", **link)
+    assert control(app, "whole").value is whole
+    checked(button(app, "Run").click().run())
+    assert world.queue.jobs()[0].asked.whole is whole
+
+
+def test_a_run_that_ended_once_it_was_decided_answers_and_can_be_trained_to_the_end(world, open_page):
+    world.has(CPU)
+    point = Point(hidden_size=256)
+    (first, _) = world.keep(rows.run({"cpu@1": 2e-3, "cpu@4": 1e-3}, point=point, pairs=12, outcome="timed"))
+    app = open_page(hidden_size="256")
+    checked(button(app, "Run").click().run())
+    assert app.query_params["run"] == first.run_id
+    assert world.queue.jobs() == []
+    checked(button(app, "Train it to the end").click().run())
+    assert world.queue.jobs()[0].asked == Experiment(point=point, contenders=THREADS)
+
+
+def test_a_run_that_was_trained_to_its_end_is_not_offered_to_be(world, open_page):
+    world.has(CPU, GPU)
+    stored_run(world)
+    labels = [found.label for found in open_page(run="0123456789ab").button]
+    assert "Train it to the end" not in labels
 
 
 def test_a_link_to_a_run_shows_its_whole_answer(world, open_page):
