@@ -20,6 +20,7 @@ from core.__main__ import parser
 from core.files.project import PROJECT
 from core.question import policy
 from core.results import schema
+from docs import sentences
 
 COMMAND = "python -m docs.generate"
 MARKED = re.compile(r"(<!-- generated: (?P<name>[a-z ]+) -->\n).*?(<!-- end -->)", re.S)
@@ -187,6 +188,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "environment": environment,
     "settings": settings,
     "commands": commands,
+    "sentences": lambda: sentences.listed(modules()),
 }
 """Name of a part → the function that writes it."""
 

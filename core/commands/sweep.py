@@ -15,7 +15,7 @@ from core.errors import CrossoverError, InvalidValue
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question import policy, presets
-from core.question.experiment import Contender, Point
+from core.question.experiment import Contender, Point, titled
 from core.question.fields import ADAPTIVE_PAIRS, AXES, GRID_PAIRS, SIZE_AXES
 from core.question.sweep import Axis, Sweep
 from core.results.schema import Trial
@@ -213,7 +213,7 @@ def _show(
             if entry.axis == answers[0][0].axis:  # along the others too it would be a sentence for each value of each
                 output.show(f"\nWith {sweep_report.held_text(asked, entry)}: {answer.sentence}")
     for picked, answer in () if options.json else best_answers:
-        lanes = "; ".join(f"{size}: {' against '.join(names)}" for size, names in _lanes(picked).items())
+        lanes = "; ".join(f"{size}: {' against '.join(map(titled, names))}" for size, names in _lanes(picked).items())
         output.show(f"\nBest lanes: {answer.sentence} {best_lanes.CHOSEN_APART}. {lanes}.")
 
 

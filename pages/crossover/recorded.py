@@ -7,6 +7,7 @@ from core.answer.study import wording
 from core.answer.study.study import Study
 from core.answer.study.timings import RolesUnclear, Timings
 from core.jobs.machine import Machine
+from core.question.experiment import titled
 from core.question.fields import axis_title, label, short_label
 from core.text import as_label
 from pages.crossover import opened
@@ -123,7 +124,7 @@ def _line(study: Study) -> dict[str, str]:
     return {
         "Along": axis_title(study.axis),
         "From … to": f"{wording.size(sizes[0])} to {wording.size(sizes[-1])} ({len(sizes)} sizes)",
-        "Devices": f"{study.challenger} against {study.baseline}",
+        "Devices": f"{titled(study.challenger)} against {titled(study.baseline)}",
         "Crossover": study_view.in_short(lambda: prepared.located(study, "steady")),
         "Training": f"{label('model', row.model)} on {short_label('dataset', row.dataset)}, batch {row.batch_size:,}",
         "Machine": f"{row.cpu_name} ({row.machine_id[:6]})",

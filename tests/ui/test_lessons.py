@@ -75,7 +75,7 @@ def test_the_clock_shows_the_wrong_number_beside_the_right_one(world, open_page)
     exhibit_files.add(world.store.folder, as_asked(world, shown))
     app = expected(checked(app.run()), "clock")
     assert alts(app) == ["An epoch by each clock"]
-    assert "On cuda:0: No drain says 200 µs, 20 % of what our clock says." in words(app)
+    assert "On the GPU: No drain says 200 µs, 20 % of what our clock says." in words(app)
     assert "You expected: too little" in words(app)
     assert LESSONS["clock"].without not in words(app)
 
@@ -88,7 +88,7 @@ def test_without_an_accelerator_a_recorded_clock_is_replayed_and_marked(world, o
     assert "You expected: too little. You were right." in words(app)
     app = words(app)
     assert "Recorded: The wrong number beside the right one" in app
-    assert "Recorded on another machine (cpu: Test CPU, cuda:0: NVIDIA Test GPU" in app
+    assert "Recorded on another machine (CPU: Test CPU, GPU: NVIDIA Test GPU" in app
     assert "21 November 2026" in app
     assert LESSONS["clock"].without in app
 
@@ -138,8 +138,8 @@ def test_the_loader_is_split_into_its_parts_on_every_way(world, open_page):
     assert {job.experiment.point.dataset for job in jobs} == {"digits"}
     kept(world, jobs, (2e-3, 1e-3))
     app = expected(checked(app.run()), "loader")
-    assert alts(app) == ["An epoch on cpu in its parts", "An epoch on cuda:0 in its parts"]
-    assert "An epoch by the number of loader workers, on cpu: 0: " in words(app)
+    assert alts(app) == ["An epoch on the CPU in its parts", "An epoch on the GPU in its parts"]
+    assert "An epoch by the number of loader workers, on the CPU: 0: " in words(app)
 
 
 def test_the_loader_takes_the_data_set_of_the_link(world, open_page):
@@ -183,7 +183,7 @@ def test_small_models_are_shown_at_both_batches(world, open_page):
     kept(world, jobs, (1e-3, 5e-4), jitter=0.0)
     app = expected(checked(app.run()), "small")
     assert alts(app) == ["What a step consists of", "For how much of a step the device computes"]
-    assert "At a batch of 32, cuda:0 is 2.00× as fast as cpu." in words(app)
+    assert "At a batch of 32, training on the GPU is 2.00× as fast as on the CPU." in words(app)
 
 
 def test_a_lesson_of_a_link_comes_up_with_what_was_expected(world, open_page):
@@ -219,7 +219,7 @@ def test_where_an_exhibit_is_from_is_said_whole():
     said = frame.recorded_note(shown)
     assert all(part in said for part in ("NVIDIA Test GPU", "Test CPU", rows.TORCH_VERSION, "21 November 2026"))
     assert frame.recorded_note(None) == ""
-    assert str(Contender()) in frame.recorded_note(None, rows.run())
+    assert Contender().title in frame.recorded_note(None, rows.run())
 
 
 def test_every_lesson_is_in_links_and_a_job_leads_to_the_lesson_that_shows_it():

@@ -109,12 +109,12 @@ def test_a_run_is_shown_beside_the_recording_as_of_two_machines(world, open_page
     app = open_page(run=LIVE, recorded=NAME, fingerprints="true")
     said = words(app)
     assert "The recorded GPU trains" in said
-    assert "cpu (Test CPU, 4 threads) on Test CPU (feedfa)" in said
+    assert "the CPU (Test CPU, 4 threads) on Test CPU (feedfa)" in said
     assert "how much a machine differs from one visit to the next is not in the interval" in said
     assert "Two machines. Recorded, dashed: NVIDIA Test GPU on Other CPU (111111)" in said
-    shown = "cuda:0 recorded, 111111"
-    assert list(table(app, "Step")["Device"]) == ["cpu", shown]
-    assert set(chart_data(app, "Time of each epoch by device")["contender"]) == {"cpu", shown}
+    shown = "GPU recorded, 111111"
+    assert list(table(app, "Step")["Device"]) == ["CPU", shown]
+    assert set(chart_data(app, "Time of each epoch by device")["contender"]) == {"CPU", shown}
     assert f"Confusion matrix of {shown}" in alts(app)
     fingerprints = table(app, "Recorded")
     assert dict(zip(fingerprints.iloc[:, 0], fingerprints["Recorded"], strict=True))["Machine"] == "1" * 12
@@ -150,7 +150,7 @@ def test_a_recording_of_other_settings_is_named_and_never_drawn(world, open_page
     assert f"No recording of this training by {NAME} is here" in said
     assert "hidden size 256 instead of 128" in said
     assert "as fast as" not in said
-    assert list(table(app, "Step")["Device"]) == ["cpu"]
+    assert list(table(app, "Step")["Device"]) == ["CPU"]
 
 
 def test_the_settings_of_the_nearest_recording_can_be_taken_over(world, open_page):
@@ -265,7 +265,7 @@ def test_a_finished_sweep_of_the_cpu_has_the_crossover_of_two_machines(world, op
     assert "Two machines, not measured in turns: Test CPU (feedfa) and Other CPU (111111)" in said_of_two(app)
     assert "Hollow marks, dashed: NVIDIA Test GPU, recorded on Other CPU (111111)" in words(app)
     (chart,) = (alt for alt in alts(app) if alt.startswith("Time against"))
-    assert "cuda:0 recorded (NVIDIA Test GPU, 111111)" in set(chart_data(app, chart)["device"])
+    assert "GPU recorded (NVIDIA Test GPU, 111111)" in set(chart_data(app, chart)["device"])
     assert list(table(app, "Verdict")["Hidden size"]) == list(TIMES)
     assert "Readings" in table(app, "Verdict")
     assert "recorded=NVIDIA" in words(app)
@@ -290,10 +290,10 @@ def test_a_stored_study_of_this_machine_meets_the_recording_too(world, open_page
     (study,) = [line for line in reads.study_lines() if line.challenger != "cuda:0"]
     app = open_page(CROSSOVER, study=study.id, recorded=NAME)
     assert "Beside a recorded accelerator" in words(app)
-    assert "cuda:0 recorded (NVIDIA Test GPU, 111111) is faster than cpu (Test CPU, 4 threads) from" in words(app)
+    assert "The GPU recorded (NVIDIA Test GPU, 111111) is faster than the CPU (Test CPU, 4 threads) from" in words(app)
     assert "Two machines, not measured in turns" in words(app)
-    two = next(frame.value for frame in app.dataframe if "cuda:0 recorded, against cpu" in frame.value)
-    assert "cuda:0 recorded, against cpu@1" in two
+    two = next(frame.value for frame in app.dataframe if "GPU recorded, against CPU" in frame.value)
+    assert "GPU recorded, against 1 CPU thread" in two
 
 
 def test_the_cost_basis_counts_for_two_machines_as_well(world, open_page):

@@ -106,7 +106,7 @@ def test_stored_rows_are_set_beside_what_was_published(world, open_page):
     exhibit_files.add(world.store.folder, clock_of("signal"))
     app = expected(open_page(PAGE, tutorial="signal"))
     assert alts(app) == ["Time of one training", "Speedup", "An epoch by each clock"]
-    assert "Measured: cuda:0 (NVIDIA Test GPU) is faster than cpu" in words(app)
+    assert "Measured: The GPU (NVIDIA Test GPU) is faster than the CPU" in words(app)
     assert "As the signal tutorial says 1.70 ms, 1.70× what our clock says." in words(app)
     assert "You expected: from hidden size 10 on. It was not so. What fits is: from hidden size" in words(app)
     app = checked(app.radio(key="predict_signal").set_value("from hidden size 1,000 on").run())
@@ -172,7 +172,7 @@ def test_without_an_accelerator_recorded_rows_and_clocks_of_one_are_shown_and_ma
     exhibit_files.add(world.gallery.folder, clock_of("signal", machine_id="beefbeefbeef"))
     app = skipped(expected(open_page(PAGE, tutorial="signal")))
     shown = words(app)
-    assert "Recorded on another machine (cpu: Test CPU, cuda:0: NVIDIA Test GPU" in shown
+    assert "Recorded on another machine (CPU: Test CPU, GPU: NVIDIA Test GPU" in shown
     assert "Published and recorded" in shown
     assert "Recorded: Its own clock beside ours" in shown
     assert "Measured:" not in shown

@@ -12,6 +12,7 @@ from core.answer.run import own, remedies
 from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
 from core.errors import CrossoverError
 from core.question.experiment import titled
+from core.question.fields import label, short_label
 from core.results.schema import Trial
 
 
@@ -59,7 +60,8 @@ def _training(trial: Trial) -> str:
     if trial.training:
         return own.training(trial)
     return (
-        f"{trial.model} on {trial.dataset}: {units.count(trial.parameters)} parameters, batch {trial.batch_size}, "
+        f"{label('model', trial.model)} on {short_label('dataset', trial.dataset)}: "
+        f"{units.count(trial.parameters)} parameters, batch {trial.batch_size}, "
         f"{units.operations(trial.flops_per_step)} a step, {trial.steps_per_epoch} steps an epoch"
     )
 
@@ -72,7 +74,7 @@ def _seen(trials: Sequence[Trial]) -> list[str]:
 def _contender_line(answer: RowAnswer) -> str:
     trial, step = answer.row, answer.step
     if step.median_s is None:
-        return f"{answer.label}: {trial.message or trial.outcome}"
+        return f"{answer.label}: {trial.message or label('outcome', trial.outcome)}"
     ends = units.interval(step.low_s, step.high_s, units.duration)
     interval = f" (95 %: {ends})" if ends else ""
     learned = f", test accuracy {units.share(answer.accuracy)}" if answer.accuracy is not None else ""

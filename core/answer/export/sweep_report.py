@@ -12,12 +12,12 @@ from typing import Any
 from core import units
 from core.answer.run import speedup
 from core.answer.study import wording
-from core.answer.study.result import BASES, Crossover, Size
+from core.answer.study.result import BASES, BASIS_TITLES, Crossover, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.question import describe, models
-from core.question.experiment import Point
-from core.question.fields import Training, axis_title, title
+from core.question.experiment import Point, titled
+from core.question.fields import Training, axis_title, label, short_label, title
 from core.question.sweep import Sweep, size_of
 from core.results.schema import OUTCOMES, Trial
 
@@ -48,7 +48,8 @@ def text(answer: Crossover, *, notes: Sequence[str] = ()) -> str:
         header = (*names, "speedup", f"{100 * answer.level:.4g} % interval", "faster")
         lines += [*columns([header, *(_size_cells(size, answer) for size in answer.sizes)]), ""]
     known = BASES.get(answer.basis)
-    basis = f"Cost basis {answer.basis}: {known}." if known else "The seconds are compared as they were given."
+    counted = f"What is counted, {BASIS_TITLES[answer.basis]}: {known}."
+    basis = counted if known else "The seconds are compared as they were given."
     lines += [basis, *notes]
     return "\n".join(lines) + "\n"
 
@@ -140,7 +141,7 @@ def _trial_cells(sweep: Sweep, row: Trial, baseline: Trial | None) -> tuple[str,
     note = "" if row.step_s else row.message or OUTCOMES[row.outcome]
     where = [wording.size(size_of(row, axis.name)) for axis in sweep.axes]
     times = (units.if_known(seconds, units.duration) for seconds in (epoch_s(row), step_s))
-    return (*where, row.contender, *times, _speedup(baseline, row), note)
+    return (*where, titled(row.contender), *times, _speedup(baseline, row), note)
 
 
 def _speedup(baseline: Trial | None, row: Trial) -> str:
@@ -157,14 +158,15 @@ def _training(study: Study) -> str:
     rows = [pair[0] for pair in study.runs]
     if rows[0].training:
         return describe.sentence(Point.of(rows[0]), without=[study.axis])
-    said = [f"{rows[0].model} on {rows[0].dataset}"]
+    said = [f"{label('model', rows[0].model)} on {short_label('dataset', rows[0].dataset)}"]
     for field in dataclasses.fields(Training):
         values = {getattr(row, field.name) for row in rows}
         name, value = field.name, values.pop()
         plain = (name in models.AXES and not value) or (name in SELDOM and value == field.default)
         if name in ("dataset", "model") or values or plain:
             continue
-        shown = wording.size(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        shown = wording.size(value) if number else label(name, value)
         said.append(f"{title(name)} {shown}")
     return ", ".join(said)
 

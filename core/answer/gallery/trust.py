@@ -16,6 +16,7 @@ from core import units
 from core.answer.run import busy, speedup
 from core.answer.run.busy import LOAD_ROOM, MAX_STEAL
 from core.answer.statistics import MIN_PAIRS, TIE, spread
+from core.question.experiment import spoken
 from core.results.schema import Trial
 
 Level = Literal["full", "partly", "weak"]
@@ -237,7 +238,7 @@ def _driver_known(driver: str) -> bool:
 def _unknown_versions(row: Row) -> str:
     names = [title for name, title in VERSIONS.items() if not str(row[name] or "").strip()]
     if row["device_kind"] != "cpu" and not _driver_known(str(row["device_driver"] or "")):
-        names.append(f"the driver of {row['contender']}")
+        names.append(f"the driver of {spoken(row['contender'])}")
     return f"The version of {' and '.join(names)} is not recorded."
 
 

@@ -79,9 +79,9 @@ class Company:
         if self.displaced >= MANY:
             return f"other programs took processor time from {self.name} in {units.share(self.displaced)} of its blocks"
         if self.fast > MAX_SPREAD:
-            return f"half the blocks of {self.name} took {_beyond(self.fast)} what its fastest took"
+            return f"half the blocks of {self.name} took {_beyond(self.fast)} what the fastest took"
         accepted = f"{units.ratio(MAX_SPREAD)} is accepted"
-        return f"one block in ten of {self.name} took {_beyond(self.slow)} its median ({accepted})"
+        return f"one block in ten of {self.name} took {_beyond(self.slow)} the median ({accepted})"
 
     @property
     def sentence(self) -> str:

@@ -110,7 +110,10 @@ def _study(of: Study, beside: Sequence[Study]) -> Basis:
     study_view.cause(of, located.answer)
     study_view.speedups(located)
     ordered = sorted(beside, key=lambda study: study is not of)
-    columns = {f"{study.challenger} against {study.baseline}": partial(prepared.located, study) for study in ordered}
+    columns = {
+        f"{titled(study.challenger)} against {titled(study.baseline)}": partial(prepared.located, study)
+        for study in ordered
+    }
     study_view.bases(columns, of.axis, alt="The crossover on each cost basis")
     st.markdown("**Size by size**")
     study_view.sizes(located.answer, of.runs)

@@ -29,9 +29,9 @@ def test_the_text_names_both_devices_every_size_and_the_basis(command, folder):
     fill(Store(folder), measured(sweep()))
     lines = command("crossover", "--store", folder, "--basis", "cold_start").out.splitlines()
     assert "Test GPU" in lines[0]
-    assert lines[2].startswith("hidden size  cpu")
+    assert lines[2].startswith("hidden size  CPU")
     assert len([line for line in lines if line[:1].isdigit()]) == 7
-    assert any(line.startswith("Cost basis cold_start: ") for line in lines)
+    assert any(line.startswith("What is counted, with start-up: ") for line in lines)
 
 
 def test_several_studies_are_listed_and_each_can_be_chosen(command, folder):
@@ -72,7 +72,7 @@ def test_devices_choose_among_the_challengers(command, folder):
     assert command("crossover", "--store", folder).status == 2
     done = command("crossover", "--store", folder, "--devices", "cpu,cuda:1", "--json")
     assert done.status == 0
-    assert done.json["challenger"].startswith("cuda:1")
+    assert done.json["challenger"].startswith("GPU 1 (")
     assert command("crossover", "--store", folder, "--devices", "cpu,cuda", "--json").status == 0
     assert command("crossover", "--store", folder, "--devices", "cpu,mps").status == 1
 

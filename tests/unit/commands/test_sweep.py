@@ -84,7 +84,7 @@ def test_a_sweep_that_lost_a_row_says_so_and_shows_the_others(command, folder, j
     done = command("sweep", *VALUES, *DEVICES, "--store", folder)
     assert done.status == 1
     assert lost in done.err
-    assert "cuda:0" in done.out
+    assert "GPU" in done.out
 
 
 def test_a_run_that_lost_a_row_says_so_and_shows_the_others(command, folder, job):
@@ -93,7 +93,7 @@ def test_a_run_that_lost_a_row_says_so_and_shows_the_others(command, folder, job
     done = command("run", "--devices", "cpu,cuda:0,cuda:0+graph10", "--store", folder)
     assert done.status == 1
     assert lost in done.err
-    assert "cuda:0" in done.out
+    assert "GPU" in done.out
     job(rows.run())
     assert command("run", "--devices", "cpu,cuda:0", "--store", folder).status == 0
 
@@ -177,8 +177,8 @@ def test_a_grid_is_a_table_by_epoch_time(command, folder):
     assert lines[0].split() == ["hidden", "size", "batch", "size", "device", "epoch", "step", "speedup"]
     # half the batches halve the epoch; the small model is fast on the CPU, the large one slow
     order = [tuple(line.split()[:3]) for line in lines[1:9]]
-    assert order[0] == ("16", "64", "cpu")
-    assert order[-1] == ("256", "32", "cpu")
+    assert order[0] == ("16", "64", "CPU")
+    assert order[-1] == ("256", "32", "CPU")
     assert len(set(order)) == 8
     assert lines[10].startswith("With batch size 32: ")
     assert lines[12].startswith("With batch size 64: ")
@@ -223,8 +223,8 @@ def test_without_an_accelerator_one_thread_contends_with_all(command, folder, jo
 def test_each_contender_is_set_against_the_first_and_not_against_the_others(command, folder):
     fill(Store(folder), measured(sweep(contenders=("cpu", "cuda:0", "cuda:1"))))
     done = command("sweep", *VALUES, "--devices", "cpu,cuda:0,cuda:1", "--store", folder, "--json")
-    said = sorted((one["baseline"].split()[0], one["challenger"].split()[0]) for one in done.json["crossovers"])
-    assert said == [("cpu", "cuda:0"), ("cpu", "cuda:1")]
+    said = sorted((one["baseline"].split(",")[0], one["challenger"]) for one in done.json["crossovers"])
+    assert said == [("CPU (Test CPU", "GPU (NVIDIA Test GPU)"), ("CPU (Test CPU", "GPU 1 (NVIDIA Test GPU)")]
 
 
 @pytest.mark.parametrize("form", [(), ("--adaptive",)])
@@ -232,7 +232,7 @@ def test_the_accelerator_may_be_named_first(command, folder, form):
     fill(Store(folder), measured(sweep(contenders=("cuda:0", "cpu"))))
     done = command("sweep", *VALUES, "--devices", "cuda:0,cpu", *form, "--store", folder, "--json")
     assert done.json["from_store"] is True
-    assert done.json["crossovers"][0]["baseline"].startswith("cpu")
+    assert done.json["crossovers"][0]["baseline"].startswith("CPU")
 
 
 def with_checked_lanes(trials):
@@ -250,9 +250,9 @@ def test_a_sweep_with_lanes_also_says_where_the_best_lanes_cross(command, folder
     fill(Store(folder), with_checked_lanes(measured(asked, seconds=seconds)))
     words = (*VALUES, "--devices", "cpu,cuda:0,cuda:0+graph10", "--store", folder)
     (found,) = command("sweep", *words, "--json").json["best_against_best"]
-    plain = next(one for one in command("sweep", *words, "--json").json["crossovers"] if "+" not in one["challenger"])
+    crossovers = command("sweep", *words, "--json").json["crossovers"]
+    plain = next(one for one in crossovers if "CUDA graph" not in one["challenger"])
     assert found["estimate"] < plain["estimate"]
     assert found["lanes"]["16"] == ["cuda:0+graph10", "cpu"]
-    assert (
-        "Best lanes: cuda:0 in its best lane is faster than cpu in its best lane from" in command("sweep", *words).out
-    )
+    out = command("sweep", *words).out
+    assert "Best lanes: The GPU in its best lane is faster than the CPU in its best lane from" in out

@@ -13,7 +13,7 @@ from tests import rows
 
 FIELDS = {
     *("outcome", "estimate", "low", "high", "axis", "basis", "baseline", "challenger"),
-    *("tie", "crossings", "sizes", "noise", "level", "reason", "sentence"),
+    *("tie", "also_close", "crossings", "sizes", "noise", "level", "reason", "sentence"),
     *("clear", "contradicting", "assumed", "cautions", "busy"),
 }
 SIZES = (
@@ -106,7 +106,7 @@ def test_the_text_begins_with_the_sentence_and_has_a_line_for_each_size():
     assert lines[4].endswith("neither: either could be faster")
     assert lines[6].endswith("not known: out of memory")
     assert "0.500×   0.450× to 0.550×" in lines[3]
-    assert lines[-2:] == ["Cost basis steady: time of the steps alone.", "The column who was not used."]
+    assert lines[-2:] == ["What is counted, steps only: time of the steps alone.", "The column who was not used."]
 
 
 def test_the_winner_is_named_by_the_speedup_even_where_both_are_of_one_kind():
@@ -136,8 +136,8 @@ def test_a_grid_lists_the_shortest_epoch_first_and_what_was_not_timed_last():
     )
     lines = sweep_report.grid_text(sweep, [*broken, *trials[:4]]).splitlines()
     assert lines[0].split() == ["hidden", "size", "device", "epoch", "step", "speedup"]
-    assert lines[1].split()[:2] == ["8", "cuda:0"]
-    assert lines[4].split()[:2] == ["64", "cpu"]
+    assert lines[1].split()[:2] == ["8", "GPU"]
+    assert lines[4].split()[:2] == ["64", "CPU"]
     assert all(line.startswith("512") and line.endswith("It did not fit.") for line in lines[5:])
     assert "2.00×" in lines[1]
 
@@ -160,7 +160,7 @@ def test_a_study_is_told_from_others_by_one_line():
         runs=((trials[0], trials[1]), (trials[2], trials[3])),
     )
     line = sweep_report.study_line(study)
-    assert line.startswith("0123456789ab  hidden size 8 to 64 (2 sizes), cuda:0 against cpu, mlp on digits")
+    assert line.startswith("0123456789ab  hidden size 8 to 64 (2 sizes), cuda:0 against cpu, Fully connected on Digits")
     assert "batch size 64" in line
     assert "feedfacecafe" in line
     assert "hidden size 8," not in line

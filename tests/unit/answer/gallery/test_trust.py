@@ -93,7 +93,7 @@ def test_a_part_of_a_gpu_is_told_by_its_name():
 
 def test_an_accelerator_without_a_known_driver_lacks_a_version():
     unknown = dataclasses.replace(GPU, device_driver="CUDA 13.0, driver unknown")
-    assert trust.of([unknown]).missing == ("The version of the driver of cuda:0 is not recorded.",)
+    assert trust.of([unknown]).missing == ("The version of the driver of the GPU is not recorded.",)
 
 
 def test_rows_together_meet_a_check_only_if_all_do_and_the_worst_is_quoted():

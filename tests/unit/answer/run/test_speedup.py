@@ -188,7 +188,7 @@ def test_a_lead_that_other_programs_may_explain_has_no_verdict_and_the_figure():
     found = speedup.speedup(timed(base), timed([1e-3] * 10, "cuda:0"))
     assert (found.verdict, found.value, found.busy) == ("missing", None, "")
     assert found.reason.startswith(
-        "this machine was too busy: one block in ten of the CPU took at least 2.50× its median"
+        "this machine was too busy: one block in ten of the CPU took at least 2.50× the median"
     )
     assert found.reason.endswith("by up to 1.05×, so close other programs and measure again")
 

@@ -27,7 +27,7 @@ def test_the_best_lane_of_each_device_meets_the_other_and_plain_steps_are_named_
     assert (found.baseline, found.challenger) == ("cpu+fused", "cuda:0+graph10")
     assert found.best.value == pytest.approx(5, rel=0.05)
     assert found.plain.value == pytest.approx(2.5, rel=0.05)
-    assert "Plain against plain the speedup of cuda:0 is 2.5" in found.sentence
+    assert "Plain against plain the speedup of the GPU is 2.5" in found.sentence
     assert best_lanes.CHOSEN_APART in found.sentence
 
 
@@ -70,7 +70,7 @@ def test_a_sweep_has_a_crossover_of_the_best_lanes_below_that_of_plain_steps():
     plain = study.crossover(of)
     assert answer.outcome == plain.outcome == "crossing"
     assert answer.estimate < plain.estimate
-    assert answer.baseline == "cpu in its best lane"
+    assert answer.baseline == "CPU in its best lane"
     assert all(len(entry.baseline_s) == 4 for entry in evidence)
     assert best_lanes.moved(plain, answer).startswith("Plain steps on both devices cross at about ")
 

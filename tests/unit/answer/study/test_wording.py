@@ -1,5 +1,7 @@
 """How sizes and places are written."""
 
+from dataclasses import replace
+
 import pytest
 
 from core.answer.study import wording
@@ -80,3 +82,9 @@ def test_where_only_whole_numbers_can_be_built_a_crossing_is_one_and_its_interva
 )
 def test_a_tie_names_the_whole_numbers_that_are_in_it(tie, said):
     assert wording.sentence(crossing("depth", 7.52, 7.02, 7.98, tie)).endswith(said)
+
+
+def test_every_range_of_sizes_in_which_devices_are_close_is_named():
+    found = replace(crossing("parameters", 500.0, 400.0, 600.0, tie=(450.0, 550.0)), also_close=((2_000.0, 3_000.0),))
+    close = "Between about 450 and 550, and between about 2,000 and 3,000 the difference is within 10 %."
+    assert wording.sentence(found).endswith(close)
