@@ -27,7 +27,7 @@ def add_point(parser: argparse.ArgumentParser) -> None:
 def add_own(parser: argparse.ArgumentParser) -> None:
     """A training of one's own in place of the catalogue's."""
     text = "one's own, in place of all settings above: a Python file with a function build(size, device)"
-    parser.add_argument("--training", metavar="FILE.py:FUNCTION", help=text)
+    parser.add_argument("--training", metavar="FILE:FUNCTION", help=text)
     parser.add_argument("--size", type=int, help="what that function is called with")
 
 
