@@ -350,7 +350,9 @@ def test_a_study_of_a_busy_machine_is_marked_in_its_answer_and_in_the_list(world
     world.keep([dataclasses.replace(row, block_switches=(10_000,) * len(row.block_pair)) for row in quiet])
     (found,) = study.studies(quiet, axis="hidden_size")
     assert next(iter(table(open_page(PAGE), "Along")["Crossover"])).endswith(", on a busy machine")
-    assert "Measured on a busy machine: other programs took processor time" in words(open_page(PAGE, study=found.id))
+    app = open_page(PAGE, study=found.id)
+    assert "Measured on a busy machine: other programs took processor time" in words(app)
+    assert not app.success, "a green box is for good news"
 
 
 def test_of_many_recorded_studies_the_largest_are_listed_and_the_rest_is_counted(world, open_page, monkeypatch):
@@ -474,6 +476,7 @@ def test_a_finished_sweep_shows_its_whole_answer(world, open_page):
     assert "python -m core sweep" in words(app)
     assert "--axis hidden_size --range 16:2048 --adaptive" in words(app)
     assert "hidden size 2,048 was skipped." in words(app)
+    assert "SVG picture" in [found.label for found in app.get("download_button")]
     checked(button(app, "Measure again").click().run())
     assert world.queue.jobs()[-1].fresh
 
@@ -487,7 +490,8 @@ def test_a_grid_has_a_map_and_a_table_by_epoch_time(world, open_page):
     kept = world.keep(grid_rows())
     job = world.end(job_of(world, GRID, kept=kept), state="finished")
     app = open_page(PAGE, job=job.id)
-    assert {"cpu", "cuda:0"} <= set(chart_data(app, "Map of the faster device")["winner"])
+    assert {"CPU", "GPU"} <= set(chart_data(app, "Map of the faster device")["winner"])
+    assert alts(app)[0] == "Map of the faster device"
     assert "not measured" not in set(chart_data(app, "Map of the faster device")["winner"])
     listed = table(app, "Epoch (s)")
     assert len(listed) == len(kept)

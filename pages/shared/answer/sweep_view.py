@@ -18,7 +18,7 @@ from core.answer.study.result import Basis, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
-from core.question.experiment import Contender, Point, titled
+from core.question.experiment import Contender, Point, spoken, titled
 from core.question.fields import label
 from core.question.sweep import Axis, Sweep, size_of
 from core.results.schema import Trial
@@ -124,7 +124,7 @@ def _map(asked: Sweep, found: Sequence[Study], chosen: Study | None, basis: Basi
     if chosen is None:
         return
     axes = (asked.axes[0].name, asked.axes[1].name)
-    st.markdown(f"**Map**: which is faster, {plain(chosen.challenger)} or {plain(chosen.baseline)}")
+    st.markdown(f"**Map**: which is faster, {plain(spoken(chosen.challenger))} or {plain(spoken(chosen.baseline))}")
     spec = prepared.winners(_cells(asked, found, chosen, basis), axes, chosen)
     charts.chart(spec, alt="Map of the faster device")
 

@@ -26,7 +26,7 @@ from core.errors import InvalidValue
 from core.jobs import client
 from core.jobs.machine import Machine
 from core.progress import Progress
-from core.question.experiment import Experiment, Point
+from core.question.experiment import Experiment, Point, titled
 from core.question.sweep import Sweep
 from core.results.schema import Trial
 from pages.shared.data import reads
@@ -121,7 +121,8 @@ def located_timings(data: bytes, name: str, devices: tuple[str, str] | None = No
 
 @kept(64)
 def winners(cells: Sequence[Cell], axes: tuple[str, str], study: Study) -> dict[str, Any]:
-    return grids.winners(cells, axes=axes, devices=(study.baseline, study.challenger), kinds=_kinds_of(study))
+    devices = titled(study.baseline), titled(study.challenger)
+    return grids.winners(cells, axes=axes, devices=devices, kinds=_kinds_of(study))
 
 
 @kept(256)
