@@ -97,7 +97,8 @@ def _see(lesson: Lesson, choice: Choice, task: Task, known: Known) -> None:
     points = [asked.point for asked in task if isinstance(asked, Experiment)]
     found = tasks.found(known, points, choice.machine, [(kind, "") for kind in lesson.recorded])
     if not found.trials and not found.exhibits:
-        st.caption("Nothing was run yet. What it shows will be here.")
+        st.markdown("## 3 · See")
+        st.markdown("Nothing was run yet. What it shows will be here.")
         return
     key = (lesson.question.name, *choice.names, choice.data, str(choice.margin), found.key)
     keep = Section(title="What to keep in mind", sentences=(lesson.takeaway,))
