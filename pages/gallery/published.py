@@ -5,6 +5,7 @@ Each is marked as published wherever it is shown, and shares neither a chart, a 
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -168,7 +169,11 @@ def _take_along(study: PublishedStudy) -> None:
     name, address = f"published-{study.name}", state.address({"study": study.name})
     with st.container(horizontal=True):
         downloads.button("Figures as csv", files.csv(study), f"{name}.csv", "text/csv", key="published-csv")
-        paper = lambda: lesson_report.html(files.report(study, address))  # noqa: E731
+        paper = partial(_paper, study, address)
         downloads.button("Report as HTML", paper, f"{name}.html", "text/html", key="published-report")
     st.caption("Each says whose figures they are, since when, and under which licence.")
     downloads.link("Link to this study:", {"study": study.name})
+
+
+def _paper(study: PublishedStudy, address: str) -> str:
+    return lesson_report.html(files.report(study, address))
