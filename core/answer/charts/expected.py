@@ -37,7 +37,7 @@ def marker(answer: Crossover, told: Expected) -> Spec:
     sizes = [row["size"] for row in (*measured, *between)]
     values = [*(row["speedup"] for row in measured), told.low, told.high]
     x = size_channel(answer.axis, sizes)
-    y = speedup_axis(f"speedup of {look.short(answer.challenger)}", values)
+    y = speedup_axis("speedup", values)
     tooltip = look.tooltips(("size", axis_title(answer.axis), "~r"), ("shown", "speedup"))
     layers = [
         look.layer("band")

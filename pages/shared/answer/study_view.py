@@ -61,7 +61,7 @@ def basis() -> Basis:
 
 def answer(of: Study) -> tuple[Basis, Located | None]:
     """Draw the crossover in words and as a chart; the cost basis, and what was drawn if the rows can be compared."""
-    answered = st.container()
+    answered, drawn = st.container(), st.container()
     chosen = basis()
     with told(st.warning):
         located = prepared.located(of, chosen)
@@ -69,8 +69,9 @@ def answer(of: Study) -> tuple[Basis, Located | None]:
             headline(located.answer)
             if means := prepared.meaning(of, chosen):
                 st.markdown(plain(" ".join(means)))
+        with drawn:
+            chart(located)
         st.caption(f"What is counted, {BASIS_TITLES[chosen]}: {BASES[chosen]}.")
-        chart(located)
         save(located.chart, of, f"crossover-{of.id}-{chosen}", located.answer.sentence)
         return chosen, located
     return chosen, None
