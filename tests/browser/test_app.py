@@ -13,8 +13,8 @@ from tests.browser.conftest import settled, stop_button, until
 pytestmark = pytest.mark.browser
 
 SHORT = "/compare?model=linear&epochs=2&budget_s=10"
-LONG = "/compare?dataset=disc&hidden_size=64&epochs=10000&budget_s=600&devices=cpu%401"
-OTHER = "/compare?dataset=disc&hidden_size=32&epochs=10000&budget_s=600&devices=cpu%401"
+LONG = "/compare?dataset=disc&hidden_size=64&epochs=10000&budget_s=600&devices=cpu%401&whole=true"
+OTHER = "/compare?dataset=disc&hidden_size=32&epochs=10000&budget_s=600&devices=cpu%401&whole=true"
 
 
 def link(page):

@@ -113,7 +113,10 @@ def _speedup(found: Speedup) -> None:
     name, measured = plain(spoken(found.challenger)), units.counted(found.pairs, "pair")
     label = f"Speedup of {name} so far"
     if found.value is None or found.low is None or found.high is None:
-        st.metric(label, "…", delta=measured, delta_color="off", delta_arrow="off", width="content")
+        with st.container(width="content"):
+            st.metric(label, "…", delta=measured, delta_color="off", delta_arrow="off", width="content")
+            if found.reason:
+                st.caption(plain(f"No verdict yet: {found.reason}."))
         return
     interval = f"95 %: {units.ratio(found.low)} to {units.ratio(found.high)}, {measured}"
     st.metric(label, units.ratio(found.value), delta=interval, delta_color="off", delta_arrow="off", width="content")
