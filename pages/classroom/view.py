@@ -196,7 +196,8 @@ def _measure(class_: Class, who: Student, machine: Machine | None) -> None:
         finding = findings.finding(class_, who)
         found = finding.result
         if found:
-            st.success(plain(f"{found.devices}: {found.sentence}"))
+            told = st.success if found.outcome in ("crossing", "gpu_always", "cpu_always") else st.info
+            told(plain(f"{found.devices}: {found.sentence}"))
         if finding.fault:
             st.warning(plain(f"Not all that you measured counts: {finding.fault}."))
         if class_.closed:

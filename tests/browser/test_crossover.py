@@ -74,7 +74,7 @@ def test_selecting_a_recorded_study_opens_it(visit, server):
 def test_the_cost_basis_is_in_the_link(look):
     page = settled(look("/crossover?study={study}"))
     page.locator(".st-key-basis").get_by_text("cold_start").click()
-    expect(page.get_by_text(re.compile("^Cost basis cold_start"))).to_be_visible()
+    expect(page.get_by_text(re.compile("^What is counted, with start-up"))).to_be_visible()
     expect(page).to_have_url(re.compile("basis=cold_start"))
 
 

@@ -301,7 +301,7 @@ def test_the_cost_basis_counts_for_two_machines_as_well(world, open_page):
     record_study(world)
     job = world.end(job_of(world, world.keep(measured_here())), state="finished")
     app = open_page(CROSSOVER, job=job.id, recorded=NAME, basis="cold_start")
-    assert "Cost basis cold_start" in words(app)
+    assert "What is counted, with start-up" in words(app)
 
 
 def test_a_sweep_of_the_cpu_alone_without_a_choice_says_that_there_is_nothing_to_compare(world, open_page):

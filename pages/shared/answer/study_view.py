@@ -84,9 +84,9 @@ def save(spec: dict[str, Any], of: Study, name: str, title: str) -> None:
 
 
 def headline(answer: Crossover) -> None:
-    """The answer in a sentence, in the box of its outcome."""
+    """The answer in a sentence, in the box of its outcome; what was measured on a busy machine is no good news."""
     box, icon = BOXES[answer.outcome]
-    box(f"**{plain(answer.sentence)}**", icon=icon)
+    (st.warning if answer.busy else box)(f"**{plain(answer.sentence)}**", icon=icon)
 
 
 def chart(located: Located) -> None:
