@@ -270,7 +270,9 @@ def test_recorded_studies_are_listed_with_their_crossover_and_one_opens_by_its_l
     assert list(table(app, "Verdict")["Hidden size"]) == list(TIMES)
     assert list(table(app, "Cost basis")["Cost basis"]) == [BASIS_TITLES[basis] for basis in BASES]
     assert f"study={study.id}" in words(app)
-    assert {found.label for found in app.get("download_button")} == {"10 rows as parquet", "10 rows as csv", "A sample"}
+    pictures = {"PNG picture", "SVG picture", "Page with tooltips (HTML)"}
+    offered = {found.label for found in app.get("download_button")}
+    assert offered == {"10 rows as parquet", "10 rows as csv", "A sample", *pictures}
 
 
 def test_a_study_that_is_opened_sets_the_controls_as_it_was_measured(world, open_page):
