@@ -7,8 +7,11 @@ import torch
 
 from core.answer.run import own as answers
 from core.errors import OwnTrainingFailed
+from core.measure.own.foreign import builder
+from core.measure.own.training import OwnTraining
 from core.results import reading
-from tests.own_trainings import FUNCTION, PLAIN, changed
+from tests.own_trainings import FUNCTION, PLAIN, asked, changed
+from tests.rows import trial
 
 pytestmark = pytest.mark.slow
 
@@ -69,13 +72,12 @@ def test_thread_counts_are_tried_on_a_training_that_is_thrown_away(own):
         (PLAIN.replace("lr=0.1", "lr=0.0"), "trains nothing"),
         (changed(step="self.kept = getattr(self, 'kept', []); self.kept.append(torch.ones(2))"), "grows"),
         (changed(step="torch.set_num_threads(2)"), "number of threads"),
-        (changed(__init__="torch.seed()"), "randomness"),
         (SLOW, "waiting for the next batch"),
     ],
-    ids=["item", "print", "float64", "learns-nothing", "grows", "threads", "randomness", "slow-loader"],
+    ids=["item", "print", "float64", "learns-nothing", "grows", "threads", "slow-loader"],
 )  # fmt: skip
 def test_what_is_odd_about_its_steps_is_said_in_a_sentence(own, text, said):
-    rows = own(text, contenders=("cpu@1", "cpu@2")[: 1 + (said == "randomness")], budget_s=300)
+    rows = own(text)
     sentences = [*(sentence for row in rows for sentence in answers.findings(row)), answers.first_losses(rows)]
     assert any(said in sentence for sentence in sentences), sentences
 
@@ -126,33 +128,45 @@ def test_megabytes_of_print_go_nowhere_and_are_counted(own, capfd):
     assert len(written.out + written.err) < 10_000
 
 
-def test_each_build_begins_with_the_settings_of_a_fresh_process(own):
-    text = changed(
-        build="global seen; assert torch.get_default_dtype() == torch.float32 and torch.is_grad_enabled(); "
-        "torch.set_default_dtype(torch.float64); torch.set_grad_enabled(False); torch.manual_seed(99)",
-        step="torch.set_grad_enabled(True)",
-    ).replace("torch.randn(256, 20, generator=draw)", "torch.randn(256, 20, generator=draw, dtype=torch.float64)")
-    rows = own(text, contenders=("cpu@1", "cpu@2"), budget_s=300)
-    assert [row.outcome for row in rows] == ["timed"] * 2
-    assert rows[0].own_first_loss == rows[1].own_first_loss
+@pytest.mark.parametrize(
+    ("line", "alike"),
+    [("torch.manual_seed(99)", True), ("torch.set_default_dtype(torch.float16)", True), ("torch.seed()", False)],
+)
+@pytest.mark.usefixtures("own")
+def test_each_build_begins_with_the_settings_of_a_fresh_process(tmp_path, line, alike):
+    file = tmp_path / f"mine_{len(line)}.py"
+    file.write_text(
+        PLAIN.replace("    return Own(size, device)", f"    own = Own(size, device)\n    {line}\n    return own")
+    )
+    if not alike:
+        file.write_text(changed(__init__=line))
+    point = asked(file).point
+    foreign, build = builder(str(tmp_path), point.training, point.source_hash)
+    losses = []
+    for _ in range(2):
+        training = OwnTraining(build(8, torch.device("cpu")), foreign)
+        training.advance(1)
+        losses += training.read_losses()
+    assert (losses[0] == losses[1]) is alike
+    said = answers.first_losses([trial(own_first_loss=loss) for loss in (0.7, 0.7 if alike else 0.9)])
+    assert ("randomness" in said) is not alike
 
 
 def test_a_file_that_was_changed_since_it_was_asked_for_is_not_run(own, tmp_path):
-    from core.measure import trial
-    from tests import own_trainings
-
     file = tmp_path / "mine_changed.py"
     file.write_text(PLAIN)
-    question = own_trainings.asked(file)
+    question = asked(file)
     file.write_text("import os; os._exit(9)\n")
     with pytest.raises(OwnTrainingFailed, match="changed since"):
-        trial.measure(question, hooks=trial.Hooks())
+        builder(question.folder, question.point.training, question.point.source_hash)
     assert "mine_changed" not in sys.modules
 
 
 def test_files_of_its_folder_are_imported_as_from_there(own, tmp_path):
     (tmp_path / "mine_parts.py").write_text("WIDTH = 3\n")
     (tmp_path / "numbers.txt").write_text("5\n")
-    rows = own(changed(build="import mine_parts; assert int(open('numbers.txt').read()) == 5"))
+    rows = own(
+        changed(build="import mine_parts; import pathlib; assert int(pathlib.Path('numbers.txt').read_text()) == 5")
+    )
     assert rows[0].outcome == "timed"
     assert torch.get_default_dtype() == torch.float32
