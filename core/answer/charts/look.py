@@ -83,7 +83,7 @@ FEWEST_TICKS = 4
 SHADE = 0.3
 """White in a hue that a chart needs a second time for devices of one kind; from there on dash and shape tell more."""
 
-LABEL_LETTERS = 17
+LABEL_LETTERS = 23
 """Letters of a name beside a bar before it goes on in the next line."""
 
 LEGEND_LETTERS, SYMBOL_LETTERS, LEGEND_LIMIT = 48, 4, 330
@@ -260,7 +260,7 @@ def wrapped(names: Sequence[str]) -> alt.Axis:
         for name in names
         if len(name) > LABEL_LETTERS
     ]
-    return alt.Axis(labelExpr="".join(cases) + "datum.label", labelLimit=140)
+    return alt.Axis(labelExpr="".join(cases) + "datum.label", labelLimit=150)
 
 
 def counting_left_out(title: str, number: int) -> str | list[str]:
