@@ -1,0 +1,61 @@
+"""A result and the settings beside it: whether they ask for it, and what can be asked next from it."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.jobs.machine import Machine
+from core.question import models
+from core.question.experiment import Experiment
+from core.results.schema import Trial
+from pages.shared.answer import run_view
+from pages.shared.data import reads
+from pages.shared.form import unlike
+from pages.shared.frame import navigation
+from pages.shared.job import asking
+from pages.shared.link import links, state
+
+CROSSOVER_HELP = "From which size of this model on the other device is faster: its other settings go along."
+
+
+def is_new(asked: Experiment | None, view: tuple[links.Kind, str] | None) -> bool:
+    """Whether the settings ask for another training than the run that is shown, if any is."""
+    if asked is None or view is None:
+        return view is None
+    shown = reads.rows(run_ids=[view[1]]) if view[0] == "run" else []
+    known = run_view.experiment_of(shown) if shown else None
+    return known is not None and known.point != asked.point
+
+
+def differs(asked: Experiment, shown: Experiment, machine: Machine | None) -> None:
+    """Say where the settings ask for something else than what is shown below."""
+    if machine is None or shown.point.training:
+        return
+    values = unlike.point_values(shown.point)
+    if all(contender.device in machine.device_names for contender in shown.contenders):
+        values |= {"devices": [str(contender) for contender in shown.contenders], "lanes": []}
+    found = [*unlike.points(asked.point, shown.point), *unlike.contenders(asked.contenders, shown.contenders)]
+    unlike.say(found, values)
+
+
+def crossover(shown: Experiment) -> None:
+    """Lead to the sizes of a model at which the answer changes, with the settings of one."""
+    point = shown.point
+    if point.training or len(shown.contenders) < 2:
+        return
+    if st.button("Find the crossover", icon=":material/timeline:", width="stretch", help=CROSSOVER_HELP):
+        varied = models.family(point.model).axes[:1]
+        link: dict[str, str | list[str]] = {n: value for n, value in links.brief(point).items() if n not in varied}
+        link |= {"contenders": [str(contender) for contender in shown.contenders], "fair": "false"}
+        state.start("crossover", link)
+        st.switch_page(navigation.CROSSOVER, query_params=link)
+
+
+def again(trials: Sequence[Trial], machine: Machine | None) -> None:
+    """Offer to measure a result once more, on the machine that measured it."""
+    asked = run_view.experiment_of(trials)
+    if asked and machine and trials[0].machine_id != machine.environment.machine_id:
+        st.caption("Measured on another machine")
+    else:
+        asking.again(asked, machine)
+        asking.go_on(asked, machine)
