@@ -317,8 +317,8 @@ def test_a_study_of_devices_that_are_not_here_leaves_those_of_this_machine(world
 
 def test_settings_that_were_measured_here_before_are_answered_before_anything_is_run(world, open_page):
     world.has(CPU, GPU)
-    world.keep(measured())
-    asked = {"axis": "hidden_size", "batch_size": "64", "contenders": ["cpu", "cuda:0"], "fair": "false"}
+    world.keep(measured(batch_size=256))
+    asked = {"axis": "hidden_size", "batch_size": "256", "contenders": ["cpu", "cuda:0"], "fair": "false"}
     app = open_page(PAGE, **asked)
     assert "Measured here before, on 21 November 2026" in words(app)
     assert any(alt.startswith("Time against hidden size") for alt in alts(app))
