@@ -365,9 +365,7 @@ def test_parts_that_are_folded_away_are_drawn_once_the_link_or_a_click_opens_the
     assert {blocks, loss} <= {chart.proto.alt for chart in app.get("vega_lite_chart")}
     assert sum("precision" in code.value for code in app.code) == 2
     assert "whole epoch" in words(app)
-    assert "Threads tried for the CPU, with their step: 1: 1.00 ms, 2: 707 µs, 4: 500 µs; 4 took the least." in words(
-        app
-    )
+    assert "Threads tried for CPU, with their step: 1: 1.00 ms, 2: 707 µs, 4: 500 µs; 4 took the least." in words(app)
 
 
 def test_a_run_from_another_machine_is_shown_but_not_offered_again(world, open_page):
