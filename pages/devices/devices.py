@@ -78,10 +78,9 @@ def _machine(machine: Machine) -> None:
         "Machine id": facts.machine_id,
     }
     tables.table([{"Fact": name, "Value": value} for name, value in shown.items()], alt="Machine")
-    waiting = f"OMP_WAIT_POLICY={facts.omp_wait_policy}" if facts.omp_wait_policy else ""
-    if waiting:
+    if facts.omp_wait_policy:
         st.markdown("How threads of the CPU wait for each other, as OpenMP was told:")
-        st.code(waiting, language=None, wrap_lines=True)
+        st.code(f"OMP_WAIT_POLICY={facts.omp_wait_policy}", language=None, wrap_lines=True)
     if facts.cores_usable < facts.cores:
         st.caption("Affinity or a container's quota leaves this process fewer threads than the machine has.")
 

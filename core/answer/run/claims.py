@@ -5,7 +5,7 @@ from core.answer.run.speedup import Speedup
 from core.question.experiment import spoken
 
 
-def claim(found: Speedup) -> str:
+def headline(found: Speedup) -> str:
     """The first line: `2 CPU threads train 1.67× as fast as 1`; without a winner, that there is none."""
     return between(spoken(found.baseline), spoken(found.challenger), found.value, found.reason)
 

@@ -89,7 +89,7 @@ def _verdicts(run: RunAnswer) -> None:
     for pair in pairs:
         key = f"verdict-{pair.challenger.trial_id}"
         words = headings.verdict(
-            claims.claim(pair.speedup), claims.small_print(pair.speedup), key=key, help=SPEEDUP_HELP
+            claims.headline(pair.speedup), claims.small_print(pair.speedup), key=key, help=SPEEDUP_HELP
         )
         if said := expectations.beside(pair.baseline, pair.challenger, pair.speedup.value):
             words.caption(plain(said))

@@ -24,12 +24,12 @@ def found(seconds, **options):
     ],
 )
 def test_the_claim_names_the_faster_one_first(seconds, claim):
-    assert claims.claim(found(seconds, jitter=0)) == claim
+    assert claims.headline(found(seconds, jitter=0)) == claim
 
 
 def test_what_is_too_close_is_claimed_by_nobody():
     close = found({"cpu@1": 1e-3, "cpu@2": 1e-3})
-    assert claims.claim(close) == "Too close to call: 2 CPU threads against 1"
+    assert claims.headline(close) == "Too close to call: 2 CPU threads against 1"
     said = claims.small_print(close)
     assert close.reason in said[:1].lower() + said[1:]
     assert "95 % interval" in said
@@ -37,8 +37,8 @@ def test_what_is_too_close_is_claimed_by_nobody():
 
 def test_without_a_verdict_there_is_no_figure():
     missing = found({"cpu": 1e-3, "cuda:0": 1e-3}, pairs=2)
-    assert claims.claim(missing) == "No verdict on the GPU against the CPU"
-    assert "×" not in claims.claim(missing) + claims.small_print(missing)
+    assert claims.headline(missing) == "No verdict on the GPU against the CPU"
+    assert "×" not in claims.headline(missing) + claims.small_print(missing)
     assert "2 pairs of blocks" in claims.small_print(missing)
 
 
