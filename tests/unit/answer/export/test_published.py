@@ -41,7 +41,13 @@ def test_what_was_copied_whole_carries_its_licence_and_address(study):
 def test_the_report_has_the_answer_the_figures_and_both_machines():
     study = next(study for study in STUDIES if study.name == "xgboost")
     paper = lesson_report.markdown(published.report(study, "https://here.test/gallery?study=xgboost"))
-    for said in (study.headline, study.mark, study.source.cpu, study.source.gpu, "| 10,000,000 | 40.0 s | 5.00 s | 8.00× |"):
+    for said in (
+        study.headline,
+        study.mark,
+        study.source.cpu,
+        study.source.gpu,
+        "| 10,000,000 | 40.0 s | 5.00 s | 8.00× |",
+    ):
         assert said in paper
 
 
