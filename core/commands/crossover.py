@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.answer.export import sweep_report
-from core.answer.study import study, tables, timings
+from core.answer.study import study
+from core.answer.study.brought import tables, timings
 from core.answer.study.result import BASES
 from core.answer.study.study import Study
 from core.commands import FAILED, OK, USAGE, arguments, output

@@ -4,8 +4,8 @@ import pyarrow as pa
 import streamlit as st
 
 from core.answer.study import wording
+from core.answer.study.brought.timings import RolesUnclear, Timings
 from core.answer.study.study import Study
-from core.answer.study.timings import RolesUnclear, Timings
 from core.jobs.machine import Machine
 from core.question.experiment import titled
 from core.question.fields import axis_title, label, short_label

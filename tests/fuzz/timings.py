@@ -10,7 +10,7 @@ from typing import Any
 
 from core import __main__ as command_line
 from core.answer.charts import speedups, studies
-from core.answer.study import timings
+from core.answer.study.brought import timings
 from core.answer.study.result import Crossover, Evidence
 from pages.crossover import recorded
 from tests.fuzz import entries, mutations, oddities

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.answer.study import crossover, timings, wording
+from core.answer.study import crossover, wording
+from core.answer.study.brought import timings
 from core.answer.study.result import Crossover, Evidence, Outcome
 from core.files import documents
 from core.files.project import PROJECT

@@ -13,9 +13,10 @@ from typing import Any
 from core import units
 from core.answer.run import lane_check, remedies, speedup
 from core.answer.run.speedup import Speedup
-from core.answer.study import company, wording
 from core.answer.study import study as studies
+from core.answer.study import wording
 from core.answer.study.crossover import locate
+from core.answer.study.doubts import company
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.answer.study.study import Study
 from core.question.experiment import spoken, titled

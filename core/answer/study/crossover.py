@@ -21,8 +21,9 @@ import numpy as np
 from core import units
 from core.answer.run.speedup import Verdict
 from core.answer.statistics import TIE
-from core.answer.study import cautions, curve, wording
+from core.answer.study import curve, wording
 from core.answer.study.curve import Curve, Noise, Readings, Vector
+from core.answer.study.doubts import cautions
 from core.answer.study.judging import SIGN_RISK, Judgement, judge
 from core.answer.study.result import Assumed, Band, Basis, Crossover, Evidence, Size
 from core.errors import InvalidValue, NotComparable

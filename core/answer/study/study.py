@@ -14,8 +14,8 @@ from typing import Any
 from core.answer import comparable
 from core.answer.run import causes, speedup, training_time
 from core.answer.run.causes import Parts
-from core.answer.study import company
 from core.answer.study.crossover import locate
+from core.answer.study.doubts import company
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import NotComparable
 from core.question.experiment import MAX_CONTENDERS, titled

@@ -12,10 +12,11 @@ from typing import Any
 import streamlit as st
 
 from core.answer.run import claims, speedup
-from core.answer.study import recorded, two_machines, wording
-from core.answer.study.recorded import Accelerator, Near, RecordedTraining
+from core.answer.study import wording
+from core.answer.study.machines import recorded, two_machines
+from core.answer.study.machines.recorded import Accelerator, Near, RecordedTraining
+from core.answer.study.machines.two_machines import Meeting
 from core.answer.study.result import BASES, BASIS_TITLES, Basis
-from core.answer.study.two_machines import Meeting
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question import describe
@@ -43,7 +44,7 @@ SPEEDUP_HELP = "Ratio of the median times per step of two machines. Above 1: the
 SIZES_HELP = "Measures here at just the sizes at which the accelerator was recorded, so that every size has both."
 
 Wanted = Mapping[str, object]
-"""A training as `core.answer.study.recorded` wants it."""
+"""A training as `core.answer.study.machines.recorded` wants it."""
 
 
 def stock(machine: Machine | None) -> tuple[Accelerator, ...]:

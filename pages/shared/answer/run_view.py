@@ -13,7 +13,7 @@ from core.answer.charts import runs
 from core.answer.run import claims
 from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
 from core.answer.run.speedup import is_host
-from core.answer.study import two_machines
+from core.answer.study.machines import two_machines
 from core.errors import InvalidValue
 from core.jobs.machine import Machine
 from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point, titled

@@ -13,10 +13,10 @@ from core.answer import comparable
 from core.answer.charts import expected as charts
 from core.answer.gallery.table import Overview, StudyLine
 from core.answer.study import expected as expecting
-from core.answer.study import recorded, two_machines
 from core.answer.study.expected import Expected
-from core.answer.study.recorded import Accelerator
-from core.answer.study.two_machines import Meeting
+from core.answer.study.machines import recorded, two_machines
+from core.answer.study.machines.recorded import Accelerator
+from core.answer.study.machines.two_machines import Meeting
 from core.errors import CrossoverError
 from core.question.experiment import PROTOCOL_VERSION, Point
 from core.question.fields import SIZE_AXES

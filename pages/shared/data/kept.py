@@ -11,8 +11,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
 
+from core.answer.study.machines.two_machines import Meeting
 from core.answer.study.study import Study
-from core.answer.study.two_machines import Meeting
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.results.schema import Trial

@@ -12,16 +12,18 @@ from core.answer.charts.grids import Cell
 from core.answer.gallery.table import Overview
 from core.answer.run import learned, remedies
 from core.answer.run.remedies import Remedy
-from core.answer.study import best_lanes, recorded, timings, two_machines
+from core.answer.study import best_lanes
 from core.answer.study import how_long as how_long_sweeps
 from core.answer.study import meaning as crossing_meaning
 from core.answer.study import study as grouping
 from core.answer.study.best_lanes import Pick
-from core.answer.study.recorded import Accelerator
+from core.answer.study.brought import timings
+from core.answer.study.brought.timings import Timings
+from core.answer.study.machines import recorded, two_machines
+from core.answer.study.machines.recorded import Accelerator
+from core.answer.study.machines.two_machines import Meeting
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.answer.study.study import Study
-from core.answer.study.timings import Timings
-from core.answer.study.two_machines import Meeting
 from core.errors import InvalidValue
 from core.jobs import client
 from core.jobs.machine import Machine

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.answer.study import recorded as recordings
+from core.answer.study.machines import recorded as recordings
 from core.errors import InvalidValue
 from core.question import catalog, describe, experiment, models
 from core.question.experiment import Point

@@ -6,7 +6,7 @@ from core.answer.charts import published as charts
 from core.answer.charts.look import DEVICE_COLOURS
 from core.answer.export import lesson_report, published
 from core.answer.gallery.published_studies import published_studies
-from core.answer.study import timings
+from core.answer.study.brought import timings
 
 STUDIES = published_studies()
 COPIED = [study for study in STUDIES if study.source.licence]

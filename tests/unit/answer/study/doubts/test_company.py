@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from core.answer.export import sweep_report
-from core.answer.study import company, crossover, study
+from core.answer.study import crossover, study
+from core.answer.study.doubts import company
 from core.answer.study.result import Evidence
 from core.question.experiment import Point
 from tests import rows

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from core.answer.study import tables, timings
+from core.answer.study.brought import tables, timings
 from core.errors import CrossoverError, ForeignFile, InvalidValue
 
 HEADER = "size,device,seconds"

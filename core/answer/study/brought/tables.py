@@ -2,7 +2,7 @@
 
 Comma, semicolon or tab; Excel's line `sep=`; lines that begin with # are left out; UTF-8 or UTF-16. Whether a comma is
 that of decimals or of thousands follows from all numbers of the file together, or is refused. Nothing here knows
-what the columns mean; that is `core.answer.study.timings`.
+what the columns mean; that is `core.answer.study.brought.timings`.
 """
 
 import csv

@@ -2,7 +2,7 @@
 
 Readings of one size and device are repeats of each other, in any order. Nothing says which were taken back to back,
 so they are not paired. The file is read as a whole or refused with the line that is wrong; no row is dropped, and no
-value or role guessed. How a file becomes cells is the business of `core.answer.study.tables`.
+value or role guessed. How a file becomes cells is the business of `core.answer.study.brought.tables`.
 """
 
 import math
@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from core import units
-from core.answer.study import company, crossover, tables
+from core.answer.study import crossover
+from core.answer.study.brought import tables
+from core.answer.study.brought.tables import Mark, Table
+from core.answer.study.doubts import company
 from core.answer.study.result import Basis, Crossover, Evidence
-from core.answer.study.tables import Mark, Table
 from core.errors import ForeignFile, InvalidValue
 
 SIZE, DEVICE = "size", "device"

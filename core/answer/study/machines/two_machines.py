@@ -3,7 +3,7 @@
 Blocks of two machines cannot take turns, so nothing pairs: the ratio of the two medians has an interval of its own,
 and every sentence says that there are two machines. Rows of other trainings or protocols are refused; lanes may
 differ, and one that computes something else than plain steps is mentioned.
-Which recorded rows are of the same training is found by `core.answer.study.recorded`.
+Which recorded rows are of the same training is found by `core.answer.study.machines.recorded`.
 
 The interval is that of `core.answer.statistics.ratio_interval`; how much a machine differs from one visit to the next
 is not in it: nobody can tell that from one visit.
@@ -19,8 +19,9 @@ from core.answer import comparable
 from core.answer.run import busy, card_notes, causes, lane_check
 from core.answer.run.speedup import Verdict, in_words, label, obstacle
 from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
-from core.answer.study import company, study
+from core.answer.study import study
 from core.answer.study.crossover import locate
+from core.answer.study.doubts import company
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import NotComparable
 from core.question.device_kinds import begun

@@ -1,0 +1,1 @@
+"""Timings that somebody brings: a table of text becomes evidence like any other."""
