@@ -15,8 +15,8 @@ from core.classroom.classes import Classes, Prediction
 from core.classroom.question import CHALLENGER, ClassQuestion
 from core.jobs.machine import Machine
 from core.question.experiment import Point
-from core.results import exhibit_files
 from core.results.environment import DeviceInfo, Environment
+from core.results.exhibits import exhibit_files
 from core.results.schema import SCHEMA_VERSION, VERSION_KEY
 from core.results.store import Store
 from tests import exhibited, rows

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import ForeignFile, NotAllowed, StoreError
-from core.results.index import File, listed, unreadable_because
+from core.results.finding.index import File, listed, unreadable_because
 from core.results.reading import read_file
 from core.results.schema import SCHEMA, Trial, from_table
 from core.results.store import Store, each_once

@@ -10,8 +10,9 @@ from core.jobs import client
 from core.jobs.queue import Queue
 from core.question.demonstration import KINDS, RECIPES, Demonstration
 from core.question.experiment import Contender
-from core.results import environment, exhibit_files
-from core.results.exhibit import Exhibit
+from core.results import environment
+from core.results.exhibits import exhibit_files
+from core.results.exhibits.exhibit import Exhibit
 from core.results.store import Store
 
 ALONE = {"clock": ("cpu",), "moving": ("cpu",), "first_step": ("cpu@1", "cpu")}

@@ -26,8 +26,8 @@ from core.jobs.queue import Queue
 from core.jobs.worker_file import Serving
 from core.question.experiment import Experiment
 from core.question.sweep import Sweep, size_of
-from core.results import exhibit_files
-from core.results.exhibit import Exhibit
+from core.results.exhibits import exhibit_files
+from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
 from core.results.store import Store
 

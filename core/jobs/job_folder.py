@@ -31,7 +31,7 @@ from core.question.experiment import Experiment
 from core.question.policy import Asked
 from core.question.sweep import Sweep
 from core.results import reading, writing
-from core.results.exhibit import Exhibit
+from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
 
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from core.errors import StoreError
 from core.jobs.job import Job, State
 from core.jobs.job_folder import JobFolder
-from core.results import exhibit_files
-from core.results.exhibit import Exhibit
+from core.results.exhibits import exhibit_files
+from core.results.exhibits.exhibit import Exhibit
 from core.results.reading import refusal_of
 from core.results.reuse import CUT_OFF
 from core.results.schema import Outcome, Trial

@@ -21,8 +21,8 @@ from core.measure.data.datasets import Data, Split
 from core.measure.device import devices, host_memory
 from core.measure.device.cards import Watch
 from core.measure.preparing import pace, room, threads
-from core.measure.raw_values import RawValues
-from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
+from core.measure.readings.raw_values import RawValues
+from core.measure.readings.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
 from core.measure.training import LossCurve, Training
 from core.progress import ContenderProgress
 from core.question.experiment import BEST_THREADS, Contender, Point

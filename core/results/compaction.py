@@ -18,8 +18,9 @@ from filelock import FileLock, Timeout
 
 from core.errors import ForeignFile, StoreError
 from core.files import atomic
-from core.results import index, lookup, writing
-from core.results.index import SUFFIX, File, Skipped
+from core.results import writing
+from core.results.finding import index, lookup
+from core.results.finding.index import SUFFIX, File, Skipped
 from core.results.reading import read_piece
 from core.results.schema import SCHEMA_VERSION
 from core.results.store import GALLERY

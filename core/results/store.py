@@ -21,8 +21,9 @@ from core.errors import StoreError
 from core.files import atomic
 from core.files.project import PROJECT
 from core.question.experiment import Experiment
-from core.results import lookup, writing
-from core.results.index import FILE, SUFFIX, FolderIndex, Skipped
+from core.results import writing
+from core.results.finding import lookup
+from core.results.finding.index import FILE, SUFFIX, FolderIndex, Skipped
 from core.results.reading import read_file, read_piece, refusal
 from core.results.reuse import Accepted, Here, any_run, completeness, newest_answers
 from core.results.schema import SCHEMA, Trial, from_table, to_table

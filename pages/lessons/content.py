@@ -19,7 +19,7 @@ from core.question.demonstration import Demonstration
 from core.question.describe import sentence
 from core.question.experiment import Contender, Experiment, Point
 from core.question.presets import PRESETS
-from core.results.exhibit import Exhibit
+from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
 from pages.lessons.lesson import Choice, Lesson
 from pages.shared.draw.text import plain

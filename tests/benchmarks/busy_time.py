@@ -11,7 +11,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from core.measure.afterwards import phases
 from core.measure.device import devices
-from core.measure.timer import Timer
+from core.measure.readings.timer import Timer
 from core.measure.training import Training
 from core.question.experiment import Contender
 from tests.benchmarks.block_length import training

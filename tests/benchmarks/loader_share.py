@@ -45,7 +45,7 @@ from core.measure.contender import MeasuredContender
 from core.measure.data import batches, datasets
 from core.measure.data.datasets import Data
 from core.measure.device.devices import open_device, use_strict_fp32
-from core.measure.timer import Timer
+from core.measure.readings.timer import Timer
 from core.measure.training import Training, classify
 from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point

@@ -10,7 +10,8 @@ from core.classroom.classes import Prediction
 from core.classroom.question import CHALLENGER
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
-from core.results import environment, exhibit_files
+from core.results import environment
+from core.results.exhibits import exhibit_files
 from pages.shared.link import links
 from tests import exhibited, rows
 from tests.browser.conftest import settled

@@ -8,8 +8,8 @@ from random import Random
 
 from core.answer.charts import lessons
 from core.answer.lesson import exhibition
-from core.results import exhibit_files
-from core.results.exhibit import Clock, Exhibit
+from core.results.exhibits import exhibit_files
+from core.results.exhibits.exhibit import Clock, Exhibit
 from tests import exhibited
 from tests.fuzz import entries, mutations, shown, worlds
 from tests.fuzz.campaign import Fuzzer, Given, Subject

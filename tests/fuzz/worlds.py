@@ -29,7 +29,7 @@ from core.jobs.worker_file import Serving
 from core.progress import Progress
 from core.question.policy import POLICY_VARIABLE
 from core.question.sweep import Axis, Sweep
-from core.results import exhibit_files
+from core.results.exhibits import exhibit_files
 from core.results.store import Store
 from pages.shared.data import reads
 from pages.shared.frame import navigation

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 
 from core.measure.device import devices
-from core.measure.timer import Timer
+from core.measure.readings.timer import Timer
 
 KERNELS, READINGS = 1_000, 20
 BYTES = 2**30

@@ -31,7 +31,7 @@ from core.files import atomic
 from core.files.project import PROJECT
 from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.measure.device import devices
-from core.results.exhibit_files import FOLDER as EXHIBITS
+from core.results.exhibits.exhibit_files import FOLDER as EXHIBITS
 from core.results.intake import exchange
 from core.results.store import Store
 from tests.gpu.steps import Step, steps

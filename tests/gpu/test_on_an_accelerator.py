@@ -15,12 +15,12 @@ from core.measure.data import batches, datasets
 from core.measure.device import cards, devices, drain
 from core.measure.lessons.run import show
 from core.measure.preparing import startup
-from core.measure.timer import MIN_BLOCK_S, Timer
+from core.measure.readings.timer import MIN_BLOCK_S, Timer
 from core.measure.training import Training
 from core.measure.trial import Hooks, measure
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender, Experiment, Point
-from core.results.exhibit import Clock, FirstStep, Moving
+from core.results.exhibits.exhibit import Clock, FirstStep, Moving
 from tests.gpu.waiting import waits
 
 ACCELERATORS = [info.device for info in devices.discover() if info.kind != "cpu"]

@@ -27,7 +27,7 @@ from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
 from core.results import environment
 from core.results.environment import DeviceInfo
-from core.results.exhibit import Exhibit
+from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import COLUMNS, Trial
 from tests import exhibited, rows
 

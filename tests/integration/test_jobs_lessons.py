@@ -13,8 +13,8 @@ from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import Queue
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender
-from core.results import exhibit_files
-from core.results.exhibit import Clock, Moving
+from core.results.exhibits import exhibit_files
+from core.results.exhibits.exhibit import Clock, Moving
 from core.results.store import Store
 from tests.exhibited import DIGITS
 from tests.integration.following import until

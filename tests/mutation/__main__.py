@@ -42,10 +42,13 @@ TESTS = {
     "core/answer/statistics.py": (UNIT + "answer/test_intervals.py", UNIT + "answer/test_statistics.py"),
     "core/results/store.py": (UNIT + "results/test_store.py",),
     "core/results/compaction.py": (UNIT + "results/test_compaction.py",),
-    "core/measure/timer.py": (UNIT + "measure/test_timer.py",),
+    "core/measure/readings/timer.py": (UNIT + "measure/readings/test_timer.py",),
     "core/measure/training.py": (UNIT + "measure/test_training.py", LANES),
     "core/measure/contender.py": (UNIT + "measure/test_contender.py",),
-    "core/measure/raw_values.py": (UNIT + "measure/test_raw_values.py", UNIT + "measure/test_contender.py"),
+    "core/measure/readings/raw_values.py": (
+        UNIT + "measure/readings/test_raw_values.py",
+        UNIT + "measure/test_contender.py",
+    ),
     "core/measure/afterwards/examination.py": (
         UNIT + "measure/afterwards/test_examination.py",
         UNIT + "measure/test_contender.py",

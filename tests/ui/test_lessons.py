@@ -6,7 +6,7 @@ import json
 import pytest
 
 from core.question.experiment import Contender
-from core.results import exhibit_files
+from core.results.exhibits import exhibit_files
 from pages.lessons import content
 from pages.lessons.content import LESSONS
 from pages.shared.frame import navigation

@@ -16,7 +16,7 @@ from core.progress import ContenderProgress, Progress, SweepProgress
 from core.question.experiment import Contender
 from core.question.policy import POLICY_VARIABLE
 from core.question.sweep import Axis, Sweep
-from core.results import exhibit_files
+from core.results.exhibits import exhibit_files
 from core.results.intake import exchange
 from core.results.schema import to_table
 from pages.lessons import content

@@ -9,7 +9,7 @@ from core.jobs import process
 from core.progress import Progress, SweepProgress
 from core.question.experiment import Point
 from core.question.presets import PRESETS, SCALES
-from core.results import exhibit_files
+from core.results.exhibits import exhibit_files
 from pages.tutorials import content
 from tests import exhibited
 from tests.studies import measured

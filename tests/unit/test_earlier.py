@@ -12,7 +12,7 @@ from core.classroom.classes import Classes
 from core.classroom.question import CHALLENGER
 from core.jobs import client
 from core.jobs.queue import Queue
-from core.results import exhibit_files
+from core.results.exhibits import exhibit_files
 from core.results.store import Store
 from tests.earlier_files import NAMES, lay_out
 from tests.students import QUESTION

@@ -14,7 +14,7 @@ from core.answer.lesson.launches import Launches, TwoBatches
 from core.answer.lesson.seed_band import SeedBand
 from core.answer.run.causes import PARTS
 from core.question.experiment import spoken, titled
-from core.results.exhibit import Clock
+from core.results.exhibits.exhibit import Clock
 from core.results.schema import Trial
 
 FIXED, GROWING = "the same whatever the batch", "grows with the batch"

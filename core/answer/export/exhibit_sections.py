@@ -13,7 +13,7 @@ from core.answer.lesson.handout import Figure, Listing, Section, Table
 from core.question.device_kinds import does
 from core.question.experiment import spoken, titled
 from core.question.presets import Preset
-from core.results.exhibit import Clock, Exhibit, FirstStep, Moving
+from core.results.exhibits.exhibit import Clock, Exhibit, FirstStep, Moving
 
 
 def own_clock(preset: Preset, shown: Exhibit, note: str = "") -> Section:

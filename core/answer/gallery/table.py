@@ -20,7 +20,7 @@ from core.answer import comparable
 from core.answer.run import busy
 from core.answer.study import study
 from core.question.experiment import MAX_CONTENDERS
-from core.results.index import FILE, Skipped, folder_index
+from core.results.finding.index import FILE, Skipped, folder_index
 from core.results.reading import read_piece
 from core.results.reuse import CUT_OFF
 from core.results.schema import COLUMNS, SCHEMA, Trial

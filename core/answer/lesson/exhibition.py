@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from core import units
 from core.question.device_kinds import begun
 from core.question.experiment import spoken, titled
-from core.results.exhibit import Clock, Exhibit, FirstStep, Moving, Variant
+from core.results.exhibits.exhibit import Clock, Exhibit, FirstStep, Moving, Variant
 
 ROUNDING = 1e-5
 """Largest relative difference of a gradient that another order of summation in fp32 usually gives, …"""

@@ -15,7 +15,7 @@ from core.answer.study import study
 from core.answer.study.result import Crossover
 from core.errors import CrossoverError
 from core.question.presets import Preset
-from core.results.exhibit import Clock, Exhibit
+from core.results.exhibits.exhibit import Clock, Exhibit
 from core.results.schema import Trial
 
 FASTER_EDGES = (1 / 1.1, 1.1, 2.0, 5.0)

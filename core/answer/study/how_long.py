@@ -11,7 +11,7 @@ from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Sweep
 
 BLOCK_S, BLOCK_STEPS = 0.13, 6
-"""Seconds and steps of a block with its lead-in, at least (`core.measure.timer`, which no page may import)."""
+"""Seconds and steps of a block with its lead-in, at least (`core.measure.readings.timer`, which no page may import)."""
 
 BEGIN_S = 0.8
 """Seconds until a contender of a point has its first block: its network is built, warmed up and counted."""

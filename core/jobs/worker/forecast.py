@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from core import units
 from core.answer.study.search import MOST_SIZES, USUAL_SIZES
 from core.jobs.worker.point_result import PointResult, label
-from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS
+from core.measure.readings.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS
 from core.question import models
 from core.question.experiment import Point
 from core.question.sweep import Sweep

@@ -29,7 +29,7 @@ from core.progress import Progress
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender, Experiment
 from core.question.sweep import Sweep
-from core.results.exhibit import Exhibit
+from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
 
 IDLE_S = 15 * 60.0

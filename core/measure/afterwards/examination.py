@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from core.measure.data.datasets import Data, Split
-from core.measure.raw_values import RawValues
+from core.measure.readings.raw_values import RawValues
 from core.measure.training import classify
 
 TRAIN_ACCURACY_SAMPLES = 10_000

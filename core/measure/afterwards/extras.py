@@ -15,8 +15,8 @@ from core.measure.afterwards import phases
 from core.measure.afterwards.examination import examine
 from core.measure.data.datasets import Data
 from core.measure.device import devices, failures
-from core.measure.raw_values import RawValues
-from core.measure.timer import Timer
+from core.measure.readings.raw_values import RawValues
+from core.measure.readings.timer import Timer
 from core.measure.training import Training
 from core.question.experiment import Contender, Point
 

@@ -11,7 +11,7 @@ from functools import partial
 
 import torch
 
-from core.measure.timer import MIN_BLOCK_S, Timer
+from core.measure.readings.timer import MIN_BLOCK_S, Timer
 from core.measure.training import Training
 
 EPOCH_LIMIT_S = 2.0

@@ -13,7 +13,7 @@ import torch
 
 from core import units
 from core.errors import DeviceUnavailable
-from core.measure.timer import Clock, Drainable
+from core.measure.readings.timer import Clock, Drainable
 
 WORK_S = 0.3
 """Work that is queued, in seconds: so long that neither queueing it nor reading one value passes for it."""

@@ -18,11 +18,11 @@ from core.measure.data.datasets import Data
 from core.measure.device import devices
 from core.measure.lessons.recipe_training import RecipeTraining, held_out, timed_point
 from core.measure.lessons.stage import Stage
-from core.measure.timer import Clock as Nanoseconds
-from core.measure.timer import Drainable, Timer, block_steps, lead_in_steps
+from core.measure.readings.timer import Clock as Nanoseconds
+from core.measure.readings.timer import Drainable, Timer, block_steps, lead_in_steps
 from core.question.demonstration import RECIPES, Demonstration, Recipe
 from core.question.experiment import Contender, Point
-from core.results.exhibit import Clock, Variant
+from core.results.exhibits.exhibit import Clock, Variant
 
 REPEATS = 9
 """Readings of each block: enough for a median that one disturbance does not move."""
@@ -74,7 +74,7 @@ class Stopwatch:
     wall: Nanoseconds = time.time_ns
 
     def seconds(self, work: Callable[[], object], switched: Sequence[str] = ()) -> float:
-        """How long `work` takes by a clock with these shortcuts; without any it is `core.measure.timer`'s."""
+        """How long `work` takes by a clock with these shortcuts; without any it is `core.measure.readings.timer`'s."""
         clock = self.wall if "wall_clock" in switched else self.clock
         if not {"no_drain_before", "no_drain_after"}.intersection(switched):
             return Timer(device=self.device, clock=clock).time(work).seconds

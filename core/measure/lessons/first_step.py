@@ -16,7 +16,7 @@ from core.measure.device import devices
 from core.measure.lessons.stage import Stage
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender, Point
-from core.results.exhibit import FirstStep
+from core.results.exhibits.exhibit import FirstStep
 
 
 def run(demonstration: Demonstration, stage: Stage) -> FirstStep:

@@ -13,7 +13,7 @@ from torch import nn
 
 from core.measure.lessons.stage import Stage
 from core.question.demonstration import Demonstration
-from core.results.exhibit import Moving, Snippet
+from core.results.exhibits.exhibit import Moving, Snippet
 
 META = "meta"
 

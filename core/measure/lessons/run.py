@@ -15,7 +15,7 @@ from core.measure.trial import Hooks
 from core.question.demonstration import Demonstration, Kind
 from core.question.experiment import Contender
 from core.results import environment
-from core.results.exhibit import Content, Exhibit, ExhibitContender
+from core.results.exhibits.exhibit import Content, Exhibit, ExhibitContender
 
 LESSONS: dict[Kind, Callable[[Demonstration, Stage], Content]] = {
     "clock": clock.run,

@@ -12,7 +12,7 @@ import torch
 from core import units
 from core.errors import TooSlow
 from core.measure.device.devices import Device
-from core.measure.timer import MIN_BLOCK_STEPS
+from core.measure.readings.timer import MIN_BLOCK_STEPS
 
 FIRST_STEPS = 4 + MIN_BLOCK_STEPS
 """Steps up to the end of the first block: the first of all, one to warm up, two to lead in."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from core.measure.timer import Timer
+from core.measure.readings.timer import Timer
 from core.measure.training import Training
 from core.results import environment
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import ForeignFile
-from core.results.index import Skipped
+from core.results.finding.index import Skipped
 from core.results.intake import quarantine
 from core.results.reuse import completeness
 from core.results.schema import SCHEMA

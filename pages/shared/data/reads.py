@@ -24,9 +24,9 @@ from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.question import policy
 from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
-from core.results import exhibit_files
-from core.results.exhibit import Exhibit
-from core.results.index import Skipped
+from core.results.exhibits import exhibit_files
+from core.results.exhibits.exhibit import Exhibit
+from core.results.finding.index import Skipped
 from core.results.intake import exchange
 from core.results.intake.exchange import Proposal
 from core.results.reuse import Accepted, any_run, newest_answers

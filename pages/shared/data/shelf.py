@@ -13,7 +13,7 @@ from core.answer.gallery.table import StudyLine
 from core.answer.study import study as grouping
 from core.answer.study.study import Study
 from core.errors import StoreError
-from core.kept import Kept
+from core.results.finding.kept import Kept
 from core.results.schema import Trial, from_table, object_bytes
 from core.results.store import Store
 from pages.shared.data.kept import content

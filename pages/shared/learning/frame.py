@@ -17,7 +17,7 @@ from core.answer.lesson.expected import Outcome
 from core.answer.lesson.handout import Handout, Reply, Section, Table
 from core.jobs.machine import Machine
 from core.question.experiment import titled
-from core.results.exhibit import Exhibit
+from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
 from core.text import as_lines
 from pages.shared.data import reads

@@ -22,8 +22,8 @@ from core.question.experiment import Experiment, Point
 from core.question.fields import TRAINING
 from core.question.policy import Asked
 from core.question.sweep import Sweep
-from core.results import exhibit_files
-from core.results.exhibit import Exhibit
+from core.results.exhibits import exhibit_files
+from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
 from pages.shared.data import reads
 from pages.shared.draw.text import plain, told

@@ -6,7 +6,8 @@ from core.jobs import client
 from core.jobs.job import Job
 from core.question.demonstration import KINDS, RECIPES
 from core.question.experiment import Contender
-from core.results import environment, exhibit_files
+from core.results import environment
+from core.results.exhibits import exhibit_files
 from tests import exhibited
 
 

@@ -13,7 +13,8 @@ from core.jobs import client
 from core.jobs.job import Job
 from core.jobs.queue import Queue
 from core.progress import Progress, SweepProgress
-from core.results import environment, exhibit_files
+from core.results import environment
+from core.results.exhibits import exhibit_files
 from core.results.intake.exchange import export
 from core.results.schema import to_table
 from core.results.store import Store

@@ -7,7 +7,7 @@ from core.jobs import client, process, saving
 from core.jobs.machine import measurement_lock
 from core.jobs.queue import Queue
 from core.jobs.worker.worker import Code, Worker
-from core.results import exhibit_files
+from core.results.exhibits import exhibit_files
 from tests import exhibited
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import (

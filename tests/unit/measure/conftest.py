@@ -8,7 +8,7 @@ import torch
 
 from core.measure import contender
 from core.measure.device import devices
-from core.measure.timer import Timer
+from core.measure.readings.timer import Timer
 from core.measure.training import Training
 from tests.fakes import FakeClock
 

@@ -10,9 +10,10 @@ import torch
 
 from core.answer.run import learned
 from core.errors import SameTraining
-from core.measure import contender, ending, trial
+from core.measure import contender, trial
 from core.measure.contender import MeasuredContender
-from core.measure.ending import level
+from core.measure.outcome import ending
+from core.measure.outcome.ending import level
 from core.measure.preparing import threads
 from core.measure.trial import Hooks, Measurement, measure
 from core.question.experiment import Contender, Experiment, Point

@@ -17,8 +17,9 @@ from filelock import FileLock
 from core.errors import StoreError
 from core.files import atomic
 from core.files.project import PROJECT
-from core.results import compaction, index, writing
+from core.results import compaction, writing
 from core.results.compaction import LOCK, compact
+from core.results.finding import index
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, to_table
 from core.results.store import GALLERY, Store
 from tests.rows import EXPERIMENT, run, trial

@@ -26,11 +26,12 @@ from hypothesis import strategies as st
 from core.errors import ForeignFile, StoreError
 from core.files import atomic
 from core.files.project import PROJECT
-from core.kept import Kept
 from core.question.experiment import Point
-from core.results import allowed, index, lookup, reading
+from core.results import allowed, reading
 from core.results import store as store_module
-from core.results.index import File
+from core.results.finding import index, lookup
+from core.results.finding.index import File
+from core.results.finding.kept import Kept
 from core.results.schema import (
     COLUMNS,
     OUTCOMES,

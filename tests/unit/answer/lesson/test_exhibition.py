@@ -5,7 +5,7 @@ import pytest
 from core.answer.lesson import exhibition
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender
-from core.results.exhibit import Clock, FirstStep
+from core.results.exhibits.exhibit import Clock, FirstStep
 from tests import exhibited, rows
 
 CPU, GPU = "cpu", "cuda:0"

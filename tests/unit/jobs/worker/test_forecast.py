@@ -6,7 +6,7 @@ import pytest
 
 from core.jobs.worker import forecast, point_result
 from core.jobs.worker.point_result import PointResult
-from core.measure.timer import MIN_BLOCK_S
+from core.measure.readings.timer import MIN_BLOCK_S
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep, vary
 from tests import rows

@@ -4,7 +4,7 @@ import torch
 
 from core.measure.afterwards import examination
 from core.measure.data import datasets
-from core.measure.raw_values import RawValues
+from core.measure.readings.raw_values import RawValues
 
 
 def test_ten_thousand_training_samples_are_classified_at_most_and_all_others(monkeypatch):

@@ -11,7 +11,7 @@ from core.measure import networks
 from core.measure.afterwards import phases
 from core.measure.data import batches, datasets
 from core.measure.device.devices import Device
-from core.measure.timer import Timer
+from core.measure.readings.timer import Timer
 from core.measure.training import Training
 from core.question.experiment import Point
 from core.question.lanes import PLAIN, Lane

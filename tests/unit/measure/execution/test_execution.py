@@ -14,7 +14,7 @@ from core.measure import networks
 from core.measure.data import batches, datasets
 from core.measure.execution import compiled
 from core.measure.execution.graph import WARM_UPS, CudaRecorder
-from core.measure.timer import Timer
+from core.measure.readings.timer import Timer
 from core.measure.training import Training
 from core.question.experiment import Point
 from core.question.lanes import PLAIN, Lane

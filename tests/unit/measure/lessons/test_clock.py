@@ -10,7 +10,7 @@ from core.measure.device import devices
 from core.measure.lessons import clock
 from core.measure.lessons.clock import REPEATS, Lesson, Stopwatch
 from core.measure.lessons.stage import Stage, Stopped
-from core.measure.timer import MIN_BLOCK_S
+from core.measure.readings.timer import MIN_BLOCK_S
 from core.measure.trial import Hooks
 from core.question.demonstration import RECIPES, Demonstration, Recipe
 from core.question.experiment import Contender, Point

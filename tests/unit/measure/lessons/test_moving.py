@@ -5,7 +5,7 @@ from core.measure.lessons import moving
 from core.measure.lessons.stage import Stage, Stopped
 from core.measure.trial import Hooks
 from core.question.demonstration import Demonstration
-from core.results.exhibit import Snippet
+from core.results.exhibits.exhibit import Snippet
 
 
 @pytest.fixture(scope="module")

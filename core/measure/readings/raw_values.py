@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.measure.timer import Reading
+from core.measure.readings.timer import Reading
 from core.results.environment import LoadReading
 
 

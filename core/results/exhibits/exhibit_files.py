@@ -13,8 +13,8 @@ from typing import Any
 from core.errors import CrossoverError, DamagedFile, StoreError
 from core.files import atomic, documents
 from core.question.demonstration import Demonstration
-from core.results.exhibit import Exhibit
-from core.results.index import Skipped, unreadable_because
+from core.results.exhibits.exhibit import Exhibit
+from core.results.finding.index import Skipped, unreadable_because
 
 FOLDER = "exhibits"
 """Name of the folder inside a store's."""

@@ -1,7 +1,7 @@
 """What a demonstration showed: plain data that the measuring half makes and the pages draw.
 
-Kept as JSON by `core.results.exhibit_files`, so that what was recorded on one machine can be shown on another. What is
-read back is checked as any foreign input. Nothing here measures, and nothing imports torch.
+Kept as JSON by `core.results.exhibits.exhibit_files`, so that what was recorded on one machine can be shown on
+another. What is read back is checked as any foreign input. Nothing here measures, and nothing imports torch.
 """
 
 import dataclasses

@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import StoreError
 from core.question.experiment import Contender
-from core.results import exhibit_files
+from core.results.exhibits import exhibit_files
 from core.results.store import Store
 from tests import exhibited, rows
 

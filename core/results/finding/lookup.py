@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from core.errors import ForeignFile, StoreError
-from core.kept import Kept
-from core.results.index import FILE, TRIES, File, FolderIndex, Skipped, folder_index
+from core.results.finding.index import FILE, TRIES, File, FolderIndex, Skipped, folder_index
+from core.results.finding.kept import Kept
 from core.results.reading import read_piece
 from core.results.schema import SCHEMA, object_bytes
 

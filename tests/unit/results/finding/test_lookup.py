@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import StoreError
-from core.kept import Kept
-from core.results import lookup, reading, writing
+from core.results import reading, writing
+from core.results.finding import lookup
+from core.results.finding.kept import Kept
 from core.results.schema import SCHEMA, Trial, object_bytes, to_table
 from core.results.store import Store
 from tests.rows import EXPERIMENT, run, trial

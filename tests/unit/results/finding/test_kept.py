@@ -1,4 +1,4 @@
-from core.kept import Kept
+from core.results.finding.kept import Kept
 
 
 def made(kept: Kept[str, str], keys: str, *, times: int = 1) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from core.errors import CrossoverError, InvalidValue
-from core.results.exhibit import MAX_ENTRIES, MAX_NAME, MAX_PARTS, MAX_TEXT, Clock, Exhibit, FirstStep
+from core.results.exhibits.exhibit import MAX_ENTRIES, MAX_NAME, MAX_PARTS, MAX_TEXT, Clock, Exhibit, FirstStep
 from tests import exhibited
 
 KINDS = (exhibited.CLOCK, exhibited.MOVING, exhibited.FIRST_STEP)

@@ -1,0 +1,1 @@
+"""What is read while a contender trains: the clock, and every raw value in one place."""

@@ -1,0 +1,1 @@
+"""What demonstrations of lessons showed, and their files."""
