@@ -15,8 +15,9 @@ from core.question import catalog
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
 from core.question.fields import TRAINING
 from core.results import writing
-from core.results.schema import Trial, to_table
+from core.results.schema import Trial
 from core.results.store import Store
+from core.results.tables import to_table
 
 EXPERIMENT = Experiment(
     point=Point(dataset="digits", model="mlp", hidden_size=128, depth=2, batch_size=64, epochs=100),

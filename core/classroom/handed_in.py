@@ -21,7 +21,8 @@ from core.classroom.records import Class, Student
 from core.errors import StoreError
 from core.question.experiment import MAX_CONTENDERS
 from core.results.intake import exchange
-from core.results.schema import SCHEMA, Trial, from_table, to_table
+from core.results.schema import SCHEMA, Trial
+from core.results.tables import from_table, to_table
 
 CODE_KEY, NICKNAME_KEY = b"crossover_class_code", b"crossover_class_nickname"
 

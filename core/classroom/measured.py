@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 from core.errors import ForeignFile, NotAllowed, StoreError
 from core.results.finding.index import File, listed, unreadable_because
 from core.results.reading import read_file
-from core.results.schema import SCHEMA, Trial, from_table
+from core.results.schema import SCHEMA, Trial
 from core.results.store import Store, each_once
+from core.results.tables import from_table
 
 MAX_ROWS = 1_000
 """Rows that a student may bring, and have; a question of a class has some tens."""

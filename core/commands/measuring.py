@@ -16,7 +16,8 @@ from core.jobs.machine import Machine
 from core.jobs.process import Surroundings
 from core.jobs.queue import Queue
 from core.question import usual
-from core.question.experiment import Contender, Point, with_lanes_of_cpu
+from core.question.experiment import Contender, Point
+from core.question.usual import with_lanes_of_cpu
 from core.results import environment
 from core.results.reuse import Here
 from core.text import as_line, on_terminal

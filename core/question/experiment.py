@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -290,39 +290,6 @@ def spoken(text: str) -> str:
         return text
     device = device_kinds.in_sentence(device_kinds.title(contender.device, contender.threads))
     return f"{device} ({contender.lane.title})" if contender.lane.title else device
-
-
-def with_lanes_of_cpu(
-    contenders: Sequence[Contender], points: Sequence[Point], refusals: Mapping[str, str]
-) -> tuple[Contender, ...]:
-    """Contenders with the lanes that may help the CPU and compute the same numbers, as many as there is room for.
-
-    They come before the last contender: the first and the last are those between whom a search decides.
-
-    Args:
-        contenders: who contends without them.
-        points: trainings, all of which the lanes must fit.
-        refusals: kind of lane → why the CPU does not have it.
-
-    Raises:
-        InvalidValue: the CPU does not contend.
-    """
-    hosts = [contender for contender in contenders if contender.on_host]
-    if not hosts:
-        raise InvalidValue("fair", "full", "given with the CPU among the devices")
-    fits = [
-        set(lanes.worth_trying(on_host=True, batch_size=point.batch_size, convolutions=point.model == "cnn"))
-        for point in points
-    ]
-    worth = lanes.worth_trying(on_host=True, batch_size=points[0].batch_size, convolutions=points[0].model == "cnn")
-    added = [
-        dataclasses.replace(hosts[-1], lane=lane)
-        for lane in worth
-        if lane.same_mathematics and not refusals.keys() & set(lane.kinds) and all(lane in fit for fit in fits)
-    ]
-    new = [contender for contender in added if contender not in contenders][: MAX_CONTENDERS - len(contenders)]
-    first, *others = contenders
-    return (first, *others[:-1], *new, *others[-1:])
 
 
 def allowed(field: str, *, dataset: str, model: str) -> tuple[float, float]:

@@ -1,8 +1,11 @@
-"""Who contends where nobody said, on a page, on the command line and in a class alike, and how long a run goes on."""
+"""Who contends where nobody said, and with which lanes added, in all places alike, and how long a run goes on."""
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 
-from core.question.experiment import Contender
+from core.errors import InvalidValue
+from core.question import lanes
+from core.question.experiment import MAX_CONTENDERS, Contender, Point
 
 LOOKS = (10, 12, 14, 16, 20, 25, 30, 40, 50, 60)
 """Pairs of blocks after which a run looks whether its verdict is certain, and ends if so; after the last it ends at all
@@ -23,3 +26,36 @@ def contenders(devices: Iterable[str], cores: int) -> tuple[Contender, ...]:
         if device != "cpu":
             return Contender(), Contender(device=device)
     return tuple(Contender(threads=count) for count in sorted({1, cores}))
+
+
+def with_lanes_of_cpu(
+    contenders: Sequence[Contender], points: Sequence[Point], refusals: Mapping[str, str]
+) -> tuple[Contender, ...]:
+    """Contenders with the lanes that may help the CPU and compute the same numbers, as many as there is room for.
+
+    They come before the last contender: the first and the last are those between whom a search decides.
+
+    Args:
+        contenders: who contends without them.
+        points: trainings, all of which the lanes must fit.
+        refusals: kind of lane → why the CPU does not have it.
+
+    Raises:
+        InvalidValue: the CPU does not contend.
+    """
+    hosts = [contender for contender in contenders if contender.on_host]
+    if not hosts:
+        raise InvalidValue("fair", "full", "given with the CPU among the devices")
+    fits = [
+        set(lanes.worth_trying(on_host=True, batch_size=point.batch_size, convolutions=point.model == "cnn"))
+        for point in points
+    ]
+    worth = lanes.worth_trying(on_host=True, batch_size=points[0].batch_size, convolutions=points[0].model == "cnn")
+    added = [
+        dataclasses.replace(hosts[-1], lane=lane)
+        for lane in worth
+        if lane.same_mathematics and not refusals.keys() & set(lane.kinds) and all(lane in fit for fit in fits)
+    ]
+    new = [contender for contender in added if contender not in contenders][: MAX_CONTENDERS - len(contenders)]
+    first, *others = contenders
+    return (first, *others[:-1], *new, *others[-1:])

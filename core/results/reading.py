@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 
 from core.errors import ForeignFile
 from core.results import checks
-from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, from_table, to_table
+from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial
+from core.results.tables import from_table, to_table
 from core.text import seen
 
 MAX_FILE_BYTES = 64 * 2**20

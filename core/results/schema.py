@@ -7,13 +7,14 @@ computed where it is read, so that a better statistic never needs a new measurem
 
 import dataclasses
 import functools
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from core.question.device_kinds import DEVICE_KINDS
-from core.question.fields import FIELDS, TRAINING
+from core.question.fields import TRAINING
+from core.results.columns import BOOL, BYTES, FLOAT, FLOATS, INT, INTS, STRING, column, with_training
 
 SCHEMA_VERSION = 6
 """Raised when a column is added, removed or changes its meaning.
@@ -40,46 +41,10 @@ OUTCOMES: dict[Outcome, str] = {
     "interrupted": "ended by itself: the measuring process was killed, or its lane failed; what was measured is kept",
 }
 
-STRING, BOOL = pa.string(), pa.bool_()
-INT, FLOAT = pa.int64(), pa.float64()
-INTS, FLOATS = pa.list_(INT), pa.list_(FLOAT)
-BYTES = pa.binary()
-OF_TYPE: dict[type, pa.DataType] = {str: STRING, bool: BOOL, int: INT, float: FLOAT}
-
-Row = TypeVar("Row")
-
-
 if TYPE_CHECKING:
     from core.question.fields import Training as TrainingColumns
 else:
     TrainingColumns = object
-
-
-def column(
-    kind: pa.DataType, meaning: str, *, unit: str = "", default: Any = dataclasses.MISSING, after: str = ""
-) -> Any:
-    """A dataclass field that is a column of the table; those of a training up to the one named `after` precede it."""
-    metadata = {"type": kind, "unit": unit, "meaning": meaning, "after": after}
-    if isinstance(default, tuple):
-        return field(default_factory=lambda: default, metadata=metadata)
-    return field(default=default, metadata=metadata)
-
-
-def with_training(row: type[Row]) -> type[Row]:
-    """A class of columns with those of a training put in, which are what `core.question.fields` says of its fields."""
-    ordered: dict[str, Any] = {}
-    left = list(TRAINING)
-    for name, kind in row.__annotations__.items():
-        after = getattr(row, name).metadata["after"]
-        while after and after not in ordered:
-            asked = left.pop(0)
-            entry = FIELDS[asked]
-            ordered[asked] = type(entry.default)
-            default = entry.default if entry.later else dataclasses.MISSING
-            setattr(row, asked, column(OF_TYPE[ordered[asked]], entry.meaning, unit=entry.unit, default=default))
-        ordered[name] = kind
-    row.__annotations__ = ordered
-    return row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,41 +342,9 @@ SCHEMA = pa.schema(
 """What every file of the store is written with, and read against."""
 
 
-OBJECT_BYTES, BYTE_BYTES = 5_000, 4
-"""Bytes of a row as an object, without its values, and of each byte that its values take in a table."""
-
-AT_ONCE = 256
-"""Rows that become objects at a time: on the way they take twice as much."""
-
-
-def to_table(trials: list[Trial]) -> pa.Table:
-    """Rows as an Arrow table of `SCHEMA`."""
-    columns = {
-        entry.name: pa.array([getattr(trial, entry.name) for trial in trials], type=entry.metadata["type"])
-        for entry in COLUMNS
-    }
-    return pa.table(columns, schema=SCHEMA)
-
-
-def from_table(table: pa.Table) -> list[Trial]:
-    """Rows of a table of `SCHEMA`; lists come back as tuples. They take `object_bytes`, and little more on the way."""
-    batches = table.to_batches(max_chunksize=AT_ONCE)
-    return [Trial(**_with_tuples(row)) for batch in batches for row in batch.to_pylist()]
-
-
-def object_bytes(table: pa.Table) -> int:
-    """Memory that rows take as objects of Python, about; several times what they take as a table."""
-    return int(OBJECT_BYTES * table.num_rows + BYTE_BYTES * table.nbytes)
-
-
-def _with_tuples(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-
-
 def dictionary() -> str:
     """The columns as a Markdown table: name, type, unit and meaning."""
     lines = ["| column | type | unit | meaning |", "|---|---|---|---|"]
     for entry in COLUMNS:
-        about = entry.metadata
-        lines.append(f"| `{entry.name}` | {about['type']} | {about['unit']} | {about['meaning']} |")
+        lines.append("| `{}` | {type} | {unit} | {meaning} |".format(entry.name, **entry.metadata))
     return "\n".join(lines) + "\n"

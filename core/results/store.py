@@ -26,7 +26,8 @@ from core.results.finding import lookup
 from core.results.finding.index import FILE, SUFFIX, FolderIndex, Skipped
 from core.results.reading import read_file, read_piece, refusal
 from core.results.reuse import Accepted, Here, any_run, completeness, newest_answers
-from core.results.schema import SCHEMA, Trial, from_table, to_table
+from core.results.schema import SCHEMA, Trial
+from core.results.tables import from_table, to_table
 
 RESULTS = PROJECT / "data" / "results"
 """What is measured here."""

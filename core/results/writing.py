@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from core.files import atomic
 from core.results.reading import MAX_FILE_BYTES, refusal_of
-from core.results.schema import Trial, to_table
+from core.results.schema import Trial
+from core.results.tables import to_table
 
 PART_BYTES = 48 * 2**20
 """Largest part in memory. Compressed it is a third of that as a rule, and never more than readers take."""

@@ -29,8 +29,9 @@ import psutil
 
 from core.files.project import PROJECT
 from core.results import compaction
-from core.results.schema import SCHEMA, to_table
+from core.results.schema import SCHEMA
 from core.results.store import Store
+from core.results.tables import to_table
 from tests.benchmarks import made_up
 from tests.rows import run, trial
 

@@ -18,7 +18,8 @@ from core.classroom.classes import Class, Classes, Prediction, Student
 from core.classroom.question import CHALLENGER
 from core.errors import CrossoverError, ForeignFile
 from core.results.reading import read_file
-from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, from_table, to_table
+from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial
+from core.results.tables import from_table, to_table
 from pages.shared.data import reads
 from pages.shared.frame import navigation
 from tests import hostile

@@ -17,7 +17,8 @@ from core.question import catalog
 from core.question.experiment import Contender
 from core.question.lanes import Lane
 from core.results import allowed, checks
-from core.results.schema import COLUMNS, Trial, to_table
+from core.results.schema import COLUMNS, Trial
+from core.results.tables import to_table
 from tests.fuzz import oddities
 from tests.possible import DEVICES, LANES
 

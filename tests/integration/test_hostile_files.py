@@ -22,8 +22,9 @@ from core.files.project import PROJECT
 from core.results import allowed
 from core.results.intake import exchange, quarantine
 from core.results.intake.exchange import export, import_file
-from core.results.schema import COLUMNS, SCHEMA, to_table
+from core.results.schema import COLUMNS, SCHEMA
 from core.results.store import Store
+from core.results.tables import to_table
 from tests.fuzz.oddities import HTML
 from tests.fuzz.parquet import written
 from tests.rows import RUN_ID, run, trial

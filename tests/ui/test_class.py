@@ -13,7 +13,7 @@ from core.classroom.limits import Limits
 from core.classroom.question import CHALLENGER, NEVER
 from core.classroom.roster import Roster
 from core.question.experiment import Contender
-from core.results.schema import to_table
+from core.results.tables import to_table
 from pages.classroom import access, findings, students, view
 from pages.shared.frame import permits
 from tests import rows

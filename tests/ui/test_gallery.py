@@ -13,7 +13,8 @@ from core.answer.gallery import trust
 from core.answer.gallery.published_studies import published_studies
 from core.answer.study import study
 from core.question.experiment import Point
-from core.results.schema import SCHEMA, VERSION_KEY, object_bytes, to_table
+from core.results.schema import SCHEMA, VERSION_KEY
+from core.results.tables import object_bytes, to_table
 from pages.gallery import lists, stock
 from pages.shared.data import shelf
 from pages.shared.frame import navigation

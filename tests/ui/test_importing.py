@@ -3,7 +3,7 @@
 import pytest
 
 from core.results.intake.exchange import export
-from core.results.schema import to_table
+from core.results.tables import to_table
 from pages.shared.frame import navigation
 from tests import rows
 from tests.ui.conftest import checked, words

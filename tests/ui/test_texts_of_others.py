@@ -18,7 +18,7 @@ from core.question.policy import POLICY_VARIABLE
 from core.question.sweep import Axis, Sweep
 from core.results.exhibits import exhibit_files
 from core.results.intake import exchange
-from core.results.schema import to_table
+from core.results.tables import to_table
 from pages.lessons import content
 from pages.shared.frame import navigation
 from pages.shared.link import memory

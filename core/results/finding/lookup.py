@@ -16,7 +16,8 @@ from core.errors import ForeignFile, StoreError
 from core.results.finding.index import FILE, TRIES, File, FolderIndex, Skipped, folder_index
 from core.results.finding.kept import Kept
 from core.results.reading import read_piece
-from core.results.schema import SCHEMA, object_bytes
+from core.results.schema import SCHEMA
+from core.results.tables import object_bytes
 
 KEYS = ("trial_id", "run_id", "experiment_id", "machine_id")
 """Columns by which rows are looked up."""

@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 from core.errors import ForeignFile, StoreError
 from core.files.project import PROJECT
 from core.results.reading import MAX_FILE_BYTES, read_file
-from core.results.schema import BYTE_BYTES, SCHEMA, SCHEMA_VERSION, object_bytes
+from core.results.schema import SCHEMA, SCHEMA_VERSION
+from core.results.tables import BYTE_BYTES, object_bytes
 
 MEMORY_BYTES = 640 * 2**20
 """What the child may allocate: three times the rows of the largest file, and 120 MiB that Python and pyarrow take."""

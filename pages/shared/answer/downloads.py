@@ -13,7 +13,8 @@ from core.question import describe
 from core.question.experiment import Experiment
 from core.question.sweep import Sweep
 from core.results.intake import exchange
-from core.results.schema import Trial, to_table
+from core.results.schema import Trial
+from core.results.tables import to_table
 from core.text import in_file_name
 from pages.shared.draw.text import told
 from pages.shared.link import state

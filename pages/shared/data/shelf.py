@@ -14,8 +14,9 @@ from core.answer.study import study as grouping
 from core.answer.study.study import Study
 from core.errors import StoreError
 from core.results.finding.kept import Kept
-from core.results.schema import Trial, from_table, object_bytes
+from core.results.schema import Trial
 from core.results.store import Store
+from core.results.tables import from_table, object_bytes
 from pages.shared.data.kept import content
 
 MOST_BYTES = 128 * 2**20

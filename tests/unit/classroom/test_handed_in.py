@@ -12,8 +12,8 @@ from core.classroom.roster import Roster
 from core.errors import NotAllowed, StoreError
 from core.results import reading
 from core.results.intake import quarantine
-from core.results.schema import to_table
 from core.results.store import Store
+from core.results.tables import to_table
 from tests import rows
 from tests.students import QUESTION
 from tests.students import measured as measured_rows

@@ -14,8 +14,8 @@ from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, ClassQues
 from core.errors import InvalidValue
 from core.question.experiment import Contender, Experiment
 from core.question.sweep import Sweep
-from core.results.schema import to_table
 from core.results.store import Store
+from core.results.tables import to_table
 from tests.students import QUESTION, measured
 
 ADA = Student(id="a" * 16, nickname="ada", joined_at="2026-11-21T09:00:00+00:00")

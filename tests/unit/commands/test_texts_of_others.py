@@ -16,8 +16,8 @@ from core.progress import Progress, SweepProgress
 from core.results import environment
 from core.results.exhibits import exhibit_files
 from core.results.intake.exchange import export
-from core.results.schema import to_table
 from core.results.store import Store
+from core.results.tables import to_table
 from tests import rows, strangers
 from tests.hostile import STRANGER, TEXTS, UNSEEN, bundle
 

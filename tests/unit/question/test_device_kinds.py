@@ -32,7 +32,7 @@ from core.answer.lesson import launches
 from core.measure.device import devices
 from core.question.experiment import Contender
 from core.results import checks, environment
-from core.results.schema import to_table
+from core.results.tables import to_table
 from tests.rows import trial
 
 card = SimpleNamespace(name="Made-up card", total_memory=2**33)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import CrossoverError, InvalidValue
-from core.question import catalog, experiment, models
+from core.question import catalog, experiment, models, usual
 from core.question.experiment import Contender, Experiment, Point, titled
 from core.question.fields import TRAINING
 
@@ -220,7 +220,7 @@ MANY = Point(dataset="fashion-mnist", model="cnn", batch_size=512, samples=1024)
 
 
 def names(asked, points=(MANY,), refusals=()):
-    return [str(each) for each in experiment.with_lanes_of_cpu(asked, points, dict.fromkeys(refusals, "it has not"))]
+    return [str(each) for each in usual.with_lanes_of_cpu(asked, points, dict.fromkeys(refusals, "it has not"))]
 
 
 def test_the_lanes_of_the_cpu_come_between_the_two_that_a_search_is_about():

@@ -15,8 +15,9 @@ from core.question.fields import DATA_PATHS
 from core.question.own import OWN
 from core.results import allowed, checks, reading
 from core.results.intake.exchange import export, import_file
-from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, to_table
+from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial
 from core.results.store import GALLERY, Store
+from core.results.tables import to_table
 from tests import possible
 from tests.rows import RUN_ID, plant, run, trial
 

@@ -20,8 +20,9 @@ from core.files.project import PROJECT
 from core.results import compaction, writing
 from core.results.compaction import LOCK, compact
 from core.results.finding import index
-from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, to_table
+from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial
 from core.results.store import GALLERY, Store
+from core.results.tables import to_table
 from tests.rows import EXPERIMENT, run, trial
 
 pytestmark = pytest.mark.slow

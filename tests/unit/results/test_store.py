@@ -32,17 +32,9 @@ from core.results import store as store_module
 from core.results.finding import index, lookup
 from core.results.finding.index import File
 from core.results.finding.kept import Kept
-from core.results.schema import (
-    COLUMNS,
-    OUTCOMES,
-    SCHEMA,
-    SCHEMA_VERSION,
-    VERSION_KEY,
-    Trial,
-    from_table,
-    to_table,
-)
+from core.results.schema import COLUMNS, OUTCOMES, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial
 from core.results.store import GALLERY, Store
+from core.results.tables import from_table, to_table
 from tests import possible
 from tests.rows import RUN_ID, run, trial
 

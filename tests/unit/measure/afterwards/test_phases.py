@@ -16,7 +16,7 @@ from core.measure.training import Training
 from core.question.experiment import Point
 from core.question.lanes import PLAIN, Lane
 from core.results import checks
-from core.results.schema import to_table
+from core.results.tables import to_table
 from tests.fakes import FakeClock, FakeDevice, queueing
 from tests.rows import trial
 

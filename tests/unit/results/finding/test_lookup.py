@@ -11,8 +11,9 @@ from core.errors import StoreError
 from core.results import reading, writing
 from core.results.finding import lookup
 from core.results.finding.kept import Kept
-from core.results.schema import SCHEMA, Trial, object_bytes, to_table
+from core.results.schema import SCHEMA, Trial
 from core.results.store import Store
+from core.results.tables import object_bytes, to_table
 from tests.rows import EXPERIMENT, run, trial
 
 

@@ -21,8 +21,9 @@ from core.errors import StoreError
 from core.files import atomic
 from core.results.intake import exchange, quarantine
 from core.results.intake.exchange import ImportReport, check, export, import_file, keep
-from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial, to_table
+from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial
 from core.results.store import Store
+from core.results.tables import to_table
 from core.text import MOST_IN_FILE_NAME, in_csv
 from tests.hostile import TEXTS, UNSEEN, formulas
 from tests.rows import RUN_ID, run, trial
