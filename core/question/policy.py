@@ -22,6 +22,7 @@ from core import units
 from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed
 from core.files.documents import read_toml
 from core.files.project import PROJECT
+from core.files.settings import LARGEST, domains, number, typed
 from core.question import catalog, models
 from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment, Point
@@ -56,10 +57,7 @@ CHOICES: dict[str, dict[str, str]] = {
 """Keys that take a word, with the words and what they mean."""
 
 _HASH = re.compile(r"scrypt\$[0-9a-f]{32}\$[0-9a-f]{64}")
-_DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 BANNER_LENGTH = 500
-LARGEST = 10**12
-"""Highest number that a key may have, unless its default is higher."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,36 +326,14 @@ def _checked(key: str, value: Any, default: object) -> Any:
         return value
     match default:
         case bool():
-            return _typed(key, value, bool, "true or false")
+            return typed(key, value, bool, "true or false")
         case int() | float():
-            return _number(key, value, default)
+            return number(key, value, default)
         case tuple():
-            return _domains(key, value)
-    text = str(_typed(key, value, str, "text"))
+            return domains(key, value)
+    text = str(typed(key, value, str, "text"))
     if key == "class.code_hash" and text and not _HASH.fullmatch(text):
         raise InvalidValue(key, text, "what python -m core class code prints")
     if len(text) > BANNER_LENGTH:
         raise InvalidValue(key, text, f"text of at most {BANNER_LENGTH} characters")
     return text
-
-
-def _typed(key: str, value: object, kind: type, allowed: str) -> object:
-    if not isinstance(value, kind):
-        raise InvalidValue(key, value, allowed)
-    return value
-
-
-def _number(key: str, value: object, default: float) -> float:
-    whole = not isinstance(default, float)
-    number = isinstance(value, int) or (isinstance(value, float) and not whole)
-    most = max(LARGEST, default)
-    if isinstance(value, bool) or not number or not 0 <= value <= most:  # type: ignore[operator]  # nan is refused
-        raise InvalidValue(key, value, f"a {'whole ' if whole else ''}number from 0 to {most:,}")
-    return value  # type: ignore[return-value]
-
-
-def _domains(key: str, value: object) -> tuple[str, ...]:
-    texts = value if isinstance(value, list) else None
-    if texts is None or not all(isinstance(text, str) and _DOMAIN.fullmatch(text) for text in texts):
-        raise InvalidValue(key, value, 'a list of domains in lower case, such as ["school.example"]')
-    return tuple(texts)

@@ -62,6 +62,28 @@ def test_no_module_is_a_pile(folder):
     assert not {path.stem for path in (PROJECT / folder).rglob("*.py")} & piles
 
 
+MOST_LINES, MOST_ENTRIES = 350, 14
+LONGER = {"core/measure/contender.py": 380, "pages/shared/link/state.py": 400}
+MORE_ENTRIES = {"core/answer/charts": 15}
+"""Those beyond the limits, with how far they may be."""
+
+
+@pytest.mark.parametrize("folder", ["core", "pages"])
+def test_a_module_can_be_read_in_one_go(folder):
+    for path in (PROJECT / folder).rglob("*.py"):
+        name = path.relative_to(PROJECT).as_posix()
+        assert len(path.read_text().splitlines()) <= LONGER.get(name, MOST_LINES), name
+
+
+@pytest.mark.parametrize("folder", ["core", "pages"])
+def test_a_room_has_few_entries(folder):
+    for room in {path.parent for path in (PROJECT / folder).rglob("*.py")}:
+        name = room.relative_to(PROJECT).as_posix()
+        entries = [path for path in room.glob("*.py") if path.name != "__init__.py"]
+        rooms = [path for path in room.iterdir() if (path / "__init__.py").exists()]
+        assert len(entries) + len(rooms) <= MORE_ENTRIES.get(name, MOST_ENTRIES), name
+
+
 @pytest.mark.parametrize("folder", ["core", "pages"])
 def test_names_say_what_they_are_and_not_that_they_are_got_or_managed(folder):
     for path in (PROJECT / folder).rglob("*.py"):

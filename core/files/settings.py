@@ -1,0 +1,47 @@
+"""Values of a settings file, each checked by its kind and refused with the key that it stands under."""
+
+import re
+
+from core.errors import InvalidValue
+
+LARGEST = 10**12
+"""Highest number that a key may have, unless its default is higher."""
+
+_DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
+
+
+def typed(key: str, value: object, kind: type, allowed: str) -> object:
+    """A value of a type.
+
+    Raises:
+        InvalidValue: it is of another; `allowed` says what is.
+    """
+    if not isinstance(value, kind):
+        raise InvalidValue(key, value, allowed)
+    return value
+
+
+def number(key: str, value: object, default: float) -> float:
+    """A number that is not negative; a whole one where the default is.
+
+    Raises:
+        InvalidValue: it is none, or too large.
+    """
+    whole = not isinstance(default, float)
+    number = isinstance(value, int) or (isinstance(value, float) and not whole)
+    most = max(LARGEST, default)
+    if isinstance(value, bool) or not number or not 0 <= value <= most:  # type: ignore[operator]  # nan is refused
+        raise InvalidValue(key, value, f"a {'whole ' if whole else ''}number from 0 to {most:,}")
+    return value  # type: ignore[return-value]
+
+
+def domains(key: str, value: object) -> tuple[str, ...]:
+    """A list of names of domains.
+
+    Raises:
+        InvalidValue: it is none.
+    """
+    texts = value if isinstance(value, list) else None
+    if texts is None or not all(isinstance(text, str) and _DOMAIN.fullmatch(text) for text in texts):
+        raise InvalidValue(key, value, 'a list of domains in lower case, such as ["school.example"]')
+    return tuple(texts)
