@@ -76,7 +76,8 @@ def panel(machine: Machine | None, sides: Sides) -> Sweep | None:
     with model:
         family = controls.family()
     with over:
-        axis: str = st.selectbox("Along", _size_axes(family), help=AXIS_HELP, **state.bound("axis"))
+        axes = _size_axes(family)
+        axis: str = st.selectbox("Along", axes, help=AXIS_HELP, **state.spoken("axis", axes, axes[0], _axis_label))
     with more:
         fields = controls.data_path()
         also = _also(axis, family, fields["data_path"])
@@ -130,14 +131,19 @@ def _size_axes(family: models.Family) -> list[str]:
     return [*own, *(name for name in SIZE_AXES if FIELDS[name].panel != "model")]
 
 
+def _axis_label(axis: str) -> str:
+    return FIELDS[axis].label
+
+
 def _also(axis: str, family: models.Family, path: str) -> tuple[str, ...]:
     others = [name for name in (*_size_axes(family), *OTHER_AXES) if name not in (axis, "loader_workers")]
     others += ["loader_workers"] if path in LOADER_PATHS else []
     if "parameters" in (axis, *others):
         clash = {family.size} if axis == "parameters" else {"parameters"}
         others = [name for name in others if name not in clash]
+    bound = state.spoken("also", others, [], _axis_label)
     chosen = st.multiselect(
-        "Vary also", others, max_selections=MOST_ALSO, placeholder="nothing else", help=ALSO_HELP, **state.bound("also")
+        "Vary also", others, max_selections=MOST_ALSO, placeholder="nothing else", help=ALSO_HELP, **bound
     )
     return tuple(sorted(chosen, key=others.index))
 

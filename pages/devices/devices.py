@@ -5,6 +5,7 @@ import streamlit as st
 from core import units
 from core.jobs.machine import Machine
 from core.question.experiment import titled
+from core.text import as_line
 from pages.shared.data import reads
 from pages.shared.draw import tables
 from pages.shared.draw.text import plain, told
@@ -50,8 +51,7 @@ def _devices(machine: Machine) -> None:
     tables.table([{name: row[name] for name in known} for row in rows], alt="Devices of this machine")
     alone = len(machine.devices) == 1
     if machine.hint:
-        seen = "**No accelerator is seen here.** " if alone else ""
-        st.info(f"{seen}{plain(machine.hint)}")
+        st.info(f"{'**No accelerator is seen here.** ' if alone else ''}{plain(machine.hint)}")
     if alone:
         _without()
 
@@ -78,9 +78,9 @@ def _machine(machine: Machine) -> None:
         "Machine id": facts.machine_id,
     }
     tables.table([{"Fact": name, "Value": value} for name, value in shown.items()], alt="Machine")
-    if facts.omp_wait_policy:
+    if policy := as_line(facts.omp_wait_policy):
         st.markdown("How threads of the CPU wait for each other, as OpenMP was told:")
-        st.code(f"OMP_WAIT_POLICY={facts.omp_wait_policy}", language=None, wrap_lines=True)
+        st.code(f"OMP_WAIT_POLICY={policy}", language=None, wrap_lines=True)
     if facts.cores_usable < facts.cores:
         st.caption("Affinity or a container's quota leaves this process fewer threads than the machine has.")
 

@@ -93,7 +93,8 @@ def loader_points(data: str) -> list[Point]:
 
 def _loader_settings(choice: Choice) -> Choice:
     names = list(LOADER_DATA)
-    data = st.segmented_control("Data", names, default=names[0], required=True, **state.bound("data")) or names[0]
+    bound = state.spoken("data", names, names[0], lambda name: catalog.dataset(name).title.partition(" (")[0])
+    data = st.segmented_control("Data", names, required=True, **bound) or names[0]
     st.caption(plain(catalog.dataset(data).summary))
     st.caption(plain(sentence(loader_points(data)[0])))
     return dataclasses.replace(choice, data=data)

@@ -14,9 +14,9 @@ def page() -> None:
     """The choice of a lesson, its question and how to run it; beside it what it shows."""
     places = layout.sides("Lessons", folds=False)
     with places.settings:
-        chosen = st.segmented_control(
-            "Lesson", list(LESSONS), default=next(iter(LESSONS)), required=True, **state.bound("lesson")
-        )
+        names = list(LESSONS)
+        bound = state.spoken("lesson", names, names[0], lambda name: LESSONS[name].title)
+        chosen = st.segmented_control("Lesson", names, required=True, **bound)
     lesson.draw(LESSONS[chosen or next(iter(LESSONS))], asking.machine(), places)
     with places.answer:
         frame.unread()

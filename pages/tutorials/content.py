@@ -229,7 +229,8 @@ def _outcome(preset: Preset, chosen: Sequence[str], found: Found) -> Outcome | N
 
 
 def _run_settings(preset: Preset, machine: Machine | None) -> tuple[Scale, list[str]]:
-    chosen = st.segmented_control("Scale", list(SCALES), default="class", required=True, **state.bound("scale"))
+    bound = state.spoken("scale", list(SCALES), "class", str.capitalize)
+    chosen = st.segmented_control("Scale", list(SCALES), required=True, **bound)
     scale = checked_scale(chosen or "class")
     st.caption(plain(preset.class_note if scale == "class" else f"The full scale: {SCALES['full']}."))
     contenders = frame.devices(machine)

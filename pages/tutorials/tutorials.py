@@ -14,9 +14,9 @@ def page() -> None:
     """The choice of a tutorial, what it claims and what is expected of it; beside it what came of it here."""
     places = layout.sides("Tutorials", folds=False)
     with places.settings:
-        chosen = st.segmented_control(
-            "Tutorial", list(TUTORIALS), default=next(iter(TUTORIALS)), required=True, **state.bound("tutorial")
-        )
+        names = list(TUTORIALS)
+        bound = state.spoken("tutorial", names, names[0], lambda name: TUTORIALS[name].preset.title)
+        chosen = st.segmented_control("Tutorial", names, required=True, **bound)
     content.page_of(TUTORIALS[chosen or next(iter(TUTORIALS))], asking.machine(), places)
     with places.answer:
         frame.unread()

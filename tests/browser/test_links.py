@@ -66,6 +66,7 @@ LINKS = {
         "/gallery?filters=true&in_dataset=digits&in_model=mlp&in_kind=cuda&in_source=measured+here",
         "/gallery?view=Trials&in_dataset=signal&trials_page=2",
         "/gallery?view=Machines",
+        "/gallery?view=Published&in_publisher=Szilard+Pafka%2C+GBM-perf&filters=true",
         f"/gallery?run={rows.RUN_ID}&blocks=true&loss=true",
         "/gallery?study={study}&basis=cold_start&size=256&speedup=true&reports=true",
         "/gallery?study={study}&lacks=true&fingerprint=true",
@@ -76,17 +77,21 @@ LINKS = {
         "/gallery?study={study}&beside={other}",
     ],
 }
-NOT_HERE = {"crossover": {"fair", "recorded_speedup", "fingerprints", "own_speedup"}, "gallery": {"unread"}}
-"""Controls of a machine with an accelerator, of two machines' sizes, of one's own file, and of a damaged one; tests of
-the pages have them."""
+NOT_HERE = {
+    "crossover": {"fair", "recorded_speedup", "fingerprints", "own_speedup"},
+    "gallery": {"unread"},
+    "class": {"codes"},
+}
+"""Controls of a machine with an accelerator, of two machines' sizes, of one's own file, of a damaged one, and of a
+teacher; tests of the pages have them."""
 
 
 def compare(page):
     """What the first link says and no slider shows."""
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
-    expect(page.get_by_role("combobox", name="Dataset")).to_have_value("signal")
-    expect(page.locator(".st-key-devices")).to_contain_text("cpu")
-    expect(page.locator(".st-key-data_path").get_by_role("radio", name="loader")).to_be_checked()
+    expect(page.get_by_role("combobox", name="Dataset")).to_have_value("Signal and background")
+    expect(page.locator(".st-key-devices")).to_contain_text("CPU")
+    expect(page.locator(".st-key-data_path").get_by_role("radio", name="DataLoader")).to_be_checked()
     expect(page.locator(".st-key-shuffle").get_by_role("switch")).not_to_be_checked()
     expect(page.locator(".st-key-seed").get_by_role("spinbutton")).to_have_value("42")
 
@@ -94,7 +99,7 @@ def compare(page):
 def crossover(page):
     """The same of the other page."""
     expect(page.get_by_role("button", name="Find the crossover", exact=True)).to_be_enabled()
-    expect(page.get_by_role("combobox", name="Along")).to_have_value("depth")
+    expect(page.get_by_role("combobox", name="Along")).to_have_value("Depth")
     expect(page.locator(".st-key-adaptive").get_by_role("switch")).not_to_be_checked()
     expect(page.locator(".st-key-depth")).to_have_count(0)
 

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from core.answer.gallery import table
 from core.question.policy import POLICY_VARIABLE
+from pages.shared.link.links import PAGES
 from tests import rows, strangers
 from tests.browser.conftest import Filled, Server, _visits, settled
 from tests.browser.views import ready
@@ -75,7 +76,7 @@ def among(chromium, strange):
 def require_nothing_made(page, server):
     """Find out whether a page has links, pictures, icons or formulas that are not ours."""
     made = page.evaluate(MADE)
-    assert [link for link in made["links"] if not (link or "#").startswith(("#", "/", server.url, "?"))] == []
+    assert [link for link in made["links"] if not (link or "#").startswith(("#", "/", server.url, "?", *PAGES))] == []
     assert [one for one in made["pictures"] if "data:" not in one and "blob:" not in one] == []
     assert not {"home icon", "heart emoji", "Streamlit logo"} & set(made["icons"])
     assert made["formulas"] == 0

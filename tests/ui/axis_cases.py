@@ -11,6 +11,7 @@ from core.commands import arguments
 from core.commands.sweep import asked_for
 from core.question import describe
 from core.question.experiment import Contender, Experiment, Point
+from core.question.fields import FIELDS
 from core.question.sweep import Axis, Sweep
 from core.results.reading import read_rows
 from core.results.schema import dictionary
@@ -47,7 +48,7 @@ def test_crossover_offers_it_as_an_axis_with_a_range_of_its_own(world, open_page
     world.has(CPU, GPU)
     app = open_page("pages/crossover/crossover.py", axis="warm_up")
     offered = ["hidden_size", "depth", "parameters", "batch_size", "warm_up", "samples"]
-    assert app.selectbox(key="axis").options == offered
+    assert app.selectbox(key="axis").options == [FIELDS[name].label for name in offered]
     chosen = app.select_slider(key="warm_up_range")
     assert (chosen.label, chosen.value) == ("Warm-up steps from … to", (1, 100))
     assert "up to **37** sizes" in words(app)
@@ -69,10 +70,10 @@ def test_links_say_it():
 
 
 def test_sentences_say_it():
-    assert describe.sentence(POINT).endswith("batch 64 · 100 epochs · learning rate 0.1 · resident · warm-up 8")
-    assert describe.sentence(SWEEP).startswith("warm-up steps 1 to 100 · digits")
+    assert describe.sentence(POINT).endswith("batch 64 · 100 epochs · learning rate 0.1 · Copied once · warm-up 8")
+    assert describe.sentence(SWEEP).startswith("warm-up steps 1 to 100 · Digits")
     (found,) = study.studies(measured(), axis="warm_up")
-    assert "from a warm-up of 8 on" in study.crossover(found).sentence
+    assert "from a warm-up of about 8 on" in study.crossover(found).sentence
 
 
 def test_a_study_along_it_has_its_charts():

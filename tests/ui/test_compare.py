@@ -8,7 +8,7 @@ import pytest
 from core.jobs import process
 from core.jobs.worker_file import Serving
 from core.progress import ContenderProgress, Progress
-from core.question.experiment import Contender, Experiment, Point
+from core.question.experiment import Contender, Experiment, Point, titled
 from core.results.schema import COLUMNS
 from pages.shared.form import controls
 from tests import rows
@@ -95,10 +95,11 @@ def test_a_size_that_was_set_before_the_machine_was_known_stays(world, open_page
 def test_every_contender_that_is_offered_can_be_chosen_and_is_asked_for(world, open_page, devices, page, key):
     world.has(*devices)
     app = open_page(f"pages/{page}/{page}.py", **({"axis": "depth"} if page == "crossover" else {}))
-    offered = control(app, key).options
-    assert "cpu@4" in offered or len(devices) == 2
-    for text in offered:
-        other = next(name for name in offered if name != text)
+    others = ["cuda:0"] if len(devices) == 2 else ["cpu@4"]
+    names = {titled(text): text for text in ("cpu", "cpu@1", *others)}
+    assert set(control(app, key).options) == set(names)
+    for text in names.values():
+        other = next(name for name in names.values() if name != text)
         app = checked(control(app, key).set_value([text, other]).run())
         assert set(control(app, key).value) == {text, other}
         assert not app.error

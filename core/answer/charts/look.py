@@ -188,7 +188,7 @@ def ticks(values: Iterable[float]) -> Any:
     room = max((high / low) ** ROOM, SMALLEST_ROOM)
     tried: list[list[float]] = []
     for steps in STEPS:
-        marks = [round(step * 10.0**power, 12) for power in powers for step in steps]
+        marks = [float(f"{step}e{power}") for power in powers for step in steps]
         tried.append([mark for mark in marks if low / room <= mark <= high * room])
     return next((found for found in tried if len(found) >= FEWEST_TICKS), tried[-1] or alt.Undefined)
 

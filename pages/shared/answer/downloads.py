@@ -68,7 +68,7 @@ def command(asked: Experiment | Sweep | None, what: str) -> None:
         st.caption(f"These settings are not offered by this version, so it cannot repeat the {what}.")
         return
     st.caption("Repeat it on any machine, without the app:")
-    st.code(describe.command(asked), language="bash", wrap_lines=True)
+    st.code(describe.command(asked), language=None, wrap_lines=True)
 
 
 def link(title: str, parameters: Mapping[str, str | list[str]]) -> None:

@@ -55,8 +55,8 @@ def main(found: Sequence[Study], asked: Sweep | None) -> Study | None:
 
 
 def basis() -> Basis:
-    chosen = st.segmented_control("Cost basis", list(BASES), default="steady", help=BASIS_HELP, **state.bound("basis"))
-    return chosen or "steady"
+    bound = state.spoken("basis", list(BASES), "steady", BASIS_TITLES.__getitem__)
+    return st.segmented_control("Cost basis", list(BASES), required=True, help=BASIS_HELP, **bound) or "steady"
 
 
 def answer(of: Study) -> tuple[Basis, Located | None]:

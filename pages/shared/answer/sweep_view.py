@@ -95,7 +95,13 @@ def _choice(found: Sequence[Study], asked: Sweep) -> Study | None:
         held = sweep_report.held_text(asked, study)
         names[f"{study.challenger} against {study.baseline}{' · ' if held else ''}{held}"] = study
     options = sorted(names, key=lambda name: names[name] is not usual)
-    return names[st.selectbox("Shown", options, **state.bound("slice"))]
+    return names[st.selectbox("Shown", options, **state.spoken("slice", options, options[0], _in_words))]
+
+
+def _in_words(name: str) -> str:
+    """A study of a sweep as it is named in the link, with its contenders for people."""
+    pair, dot, held = name.partition(" · ")
+    return f"{' against '.join(map(titled, pair.split(' against ')))}{dot}{held}"
 
 
 def _beside(other: Study, chosen: Study, asked: Sweep) -> bool:

@@ -1,11 +1,12 @@
 """The controls of a training: one for each field of a `Point`, bound to the link, for every page that asks for one.
 
-Controls hold and show the words that the link, the command line and the store use. A page that varies a field leaves
-its control out. What may be asked for is decided by `core.question.experiment` alone.
+Controls hold the words that the link, the command line and the store use, and show their names for people. A page
+that varies a field leaves its control out. What may be asked for is decided by `core.question.experiment` alone.
 """
 
 import bisect
 import contextlib
+import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from core.answer.study.machines import recorded as recordings
 from core.errors import InvalidValue
 from core.question import catalog, describe, experiment, models
 from core.question.experiment import Point
-from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, label
+from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, short_label
 from pages.shared.link import state
 
 DOUBLING_DEPTH_DEFAULT = 8
@@ -29,8 +30,8 @@ Fields = dict[str, Any]
 
 def dataset() -> catalog.Dataset:
     names, told = list(catalog.DATASETS), _told(catalog.DATASETS.values())
-    usual = names.index(DEFAULTS.dataset)
-    return catalog.dataset(st.selectbox("Dataset", names, usual, help=told, **state.bound("dataset")))
+    chosen = st.selectbox("Dataset", names, help=told, **spoken("dataset", names, DEFAULTS.dataset))
+    return catalog.dataset(chosen)
 
 
 def samples(of: catalog.Dataset, without: Collection[str] = ()) -> Fields:
@@ -42,8 +43,13 @@ def samples(of: catalog.Dataset, without: Collection[str] = ()) -> Fields:
 
 def family() -> models.Family:
     families, told = list(models.FAMILIES), _told(models.FAMILIES.values())
-    usual = families.index(DEFAULTS.model)
-    return models.family(st.selectbox("Model", families, usual, help=told, **state.bound("model")))
+    chosen = st.selectbox("Model", families, help=told, **spoken("model", families, DEFAULTS.model))
+    return models.family(chosen)
+
+
+def spoken(name: str, words: Sequence[str], usual: str) -> Fields:
+    """What makes a control of the words of a field part of the link, with their short names for people."""
+    return state.spoken(name, words, usual, functools.partial(short_label, name))
 
 
 def _told(choices: Iterable[catalog.Dataset | models.Family]) -> str:
@@ -72,8 +78,8 @@ def number(name: str, dataset: str, model: str) -> Any:
 
 
 def data_path() -> Fields:
-    captions = [f"{label('data_path', path)}. {sentence}" for path, sentence in DATA_PATHS.items()]
-    return {"data_path": st.radio("Data path", list(DATA_PATHS), captions=captions, **state.bound("data_path"))}
+    captions, bound = list(DATA_PATHS.values()), spoken("data_path", list(DATA_PATHS), DEFAULTS.data_path)
+    return {"data_path": st.radio("Data path", list(DATA_PATHS), captions=captions, **bound)}
 
 
 def feeding(path: str, dataset: str, model: str, without: Collection[str] = ()) -> Fields:

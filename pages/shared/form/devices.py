@@ -14,7 +14,7 @@ from pages.shared.link import state
 
 ONE_THREAD = Contender(threads=1)
 
-HELP = "The first is what the others are compared with. `cpu@1` is the CPU with one thread; `cpu` tries several."
+HELP = "The first is what the others are compared with. The CPU without a number of threads tries several."
 
 
 def choose(machine: Machine | None, key: str = "devices") -> list[str]:
@@ -28,10 +28,9 @@ def choose(machine: Machine | None, key: str = "devices") -> list[str]:
     chosen = st.multiselect(
         "Devices",
         options,
-        default=[str(contender) for contender in usual(machine)],
         max_selections=experiment.MAX_CONTENDERS,
         help=HELP,
-        **state.bound(key),
+        **state.spoken(key, options, [str(contender) for contender in usual(machine)], experiment.titled),
     )
     return sorted(chosen, key=options.index)
 

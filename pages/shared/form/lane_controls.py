@@ -42,7 +42,9 @@ def choose(machine: Machine | None, *, batch_size: int, model: str) -> list[str]
     offered = [words for words in wanted if words not in refused]
     linked = controls.linked("lanes", lambda text: written(parsed(text)))
     options = list(dict.fromkeys([*offered, *filter(None, linked), *state.lanes()]))
-    chosen = st.multiselect("Lanes", options, placeholder="plain steps only", help=HELP, **state.bound("lanes"))
+    chosen = st.multiselect(
+        "Lanes", options, placeholder="plain steps only", help=HELP, **state.spoken("lanes", options, [], _title)
+    )
     if refused:
         reasons = {reason: [words for words in refused if refused[words] == reason] for reason in refused.values()}
         listed = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
@@ -90,6 +92,10 @@ def check(link: Mapping[str, Sequence[str]]) -> None:
 
 def written(lane: Lane) -> str:
     return "+".join(lane.words)
+
+
+def _title(words: str) -> str:
+    return parsed(words).title
 
 
 def _refusals(machine: Machine) -> dict[str, Mapping[str, str]]:

@@ -20,7 +20,7 @@ button[data-variant="segmented_control"][data-selected] { color: inherit !import
 [data-testid="stMainBlockContainer"] { padding: 4.5rem 2.5rem 4rem; max-width: 1600px; }
 [data-testid="stMainBlockContainer"] h1 { padding: 0 0 0.5rem; }
 [data-testid="stMainBlockContainer"] h2 { padding: 1rem 0 0.25rem; }
-div:has(> :is(.st-key-history, .st-key-skip_settings)) { position: absolute; }
+div:has(> :is(.st-key-history, .st-key-skip_settings)) { position: absolute; left: 0; width: 0; }
 div:has(> .st-key-bar) { position: fixed; top: 0.7rem; right: 4rem; width: auto; z-index: 999991; }
 .st-key-doors a { border: 1px solid rgba(128, 128, 128, 0.5); border-radius: 0.5rem; padding: 0.5rem 1rem; }
 @media (max-width: 1099px) { [data-testid="stMainBlockContainer"] { padding: 4.25rem 1rem 3rem; } }

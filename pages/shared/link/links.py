@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.errors import InvalidValue
-from core.question import models
+from core.question import models, own
 from core.question.describe import text
 from core.question.experiment import Experiment, Point
 from core.question.fields import AXES, SIZE_AXES, TRAINING
@@ -29,8 +29,14 @@ SWEEP_LIMITS = {"sweep_budget_s": "budget_s", "point_budget_s": "point_budget_s"
 """Parameter of the link → field of a sweep; the budget of a sweep is not the one of a comparison."""
 
 SWEEP_SETTINGS = (
-    *(*TRAINING, "axis", *(RANGE.format(axis=axis) for axis in SIZE_AXES), "adaptive", "also"),
-    *(VALUES.format(axis=axis) for axis in AXES),
+    *(
+        *TRAINING,
+        "axis",
+        *(RANGE.format(axis=axis) for axis in SIZE_AXES if axis not in own.FIELDS),
+        "adaptive",
+        "also",
+    ),
+    *(VALUES.format(axis=axis) for axis in AXES if axis not in own.FIELDS),
     *("contenders", "lanes", "fair", "recorded", "recorded_sizes", *SWEEP_LIMITS),
 )
 """Every setting of the Crossover page."""

@@ -7,7 +7,7 @@ lesson that is looked at without expecting anything), and those of a guided star
 only what a link cannot say, for each page apart.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -33,6 +33,8 @@ class _Page:
         blank: whether the page was opened by a link that says nothing, and nothing was set since.
         view: what was shown beside the settings last.
         linked: whether the link said in the last run what is shown.
+        came: whether this is the first run since the session came to the page, again or for the first time.
+        said: what the link has of controls that show words for people, and their usual values, by name.
         guide: the guided start that the page was opened with; None before the first look.
         before: controls of the run before, as `drawn` has those of this one.
         seen: what the link said when the run began.
@@ -47,6 +49,8 @@ class _Page:
     blank: bool = False
     view: tuple[links.Kind, str] | None = None
     linked: bool = False
+    came: bool = False
+    said: dict[str, tuple[list[str], Any]] = field(default_factory=dict)
     guide: dict[str, str] | None = None
     locked: frozenset[str] = frozenset()
     drawn: set[str] = field(default_factory=set)
@@ -87,9 +91,10 @@ def enter(page: links.PageName) -> None:
     """Say which page this is, before anything of it is drawn."""
     before, here = st.session_state.get(_HERE), _known(page)
     st.session_state[_HERE] = here
-    if before is not here:
+    here.came = before is not here
+    if here.came:
         here.blank = not in_link()
-    _follow_back(here, came=before is not here)
+    _follow_back(here)
     if here.arrived is None:
         _unfold(here)
         _mend_plus()
@@ -99,10 +104,10 @@ def enter(page: links.PageName) -> None:
     here.drawn, here.seen = set(), in_link()
 
 
-def _follow_back(here: _Page, *, came: bool) -> None:
+def _follow_back(here: _Page) -> None:
     """Forget what was shown where the browser went back to a link of this page without it; a menu's link has none."""
     linked = any(kind in st.query_params for kind in here.link.kinds)
-    if here.linked and not linked and not came:
+    if here.linked and not linked and not here.came:
         here.view = None
     here.linked = linked
 
@@ -114,6 +119,9 @@ def leave() -> None:
     of their own there, until the control is back or the link is opened anew.
     """
     here = _here()
+    for name in set(here.said) - here.drawn:
+        _take_out(name)
+        del here.said[name]
     here.hidden.update({name: values for name, values in here.seen.items() if name in here.before - here.drawn})
     for name in here.drawn & set(here.hidden):
         del here.hidden[name]
@@ -143,6 +151,46 @@ def bound(name: str) -> dict[str, Any]:
         raise LookupError(f"{name} is no control of the page {here.name}: see `links.PAGES`")
     here.drawn.add(name)
     return {"key": name, "bind": "query-params", "on_change": touch, "disabled": name in here.locked}
+
+
+def spoken(name: str, options: Sequence[str], usual: Any, as_label: Callable[[Any], str]) -> dict[str, Any]:
+    """The same for a control whose options have names for people, while the link has the words of rows.
+
+    A control that Streamlit binds writes what it shows into the link; so this one is kept beside it: a new link sets
+    the control, whatever else sets the link.
+
+    Args:
+        name: one of `links.PAGES`.
+        options: what may be chosen, as the link has it.
+        usual: what stands there unless the link says otherwise, and then is not in it: an option, or a list of them.
+        as_label: the name for people of an option.
+    """
+    here, kept = _here(), st.session_state.get(name)
+    linked, (said, before) = st.query_params.get_all(name), here.said.get(name, ([], usual))
+    if linked != said and (linked or not here.came):
+        stands = _among(options, list(filter(None, linked)), usual, given=bool(linked))
+    elif name not in st.session_state or kept == before:
+        stands = usual
+    else:
+        stands = _among(options, kept if isinstance(kept, list) else [kept], usual, given=True)
+    if name not in st.session_state or stands != kept:
+        st.session_state[name] = stands
+    texts = stands if isinstance(stands, list) else [stands]
+    here.said[name] = ([] if stands == usual else texts or [""], usual)
+    if linked and stands == usual:
+        _take_out(name)
+    elif linked != here.said[name][0]:
+        st.query_params[name] = here.said[name][0]
+    kind = {"format_func": as_label, "persist_state": "session"}
+    return {**{option: value for option, value in bound(name).items() if option != "bind"}, **kind}
+
+
+def _among(options: Sequence[str], values: Sequence[Any], usual: Any, *, given: bool) -> Any:
+    """Those of the values that may be chosen, in the form of the usual one, which stands where none may."""
+    possible = [value for value in values if value in options]
+    if isinstance(usual, list):
+        return possible if given and (possible or not values) else usual
+    return possible[-1] if possible else usual
 
 
 def bound_view(name: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Lanes are written, read, titled and refused as people expect, and the plain one has no name."""
 
-import dataclasses
 import itertools
 
 import pytest
@@ -11,6 +10,7 @@ from core.errors import InvalidValue
 from core.files.project import PROJECT
 from core.question import lanes
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
+from core.question.fields import TRAINING
 from core.question.lanes import PLAIN, Lane
 from core.results.store import Store
 
@@ -143,7 +143,8 @@ def test_stored_rows_still_have_the_identity_of_their_question():
 
 
 def test_jobs_of_earlier_versions_are_still_read():
-    data = {"point": dataclasses.asdict(Point()), "contenders": ["cpu", "cuda:0", "cpu@1"], "budget_s": 60.0}
+    point = {name: getattr(Point(), name) for name in TRAINING}
+    data = {"point": point, "contenders": ["cpu", "cuda:0", "cpu@1"], "budget_s": 60.0}
     asked = Experiment.from_json(data)
     assert [contender.lane for contender in asked.contenders] == [PLAIN] * 3
 
