@@ -142,7 +142,7 @@ def choose(page, key, option):
 
 def test_a_control_that_gave_way_to_another_model_stays_in_the_link(glance, calm):
     page = ready(glance("/compare?hidden_size=512&depth=4"))
-    choose(page, "model", "linear")
+    choose(page, "model", "Linear")
     expect(page.locator(".st-key-hidden_size")).to_have_count(0)
     ready(page)
     expect(page).to_have_url(re.compile("kept=depth"))
@@ -150,7 +150,7 @@ def test_a_control_that_gave_way_to_another_model_stays_in_the_link(glance, calm
     other = ready(glance(page.url.removeprefix(calm.url)))
     assert link(other) == {"model": ["linear"], "hidden_size": ["512"], "depth": ["4"]}
     for back in (page, other):
-        choose(back, "model", "mlp")
+        choose(back, "model", "Fully connected")
         slider = back.locator(".st-key-hidden_size").get_by_role("slider")
         expect(slider).to_have_attribute("aria-valuetext", "512")
         expect(back.locator(".st-key-depth").get_by_role("slider")).to_have_attribute("aria-valuetext", "4")
