@@ -1,4 +1,4 @@
-"""What is expected at one size, as a marker on the measured speedups and the band between them."""
+"""What is expected at one size, as a marker with its interval among the measured speedups."""
 
 import math
 
@@ -8,7 +8,7 @@ from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.charts.speedups import speedup_axis
-from core.answer.charts.studies import BAND_OPACITY, size_axis, size_channel
+from core.answer.charts.studies import size_axis, size_channel
 from core.answer.study.expected import Expected
 from core.answer.study.result import Crossover
 from core.question.fields import axis_title
@@ -27,26 +27,18 @@ def marker(answer: Crossover, told: Expected) -> Spec:
         for one in answer.sizes
         if one.speedup and 0 < one.size < math.inf
     ]
-    band = answer.band
-    between: list[Row] = [
-        {"layer": "band", "size": size, "low": low, "high": high}
-        for size, low, high in zip(band.sizes, band.low, band.high, strict=True)
-    ]
     ends = {"low": told.low, "high": told.high}
     here: Row = {"layer": "expected", "size": told.size, "speedup": told.speedup, "shown": told.figures, **ends}
-    sizes = [row["size"] for row in (*measured, *between)]
+    sizes = [row["size"] for row in (*measured, here)]
     values = [*(row["speedup"] for row in measured), told.low, told.high]
     x = size_channel(answer.axis, sizes)
     y = speedup_axis("speedup", values)
     tooltip = look.tooltips(("size", axis_title(answer.axis), "~r"), ("shown", "speedup"))
     layers = [
-        look.layer("band")
-        .mark_area(color=look.NEUTRAL, opacity=BAND_OPACITY, clip=True)
-        .encode(x=x(axis=size_axis(sizes)), y=alt.Y("low:Q", **y), y2="high:Q"),
         alt.Chart().mark_rule(color=look.NEUTRAL, strokeWidth=1.5).encode(y=alt.YDatum(1)),
         look.layer("size")
         .mark_point(filled=True, size=45, color=look.NEUTRAL, opacity=1)
-        .encode(x=x(), y=alt.Y("speedup:Q", **y), tooltip=tooltip),
+        .encode(x=x(axis=size_axis(sizes)), y=alt.Y("speedup:Q", **y), tooltip=tooltip),
         look.layer("expected")
         .mark_rule(color=EXPECTED, strokeWidth=3)
         .encode(x=x(), y=alt.Y("low:Q", **y), y2="high:Q"),
@@ -55,4 +47,4 @@ def marker(answer: Crossover, told: Expected) -> Spec:
         .encode(x=x(), y=alt.Y("speedup:Q", **y), tooltip=tooltip),
     ]
     chart = alt.layer(*layers).resolve_axis(x="independent")
-    return look.finished(chart, [*between, *measured, here], height=HEIGHT)
+    return look.finished(chart, [*measured, here], height=HEIGHT)

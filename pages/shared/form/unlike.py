@@ -8,7 +8,7 @@ import streamlit as st
 from core.question import models
 from core.question.describe import text
 from core.question.experiment import Contender, Point
-from core.question.fields import FIELDS, LOADER_PATHS, TRAINING
+from core.question.fields import FIELDS, LOADER_PATHS, TRAINING, short_label
 from pages.shared.draw.text import plain
 from pages.shared.link import state
 
@@ -35,7 +35,7 @@ def points(asked: Point, shown: Point, without: Collection[str] = ()) -> list[Di
     """What differs between two trainings, without some of their fields."""
     used = {*point_values(asked, without), *point_values(shown, without)}
     pairs = ((name, getattr(asked, name), getattr(shown, name)) for name in TRAINING if name in used)
-    return [(FIELDS[name].title, text(now), text(then)) for name, now, then in pairs if now != then]
+    return [(FIELDS[name].title, short_label(name, text(now)), short_label(name, text(then))) for name, now, then in pairs if now != then]
 
 
 def contenders(asked: Sequence[Contender], shown: Sequence[Contender]) -> list[Difference]:
