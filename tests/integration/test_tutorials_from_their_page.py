@@ -95,4 +95,4 @@ def test_a_tutorial_is_expected_run_and_read_on_its_page(queue, tmp_path, name):
     assert "An epoch by each clock" in [chart.proto.alt for chart in app.get("vega_lite_chart")]
     tables = " ".join(frame.value.to_string() for frame in app.dataframe)
     assert "1 CPU thread" in tables
-    assert "cpu@2" in tables
+    assert "2 CPU threads" in tables
