@@ -35,7 +35,11 @@ def points(asked: Point, shown: Point, without: Collection[str] = ()) -> list[Di
     """What differs between two trainings, without some of their fields."""
     used = {*point_values(asked, without), *point_values(shown, without)}
     pairs = ((name, getattr(asked, name), getattr(shown, name)) for name in TRAINING if name in used)
-    return [(FIELDS[name].title, short_label(name, text(now)), short_label(name, text(then))) for name, now, then in pairs if now != then]
+    return [
+        (FIELDS[name].title, short_label(name, text(now)), short_label(name, text(then)))
+        for name, now, then in pairs
+        if now != then
+    ]
 
 
 def contenders(asked: Sequence[Contender], shown: Sequence[Contender]) -> list[Difference]:
