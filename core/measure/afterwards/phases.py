@@ -67,10 +67,20 @@ def take_apart(training: Training, timer: Timer, *, step_s: float) -> Phases | N
     """
     if training.lane.execution != "eager":
         return None
-    steps = _between(PASS_STEPS, PASS_S / step_s)
-    rows = [_one_step(training, timer) for _ in range(steps + 1)][1:]  # the first warms up the drained way of going
-    loader, transfer, forward, backward, optimizer = zip(*rows, strict=True)
+    loader, transfer, forward, backward, optimizer = in_parts(lambda: _one_step(training, timer), step_s)
     return Phases(loader_s=loader, transfer_s=transfer, forward_s=forward, backward_s=backward, optimizer_s=optimizer)
+
+
+def in_parts(one_step: Callable[[], tuple[float, ...]], step_s: float) -> list[tuple[float, ...]]:
+    """Seconds of each part of a step, one entry a step, of as many steps as fill the pass.
+
+    Args:
+        one_step: trains one; seconds of each of its parts.
+        step_s: seconds of an undisturbed step.
+    """
+    steps = between(PASS_STEPS, PASS_S / step_s)
+    rows = [one_step() for _ in range(steps + 1)][1:]  # the first warms up the drained way of going
+    return list(zip(*rows, strict=True))
 
 
 def epoch_s(
@@ -105,7 +115,7 @@ def busy_step_s(training: Training, timer: Timer, device: torch.device, *, step_
     if device.type == "cpu":
         return ()
     work, each = training.rehearsal(), training.lane.steps_per_call
-    calls = math.ceil(_between(BUSY_STEPS, BUSY_WORK_S / step_s) / each)
+    calls = math.ceil(between(BUSY_STEPS, BUSY_WORK_S / step_s) / each)
     while calls:
         fill = _filler(timer, device, seconds=max(FILLER_MIN_S, FILLER_LEAD * calls * each * step_s))
         fill_and_step = partial(_one_after_another, [fill, *[work] * calls])
@@ -175,6 +185,7 @@ def _product(timer: Timer, device: torch.device, size: int) -> tuple[Callable[[i
     return multiply, timer.time(lambda: multiply(4)).seconds / 4
 
 
-def _between(bounds: tuple[int, int], value: float) -> int:
+def between(bounds: tuple[int, int], value: float) -> int:
+    """A whole number within bounds that is not above a value, if one of them is."""
     fewest, most = bounds
     return int(max(fewest, min(most, value)))

@@ -1,5 +1,6 @@
 """A contender that trains a training of one's own: the same blocks, of steps of which nothing is known beforehand."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,10 +23,6 @@ from core.question.lanes import Lane
 WATCHED_STEPS = (3, 12)
 WATCHED_S = 0.2
 """Fewest and most steps in which operations are counted, and how long they would take uncounted."""
-
-SAMPLED_STEPS = (3, 50)
-SAMPLED_S = 0.5
-"""Fewest and most steps whose loader and transfer are timed apart, and how long they would take undisturbed."""
 
 Build = Callable[[int, torch.device], Any]
 
@@ -109,12 +106,15 @@ class OwnContender(MeasuredContender):
             self._afterwards.left_out.append(f"{known} not known: {str(error).splitlines()[-1]}")
 
     def _sample(self) -> None:
-        steps = _between(SAMPLED_STEPS, SAMPLED_S, self.raw.step_s)
-        rows = self._foreign.call(lambda: [self._one_step() for _ in range(steps + 1)][1:])
-        loader, transfer, step = zip(*rows, strict=True)
+        loader, transfer, step = self._foreign.call(lambda: phases.in_parts(self._one_step, self._step_s))
         self.raw.breakdown_loader_s = loader if self.own.has_batches else ()
         self.raw.breakdown_transfer_s = transfer if self.own.has_place else ()
         self.raw.breakdown_step_s = step
+
+    @property
+    def _step_s(self) -> float:
+        """Seconds of an undisturbed step; without end where it is not known, so that fewest are done."""
+        return self.raw.step_s or math.inf
 
     def _one_step(self) -> tuple[float, float, float]:
         read, training = self._timer.read, self.own
@@ -132,7 +132,7 @@ class OwnContender(MeasuredContender):
         self.raw.busy_step_s = phases.busy_step_s(self.own, self._timer, self._device.torch, step_s=step_s)
 
     def _watch_steps(self) -> None:
-        steps = _between(WATCHED_STEPS, WATCHED_S, self.raw.step_s)
+        steps = phases.between(WATCHED_STEPS, WATCHED_S / self._step_s)
         step = super(OwnTraining, self.own).advance
         found = self._foreign.call(
             lambda: watching.count(lambda: step(1), steps, self._device.torch, self._foreign.place)
@@ -158,8 +158,3 @@ class OwnContender(MeasuredContender):
         """Nothing is compiled; the batches that its workers may have ready are known from here on."""
         self._feed(0)
         return 0.0
-
-
-def _between(bounds: tuple[int, int], seconds: float, step_s: float | None) -> int:
-    fewest, most = bounds
-    return int(max(fewest, min(most, seconds / step_s))) if step_s else fewest
