@@ -18,8 +18,9 @@ from core.answer.charts import labels, look
 from core.answer.charts.labels import Name
 from core.answer.charts.look import Row, Spec
 from core.answer.run.busy import MARK
+from core.answer.study import wording
 from core.answer.study.result import Basis, Crossing, Crossover, Evidence
-from core.question.fields import FIELDS, axis_title
+from core.question.fields import axis_title
 
 TIMED: dict[Basis, str] = {
     "steady": "time per step",
@@ -51,9 +52,6 @@ BAND_OPACITY = 0.2
 
 CROSS = "M-1,-1L1,1M-1,1L1,-1"
 """The mark at a size that could not be timed, as a path."""
-
-MOST_WHOLE = 100
-"""Up to which a place on an axis of whole numbers is told as a whole number; beyond, three digits are as good."""
 
 EDGE_SHARE = 0.3
 """Share of the width at either end in which a label is aligned inwards, so that it is not cut."""
@@ -186,14 +184,13 @@ def _zone(name: str, low: float, high: float) -> Row:
 
 def crossing_rows(answer: Crossover) -> list[Row]:
     """Where the faster device changes, as it is written above a chart."""
-    whole = answer.axis in FIELDS and isinstance(FIELDS[answer.axis].default, int)
-    return [_crossing(at, whole=whole) for at in answer.crossings]
+    return [_crossing(at, whole=wording.whole(answer.axis)) for at in answer.crossings]
 
 
 def _crossing(at: Crossing, *, whole: bool) -> Row:
     """On an axis of few whole numbers the first one beyond the estimate, as nobody can build what lies between."""
     low, high = (math.ceil(end) for end in (at.low, at.high))
-    if whole and high <= MOST_WHOLE:
+    if whole and high <= wording.MOST_WHOLE:
         interval = "" if low == high else f" ({low}–{high})"
         return _written(at, f"from {math.ceil(at.estimate)} on{interval}")
     return _written(at, f"about {look.compact(at.estimate)} ({look.span(at.low, at.high)})")
