@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.jobs.machine import Machine
 from pages.shared.draw.text import plain
-from pages.shared.link import state
+from pages.shared.link import others
 
 WELCOME = """
 1. **Set** a training; its cost is shown as you move a slider.
@@ -29,5 +29,5 @@ def draw(machine: Machine | None) -> None:
     st.header("How this works")
     st.markdown(WELCOME)
     if machine and len(machine.devices) == 1:
-        instead = RECORDED if state.recorded() else WITHOUT_ACCELERATOR
+        instead = RECORDED if others.recorded() else WITHOUT_ACCELERATOR
         st.info(f"**No accelerator is seen here.** {plain(machine.hint)}\n\n{instead}")

@@ -24,7 +24,7 @@ from pages.shared.data import prepared, reads
 from pages.shared.form import controls, devices, lane_controls
 from pages.shared.frame.layout import Sides
 from pages.shared.job import asking
-from pages.shared.link import links, state
+from pages.shared.link import choices, links, others, state
 
 MOST_ALSO = 3
 """Axes beside the first."""
@@ -77,7 +77,7 @@ def panel(machine: Machine | None, sides: Sides) -> Sweep | None:
         family = controls.family()
     with over:
         axes = _size_axes(family)
-        axis: str = st.selectbox("Along", axes, help=AXIS_HELP, **state.spoken("axis", axes, axes[0], _axis_label))
+        axis: str = st.selectbox("Along", axes, help=AXIS_HELP, **choices.bound("axis", axes, axes[0], _axis_label))
     with more:
         fields = controls.data_path()
         also = _also(axis, family, fields["data_path"])
@@ -141,7 +141,7 @@ def _also(axis: str, family: models.Family, path: str) -> tuple[str, ...]:
     if "parameters" in (axis, *others):
         clash = {family.size} if axis == "parameters" else {"parameters"}
         others = [name for name in others if name not in clash]
-    bound = state.spoken("also", others, [], _axis_label)
+    bound = choices.bound("also", others, [], _axis_label)
     chosen = st.multiselect(
         "Vary also", others, max_selections=MOST_ALSO, placeholder="nothing else", help=ALSO_HELP, **bound
     )
@@ -194,7 +194,7 @@ def _devices(machine: Machine | None) -> list[str]:
     if machine is None:
         return []
     if len(machine.devices) == 1:
-        if not state.recorded():
+        if not others.recorded():
             st.caption(ALONE)
         return chosen
     fair = st.toggle("Fair CPU: also against one thread", True, help=FAIR_HELP, **state.bound("fair"))
@@ -215,7 +215,7 @@ def _ask(
     fault = ("" if state.touched() else _link_fault(machine)) or fault
     try:
         asked = reads.sweep(fields, varied.axes, tuple(chosen), varied.adaptive, bounds)
-        if machine and len(asked.contenders) < 2 and not state.recorded():
+        if machine and len(asked.contenders) < 2 and not others.recorded():
             raise InvalidValue("contenders", ", ".join(chosen), "two different devices at least, to be compared")
     except CrossoverError as error:
         return None, fault or str(error)

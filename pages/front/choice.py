@@ -9,8 +9,8 @@ from core.answer.gallery.table import StudyLine
 from core.answer.study import wording
 from core.answer.study.result import Crossover
 from core.errors import CrossoverError
-from core.question import catalog, models
 from core.question.experiment import Contender
+from core.question.fields import label
 from pages.shared.data import prepared, reads
 from pages.shared.data.kept import kept
 from pages.shared.draw.text import date
@@ -80,5 +80,4 @@ def _named(answer: Crossover, baseline: str, challenger: str) -> Crossover:
 
 
 def _training(line: StudyLine) -> str:
-    dataset, model = catalog.DATASETS.get(line.dataset), models.FAMILIES.get(line.model)
-    return f"{model.title if model else line.model}, {dataset.title if dataset else line.dataset}"
+    return f"{label('model', line.model)}, {label('dataset', line.dataset)}"

@@ -26,7 +26,7 @@ from pages.shared.answer import downloads
 from pages.shared.data import prepared, reads
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import plain
-from pages.shared.link import memory, state
+from pages.shared.link import memory, others
 
 MOST_OFFERED = 200
 """Studies in the list of what can be put beside one; filters above make it shorter."""
@@ -67,7 +67,7 @@ def _offered(of: Study, held: Held, shown: Sequence[int]) -> dict[str, str]:
     first = sorted(lines, key=lambda line: _distance(of, line))[:MOST_OFFERED]
     names = {line.id: f"{lists.title(line)} · {line.machine}" for line in first}
     known = {line.id: line for line in held.studies}
-    named = [name for name in state.beside() if name in known and name != of.id]
+    named = [name for name in others.beside() if name in known and name != of.id]
     return names | {name: f"{lists.title(known[name])} · {known[name].machine}" for name in named}
 
 
@@ -86,14 +86,14 @@ def _distance(of: Study, line: StudyLine) -> tuple[bool, ...]:
 
 def _chosen(names: dict[str, str]) -> list[str]:
     """The control; its choice is in the link as ids, which are shorter than names."""
-    memory.put({"beside": [name for name in state.beside() if name in names][: MOST_TOGETHER - 1]})
+    memory.put({"beside": [name for name in others.beside() if name in names][: MOST_TOGETHER - 1]})
     return st.multiselect(
         "Put beside it",
         list(names),
         key="beside",
         format_func=lambda name: as_line(names[name]),
         max_selections=MOST_TOGETHER - 1,
-        on_change=lambda: state.put_beside(memory.standing("beside")),
+        on_change=lambda: others.put_beside(memory.standing("beside")),
         placeholder="choose up to three",
         help="The same training on other machines or devices shares one chart. One other is compared line by line.",
     )

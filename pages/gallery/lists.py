@@ -26,7 +26,7 @@ from pages.shared.data import reads
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import date, moment, plain
 from pages.shared.frame import apart
-from pages.shared.link import links, memory, state
+from pages.shared.link import links, memory, others, state
 
 View = Literal["Studies", "Published", "Trials", "Machines"]
 VIEWS: tuple[View, ...] = ("Studies", "Published", "Trials", "Machines")
@@ -178,7 +178,7 @@ def _select(runs: Sequence[str]) -> None:
     names = list(dict.fromkeys(runs[row] for row in memory.selected("gallery_rows")))
     if names:
         open_one("run", names[0])
-        state.put_beside(names[1:2])
+        others.put_beside(names[1:2])
     else:
         close()
 
@@ -225,7 +225,7 @@ def close() -> None:
 
 def _nothing_beside() -> None:
     for parameter in (links.BESIDE, links.AGAINST):
-        state.put_beside((), parameter)
+        others.put_beside((), parameter)
 
 
 def _page(name: str, items: Sequence[int], each: int) -> list[int]:

@@ -26,7 +26,7 @@ from pages.shared.data import reads
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import plain, told
 from pages.shared.frame import apart, navigation
-from pages.shared.link import links, state
+from pages.shared.link import links, others, state
 
 
 def study(study_id: str, held: Held, shown: Sequence[int]) -> None:
@@ -68,9 +68,9 @@ def run(run_id: str) -> None:
             f"There is no run {run_id} here; it was measured elsewhere, or its files were removed or cannot be read."
         )
         return
-    others = [name for name in state.beside()[:1] if name != run_id]
-    if others:
-        apart.draw(_beside, trials, others)
+    named = [name for name in others.beside()[:1] if name != run_id]
+    if named:
+        apart.draw(_beside, trials, named)
     st.header("Run")
     run_view.heading(trials)
     apart.draw(lambda: _trust(trust.of(trials)))

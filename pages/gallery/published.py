@@ -23,7 +23,7 @@ from pages.shared.data.kept import kept
 from pages.shared.draw import charts
 from pages.shared.draw.text import plain
 from pages.shared.frame import apart
-from pages.shared.link import links, memory, state
+from pages.shared.link import links, memory, others, state
 
 MOST_OFFERED = 200
 """Measured studies that can be set beside a published one."""
@@ -141,7 +141,7 @@ def _beside_own(held: Held) -> None:
 
 def _chosen(label: str, names: Mapping[str, str]) -> str | None:
     """What gets a picture of its own beside what is open; the link has its name, the control its title."""
-    linked = [name for name in state.beside(links.AGAINST) if name in names]
+    linked = [name for name in others.beside(links.AGAINST) if name in names]
     memory.put({"against": linked[0] if linked else None})
     chosen: str | None = st.selectbox(
         label,
@@ -150,7 +150,7 @@ def _chosen(label: str, names: Mapping[str, str]) -> str | None:
         format_func=lambda name: as_line(names[name]),
         index=None,
         placeholder="choose one",
-        on_change=lambda: state.put_beside([*filter(None, [memory.standing("against")])], links.AGAINST),
+        on_change=lambda: others.put_beside([*filter(None, [memory.standing("against")])], links.AGAINST),
     )
     return chosen
 

@@ -112,7 +112,7 @@ def draw_filters(options: Mapping[str, Sequence[str]]) -> Choices:
     """
     chosen: dict[str, list[str]] = {name: [] for name in options}
     with st.expander("Filters", icon=":material/filter_alt:", **state.bound_view("filters")) as part:
-        if not part.open and not state.filtered():
+        if not part.open and not any(map(memory.chosen, links.GALLERY_FILTERS)):
             return chosen
         rows = [column for _ in range(0, len(options), 3) for column in st.columns(3)]
         for column, (name, values) in zip(rows, options.items(), strict=False):

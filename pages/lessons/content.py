@@ -7,6 +7,7 @@ exhibits alone.
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -18,6 +19,7 @@ from core.question import catalog
 from core.question.demonstration import Demonstration
 from core.question.describe import sentence
 from core.question.experiment import Contender, Experiment, Point
+from core.question.fields import short_label
 from core.question.presets import PRESETS
 from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
@@ -26,7 +28,7 @@ from pages.shared.draw.text import plain
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
 from pages.shared.learning.tasks import Found, Task
-from pages.shared.link import state
+from pages.shared.link import choices, state
 
 CLOCKS = ("ours", "no_drain", "no_warm_up", "loader_inside", "item_every_step", "one_repeat")
 CLOCK_POINT = Point(dataset="digits", model="mlp", hidden_size=4_096, depth=2, batch_size=256, epochs=2)
@@ -93,7 +95,7 @@ def loader_points(data: str) -> list[Point]:
 
 def _loader_settings(choice: Choice) -> Choice:
     names = list(LOADER_DATA)
-    bound = state.spoken("data", names, names[0], lambda name: catalog.dataset(name).title.partition(" (")[0])
+    bound = choices.bound("data", names, names[0], partial(short_label, "dataset"))
     data = st.segmented_control("Data", names, required=True, **bound) or names[0]
     st.caption(plain(catalog.dataset(data).summary))
     st.caption(plain(sentence(loader_points(data)[0])))

@@ -7,7 +7,7 @@ from pages.lessons.content import LESSONS
 from pages.shared.frame import layout
 from pages.shared.job import asking
 from pages.shared.learning import frame
-from pages.shared.link import state
+from pages.shared.link import choices
 
 
 def page() -> None:
@@ -15,7 +15,7 @@ def page() -> None:
     places = layout.sides("Lessons", folds=False)
     with places.settings:
         names = list(LESSONS)
-        bound = state.spoken("lesson", names, names[0], lambda name: LESSONS[name].title)
+        bound = choices.bound("lesson", names, names[0], lambda name: LESSONS[name].title)
         chosen = st.segmented_control("Lesson", names, required=True, **bound)
     lesson.draw(LESSONS[chosen or next(iter(LESSONS))], asking.machine(), places)
     with places.answer:

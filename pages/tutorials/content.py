@@ -28,7 +28,7 @@ from pages.shared.frame.layout import Sides
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
 from pages.shared.learning.tasks import Found, Known, Task
-from pages.shared.link import state
+from pages.shared.link import choices, state
 
 CLOCK_S: dict[Scale, float] = {"class": 20.0, "full": 300.0}
 """Seconds for the tutorial's own clock beside ours."""
@@ -229,7 +229,7 @@ def _outcome(preset: Preset, chosen: Sequence[str], found: Found) -> Outcome | N
 
 
 def _run_settings(preset: Preset, machine: Machine | None) -> tuple[Scale, list[str]]:
-    bound = state.spoken("scale", list(SCALES), "class", str.capitalize)
+    bound = choices.bound("scale", list(SCALES), "class", str.capitalize)
     chosen = st.segmented_control("Scale", list(SCALES), required=True, **bound)
     scale = checked_scale(chosen or "class")
     st.caption(plain(preset.class_note if scale == "class" else f"The full scale: {SCALES['full']}."))

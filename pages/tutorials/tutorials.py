@@ -5,7 +5,7 @@ import streamlit as st
 from pages.shared.frame import layout
 from pages.shared.job import asking
 from pages.shared.learning import frame
-from pages.shared.link import state
+from pages.shared.link import choices
 from pages.tutorials import content
 from pages.tutorials.content import TUTORIALS
 
@@ -15,7 +15,7 @@ def page() -> None:
     places = layout.sides("Tutorials", folds=False)
     with places.settings:
         names = list(TUTORIALS)
-        bound = state.spoken("tutorial", names, names[0], lambda name: TUTORIALS[name].preset.title)
+        bound = choices.bound("tutorial", names, names[0], lambda name: TUTORIALS[name].preset.title)
         chosen = st.segmented_control("Tutorial", names, required=True, **bound)
     content.page_of(TUTORIALS[chosen or next(iter(TUTORIALS))], asking.machine(), places)
     with places.answer:

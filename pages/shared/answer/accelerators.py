@@ -29,7 +29,7 @@ from pages.shared.data import prepared, reads
 from pages.shared.data.prepared import Located
 from pages.shared.draw import tables
 from pages.shared.draw.text import date, plain, told
-from pages.shared.link import state
+from pages.shared.link import others, state
 
 HELP = (
     "An accelerator that was measured on another machine. Its rows are put beside what is measured here: two machines, "
@@ -60,7 +60,7 @@ def stock(machine: Machine | None) -> tuple[Accelerator, ...]:
 
 def chosen(machine: Machine | None) -> Accelerator | None:
     """The recorded accelerator that the control or the link names."""
-    name = state.recorded()
+    name = others.recorded()
     return next((one for one in stock(machine) if one.name == name), None)
 
 

@@ -23,7 +23,7 @@ from pages.shared.answer import accelerators, downloads, headings, remedies
 from pages.shared.data import expectations, prepared
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import plain, told
-from pages.shared.link import links, memory, state
+from pages.shared.link import links, memory, others, state
 
 MOST_BESIDE = 4
 """Reports beside each other; more begin a new row."""
@@ -232,7 +232,7 @@ def _take_along(trials: Sequence[Trial]) -> None:
     asked = experiment_of(trials)
     downloads.command(asked, "run")
     if asked:
-        link = {**links.settings(asked), **state.beside_machine(), "run": run_id}
+        link = {**links.settings(asked), **others.beside_machine(), "run": run_id}
         downloads.link("Link to this result and its settings:", link)
 
 

@@ -24,7 +24,7 @@ from pages.shared.data import prepared
 from pages.shared.data.prepared import Located
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import plain, told
-from pages.shared.link import state
+from pages.shared.link import choices
 
 BASIS_HELP = (
     "Steps only (`steady`): nothing else. With transfer (`with_transfer`): also copying the data to the device once. "
@@ -55,7 +55,7 @@ def main(found: Sequence[Study], asked: Sweep | None) -> Study | None:
 
 
 def basis() -> Basis:
-    bound = state.spoken("basis", list(BASES), "steady", BASIS_TITLES.__getitem__)
+    bound = choices.bound("basis", list(BASES), "steady", BASIS_TITLES.__getitem__)
     return st.segmented_control("Cost basis", list(BASES), required=True, help=BASIS_HELP, **bound) or "steady"
 
 

@@ -26,7 +26,7 @@ from pages.shared.answer import accelerators, downloads, headings, remedies, stu
 from pages.shared.data import prepared, reads
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import plain
-from pages.shared.link import links, memory, state
+from pages.shared.link import choices, links, memory, others
 
 
 def draw(rows: Sequence[Trial], asked: Sweep, machine: Machine | None = None) -> None:
@@ -95,7 +95,7 @@ def _choice(found: Sequence[Study], asked: Sweep) -> Study | None:
         held = sweep_report.held_text(asked, study)
         names[f"{study.challenger} against {study.baseline}{' · ' if held else ''}{held}"] = study
     options = sorted(names, key=lambda name: names[name] is not usual)
-    return names[st.selectbox("Shown", options, **state.spoken("slice", options, options[0], _in_words))]
+    return names[st.selectbox("Shown", options, **choices.bound("slice", options, options[0], _in_words))]
 
 
 def _in_words(name: str) -> str:
@@ -204,7 +204,7 @@ def _take_along(rows: Sequence[Trial], asked: Sweep | None, link: dict[str, str 
     if rows:
         downloads.rows(rows, name=f"crossover-{name}")
     downloads.command(asked, "sweep")
-    downloads.link("Link to this result:", {**link, **state.beside_machine()})
+    downloads.link("Link to this result:", {**link, **others.beside_machine()})
 
 
 def whole(rows: Sequence[Trial], asked: Sweep, action: Callable[[], None], machine: Machine | None = None) -> None:

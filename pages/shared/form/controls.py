@@ -17,7 +17,7 @@ from core.errors import InvalidValue
 from core.question import catalog, describe, experiment, models
 from core.question.experiment import Point
 from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, short_label
-from pages.shared.link import state
+from pages.shared.link import choices, state
 
 DOUBLING_DEPTH_DEFAULT = 8
 """The published example that reaches no training error: 128 → 256 → classes at its end."""
@@ -49,7 +49,7 @@ def family() -> models.Family:
 
 def spoken(name: str, words: Sequence[str], usual: str) -> Fields:
     """What makes a control of the words of a field part of the link, with their short names for people."""
-    return state.spoken(name, words, usual, functools.partial(short_label, name))
+    return choices.bound(name, words, usual, functools.partial(short_label, name))
 
 
 def _told(choices: Iterable[catalog.Dataset | models.Family]) -> str:

@@ -10,7 +10,7 @@ from core.question.experiment import Contender
 from core.question.usual import contenders
 from pages.shared.data import reads
 from pages.shared.form import controls
-from pages.shared.link import state
+from pages.shared.link import choices, others
 
 ONE_THREAD = Contender(threads=1)
 
@@ -30,7 +30,7 @@ def choose(machine: Machine | None, key: str = "devices") -> list[str]:
         options,
         max_selections=experiment.MAX_CONTENDERS,
         help=HELP,
-        **state.spoken(key, options, [str(contender) for contender in usual(machine)], experiment.titled),
+        **choices.bound(key, options, [str(contender) for contender in usual(machine)], experiment.titled),
     )
     return sorted(chosen, key=options.index)
 
@@ -69,7 +69,7 @@ def offered(machine: Machine) -> tuple[Contender, ...]:
 def usual(machine: Machine) -> tuple[Contender, ...]:
     """What is compared unless asked otherwise; beside a recorded accelerator the CPU alone is enough."""
     devices = _names(machine)
-    if state.recorded() and len(devices) == 1:
+    if others.recorded() and len(devices) == 1:
         return (Contender(),)
     return contenders(devices, machine.environment.cores_usable)
 

@@ -16,7 +16,7 @@ from core.question.experiment import Contender
 from core.question.lanes import PLAIN, Lane
 from pages.shared.draw.text import plain
 from pages.shared.form import controls
-from pages.shared.link import state
+from pages.shared.link import choices, state
 
 HELP = (
     "Other ways to run the same steps, measured in turns with plain ones on every chosen device. "
@@ -43,7 +43,7 @@ def choose(machine: Machine | None, *, batch_size: int, model: str) -> list[str]
     linked = controls.linked("lanes", lambda text: written(parsed(text)))
     options = list(dict.fromkeys([*offered, *filter(None, linked), *state.lanes()]))
     chosen = st.multiselect(
-        "Lanes", options, placeholder="plain steps only", help=HELP, **state.spoken("lanes", options, [], _title)
+        "Lanes", options, placeholder="plain steps only", help=HELP, **choices.bound("lanes", options, [], _title)
     )
     if refused:
         reasons = {reason: [words for words in refused if refused[words] == reason] for reason in refused.values()}

@@ -1,4 +1,4 @@
-"""The link of a page and its controls; with `memory` and `membership` the only place that reads or writes a session.
+"""The link of a page and its controls; this room is the only place that reads or writes a session.
 
 A view is in its link, whose parameters are named in `pages.shared.link.links`. Most are bound by their widgets; here
 are those that no widget holds: `job` (a measurement that is queued, running or ended), `run` (a stored result), `study`
@@ -7,7 +7,7 @@ lesson that is looked at without expecting anything), and those of a guided star
 only what a link cannot say, for each page apart.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -22,6 +22,9 @@ _HERE, _PAGES = "_here", "_pages"
 Values = dict[str, list[str]]
 """Parameters of a link, each with all that it says."""
 
+Spoken = tuple[list[str], Any]
+"""What the link has of a control that shows names for people, and what stands there usually, which it has not."""
+
 
 @dataclass(kw_only=True)
 class _Page:
@@ -34,7 +37,7 @@ class _Page:
         view: what was shown beside the settings last.
         linked: whether the link said in the last run what is shown.
         came: whether this is the first run since the session came to the page, again or for the first time.
-        said: what the link has of controls that show words for people, and their usual values, by name.
+        said: of each control that shows names for people, what the link has.
         guide: the guided start that the page was opened with; None before the first look.
         before: controls of the run before, as `drawn` has those of this one.
         seen: what the link said when the run began.
@@ -50,7 +53,7 @@ class _Page:
     view: tuple[links.Kind, str] | None = None
     linked: bool = False
     came: bool = False
-    said: dict[str, tuple[list[str], Any]] = field(default_factory=dict)
+    said: dict[str, Spoken] = field(default_factory=dict)
     guide: dict[str, str] | None = None
     locked: frozenset[str] = frozenset()
     drawn: set[str] = field(default_factory=set)
@@ -127,10 +130,7 @@ def leave() -> None:
         del here.hidden[name]
     here.before = here.drawn
     folded = [f"{name}:{value}" for name, values in here.hidden.items() for value in values]
-    if not folded:
-        _take_out(links.KEPT)
-    elif st.query_params.get_all(links.KEPT) != folded:
-        st.query_params[links.KEPT] = folded
+    say(links.KEPT, folded)
 
 
 def _unfold(here: _Page) -> None:
@@ -151,46 +151,6 @@ def bound(name: str) -> dict[str, Any]:
         raise LookupError(f"{name} is no control of the page {here.name}: see `links.PAGES`")
     here.drawn.add(name)
     return {"key": name, "bind": "query-params", "on_change": touch, "disabled": name in here.locked}
-
-
-def spoken(name: str, options: Sequence[str], usual: Any, as_label: Callable[[Any], str]) -> dict[str, Any]:
-    """The same for a control whose options have names for people, while the link has the words of rows.
-
-    A control that Streamlit binds writes what it shows into the link; so this one is kept beside it: a new link sets
-    the control, whatever else sets the link.
-
-    Args:
-        name: one of `links.PAGES`.
-        options: what may be chosen, as the link has it.
-        usual: what stands there unless the link says otherwise, and then is not in it: an option, or a list of them.
-        as_label: the name for people of an option.
-    """
-    here, kept = _here(), st.session_state.get(name)
-    linked, (said, before) = st.query_params.get_all(name), here.said.get(name, ([], usual))
-    if linked != said and (linked or not here.came):
-        stands = _among(options, list(filter(None, linked)), usual, given=bool(linked))
-    elif name not in st.session_state or kept == before:
-        stands = usual
-    else:
-        stands = _among(options, kept if isinstance(kept, list) else [kept], usual, given=True)
-    if name not in st.session_state or stands != kept:
-        st.session_state[name] = stands
-    texts = stands if isinstance(stands, list) else [stands]
-    here.said[name] = ([] if stands == usual else texts or [""], usual)
-    if linked and stands == usual:
-        _take_out(name)
-    elif linked != here.said[name][0]:
-        st.query_params[name] = here.said[name][0]
-    kind = {"format_func": as_label, "persist_state": "session"}
-    return {**{option: value for option, value in bound(name).items() if option != "bind"}, **kind}
-
-
-def _among(options: Sequence[str], values: Sequence[Any], usual: Any, *, given: bool) -> Any:
-    """Those of the values that may be chosen, in the form of the usual one, which stands where none may."""
-    possible = [value for value in values if value in options]
-    if isinstance(usual, list):
-        return possible if given and (possible or not values) else usual
-    return possible[-1] if possible else usual
 
 
 def bound_view(name: str) -> dict[str, Any]:
@@ -260,6 +220,30 @@ def arrived() -> Mapping[str, tuple[str, ...]]:
     return here.arrived
 
 
+def say(name: str, texts: Sequence[str]) -> None:
+    """Let the link have these texts as a parameter, and nothing of it where there are none."""
+    if not texts:
+        _take_out(name)
+    elif st.query_params.get_all(name) != list(texts):
+        st.query_params[name] = list(texts)
+
+
+def said(name: str) -> Spoken | None:
+    """What `speak` kept of a control of this page; None before its first time, and once it was not drawn."""
+    return _here().said.get(name)
+
+
+def speak(name: str, spoken: Spoken) -> None:
+    """Let the link say what a control stands at that `pages.shared.link.choices` sees to, and keep that."""
+    _here().said[name] = spoken
+    say(name, spoken[0])
+
+
+def came() -> bool:
+    """Whether this is the first run since the session came to this page, again or for the first time."""
+    return _here().came
+
+
 def touch() -> None:
     """Note that the user has changed a setting or accepted what is shown: the link's own fault is past."""
     here = _here()
@@ -311,37 +295,8 @@ def show_nothing() -> None:
     _here().view = None
 
 
-def beside(parameter: str = links.BESIDE) -> list[str]:
-    """The studies, or the run, that the link puts beside the one that is open; none twice."""
-    names = (text for value in st.query_params.get_all(parameter) for text in value.split(","))
-    return list(dict.fromkeys(name for name in names if links.PATTERNS["study"].fullmatch(name)))
-
-
-def put_beside(names: Sequence[str], parameter: str = links.BESIDE) -> None:
-    """Put others beside the one that is open into the link, in place of what is there."""
-    if names:
-        st.query_params[parameter] = ",".join(names)
-    else:
-        _take_out(parameter)
-
-
-def filtered() -> bool:
-    """Whether a filter of the Gallery has a choice."""
-    return any(memory.chosen(name) for name in links.GALLERY_FILTERS)
-
-
-def recorded() -> str:
-    """Name of the recorded accelerator that is looked at beside this machine; empty if none is."""
-    return str(st.session_state.get("recorded") or "")
-
-
 def lanes() -> list[str]:
     return list(st.session_state.get("lanes") or ())
-
-
-def beside_machine() -> dict[str, str]:
-    """The recorded accelerator as a parameter of a link; none if none is looked at."""
-    return {"recorded": recorded()} if recorded() else {}
 
 
 def adopt(values: Mapping[str, Any]) -> None:

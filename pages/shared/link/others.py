@@ -1,0 +1,28 @@
+"""What stands beside what a page shows: other studies or runs, and a recorded accelerator."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.shared.link import links, state
+
+
+def beside(parameter: str = links.BESIDE) -> list[str]:
+    """The studies, or the run, that the link puts beside the one that is open; none twice."""
+    said = (text for value in st.query_params.get_all(parameter) for text in value.split(","))
+    return list(dict.fromkeys(name for name in said if links.PATTERNS["study"].fullmatch(name)))
+
+
+def put_beside(chosen: Sequence[str], parameter: str = links.BESIDE) -> None:
+    """Put others beside the one that is open into the link, in place of what is there."""
+    state.say(parameter, [",".join(chosen)] if chosen else [])
+
+
+def recorded() -> str:
+    """Name of the recorded accelerator that is looked at beside this machine; empty if none is."""
+    return str(st.session_state.get("recorded") or "")
+
+
+def beside_machine() -> dict[str, str]:
+    """The recorded accelerator as a parameter of a link; none if none is looked at."""
+    return {"recorded": recorded()} if recorded() else {}
