@@ -1,8 +1,8 @@
 """Every check of the project in one command: `python -m tests`.
 
-Lint, spelling, types and import contracts first and at once, since they are quick; then all tests, in two workers; at
-last and alone those that time an accelerator. Where `CI` is set, branches of `core` that unit tests reach are counted,
-and the slowest tests are named.
+Lint, spelling, types and import contracts first and at once, since they are quick; then, alone, the tests that time an
+accelerator, which skip where there is none; at last all others, in two workers, so that what is said at the end is of
+them. Where `CI` is set, branches of `core` that unit tests reach are counted, and the slowest tests are named.
 With `--quick`, of the tests only the unit tests that are quick. Other arguments go to pytest, which then runs alone.
 """
 
@@ -50,7 +50,7 @@ def commands(arguments: list[str]) -> tuple[Sequence[Command], Sequence[Command]
     if arguments:
         return checks, [(*TESTS, *TWO_WORKERS, "-m", "not slow and not timed", "tests/unit")]
     counted = COUNTED if os.environ.get("CI") else ()
-    return checks, [(*TESTS, *TWO_WORKERS, *counted, "-m", "not timed", *FOLDERS), (*TESTS, *ALONE)]
+    return checks, [(*TESTS, *ALONE), (*TESTS, *TWO_WORKERS, *counted, "-m", "not timed", *FOLDERS)]
 
 
 def _run_at_once(checks: Sequence[Command]) -> int:

@@ -33,7 +33,7 @@ def checked(*arguments):
 @pytest.mark.usefixtures("here")
 def test_all_of_it_is_every_check_and_then_all_tests_in_two_workers_but_those_that_time_alone():
     assert checked() == ["ruff", "ruff", "codespell", "mypy", "lint-imports"]
-    parallel, alone = pytest_runs()
+    alone, parallel = pytest_runs()
     assert parallel[: len(command.TWO_WORKERS)] == command.TWO_WORKERS
     assert parallel[parallel.index("-m") + 1] == "not timed"
     assert alone == ("-m", "timed", "tests/gpu")
@@ -53,7 +53,7 @@ def test_quick_is_every_check_and_the_unit_tests_that_are_quick():
 
 def test_branches_are_counted_in_ci_and_nowhere_while_time_is_measured(monkeypatch):
     monkeypatch.setenv("CI", "true")
-    parallel, alone = pytest_runs()
+    alone, parallel = pytest_runs()
     assert set(command.COUNTED) <= set(parallel)
     assert "--cov" not in alone
     monkeypatch.delenv("CI")
