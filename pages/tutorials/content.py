@@ -1,6 +1,6 @@
 """The four tutorials in our own words: what each claims, where it contradicts itself, and how to hold a lesson on it.
 
-Numbers are those of `core.question.published`, of the presets, or of rows; none is written here.
+Numbers are those of `core.question.published.tutorials`, of the presets, or of rows; none is written here.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from core.question import catalog, describe, policy
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender
 from core.question.presets import PRESETS, SCALES, Preset, Scale, checked_scale
-from core.question.published import published
+from core.question.published.tutorials import published
 from core.question.sweep import vary
 from pages.shared.draw.text import plain, told
 from pages.shared.frame import apart, navigation

@@ -1,7 +1,8 @@
 """Studies that others published, answered as anybody's timings are: their figures, their machines, their clocks.
 
-Tables lie in `data/published`, with their sources; the tutorials' own figures are in `core.question.published`. None
-of them is a row of the store, and nothing that was measured here is ever put into one number with them.
+Tables lie in `data/published`, with their sources; the tutorials' own figures are in
+`core.question.published.tutorials`. None of them is a row of the store, and nothing that was measured here is ever put
+into one number with them.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from core.answer.study.brought import timings
 from core.answer.study.result import Crossover, Evidence, Outcome
 from core.files import documents
 from core.files.project import PROJECT
-from core.question.published import Published, published
+from core.question.published.tutorials import Published, published
 
 FOLDER = PROJECT / "data" / "published"
 

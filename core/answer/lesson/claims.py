@@ -11,7 +11,7 @@ from core import units
 from core.answer.study import wording
 from core.question.demonstration import RECIPES, SHORTCUTS
 from core.question.presets import Preset
-from core.question.published import Published, published
+from core.question.published.tutorials import Published, published
 
 Origin = Literal["published", "measured", "recorded"]
 
@@ -40,7 +40,7 @@ class Number:
 
 
 def sentences(preset: Preset) -> tuple[str, ...]:
-    """What the tutorial published, in sentences; every number in them is one of `core.question.published`."""
+    """What the tutorial published, in sentences; every number in them is one of `core.question.published.tutorials`."""
     said = [_claim(entry) for entry in published(preset.name) if entry.quantity in ("wins_from", "speedup")]
     epochs = _medians(preset)
     if epochs:

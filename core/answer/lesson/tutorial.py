@@ -20,7 +20,7 @@ from core.errors import CrossoverError
 from core.question.experiment import spoken, titled
 from core.question.fields import AXES
 from core.question.presets import PRESETS, Preset, Scale
-from core.question.published import published
+from core.question.published.tutorials import published
 from core.question.sweep import size_of
 from core.results.schema import Trial
 

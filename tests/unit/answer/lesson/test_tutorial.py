@@ -6,7 +6,7 @@ import pytest
 
 from core.answer.lesson import claims
 from core.question.presets import PRESETS
-from core.question.published import published
+from core.question.published.tutorials import published
 from core.question.sweep import Sweep
 from tests import rows
 from tests.studies import compared, measured

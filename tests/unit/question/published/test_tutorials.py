@@ -4,7 +4,7 @@ import pytest
 
 from core.errors import InvalidValue
 from core.question.presets import PRESETS, preset
-from core.question.published import PUBLISHED, Published, published
+from core.question.published.tutorials import PUBLISHED, Published, published
 from core.question.sweep import size_of, vary
 
 
