@@ -87,9 +87,7 @@ class Point(Training, own.OwnFields):
             self.model,
             input_shape=facts.shape,
             classes=len(facts.classes),
-            hidden_size=self.hidden_size,
-            depth=self.depth,
-            width=self.width,
+            **{name: getattr(self, name) for name in models.AXES},
         )
 
     @property

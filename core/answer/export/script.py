@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from core.answer.export.template import filled
 from core.errors import CrossoverError, InvalidValue
-from core.question import models, own
+from core.question import catalog, models, own
 from core.question.experiment import Contender, Point
 from core.question.fields import LOADER_PATHS, TRAINING, title
 from core.question.lanes import PLAIN
@@ -66,6 +66,7 @@ def script(trials: Sequence[Trial]) -> str:
         in_python,
         first=plain[0],
         point=point,
+        facts=catalog.dataset(point.dataset),
         fingerprint=FINGERPRINT,
         loader_paths=LOADER_PATHS,
         left_out=list(dict.fromkeys(trial.contender for trial in trials if id(trial) not in kept)),

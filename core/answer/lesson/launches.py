@@ -14,7 +14,7 @@ from core.answer.run.speedup import is_host, step_time
 from core.errors import NotComparable
 from core.question.device_kinds import DEVICE_KINDS
 from core.question.experiment import Point, spoken
-from core.question.models import Conv2d, Linear, MaxPool2d, Network, ReLU
+from core.question.models import Network
 from core.results.schema import Trial
 
 LOSS_OPERATIONS = 5
@@ -104,14 +104,9 @@ def operations(network: Network, *, foreach: bool) -> int:
     A hidden layer of an MLP adds six with `foreach`, where the optimizer updates all parameters in one operation, and
     eight without; an MLP of L hidden layers has 9 + 6L or 10 + 8L.
     """
-    weighted = [layer for layer in network.layers if isinstance(layer, Linear | Conv2d)]
-    first_linear = isinstance(weighted[0], Linear)
-    linear = sum(isinstance(layer, Linear) for layer in weighted)
-    convolutions = len(weighted) - linear
-    elementwise = sum(isinstance(layer, ReLU | MaxPool2d) for layer in network.layers)
-    # Linear: product forward, products for weight and input backward, sum for the bias; the input has no gradient.
-    forward_backward = 4 * linear - first_linear + 2 * convolutions + 2 * elementwise
-    return LOSS_OPERATIONS + forward_backward + (1 if foreach else 2 * len(weighted))
+    forward_backward = sum(layer.launches for layer in network.layers) - network.first.input_launches
+    updates = 1 if foreach else sum(layer.tensors for layer in network.layers)
+    return LOSS_OPERATIONS + forward_backward + updates
 
 
 def launches(trial: Trial) -> Launches | None:

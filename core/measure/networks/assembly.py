@@ -1,0 +1,30 @@
+"""A network as data becomes a torch module: each layer the class of torch, or of this room, that it names."""
+
+import torch
+from torch import nn
+
+from core.question import models
+
+MODULES: dict[str, type[nn.Module]] = {}
+"""Classes of this room by their names: what torch has no module for."""
+
+
+def build(network: models.Network, seed: int) -> nn.Sequential:
+    """A module with the layers of `network`, on the host.
+
+    Args:
+        network: layers as data.
+        seed: of torch's CPU generator; weights are drawn on the host, so that every device starts equal.
+
+    Returns:
+        Module from (batch, *network.input_shape) to logits (batch, network.classes), fp32.
+    """
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(seed)
+        return nn.Sequential(*map(_module, network.layers))
+
+
+def _module(layer: models.Layer) -> nn.Module:
+    name, arguments = layer.module
+    made: type[nn.Module] = MODULES.get(name) or getattr(nn, name)
+    return made(*arguments)

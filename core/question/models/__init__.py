@@ -1,0 +1,38 @@
+"""Model families as plain data: a network is a list of layers whose cost is known before torch is imported.
+
+Parameters, floating-point operations and memory follow from the layers alone, so a page can show them
+while a slider moves. `core.measure.networks` turns the same list into a torch module; a test holds every figure
+here against torch's own counts. Nothing here trains, times or imports torch.
+"""
+
+from core.question.models.families import AXES, FAMILIES, family, network
+from core.question.models.layers import (
+    FLOAT_BYTES,
+    INDEX_BYTES,
+    Conv2d,
+    Flatten,
+    Layer,
+    Linear,
+    MaxPool2d,
+    ReLU,
+    Unflatten,
+)
+from core.question.models.network import Family, Network
+
+__all__ = [
+    "AXES",
+    "FAMILIES",
+    "FLOAT_BYTES",
+    "INDEX_BYTES",
+    "Conv2d",
+    "Family",
+    "Flatten",
+    "Layer",
+    "Linear",
+    "MaxPool2d",
+    "Network",
+    "ReLU",
+    "Unflatten",
+    "family",
+    "network",
+]
