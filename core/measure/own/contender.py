@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from core.measure.own import watching
 from core.measure.own.foreign import Foreign, builder
 from core.measure.own.training import OwnCurve, OwnTraining
 from core.measure.preparing import threads
+from core.measure.preparing.fresh import FreshTrainings
 from core.measure.training import Training
 from core.question.experiment import BEST_THREADS, Contender, Experiment, Point
 from core.question.lanes import Lane
@@ -41,13 +43,43 @@ def contenders(experiment: Experiment) -> tuple[list["OwnContender"], Data]:
     return [OwnContender(contender, point, data, foreign, build) for contender in experiment.contenders], data
 
 
+@dataclass(kw_only=True)
+class OwnTrainings(FreshTrainings):
+    """Makes trainings of one's own, which bring their batches.
+
+    Attributes:
+        build: makes one for a size on a device.
+        foreign: runs what is not ours.
+        now: the training whose batches count.
+    """
+
+    build: Build
+    foreign: Foreign
+    now: Callable[[], OwnTraining]
+
+    def training(self, lane: Lane) -> Training:
+        """A fresh one; it has no lane."""
+        built = self.build(self.point.size, self.device)
+        return self.foreign.call(lambda: OwnTraining(built, self.foreign))
+
+    def feed(self, first_step: int) -> Feed:
+        """The batches of the training, which go on where they are."""
+        feed = self.now().feed
+        self.prefetched = feed.prefetched
+        return feed
+
+
 class OwnContender(MeasuredContender):
     """One contender in the measurement of a training of one's own."""
 
     def __init__(self, contender: Contender, point: Point, data: Data, foreign: Foreign, build: Build) -> None:
         """Take a contender whose device was found; nothing is built yet."""
         super().__init__(contender, point, data)
-        self._foreign, self._build_own = foreign, build
+        self._foreign = foreign
+        device = self._device.torch
+        self._fresh = OwnTrainings(
+            point=point, data=data, device=device, build=build, foreign=foreign, now=lambda: self.own
+        )
         self._facts = {"parameters": 0, "flops_per_step": 0}
         self.curve = OwnCurve(total_steps=point.total_steps, steps_now=lambda: self.steps)
 
@@ -106,7 +138,7 @@ class OwnContender(MeasuredContender):
             self._afterwards.left_out.append(f"{known} not known: {str(error).splitlines()[-1]}")
 
     def _sample(self) -> None:
-        loader, transfer, step = self._foreign.call(lambda: phases.in_parts(self._one_step, self._step_s))
+        loader, transfer, step = self.own.call(lambda: phases.in_parts(self._one_step, self._step_s))
         self.raw.breakdown_loader_s = loader if self.own.has_batches else ()
         self.raw.breakdown_transfer_s = transfer if self.own.has_place else ()
         self.raw.breakdown_step_s = step
@@ -134,9 +166,7 @@ class OwnContender(MeasuredContender):
     def _watch_steps(self) -> None:
         steps = phases.between(WATCHED_STEPS, WATCHED_S / self._step_s)
         step = super(OwnTraining, self.own).advance
-        found = self._foreign.call(
-            lambda: watching.count(lambda: step(1), steps, self._device.torch, self._foreign.place)
-        )
+        found = self.own.call(lambda: watching.count(lambda: step(1), steps, self._device.torch, self._foreign.place))
         self.raw.own_operations, self.raw.own_waits = tuple(found.operations), tuple(found.waits)
         self.raw.own_copies, self.raw.own_elsewhere = tuple(found.copies), tuple(found.elsewhere)
         self.raw.own_float64, self.raw.own_kept = tuple(found.float64), tuple(found.kept)
@@ -146,15 +176,7 @@ class OwnContender(MeasuredContender):
         self.raw.own_learns = self.own.learns
         self.raw.own_evaluation = self.own.evaluate()
 
-    def _fresh(self, lane: Lane) -> Training:
-        built = self._build_own(self._point.size, self._device.torch)
-        return self._foreign.call(lambda: OwnTraining(built, self._foreign))
-
-    def _feed(self, first_step: int) -> Feed:
-        self._prefetched = self.own.feed.prefetched
-        return self.own.feed
-
     def _prepare(self) -> float:
         """Nothing is compiled; the batches that its workers may have ready are known from here on."""
-        self._feed(0)
+        self._fresh.feed(0)
         return 0.0

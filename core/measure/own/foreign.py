@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import torch
 
@@ -31,6 +31,9 @@ SEED = 0
 MOST_LETTERS = 6_000
 """Letters of a traceback that are told; its end says most."""
 
+LAST_LETTERS = 1_000
+"""Letters that are kept of what was printed; an argument parser prints why it ends the process."""
+
 Result = TypeVar("Result")
 
 
@@ -39,14 +42,45 @@ class Printed(io.TextIOBase):
 
     Attributes:
         lines: that were written.
+        last: the end of what was written.
     """
 
-    lines = 0
+    lines, last = 0, ""
 
     def write(self, text: str) -> int:
         """Count the lines of a text."""
         self.lines += text.count("\n")
+        self.last = (self.last + text[-LAST_LETTERS:])[-LAST_LETTERS:]
         return len(text)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of PyTorch that a whole process has, so that trainings which take turns would change each other's.
+
+    Attributes:
+        dtype: of new tensors.
+        device: of new tensors.
+        gradients: whether they are recorded.
+    """
+
+    dtype: torch.dtype = torch.float32
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    gradients: bool = True
+
+    @classmethod
+    def now(cls) -> Self:
+        """As they are."""
+        return cls(torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled())
+
+    def use(self) -> None:
+        """Set those that differ."""
+        if torch.get_default_dtype() != self.dtype:
+            torch.set_default_dtype(self.dtype)
+        if torch.get_default_device() != self.device:
+            torch.set_default_device(None if self.device.type == "cpu" else self.device)
+        if torch.is_grad_enabled() != self.gradients:
+            torch.set_grad_enabled(self.gradients)
 
 
 @dataclass
@@ -88,7 +122,9 @@ class Foreign:
         frames = list(told.stack)
         theirs = [place for place, frame in enumerate(frames) if self._owns(frame.filename)]
         told.stack = traceback.StackSummary.from_list(frames[theirs[0] :] if theirs else [])
-        return "".join(told.format())[-MOST_LETTERS:].rstrip()
+        why = isinstance(error, SystemExit) and self.printed.last
+        printed = f"\nIt printed last:\n{why}" if why else ""
+        return ("".join(told.format()).rstrip() + printed)[-MOST_LETTERS:].rstrip()
 
     def _owns(self, name: str) -> bool:
         return Path(name).is_relative_to(self.file.parent)
@@ -109,9 +145,8 @@ def as_fresh() -> None:
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(SEED)
     torch.manual_seed(SEED)
-    torch.set_default_dtype(torch.float32)
     torch.set_default_device(None)
-    torch.set_grad_enabled(True)
+    Settings().use()
 
 
 def builder(folder: str, training: str, source_hash: str) -> tuple[Foreign, Callable[[int, torch.device], Any]]:
@@ -142,6 +177,7 @@ def builder(folder: str, training: str, source_hash: str) -> tuple[Foreign, Call
 
 def _imported(foreign: Foreign, file: Path) -> ModuleType:
     os.chdir(file.parent)
+    sys.argv = [str(file)]  # ours are no options of it
     if str(file.parent) not in sys.path:
         sys.path.insert(0, str(file.parent))
     name = file.stem if file.stem.isidentifier() and file.stem not in sys.modules else f"own_{sources.hashed(file)}"

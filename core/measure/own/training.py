@@ -1,7 +1,8 @@
 """The steps of a training of one's own, in the loop that all trainings have.
 
 What `build` returned is a function that trains a batch, or an object with a `step` and any of `batches`, `place`,
-`loss`, `parameters`, `flops` and `evaluate`. What it does not have is not known, and nothing is put in its place.
+`loss`, `parameters`, `flops` and `evaluate`. Or it is a loop with a `yield` after each step, which may give the loss.
+What is not given is not known, and nothing is put in its place.
 """
 
 import itertools
@@ -9,14 +10,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from core.errors import OwnTrainingFailed
 from core.measure.data.batches import Feed
-from core.measure.own.foreign import Foreign
+from core.measure.own.foreign import Foreign, Settings
 from core.measure.training import LossCurve, Training
 from core.question.lanes import PLAIN
 
@@ -25,6 +26,8 @@ MOST_READINGS = 400
 
 WITNESSES, WITNESSED = 100, 1_000
 """Parameters, and numbers of each, that tell whether training changes anything."""
+
+Result = TypeVar("Result")
 
 
 class OwnTraining(Training):
@@ -41,12 +44,14 @@ class OwnTraining(Training):
         Raises:
             OwnTrainingFailed: it has no step.
         """
+        built = Loop(built, foreign.file.name) if isinstance(built, Iterator) and not hasattr(built, "step") else built
         step = built if callable(built) and not hasattr(built, "step") else getattr(built, "step", None)
         if not callable(step) or isinstance(built, nn.Module):
             raise OwnTrainingFailed(
-                foreign.file.name, "build returned neither a function that trains a batch nor an object with a step."
+                foreign.file.name,
+                "build returned neither a function that trains a batch nor an object with a step, and has no yield.",
             )
-        self._own, self._foreign = built, foreign
+        self._own, self._foreign, self._settings = built, foreign, Settings.now()
         source = None if step is built else getattr(built, "batches", None)
         place = None if step is built else getattr(built, "place", None)
         self.has_batches, self.has_place = source is not None, callable(place) and source is not None
@@ -68,9 +73,22 @@ class OwnTraining(Training):
         """Its batches."""
         return self._feed
 
+    def call(self, work: Callable[[], Result]) -> Result:
+        """Do something that runs its code, with the settings of PyTorch as it left them; others have theirs.
+
+        Raises:
+            OwnTrainingFailed: with its own traceback.
+        """
+        self._settings.use()
+        try:
+            return self._foreign.call(work)
+        finally:
+            self._settings = Settings.now()
+            Settings().use()
+
     def advance(self, steps: int) -> None:
         """Train whole steps; raises OwnTrainingFailed with its own traceback."""
-        self._foreign.call(lambda: super(OwnTraining, self).advance(steps))
+        self.call(lambda: super(OwnTraining, self).advance(steps))
 
     def rewind(self, feed: Feed, steps: int) -> None:
         """Nothing: nobody can take its steps back. It is built anew instead."""
@@ -84,15 +102,15 @@ class OwnTraining(Training):
 
     def rehearsal(self) -> Callable[[], object]:
         """Work that trains one step on what is on the device already."""
-        placed = self._foreign.call(lambda: self.place(self.draw()))
-        return partial(self._foreign.call, partial(self.step, placed))
+        placed = self.call(lambda: self.place(self.draw()))
+        return partial(self.call, partial(self.step, placed))
 
     def read_losses(self) -> list[float]:
         """Its loss now, if it tells one. Waits for the device."""
         self._losses.clear()
         loss = self._said("loss")
         if isinstance(loss, Tensor):
-            loss = self._foreign.call(lambda: float(loss.detach()) if loss.numel() == 1 else None)
+            loss = self.call(lambda: float(loss.detach()) if loss.numel() == 1 else None)
         return [float(loss)] if isinstance(loss, int | float) else []
 
     @property
@@ -123,13 +141,13 @@ class OwnTraining(Training):
 
     def _said(self, name: str) -> Any:
         """An attribute, or what it returns if it is a function; a module is neither."""
-        return self._foreign.call(partial(_attribute, self._own, name))
+        return self.call(partial(_attribute, self._own, name))
 
     def _tensors(self) -> list[Tensor]:
         said = self._said("parameters")
         if not isinstance(said, Iterable) or isinstance(said, Tensor):
             return []
-        self_said = self._foreign.call(lambda: list(said))
+        self_said = self.call(lambda: list(said))
         return [each for each in self_said if isinstance(each, Tensor)]
 
     def _witness(self) -> list[Tensor]:
@@ -165,6 +183,29 @@ class OwnCurve(LossCurve):
     @property
     def diverged(self) -> bool:
         return not all(math.isfinite(loss) for _, loss in self.readings)
+
+
+class Loop:
+    """A loop that gives way after each step: somebody's own, with a `yield` in it.
+
+    Attributes:
+        loss: what it gave with the last step.
+    """
+
+    def __init__(self, steps: Iterator[Any], file: str) -> None:
+        self._steps, self._file, self.loss = steps, file, None
+
+    def step(self) -> None:
+        """Go on to the next `yield`.
+
+        Raises:
+            OwnTrainingFailed: there is none.
+        """
+        try:
+            self.loss = next(self._steps)
+        except StopIteration:
+            said = "Its loop came to an end. Let it go on for ever, or for more epochs than it needs."
+            raise OwnTrainingFailed(self._file, said) from None
 
 
 def _attribute(own: Any, name: str) -> Any:

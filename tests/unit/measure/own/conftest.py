@@ -16,6 +16,7 @@ def own(tmp_path, monkeypatch):
     """Measures the text of a file; rows, or the error."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
     before, threads, state = set(sys.modules), torch.get_num_threads(), random.getstate()
 
     def measure(text, contenders=("cpu@1",), **asked):
