@@ -4,11 +4,15 @@ The rest of the project is as it is, so what a session with this plugin sees is 
 """
 
 import sys
+from collections.abc import Sequence
 from importlib import util
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
+from types import CodeType
 
 ENTRY = """
-    warm_up: int = _asked(
+    warm_up: int = asked(
         5,
         "warm-up steps",
         meaning="steps with a smaller learning rate",
@@ -25,11 +29,23 @@ ENTRY = """
     )
 """
 
-_spec = util.find_spec("core.question.fields")
-assert _spec is not None
-assert _spec.origin is not None
-_own, _end, _rest = Path(_spec.origin).read_text(encoding="utf-8").partition("\n\nTRAINING: ")
-assert _end
-_fields = util.module_from_spec(_spec)
-sys.modules[_spec.name] = _fields
-exec(compile(_own + ENTRY + _end + _rest, _spec.origin, "exec"), _fields.__dict__)
+NAME = "core.question.fields.training"
+
+
+class _WithEntry(SourceFileLoader):
+    def get_code(self, fullname: str) -> CodeType:
+        own, end, rest = Path(self.path).read_text(encoding="utf-8").partition("\n\nTRAINING: ")
+        assert end
+        return compile(own + ENTRY + end + rest, self.path, "exec")
+
+
+class _Finder(MetaPathFinder):
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: object = None) -> ModuleSpec | None:
+        if fullname != NAME or path is None:
+            return None
+        file = str(Path(path[0]) / "training.py")
+        return util.spec_from_file_location(fullname, file, loader=_WithEntry(fullname, file))
+
+
+assert NAME not in sys.modules
+sys.meta_path.insert(0, _Finder())

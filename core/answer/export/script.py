@@ -107,22 +107,5 @@ def _point(trial: Trial) -> Point:
 
 
 def _layers(point: Point) -> list[str]:
-    network = point.network
-    lines = [_layer(layer) for layer in network.layers]
-    if len(network.input_shape) == 1 and isinstance(network.layers[0], models.Conv2d):
-        lines.insert(0, f"nn.Unflatten(1, (1, 1, {network.input_shape[0]}))")
-    return lines
-
-
-def _layer(layer: models.Layer) -> str:
-    match layer:
-        case models.Linear():
-            return f"nn.Linear({layer.inputs}, {layer.outputs})"
-        case models.Conv2d():
-            return f"nn.Conv2d({layer.in_channels}, {layer.out_channels}, {layer.kernel})"
-        case models.MaxPool2d():
-            return f"nn.MaxPool2d({layer.kernel})"
-        case models.ReLU():
-            return "nn.ReLU()"
-        case models.Flatten():
-            return "nn.Flatten()"
+    made = [layer.module for layer in point.network.layers]
+    return [f"nn.{name}({', '.join(map(repr, arguments))})" for name, arguments in made]

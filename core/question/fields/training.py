@@ -1,0 +1,172 @@
+"""The fields of a training, an entry for each."""
+
+import dataclasses
+from dataclasses import dataclass
+
+from core.question import catalog, models
+from core.question.fields.field import asked
+
+DATA_PATHS: dict[str, str] = {
+    "resident": "The whole data set is copied to the device once, and batches are indexed there.",
+    "per_batch": "Batches are indexed on the host and copied to the device at every step.",
+    "loader": "Tensors come through torch's loader, with workers and pinned memory, and are copied for every batch.",
+    "tutorial": "One sample at a time with transforms, through the DataLoader, copied for every batch.",
+}
+"""How data reach the device, with a sentence for people; `resident` is the headline."""
+
+DATA_PATH_TITLES = {
+    "resident": "Copied once",
+    "per_batch": "Copied for every batch",
+    "loader": "DataLoader",
+    "tutorial": "As the tutorials do",
+}
+"""The same in a few words."""
+
+LOADER_PATHS = ("loader", "tutorial")
+"""Data paths that go through torch's DataLoader, and for which `loader_workers` matters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """The fields of a training, without saying where it runs; each is a column, an option and a parameter of links."""
+
+    dataset: str = asked(
+        "digits",
+        "data set",
+        meaning="data set",
+        words=tuple(catalog.DATASETS),
+        labels={name: entry.title for name, entry in catalog.DATASETS.items()},
+        panel="data",
+        brief="{}",
+    )
+    samples: int = asked(
+        0,  # stands for the data set's default
+        "training samples",
+        meaning="training samples",
+        unit="samples",
+        low=10,
+        high=1_000_000,
+        stops=(100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000),
+        panel="data",
+        brief="{} samples",
+        axis="size",
+        place="{} training samples",
+        usual_range=(100, 1_000_000),
+        usual_values=(500, 1_000),
+    )
+    model: str = asked(
+        "mlp",
+        "model",
+        meaning="model family",
+        words=tuple(models.FAMILIES),
+        labels={name: entry.title for name, entry in models.FAMILIES.items()},
+        panel="model",
+        brief="{}",
+    )
+    hidden_size: int = asked(
+        128,
+        "hidden size",
+        meaning="neurons of each hidden layer; 0 where the family has none",
+        unit="neurons",
+        low=1,
+        high=16_384,
+        stops=tuple(2**power for power in range(2, 15)),
+        panel="model",
+        brief="hidden size {}",
+        axis="size",
+        place="a hidden size of {}",
+        usual_range=(16, 2_048),
+        usual_values=(64, 256, 1_024),
+    )
+    depth: int = asked(
+        2,
+        "depth",
+        meaning="layers as the family counts them; 0 where it has no depth",
+        unit="layers",
+        low=1,
+        high=16,
+        panel="model",
+        brief="depth {}",
+        axis="size",
+        place="a depth of {}",
+        every=True,
+        usual_range=(2, 12),
+        usual_values=(2, 4),
+    )
+    width: int = asked(
+        1,
+        "width",
+        meaning="factor on the channels of a CNN; 0 elsewhere",
+        low=1,
+        high=32,
+        panel="model",
+        brief="width {}",
+        axis="size",
+        place="a width of {}",
+        every=True,
+        usual_range=(1, 16),
+        usual_values=(1, 4),
+    )
+    batch_size: int = asked(
+        64,  # every batch is full, the remainder of an epoch is left out
+        "batch size",
+        meaning="samples of one step",
+        unit="samples",
+        low=1,
+        high=65_536,
+        stops=tuple(2**power for power in range(17)),
+        brief="batch {}",
+        axis="size",
+        place="a batch size of {}",
+        usual_range=(1, 1_024),
+        usual_values=(16, 64, 256),
+    )
+    epochs: int = asked(
+        100,
+        "epochs",
+        meaning="epochs that were asked for",
+        unit="epochs",
+        low=1,
+        high=10_000,
+        stops=(1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000),
+        brief="{} epochs",
+    )
+    learning_rate: float = asked(
+        0.1,
+        "learning rate",
+        meaning="of plain SGD",
+        low=1e-6,
+        high=10.0,
+        stops=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
+        brief="learning rate {}",
+        axis="other",
+        usual_values=(0.01, 0.1),
+    )
+    data_path: str = asked(
+        "resident",
+        "data path",
+        meaning="how data reached the device",
+        words=tuple(DATA_PATHS),
+        labels=DATA_PATH_TITLES,
+        panel="route",
+        brief="{}",
+    )
+    loader_workers: int = asked(
+        0,  # and always where no loader runs
+        "loader workers",
+        meaning="worker processes of the DataLoader",
+        unit="processes",
+        high=16,
+        panel="feeding",
+        axis="other",
+        usual_values=(0, 1),
+        axis_stops=(0, 1, 2, 4, 8, 16),
+    )
+    shuffle: bool = asked(
+        True, "shuffle", meaning="whether each epoch had a new order", words=("true", "false"), panel="feeding"
+    )
+    seed: int = asked(0, "seed", meaning="of weights, data and order", high=2**31 - 1, panel="feeding")
+
+
+TRAINING: tuple[str, ...] = tuple(entry.name for entry in dataclasses.fields(Training))
+"""Names of the fields of a training."""
