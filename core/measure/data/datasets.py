@@ -1,4 +1,4 @@
-"""Data sets as seeded host tensors: drawn, read from scikit-learn's bundled file, or loaded by torchvision.
+"""Data sets as seeded host tensors: drawn, read from scikit-learn's bundled files, or loaded by torchvision.
 
 Every set is split into training, validation and test, and standardised with the mean and standard deviation
 of its training samples. Nothing is ever substituted: files that are missing are said to be missing. This
@@ -7,7 +7,7 @@ module moves nothing to a device; `core.measure.data.batches` does.
 
 import contextlib
 import hashlib
-import importlib.metadata
+import math
 import socket
 import weakref
 from collections.abc import Callable, Iterator
@@ -22,13 +22,11 @@ from torch.utils.data import Dataset as TorchDataset
 
 from core.errors import DatasetUnavailable, InvalidValue
 from core.files import downloaded
+from core.measure.data import bundled
 from core.question import catalog
 
 FOLDER = downloaded.folder()
 """Where torchvision keeps its files."""
-
-DIGITS_TEST, DIGITS_VALIDATION = 360, 180
-"""Of scikit-learn's 1,797 digits, a fifth and a tenth."""
 
 IMAGES_VALIDATION = 10_000
 """Of torchvision's 60,000 training images; fewer where more than 50,000 are trained on."""
@@ -111,7 +109,7 @@ def _load(name: str, samples: int, seed: int, folder: Path) -> Data:
         return _torchvision(facts, samples, seed, folder)
     if facts.synthetic:
         return _synthetic(_DRAW[name], samples, seed)
-    return _digits(samples, seed)
+    return _bundled(facts, samples, seed)
 
 
 class _Rows(TorchDataset[tuple[Tensor, int]]):
@@ -160,18 +158,11 @@ def _signal(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarra
 _DRAW = {"disc": _disc, "signal": _signal}
 
 
-def _digits(samples: int, seed: int) -> Data:
-    """Read the bundled file itself: importing scikit-learn would bring a second OpenMP runtime into the process."""
-    try:
-        package = importlib.metadata.distribution("scikit-learn")
-    except importlib.metadata.PackageNotFoundError as error:
-        message = "The digits come with scikit-learn, which is not installed: pip install scikit-learn."
-        raise DatasetUnavailable(message) from error
-    file = Path(str(package.locate_file("sklearn/datasets/data/digits.csv.gz")))
-    table = np.loadtxt(file, delimiter=",", dtype=np.float32)
-    rows, labels = table[:, :-1].reshape(-1, 1, 8, 8), table[:, -1].astype(np.int64)
-    order = np.random.default_rng(seed).permutation(len(rows))
-    test, validation, train = np.split(order, [DIGITS_TEST, DIGITS_TEST + DIGITS_VALIDATION])
+def _bundled(facts: catalog.Dataset, samples: int, seed: int) -> Data:
+    """A fifth is tested with, a tenth validated."""
+    rows, labels = bundled.read(facts)
+    test_end, validation_end = math.ceil(len(rows) / 5), math.ceil(len(rows) / 5) + math.ceil(len(rows) / 10)
+    test, validation, train = np.split(np.random.default_rng(seed).permutation(len(rows)), [test_end, validation_end])
     return _split_rows(rows, labels, train[:samples], validation, test)
 
 

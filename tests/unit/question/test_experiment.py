@@ -19,14 +19,16 @@ from core.question.fields import TRAINING
 def points(draw: st.DrawFn) -> Point:
     model = draw(st.sampled_from(sorted(models.FAMILIES)))
     depth = draw(st.integers(*experiment.DOUBLING_DEPTH))
+    dataset = draw(st.sampled_from(sorted(catalog.DATASETS)))
+    samples = draw(st.integers(100, min(1_000, catalog.DATASETS[dataset].max_samples)))
     return Point(
-        dataset=draw(st.sampled_from(sorted(catalog.DATASETS))),
-        samples=draw(st.integers(500, 1_000)),
+        dataset=dataset,
+        samples=samples,
         model=model,
         hidden_size=draw(st.integers(1, 16_384)),
         depth=depth,
         width=draw(st.integers(1, 32)),
-        batch_size=draw(st.integers(1, 500)),
+        batch_size=draw(st.integers(1, samples)),
         epochs=draw(st.integers(1, 100)),
         learning_rate=draw(st.floats(1e-6, 10)),
         data_path=draw(st.sampled_from(sorted(experiment.DATA_PATHS))),

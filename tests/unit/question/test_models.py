@@ -11,7 +11,7 @@ from core.question import catalog, models
 from core.question.experiment import Point
 
 POINTS = [
-    Point(dataset=dataset, samples=200, model=model, hidden_size=24, depth=3, width=2, batch_size=16)
+    Point(dataset=dataset, samples=100, model=model, hidden_size=24, depth=3, width=2, batch_size=16)
     for dataset in catalog.DATASETS
     for model in models.FAMILIES
 ]

@@ -13,13 +13,19 @@ from core.measure.data import datasets
 from core.question import catalog
 from tests import idx
 
-OFFLINE = ["disc", "signal", "digits"]
+BUNDLED = [name for name, facts in catalog.DATASETS.items() if facts.bundled]
 IMAGES = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST"}
+
+
+def few(name: str) -> int:
+    """Training samples of a set: 300, or all that it has."""
+    return min(300, catalog.DATASETS[name].max_samples)
 
 
 @pytest.fixture
 def load(tmp_path):
-    def loaded(name: str, *, samples: int = 300, seed: int = 0) -> datasets.Data:
+    def loaded(name: str, *, samples: int = 0, seed: int = 0) -> datasets.Data:
+        samples = samples or few(name)
         if name in IMAGES and not (tmp_path / IMAGES[name]).exists():
             idx.write(tmp_path, loader=IMAGES[name])
         return datasets.load(name, samples=samples, seed=seed, folder=tmp_path)
@@ -30,7 +36,7 @@ def load(tmp_path):
 @pytest.mark.parametrize("name", catalog.DATASETS)
 def test_samples_have_the_shape_type_and_classes_of_the_catalog(load, name):
     data, facts = load(name), catalog.DATASETS[name]
-    assert len(data.train) == 300
+    assert len(data.train) == few(name)
     for split in (data.train, data.validation, data.test):
         assert split.samples.shape == (len(split.labels), *facts.shape)
         assert (split.samples.dtype, split.labels.dtype) == (torch.float32, torch.int64)
@@ -64,7 +70,7 @@ def test_no_sample_is_in_two_parts(load, name):
 @pytest.mark.parametrize("name", catalog.DATASETS)
 def test_one_by_one_gives_the_very_same_samples(load, name):
     data = load(name)
-    for index in (0, 7, 299):
+    for index in (0, 7, len(data.train) - 1):
         sample, label = data.one_by_one[index]
         assert torch.equal(sample, data.train.samples[index])
         assert label == data.train.labels[index]
@@ -79,6 +85,30 @@ def test_digits_are_scikit_learns_own(load):
     restored = data.test.samples.numpy() * std + mean
     known = {image.astype(np.uint8).tobytes() for image in bundled.images}
     assert all(image.round().astype(np.uint8).tobytes() in known for image in restored[:, 0])
+
+
+@pytest.mark.parametrize("name", ["breast-cancer", "wine", "diabetes"])
+def test_bundled_tables_are_scikit_learns_own_and_every_row_is_used_once(load, name):
+    sklearn = pytest.importorskip("sklearn.datasets")
+    data, facts = load(name, samples=catalog.DATASETS[name].max_samples), catalog.DATASETS[name]
+    options = {"scaled": False} if name == "diabetes" else {}
+    bundled = getattr(sklearn, f"load_{name.replace('-', '_')}")(**options)
+    thirds = np.searchsorted((100, 184), bundled.target)
+    labels = thirds if name == "diabetes" else bundled.target
+    order = np.random.default_rng(0).permutation(len(labels))
+    parts = (data.test, data.validation, data.train)
+    assert np.concatenate([part.labels.numpy() for part in parts]).tolist() == labels[order].tolist()
+    assert sum(map(len, parts)) == len(labels)
+    assert facts.default_samples == facts.max_samples == len(data.train)
+    samples, rows = torch.cat([part.samples for part in parts]).numpy(), bundled.data[order]
+    train = rows[-len(data.train) :]
+    assert np.allclose(samples, (rows - train.mean(axis=0)) / train.std(axis=0), atol=1e-3)
+
+
+def test_the_thirds_of_the_diabetes_set_are_about_equally_large(load):
+    data = load("diabetes", samples=308)
+    counts = torch.cat([data.train.labels, data.validation.labels, data.test.labels]).bincount()
+    assert counts.tolist() == [148, 147, 147]
 
 
 def scale(images: np.ndarray, data: datasets.Data) -> tuple[float, float]:
@@ -138,13 +168,14 @@ def test_the_time_limit_for_downloads_is_taken_back(load):
     assert socket.getdefaulttimeout() == before
 
 
-def test_digits_without_scikit_learn_say_what_to_install(monkeypatch):
+@pytest.mark.parametrize("name", BUNDLED)
+def test_what_comes_with_scikit_learn_says_what_to_install_without_it(monkeypatch, name):
     def missing(name: str) -> None:
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "distribution", missing)
     with pytest.raises(DatasetUnavailable, match="pip install scikit-learn"):
-        datasets.load("digits", samples=300, seed=0)
+        datasets.load(name, samples=100, seed=0)
 
 
 def test_what_is_in_use_is_not_loaded_again_and_what_is_not_is_forgotten():
