@@ -1,6 +1,6 @@
 """How a column is declared: a field of a dataclass with its type in a file, its unit and its meaning.
 
-The columns themselves are those of `core.results.schema`.
+The columns themselves are beside this module; `core.results.schema` puts them together.
 """
 
 import dataclasses

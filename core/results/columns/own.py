@@ -1,0 +1,38 @@
+"""What is seen of a training of one's own."""
+
+from dataclasses import dataclass
+
+from core.results.columns.column import BOOL, FLOAT, FLOATS, INT, INTS, STRING, column
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnValues:
+    """Empty in rows of the catalogue's trainings."""
+
+    breakdown_step_s: tuple[float, ...] = column(
+        FLOATS, "the step of one's own training, which has no parts that are known", unit="s per step", default=()
+    )
+    own_operations: tuple[int, ...] = column(
+        INTS, "operations of PyTorch in each step of one's own training that was watched afterwards", default=()
+    )
+    own_waits: tuple[int, ...] = column(
+        INTS, "times that each of them waited for a value or a tensor to reach the host", default=()
+    )
+    own_waits_at: str = column(STRING, "file and line at which it waited most often; empty if not known", default="")
+    own_copies: tuple[int, ...] = column(
+        INTS, "tensors that each of them copied from the host to the device", default=()
+    )
+    own_elsewhere: tuple[int, ...] = column(
+        INTS, "operations of each whose result was on another device than that asked for", default=()
+    )
+    own_float64: tuple[int, ...] = column(INTS, "operations of each whose result was in float64", default=())
+    own_kept: tuple[int, ...] = column(INTS, "tensors alive in the process after each of them", default=())
+    own_printed: int = column(INT, "lines that it had printed by the last block, on all devices of the run", default=0)
+    own_threads_set: bool = column(BOOL, "whether its steps set the number of CPU threads themselves", default=False)
+    own_learns: bool | None = column(
+        BOOL, "whether its parameters changed as it was trained; None where it does not tell them", default=None
+    )
+    own_first_loss: float | None = column(FLOAT, "its loss after the first step; None if unknown", default=None)
+    own_evaluation: float | None = column(
+        FLOAT, "what its `evaluate` returned after the last block; None if it has none", default=None
+    )
