@@ -5,28 +5,25 @@ decides nothing about the others, the budget or the end; `core.measure.trial` do
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from core.measure import networks
 from core.measure.afterwards.extras import Afterwards
-from core.measure.data import batches
-from core.measure.data.batches import Feed
-from core.measure.data.datasets import Data, Split
+from core.measure.data.datasets import Data
 from core.measure.device import devices, host_memory
 from core.measure.device.cards import Watch
 from core.measure.preparing import pace, room, threads
+from core.measure.preparing.fresh import FreshTrainings
 from core.measure.readings.raw_values import RawValues
 from core.measure.readings.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
 from core.measure.training import LossCurve, Training
 from core.progress import ContenderProgress
 from core.question.experiment import BEST_THREADS, Contender, Point
-from core.question.lanes import PLAIN, Lane
+from core.question.lanes import PLAIN
 from core.results import allowed
 from core.results.environment import LoadMeter
 from core.results.schema import Outcome
@@ -43,9 +40,6 @@ SIZING_TRIES = 5
 
 _IDLE_SINCE_NS: dict[str, int] = {}
 """When each device was last used, by whichever contender."""
-
-_RESIDENT: WeakValueDictionary[tuple[str, str], Split] = WeakValueDictionary()
-"""Data that somebody trains on where they are: hash and device → what the contenders of all points there share."""
 
 
 class MeasuredContender:
@@ -66,9 +60,9 @@ class MeasuredContender:
         self.contender = contender
         self.info = devices.find(contender.device)
         self._counts: Sequence[int] = threads.candidates()
-        self.curve: LossCurve = LossCurve(total_steps=point.total_steps)
+        self.curve = LossCurve(total_steps=point.total_steps)
         self.outcome: Outcome | None = None
-        self.message = ""
+        self.message, self.compiling_s = "", 0.0
         self._point, self._data = point, data
         self._device = devices.open_device(contender.device)
         self._timer = Timer(device=self._device)
@@ -77,11 +71,10 @@ class MeasuredContender:
         self._afterwards = Afterwards(
             contender=contender, point=point, data=data, timer=self._timer, device=self._device, raw=self.raw
         )
-        self._resident: Split | None = None
+        self._fresh = FreshTrainings(point=point, data=data, device=self._device.torch)
         self._training: Training | None = None
         self._final: list[Tensor] | None = None
-        self._prefetched, self._closed_at = 0, 0
-        self.compiling_s = 0.0
+        self._closed_at = 0
         self._block_steps = MIN_BLOCK_STEPS
 
     @property
@@ -122,9 +115,8 @@ class MeasuredContender:
         Raises:
             TooSlow: it is one.
         """
-        flops = self._point.network.flops_per_step(self._point.batch_size)
         self._use_settings()
-        pace.require(flops, budget_s, self._device, str(self.contender))
+        pace.require(self.facts["flops_per_step"], budget_s, self._device, str(self.contender))
 
     def shortlist_threads(self, late: threads.Late = threads.never) -> Iterator[None]:
         """Before a compiled lane starts: keep the counts with which plain steps train fastest. Yields between timings.
@@ -133,7 +125,7 @@ class MeasuredContender:
         """
         devices.initialise(self.contender.device)
         self._use_settings()
-        eager = self._fresh(dataclasses.replace(self.contender.lane, execution="eager", steps_per_call=1))
+        eager = self._fresh.training(dataclasses.replace(self.contender.lane, execution="eager", steps_per_call=1))
         times = yield from threads.choose(self._counts, threads.Look(training=eager, timer=self._timer), late=late)
         self._counts = threads.fastest(times)[: threads.COMPILED_FOR if self.contender.on_host else 1]
 
@@ -155,7 +147,7 @@ class MeasuredContender:
         if self.raw.threads in look.prepare_s:
             self.raw.startup_compile_s = look.prepare_s[self.raw.threads]
         training.set_weights(weights)
-        training.rewind(self._feed(steps_before), steps_before)
+        training.rewind(self._fresh.feed(steps_before), steps_before)
 
     def start(self) -> None:
         """Put data and network on the device and train the first step: the start-up, timed part by part."""
@@ -165,7 +157,7 @@ class MeasuredContender:
         raw.startup_fresh = raw.startup_device_s is not None  # what is known was taken in a process of its own
         raw.startup_device_s = raw.startup_device_s if raw.startup_fresh else first_use_s
         if self._point.data_path == "resident":
-            raw.startup_transfer_s = self._timer.time(self._move_data).seconds
+            raw.startup_transfer_s = self._timer.time(self._fresh.move_data).seconds
         raw.startup_build_s = self._timer.time(self._build).seconds
         raw.startup_compile_s = self._prepare()
         raw.startup_first_step_s = self._timer.time(lambda: self.training.advance(self.contender.lane.whole(1))).seconds
@@ -192,11 +184,10 @@ class MeasuredContender:
                 fitting += 1
             else:
                 fitting, tries = 0, tries + 1
-                self._block_steps = self.contender.lane.whole(
-                    max(self._block_steps + 1, block_steps(seconds / self._block_steps))
-                )
+                longer = max(self._block_steps + 1, block_steps(seconds / self._block_steps))
+                self._block_steps = self.contender.lane.whole(longer)
         step_s = raw.warmup_s[-1] / raw.warmup_steps[-1]
-        raw.lead_in_steps = self.contender.lane.whole(lead_in_steps(step_s) + self._prefetched)
+        raw.lead_in_steps = self.contender.lane.whole(lead_in_steps(step_s) + self._fresh.prefetched)
 
     def block(self, pair: int) -> None:
         """Lead in, then time one block of training, as block of round `pair`."""
@@ -218,15 +209,11 @@ class MeasuredContender:
             return self.raw.lead_in_steps
         idle_s = (self._timer.clock() - _IDLE_SINCE_NS[self.contender.device]) / 1e9
         steps = lead_in_steps(self.raw.step_s or 0.0, idle_s=idle_s)
-        return max(self.raw.lead_in_steps, self.contender.lane.whole(steps + self._prefetched))
+        return max(self.raw.lead_in_steps, self.contender.lane.whole(steps + self._fresh.prefetched))
 
     def train_on(self, step: int) -> Iterator[None]:
         """Train on, untimed, to a step that others have reached. Yields now and then."""
-        while self.training.steps < step:
-            self._use_settings()
-            self.training.advance(min(self._block_steps, step - self.training.steps))
-            self._settle()
-            yield
+        yield from self._train_to(step, self._settle)
 
     def go_back(self, step: int) -> Iterator[None]:
         """Train anew to a step at which others ended, and keep those weights to be examined. Yields now and then.
@@ -235,14 +222,8 @@ class MeasuredContender:
         """
         if step >= self.counted:
             return
-        training = self.training
-        training.set_weights(list(self._network().parameters()))
-        training.rewind(self._feed(0), 0)
-        while training.steps < step:
-            self._use_settings()
-            training.advance(min(self._block_steps, step - training.steps))
-            training.read_losses()
-            yield
+        self._begin_anew()
+        yield from self._train_to(step, self.training.read_losses)
         self.raw.tested_step = step
         self._keep_weights()
 
@@ -280,13 +261,13 @@ class MeasuredContender:
 
     def end(self, outcome: Outcome, message: str = "") -> None:
         """Settle the outcome."""
-        said = " ".join(filter(None, [message, *self._afterwards.left_out])).encode()
-        self.outcome, self.message = outcome, said[: allowed.LONG_TEXTS["message"]].decode(errors="ignore")
+        said = " ".join(filter(None, [message, *self._afterwards.left_out])).encode()[: allowed.LONG_TEXTS["message"]]
+        self.outcome, self.message = outcome, said.decode(errors="ignore")
 
     def release(self) -> None:
         """Drop network and data from the device; never raises."""
         self._closed_at = self.steps
-        self._training, self._final, self._resident = None, None, None
+        self._training, self._final, self._fresh.resident = None, None, None
         self._device.release()
 
     def progress(self) -> ContenderProgress:
@@ -294,7 +275,7 @@ class MeasuredContender:
         step_s, ends = self.raw.step_s, self.curve.last_steps
         return ContenderProgress(
             contender=str(self.contender),
-            steps=min(self.steps, self._point.total_steps),
+            steps=self.counted,
             total_steps=self._point.total_steps,
             step_s=step_s,
             threads=self.raw.threads or None,
@@ -303,41 +284,30 @@ class MeasuredContender:
             loss_seconds=tuple(step * step_s for step in ends) if step_s else (),
         )
 
-    def _compare_with_plain(self) -> None:
-        self.training.set_weights(list(self._network().parameters()))
-        self.training.rewind(self._feed(0), 0)
-        self._use_settings()
-        self._afterwards.compare(self.training, partial(self._fresh, PLAIN))
+    def _train_to(self, step: int, then: Callable[[], object]) -> Iterator[None]:
+        while self.training.steps < step:
+            self._use_settings()
+            self.training.advance(min(self._block_steps, step - self.training.steps))
+            then()
+            yield
 
-    def _move_data(self) -> None:
-        moved = self._data.train.to(self._device.torch)
-        self._resident = _RESIDENT.setdefault((self._data.hash, self.contender.device), moved)
+    def _begin_anew(self) -> None:
+        self.training.set_weights(self._fresh.weights())
+        self.training.rewind(self._fresh.feed(0), 0)
+
+    def _compare_with_plain(self) -> None:
+        self._begin_anew()
+        self._use_settings()
+        self._afterwards.compare(self.training, partial(self._fresh.training, PLAIN))
 
     def _build(self) -> None:
-        self._training = self._fresh(self.contender.lane)
-
-    def _fresh(self, lane: Lane) -> Training:
-        """A fresh network in training, with a feed that begins with the first step."""
-        return Training(self._network(), self._feed(0), learning_rate=self._point.learning_rate, lane=lane)
-
-    def _network(self) -> nn.Module:
-        """A fresh network on the device."""
-        return networks.build(self._point.network, self._point.seed).to(self._device.torch)
-
-    def _feed(self, first_step: int) -> Feed:
-        """The batches from a step on."""
-        resident = self._data.train if self._resident is None else self._resident
-        feed = batches.feed(self._point, self._data, resident, self._device.torch, first_step=first_step)
-        self._prefetched = feed.prefetched
-        return feed
+        self._training = self._fresh.training(self.contender.lane)
 
     def _prepare(self) -> float:
         """Compile or record what the lane needs; seconds."""
-        size, train = self._point.batch_size, self._data.train
-        samples, labels = (part[:size].to(self._device.torch) for part in (train.samples, train.labels))
+        example, spent_s = self._fresh.example(), list[float]()
         single = bool(self._point.total_steps % self.contender.lane.steps_per_call)
-        spent_s: list[float] = []
-        self._timer.time(lambda: spent_s.append(self.training.prepare((samples, labels), remainder=single)))
+        self._timer.time(lambda: spent_s.append(self.training.prepare(example, remainder=single)))
         self.compiling_s += spent_s[0]
         return spent_s[0]
 

@@ -63,7 +63,7 @@ def test_no_module_is_a_pile(folder):
 
 
 MOST_LINES, MOST_ENTRIES = 350, 14
-LONGER = {"core/measure/contender.py": 380}
+LONGER: dict[str, int] = {}
 MORE_ENTRIES = {"core/answer/charts": 15}
 """Those beyond the limits, with how far they may be."""
 

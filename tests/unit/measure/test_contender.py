@@ -11,7 +11,7 @@ from core.measure.afterwards import extras
 from core.measure.contender import MeasuredContender
 from core.measure.data import batches, datasets
 from core.measure.device import devices
-from core.measure.preparing import threads
+from core.measure.preparing import fresh, threads
 from core.measure.training import Training, classify
 from core.question.experiment import Contender, Point
 from core.results import allowed
@@ -386,7 +386,7 @@ def test_a_contender_without_memory_for_a_copy_of_its_weights_is_not_examined_wi
 
 def test_a_lane_that_cannot_be_checked_keeps_neither_half_of_the_check(data, machine, monkeypatch):
     measured = warm(data, "cpu@1+micro5")
-    monkeypatch.setattr(contender, "Training", no_memory)
+    monkeypatch.setattr(fresh, "Training", no_memory)
     measured.check_lane()
     measured.end("completed")
     assert (measured.raw.lane_loss, measured.raw.reference_loss) == ((), ())
@@ -534,7 +534,7 @@ def test_an_accelerator_that_others_used_meanwhile_did_not_idle(data, machine, c
 
 def test_what_is_resident_on_a_device_is_there_once_while_somebody_trains_on_it(data, machine):
     one, other = started(data), started(data)
-    assert one._resident is other._resident is not None
+    assert one._fresh.resident is other._fresh.resident is not None
 
 
 def test_a_cpu_is_led_in_for_the_same_time_whatever_came_between(data, machine):
