@@ -11,7 +11,7 @@ from core.errors import NotComparable
 from core.question import lanes, models, own
 from core.question.device_kinds import begun
 from core.question.experiment import Point, spoken
-from core.question.fields import title
+from core.question.fields import FIELDS, title
 from core.results.schema import Trial
 
 TRAINING = tuple(entry.name for entry in dataclasses.fields(Point))
@@ -64,6 +64,13 @@ FOLLOWS: dict[str, frozenset[str]] = {
 """Columns that differ along an axis because they follow from it."""
 
 
+ABSENT = {
+    **{entry.name: entry.default for entry in dataclasses.fields(own.OwnFields)},
+    **{name: FIELDS[name].absent for name in FIELDS if FIELDS[name].later},
+}
+"""What columns that came later say in rows from before, and in all that they have no part in."""
+
+
 def varying(axis: str) -> frozenset[str]:
     """Columns that differ along an axis: the axis itself, and what follows from it."""
     return FOLLOWS.get(axis, frozenset()) | {axis}
@@ -75,8 +82,8 @@ def along(columns: Iterable[str], axis: str) -> tuple[str, ...]:
 
 
 def named(columns: Iterable[str], row: object) -> tuple[str, ...]:
-    """Those of the columns that make a name: without what tells one's own training, in rows of the catalogue's."""
-    return tuple(name for name in columns if name not in own.FIELDS or getattr(row, name))
+    """Those of the columns that make a name: without what came later, where a row is as those before it were."""
+    return tuple(name for name in columns if name not in ABSENT or getattr(row, name) != ABSENT[name])
 
 
 def values(row: object, columns: Iterable[str]) -> tuple[object, ...]:

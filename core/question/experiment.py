@@ -133,7 +133,7 @@ class Point(Training, own.OwnFields):
         data = dataclasses.asdict(self)
         if self.training:
             return {name: data[name] for name in own.FIELDS}
-        return {name: data[name] for name in TRAINING if not FIELDS[name].later or data[name] != FIELDS[name].default}
+        return {name: data[name] for name in TRAINING if not FIELDS[name].later or data[name] != FIELDS[name].absent}
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

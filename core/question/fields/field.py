@@ -34,7 +34,7 @@ class Field:
         usual_range: where a range along it begins and ends unless asked otherwise.
         usual_values: which values are combined with another axis unless asked otherwise.
         axis_stops: values that an axis offers, if others than `stops`.
-        later: whether rows, jobs and links of earlier versions do not have it; they mean its default.
+        later: whether rows, jobs and links of earlier versions do not have it; they mean `absent`.
     """
 
     default: Any
@@ -61,6 +61,11 @@ class Field:
     def label(self) -> str:
         """The title as the label of a control."""
         return self.title[:1].upper() + self.title[1:] + (" (seconds)" if self.unit == "s" else "")
+
+    @property
+    def absent(self) -> Any:
+        """What it is where nothing is said of it: 0 of a size, as in models without it; else its default."""
+        return 0 if self.later and self.axis == "size" and self.panel == "model" else self.default
 
     @property
     def is_number(self) -> bool:

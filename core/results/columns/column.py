@@ -40,7 +40,7 @@ def with_training(row: type[Row]) -> type[Row]:
             asked = left.pop(0)
             entry = FIELDS[asked]
             ordered[asked] = type(entry.default)
-            default = entry.default if entry.later else dataclasses.MISSING
+            default = entry.absent if entry.later else dataclasses.MISSING
             setattr(row, asked, column(OF_TYPE[ordered[asked]], entry.meaning, unit=entry.unit, default=default))
         ordered[name] = kind
     row.__annotations__ = ordered
