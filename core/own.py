@@ -81,18 +81,36 @@ def from_module(
 def from_lightning(module: Any, batches: Iterable[Any], device: torch.device) -> ModuleTraining:
     """A module with `training_step` and `configure_optimizers`, in the manner of Lightning, which need not be there.
 
-    Its callbacks, its logging and its trainer play no part; its first optimizer is used.
+    Its callbacks, its logging, its schedules and its trainer play no part.
 
     Args:
         module: as it was made; it is put on the device here.
         batches: anything that gives batches over and over, such as its `train_dataloader()`.
         device: as `build` got it.
+
+    Raises:
+        ValueError: it has several optimizers or none, or uses them itself, which needs its trainer.
     """
     module = module.to(device).train()
-    made = module.configure_optimizers()
-    while not isinstance(made, torch.optim.Optimizer):
-        made = made["optimizer"] if isinstance(made, dict) else made[0]
-    return ModuleTraining(module, _lightning_loss, batches, made, device)
+    for logs in {"log", "log_dict"} & set(dir(type(module))):
+        setattr(module, logs, _log_nothing)
+    optimizers = _optimizers(module.configure_optimizers())
+    if len(optimizers) != 1 or not getattr(module, "automatic_optimization", True):
+        raise ValueError("It has several optimizers or none, or uses them itself: write its step in build instead.")
+    return ModuleTraining(module, _lightning_loss, batches, optimizers[0], device)
+
+
+def _optimizers(made: Any) -> list[torch.optim.Optimizer]:
+    """Those in what `configure_optimizers` returns: one, a dictionary, several of them, or two lists."""
+    if isinstance(made, dict):
+        return _optimizers(made.get("optimizer"))
+    if isinstance(made, list | tuple):
+        return [one for each in made for one in _optimizers(each)]
+    return [made] if isinstance(made, torch.optim.Optimizer) else []
+
+
+def _log_nothing(*_values: Any, **_options: Any) -> None:
+    """Where Lightning's would look for its trainer, and warn in each step that there is none."""
 
 
 def _lightning_loss(module: Any, batch: Any, number: int) -> Tensor:
