@@ -83,6 +83,15 @@ def typed(data: object, kind: type[T]) -> T:
     return msgspec.convert(data, kind, strict=True)
 
 
+def stamp(path: Path) -> tuple[int, ...]:
+    """Another one for every change of a file; empty where it cannot be looked at."""
+    try:
+        seen = path.stat()
+    except OSError:
+        return ()
+    return seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size, seen.st_ino
+
+
 def _read(path: Path, parse: Callable[[str], T], most_bytes: int) -> T | None:
     try:
         return parse(_content(path, most_bytes).decode())

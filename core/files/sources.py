@@ -4,9 +4,12 @@ What is imported under a name that is made while it runs is not found by reading
 """
 
 import ast
+import functools
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+
+from core.files import documents
 
 DIGITS = 16
 """Hexadecimal digits of a hash."""
@@ -27,7 +30,8 @@ def of(file: Path) -> tuple[Path, ...]:
     file.read_bytes()
     while waiting:
         current = waiting.pop()
-        new = {path for name in _imported(current, folder) for path in _files(folder, name)} - found
+        names = _imported(current, folder, documents.stamp(current))
+        new = {path for name in names for path in _files(folder, name)} - found
         found |= new
         waiting += new
     return tuple(sorted(found))
@@ -46,8 +50,13 @@ def hashed(file: Path) -> str:
     return digest.hexdigest()[:DIGITS]
 
 
-def _imported(file: Path, folder: Path) -> Iterator[str]:
-    """Dotted names that a file imports, as they would be found from the folder."""
+@functools.lru_cache(maxsize=1_024)
+def _imported(file: Path, folder: Path, _stamp: tuple[int, ...]) -> tuple[str, ...]:
+    """Dotted names that a file imports, as they would be found from the folder; it is parsed once for each change."""
+    return tuple(_names(file, folder))
+
+
+def _names(file: Path, folder: Path) -> Iterator[str]:
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from core import units
 from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed
-from core.files.documents import read_toml
+from core.files.documents import read_toml, stamp
 from core.files.project import PROJECT
 from core.files.settings import LARGEST, domains, number, typed
 from core.question import catalog, models
@@ -263,7 +263,7 @@ def current() -> Policy:
         return Policy()
     _held.add(path)
     try:
-        return _loaded(path.absolute(), _stamp(path))
+        return _loaded(path.absolute(), stamp(path))
     except CrossoverError as error:
         return Policy.broken(str(error))
 
@@ -275,15 +275,6 @@ _held: set[Path] = set()
 def _loaded(path: Path, _stamp: tuple[int, ...]) -> Policy:
     """What cannot be read is not kept: it may be because nothing could be read for a moment."""
     return Policy.load(path)
-
-
-def _stamp(path: Path) -> tuple[int, ...]:
-    """Another one for every change of a file."""
-    try:
-        seen = path.stat()
-    except OSError:
-        return ()
-    return seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size, seen.st_ino
 
 
 def _tables(path: Path) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import TRAINING
 from pages.shared.answer import accelerators
 from pages.shared.data import reads
-from pages.shared.form import controls, devices, lane_controls
+from pages.shared.data.own_files import OwnFile
+from pages.shared.form import controls, devices, lane_controls, own_controls
 from pages.shared.frame.layout import Sides
 from pages.shared.job import asking
 from pages.shared.link import state
@@ -32,6 +33,25 @@ def panel(machine: Machine | None, sides: Sides) -> Experiment | None:
     """Draw the controls, what the training that they make costs, and the button that asks for it; the question."""
     if machine and state.blank():
         _begin(machine)
+    with sides.settings:
+        file = own_controls.choose()
+    return _own(file, machine, sides) if file else _of_the_catalogue(machine, sides)
+
+
+def _own(file: OwnFile, machine: Machine | None, sides: Sides) -> Experiment | None:
+    """The same for a training of one's own, of which nothing but a size can be set."""
+    with sides.settings:
+        own_controls.about(file)
+        fields = {**file.fields(), **own_controls.size()}
+        chosen = devices.choose(machine)
+        limits = {**own_controls.limits(), "whole": False, "folder": str(file.path.parent)}
+    with sides.ask:
+        _, asked, fault = _ask(fields, chosen, limits, machine, "")
+        asking.run_button("Run", asked, fault, machine)
+    return asked
+
+
+def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Experiment | None:
     with sides.settings:
         data, model = st.columns(2, gap="medium")
         beside = st.container()
@@ -115,6 +135,7 @@ def _link_fault(machine: Machine | None) -> str:
     faults += controls.refused(
         lambda: asked.extend(map(Contender.parse, link.get("devices", ()))),
         lambda: lane_controls.check(link),
+        lambda: own_controls.check(link),
         lambda: _check_budget(link),
         lambda: Experiment(point=Point(), contenders=tuple(asked) or (Contender(),)),
     )

@@ -4,6 +4,7 @@ import streamlit as st
 
 from core.jobs.machine import Machine
 from pages.shared.draw.text import plain
+from pages.shared.form import own_controls
 from pages.shared.link import others
 
 WELCOME = """
@@ -31,3 +32,4 @@ def draw(machine: Machine | None) -> None:
     if machine and len(machine.devices) == 1:
         instead = RECORDED if others.recorded() else WITHOUT_ACCELERATOR
         st.info(f"**No accelerator is seen here.** {plain(machine.hint)}\n\n{instead}")
+    own_controls.invite()

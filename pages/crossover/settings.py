@@ -21,7 +21,8 @@ from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, SIZE_AXES
 from core.question.sweep import LIMITS, Axis, Sweep
 from pages.shared.answer import accelerators
 from pages.shared.data import prepared, reads
-from pages.shared.form import controls, devices, lane_controls
+from pages.shared.data.own_files import OwnFile
+from pages.shared.form import controls, devices, lane_controls, own_controls
 from pages.shared.frame.layout import Sides
 from pages.shared.job import asking
 from pages.shared.link import choices, links, others, state
@@ -67,6 +68,34 @@ class Varied:
 def panel(machine: Machine | None, sides: Sides) -> Sweep | None:
     """Draw the controls, what the sweep that they make is, and the button that asks for it; the sweep."""
     with sides.settings:
+        file = own_controls.choose()
+    return _own(file, machine, sides) if file else _of_the_catalogue(machine, sides)
+
+
+def _own(file: OwnFile, machine: Machine | None, sides: Sides) -> Sweep | None:
+    """The same for a training of one's own, which has one axis."""
+    with sides.settings:
+        own_controls.about(file)
+        ends = _range("size", list(own_controls.SIZES))
+        adaptive = st.toggle("Adaptive search", True, help=ADAPTIVE_HELP, **state.bound("adaptive"))
+        chosen = _devices(machine)
+        with st.expander("More settings", **state.bound_view("more")):
+            bounds = _bounds()
+    varied = Varied(axis="size", ends=ends, others={}, adaptive=adaptive)
+    with sides.ask:
+        asked, fault = _ask(file.fields(), varied, chosen, bounds, machine, "", folder=str(file.path.parent))
+        if asked:
+            st.caption(f"{_points(asked)} · takes at most {units.duration(asked.budget_s)} and what the last one needs")
+        asking.run_button("Find the crossover", asked, fault, machine)
+    return asked
+
+
+def _bounds() -> dict[str, float]:
+    return {field: controls.ladder(name, least=LIMITS[field][0]) for name, field in links.SWEEP_LIMITS.items()}
+
+
+def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Sweep | None:
+    with sides.settings:
         over = st.container(gap="xsmall")
         data, model = st.columns(2, gap="medium")
         beside = st.container(gap="xsmall")
@@ -90,7 +119,7 @@ def panel(machine: Machine | None, sides: Sides) -> Sweep | None:
         fields |= controls.training(dataset.name, family.name, taken)
     with more:
         fields |= {**controls.feeding(fields["data_path"], dataset.name, family.name, taken), **controls.seed()}
-        bounds = {field: controls.ladder(name, least=LIMITS[field][0]) for name, field in links.SWEEP_LIMITS.items()}
+        bounds = _bounds()
         lanes = lane_controls.choose(machine, batch_size=int(fields.get("batch_size", 0)), model=family.name)
     wanted = _wanted(fields, family, axis)
     with beside if accelerators.stock(machine) else more:
@@ -113,8 +142,12 @@ def panel(machine: Machine | None, sides: Sides) -> Sweep | None:
 def _facts(sweep: Sweep, machine: Machine | None) -> None:
     counts = reads.sweep_parameters(sweep)
     low, high = units.count(min(counts)), units.count(max(counts))
-    points = f"up to **{len(counts)}** sizes to choose from" if sweep.adaptive else f"**{len(counts)}** points"
-    st.caption(f"{points} · {low} to {high} parameters{_how_long(sweep, machine)}")
+    st.caption(f"{_points(sweep)} · {low} to {high} parameters{_how_long(sweep, machine)}")
+
+
+def _points(sweep: Sweep) -> str:
+    count = len(sweep.points)
+    return f"up to **{count}** sizes to choose from" if sweep.adaptive else f"**{count}** points"
 
 
 def _how_long(sweep: Sweep, machine: Machine | None) -> str:
@@ -210,11 +243,12 @@ def _ask(
     bounds: Mapping[str, float],
     machine: Machine | None,
     fault: str,
+    folder: str = "",
 ) -> tuple[Sweep | None, str]:
     """What the settings ask, or why they cannot be asked, in one sentence."""
     fault = ("" if state.touched() else _link_fault(machine)) or fault
     try:
-        asked = reads.sweep(fields, varied.axes, tuple(chosen), varied.adaptive, bounds)
+        asked = reads.sweep(fields, varied.axes, tuple(chosen), varied.adaptive, bounds, folder)
         if machine and len(asked.contenders) < 2 and not others.recorded():
             raise InvalidValue("contenders", ", ".join(chosen), "two different devices at least, to be compared")
     except CrossoverError as error:
@@ -246,7 +280,8 @@ def _check_axes(link: Mapping[str, Sequence[str]], family: models.Family, axis: 
     for name in link.get("also", ()):
         if name not in (*_size_axes(family), *OTHER_AXES):
             raise InvalidValue("also", name, f"one of {', '.join((*_size_axes(family), *OTHER_AXES))}")
-    for name, values in [(axis, links.RANGE), *((name, links.VALUES) for name in link.get("also", ()))]:
+    first = "size" if link.get("training") else axis
+    for name, values in [(first, links.RANGE), *((name, links.VALUES) for name in link.get("also", ()))]:
         for text in link.get(values.format(axis=name), ()):
             value, *more = Axis.parse(name, text.replace(":", "")).values
             if more:
@@ -254,9 +289,8 @@ def _check_axes(link: Mapping[str, Sequence[str]], family: models.Family, axis: 
             if not _possible(name, value):
                 entry = FIELDS[name]
                 raise InvalidValue(values.format(axis=name), text, f"between {entry.low:g} and {entry.high:g}")
-    ends = link.get(links.RANGE.format(axis=axis), ())
-    if ends:
-        Axis.parse(axis, ":".join(ends))
+    if ends := link.get(links.RANGE.format(axis=first), ()):
+        Axis.parse(first, ":".join(ends))
 
 
 def _check_limit(name: str, field: str, text: str) -> None:

@@ -138,6 +138,7 @@ def sweep(
     contenders: tuple[str, ...],
     adaptive: bool,
     limits: Mapping[str, float],
+    folder: str = "",
 ) -> Sweep:
     """The sweep that settings ask for, checked once, which takes long; raises InvalidValue if a point is impossible."""
     first = {axes[0].name: axes[0].values[0]} if axes[0].name != "parameters" else {}
@@ -149,6 +150,7 @@ def sweep(
         pairs=int(limits["pairs"]),
         budget_s=limits["budget_s"],
         point_budget_s=limits["point_budget_s"],
+        folder=folder,
     )
 
 

@@ -6,13 +6,16 @@ what is written down of them is a salted hash. Never the address: a school has o
 """
 
 import contextlib
+import dataclasses
 import hashlib
+import ipaddress
 import logging
 import os
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -23,14 +26,19 @@ from core.jobs import client
 from core.jobs.job import Job
 from core.jobs.usage import Terms
 from core.question import policy
+from core.question.demonstration import Demonstration
 from core.question.policy import Asked, Policy
 from core.results.store import Store
 from core.text import as_lines
-from pages.shared.data import reads
+from pages.shared.data import own_files, reads
+from pages.shared.data.own_files import OwnFile
 from pages.shared.link import membership, memory
 
 SIGN_IN = "Sign in to run something here; looking needs no sign-in."
 _COOKIE = "_streamlit_xsrf"
+_HANDED_ON = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
+"""Headers of what a proxy hands on, for whomever."""
+
 _SALT_LENGTH = 64
 _SALT = re.compile(f"[0-9a-f]{{{_SALT_LENGTH}}}")
 
@@ -47,6 +55,8 @@ def submit(asked: Asked, store: Store, *, fresh: bool = False) -> Job:
     """
     held = _require(asked)
     terms = _terms(held)
+    if not isinstance(asked, Demonstration) and (file := trainings().get(asked.point.training)):
+        asked = dataclasses.replace(asked, folder=str(file.path.parent))  # as whoever started the server has said it
     return reads.queue().submit(asked, store, fresh=fresh, asked_by=person(), asked_from=place(), terms=terms)
 
 
@@ -87,6 +97,19 @@ def ours(jobs: Sequence[Job]) -> list[Job]:
         return list(jobs)
     me = person()
     return [job for job in jobs if job.asked_by == me]
+
+
+def trainings() -> Mapping[str, OwnFile]:
+    """By name, the trainings of one's own that who looks at the page may choose: none on a host, or from elsewhere."""
+    return own_files.offered() if on_own_machine() else {}
+
+
+def on_own_machine() -> bool:
+    """Whether the page is looked at on the machine that serves it, under a name of its own, and that is no host."""
+    headers = st.context.headers
+    name = urlsplit(f"//{headers.get('Host', 'localhost')}").hostname or ""
+    handed_on = any(header in headers for header in _HANDED_ON)
+    return policy.file() is None and not _address() and not handed_on and (name == "localhost" or _is_loopback(name))
 
 
 def may_import() -> str:
@@ -170,11 +193,29 @@ def _require(*wanted: Asked) -> Policy:
     held.check_open()
     for asked in wanted:
         held.check(asked)
+        _require_own(asked)
     if held.who_may_run == "signed_in":
         if not signed_in_as():
             raise NotAllowed(SIGN_IN if can_sign_in() else "Running needs a sign-in, which this host has not set up.")
         _require_domain(held)
     return held
+
+
+def _require_own(asked: Asked) -> None:
+    """Let a training of one's own be asked only where it is offered, and as its file is now; else raises NotAllowed."""
+    if not asked.point.training:
+        return
+    if not on_own_machine():
+        raise NotAllowed("A training of one's own is only run for who sits at the machine that it lies on.")
+    if reason := own_files.state_of(asked.point):
+        raise NotAllowed(f"{reason} It can only be run as it is there now.")
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def _require_domain(held: Policy) -> None:

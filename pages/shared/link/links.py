@@ -19,7 +19,7 @@ from core.question.fields import AXES, SIZE_AXES, TRAINING
 from core.question.presets import PRESETS, SCALES
 from core.question.sweep import Sweep
 
-SETTINGS = (*TRAINING, "devices", "lanes", "budget_s", "whole", "recorded")
+SETTINGS = (*TRAINING, "training", "size", "pairs", "devices", "lanes", "budget_s", "whole", "recorded")
 """Every setting of the Compare page."""
 
 RANGE, VALUES = "{axis}_range", "{axis}_values"
@@ -31,8 +31,9 @@ SWEEP_LIMITS = {"sweep_budget_s": "budget_s", "point_budget_s": "point_budget_s"
 SWEEP_SETTINGS = (
     *(
         *TRAINING,
+        "training",
         "axis",
-        *(RANGE.format(axis=axis) for axis in SIZE_AXES if axis not in own.FIELDS),
+        *(RANGE.format(axis=axis) for axis in SIZE_AXES),
         "adaptive",
         "also",
     ),
@@ -183,11 +184,15 @@ def few(names: Sequence[str]) -> str:
 
 def settings(experiment: Experiment) -> dict[str, str | list[str]]:
     """An experiment as parameters of a link to the Compare page."""
-    data = experiment.to_json()
-    return {**point_settings(experiment.point), "devices": data["contenders"], "budget_s": text(data["budget_s"])}
+    data, pairs = experiment.to_json(), {"pairs": text(experiment.pairs)} if experiment.point.training else {}
+    devices = data["contenders"]
+    return {**point_settings(experiment.point), **pairs, "devices": devices, "budget_s": text(data["budget_s"])}
 
 
 def point_settings(point: Point) -> dict[str, str]:
+    """A training as parameters of a link; one's own has its name there, and nothing of where or what it is."""
+    if point.training:
+        return {"training": point.training, "size": text(point.size)}
     return {name: text(getattr(point, name)) for name in TRAINING}
 
 
@@ -197,7 +202,8 @@ def sweep_settings(sweep: Sweep) -> dict[str, str | list[str]]:
     ends = [text(axis.values[0]), text(axis.values[-1])]
     varied = {of.name for of in sweep.axes}
     link: dict[str, str | list[str]] = {n: v for n, v in point_settings(sweep.point).items() if n not in varied}
-    link |= {"axis": axis.name, RANGE.format(axis=axis.name): ends, "adaptive": text(sweep.adaptive)}
+    link |= {} if sweep.point.training else {"axis": axis.name}
+    link |= {RANGE.format(axis=axis.name): ends, "adaptive": text(sweep.adaptive)}
     if len(sweep.axes) > 1:
         link["also"] = [other.name for other in sweep.axes[1:]]
     link |= {VALUES.format(axis=of.name): [text(value) for value in of.values] for of in sweep.axes[1:]}
@@ -213,6 +219,8 @@ def task(page: PageName, link: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 def brief(point: Point) -> dict[str, str]:
     """A training as parameters of a link, without those that its controls say anyway."""
+    if point.training:
+        return point_settings(point)
     link, usual = point_settings(point), {**point_settings(Point(dataset=point.dataset)), "dataset": Point().dataset}
     shaped_by = models.family(point.model).axes
     if point.model != usual["model"]:  # a size of another family may usually be another
