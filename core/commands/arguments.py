@@ -3,12 +3,13 @@
 import argparse
 from pathlib import Path
 
-from core.errors import InvalidValue
+from core.errors import CrossoverError, InvalidValue
 from core.files import sources
 from core.files.project import PROJECT
 from core.question import models, own, presets
 from core.question.experiment import Point
 from core.question.fields import FIELDS, TRAINING
+from core.results.finding import mirrored
 from core.results.store import RESULTS
 
 
@@ -47,9 +48,16 @@ def add_fair(parser: argparse.ArgumentParser) -> None:
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
-    """The folder of results."""
-    default = f"folder of results (default {_shown(RESULTS)})"
-    parser.add_argument("--store", type=Path, default=RESULTS, help=default)
+    """The folder of results, or the address of one that machines share."""
+    text = f"folder of results, or an address such as s3://bucket/prefix (default {_shown(RESULTS)})"
+    parser.add_argument("--store", type=_store, default=RESULTS, help=text)
+
+
+def _store(text: str) -> Path:
+    try:
+        return mirrored.located(text)
+    except CrossoverError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

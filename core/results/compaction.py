@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from core.errors import ForeignFile, StoreError
 from core.files import atomic
 from core.results import writing
-from core.results.finding import index, lookup
+from core.results.finding import index, lookup, mirrored
 from core.results.finding.index import SUFFIX, File, Skipped
 from core.results.reading import read_piece
 from core.results.schema import SCHEMA_VERSION
@@ -78,7 +78,7 @@ def compact(folder: Path) -> Compacted:
     if not folder.is_dir():
         return Compacted()
     try:
-        with FileLock(folder / LOCK, timeout=0):
+        with FileLock(folder / LOCK, timeout=0), mirrored.held(folder):
             return _compact(folder)
     except Timeout as error:
         raise StoreError(f"The store {folder} is being compacted already; wait until that is done.") from error
@@ -145,6 +145,7 @@ def _merged(folder: Path, files: Sequence[File], table: pa.Table) -> Compacted:
         return Compacted()
     ordered = rows.sort_by([(name, "ascending") for name in ORDER])
     targets = [_written(folder, part) for part in writing.split(ordered) if part.num_rows]
+    mirrored.require_sent(folder)
     gone = [file for file in files if _removed(file)]
     atomic.flush_folder(folder)
     return Compacted(merged=len(gone), parts=len(targets), rows=rows.num_rows, copies=copies)
@@ -184,6 +185,7 @@ def _removed(file: File) -> bool:
     with contextlib.suppress(FileNotFoundError, PermissionError):
         facts = file.path.stat()
         if (facts.st_size, facts.st_mtime_ns) == (file.size, file.written_ns):
+            mirrored.remove(file.path)
             file.path.unlink()
             return True
     return False

@@ -22,7 +22,7 @@ from core.files import atomic
 from core.files.project import PROJECT
 from core.question.experiment import Experiment
 from core.results import writing
-from core.results.finding import lookup
+from core.results.finding import lookup, mirrored
 from core.results.finding.index import FILE, SUFFIX, FolderIndex, Skipped
 from core.results.reading import read_file, read_piece, refusal
 from core.results.reuse import Accepted, Here, any_run, completeness, newest_answers
@@ -103,6 +103,8 @@ class Store:
         except OSError as error:
             raise StoreError(f"The store {self.folder} cannot be written: {error.strerror or error}.") from error
         atomic.sweep(self.folder)
+        if (shared := mirrored.mirror_of(self.folder)) is not None:
+            shared.place.check()
         if free < FREE_BYTES:
             raise StoreError(
                 f"The disk of the store {self.folder} is nearly full: {free // 2**20} MiB are free, "

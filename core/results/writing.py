@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.files import atomic
+from core.results.finding import mirrored
 from core.results.reading import MAX_FILE_BYTES, refusal_of
 from core.results.schema import Trial
 from core.results.tables import to_table
@@ -43,6 +44,8 @@ def split(table: pa.Table) -> Iterator[pa.Table]:
 def write(target: Path, table: pa.Table) -> None:
     """Write rows into a file of their own, whole or not at all, so that it outlives a loss of power.
 
+    Where the folder mirrors a place that is shared, the file is sent there; it waits if that cannot be reached.
+
     Raises:
         OSError: the folder cannot be written, or no reader would take the file; nothing is left behind.
     """
@@ -62,7 +65,8 @@ def write(target: Path, table: pa.Table) -> None:
         if file.tell() > MAX_FILE_BYTES:
             raise OSError(errno.EFBIG, f"it would have more than the {MAX_FILE_BYTES:,} bytes that are read")
 
-    atomic.write(target, fill)
+    with mirrored.adding(target, table):
+        atomic.write(target, fill)
 
 
 def write_rows(path: Path, trials: Sequence[Trial]) -> None:

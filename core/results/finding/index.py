@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import ForeignFile, StoreError
+from core.results.finding import mirrored
 from core.results.schema import SCHEMA_VERSION
 from core.text import as_line
 
@@ -117,6 +118,8 @@ class FolderIndex:
                 if unreadable is not None:
                     break
             refused = [Skipped(name=file.path.name, reason=reason) for file, reason in self._refused.items()]
+            if failure := mirrored.failure(self._folder):
+                refused.append(Skipped(name="what other machines added lately", reason=failure))
             return Findings(
                 table=self._table,
                 files={number: file for file, number in self._numbers.items()},
@@ -196,6 +199,7 @@ def listed(folder: Path) -> set[File]:
     Raises:
         StoreError: the folder cannot be read.
     """
+    mirrored.bring(folder)
     now = set(_entries(folder))
     for _ in range(TRIES):
         before, now = now, set(_entries(folder))

@@ -26,6 +26,7 @@ from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
 from core.results.exhibits import exhibit_files
 from core.results.exhibits.exhibit import Exhibit
+from core.results.finding import mirrored
 from core.results.finding.index import Skipped
 from core.results.intake import exchange
 from core.results.intake.exchange import Proposal
@@ -39,7 +40,7 @@ MOST_IMPORTED = 5_000
 """Rows of a file that a page takes; the command line takes more."""
 
 RESULTS_VARIABLE = "CROSSOVER_RESULTS"
-"""Environment variable that names another folder of results."""
+"""Environment variable that names another folder of results, or the address of a store that machines share."""
 
 
 def queue() -> Queue:
@@ -47,7 +48,7 @@ def queue() -> Queue:
 
 
 def results() -> Store:
-    return Store(Path(os.environ.get(RESULTS_VARIABLE) or RESULTS))
+    return Store(mirrored.located(os.environ.get(RESULTS_VARIABLE) or str(RESULTS)))
 
 
 def machine() -> Machine | None:

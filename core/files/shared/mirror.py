@@ -1,0 +1,217 @@
+"""A folder of this machine that holds the files of a shared place: read here, written here and there.
+
+Files of a place are never rewritten, only added and, once they were merged, taken away. So a copy is up to date as soon
+as it has the same names. What is written here is there for readers here at once, and waits beside its marker until
+the place has it: nothing is lost while the place cannot be reached. Nothing here knows what is in a file.
+"""
+
+import contextlib
+import functools
+import hashlib
+import re
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from core.errors import StoreError
+from core.files import atomic
+from core.files.shared.place import Found, Place
+
+ADDRESS = ".address"
+"""Name of the file of a mirror that says of what."""
+
+WAITING = ".waiting"
+"""What the name of a marker ends in; it holds the folder of the place that the file goes to."""
+
+ROWS = "rows"
+"""Folder of the place that is mirrored."""
+
+BRING_EVERY_S = 2.0
+"""A place is asked so often at most by one process."""
+
+AT_ONCE = 8
+"""Files that are brought or sent at the same time."""
+
+LOOKS = 5
+"""Listings that are made until none of the names of the one before is missing."""
+
+NAME = re.compile(r"[A-Za-z0-9][\w.+@=-]{0,180}\.parquet", re.ASCII)
+"""Names of files that are brought; others are left where they are."""
+
+
+class Mirror:
+    """The mirror in one folder.
+
+    Attributes:
+        folder: of this machine.
+        place: that it mirrors.
+        failure: why the place could not be brought up to date lately; empty if it could.
+    """
+
+    def __init__(self, folder: Path, place: Place, most_bytes: int) -> None:
+        """Take a folder; nothing is asked of the place yet.
+
+        Args:
+            folder: of this machine; it is there.
+            place: that it mirrors.
+            most_bytes: of a file; larger ones stay where they are.
+        """
+        self.folder, self.place, self._most_bytes = folder, place, most_bytes
+        self.failure = ""
+        self._lock = threading.Lock()
+        self._there: dict[str, str] = {}
+        self._next = 0.0
+
+    def bring(self, *, now: bool = False) -> None:
+        """Take over what the place has gained and lost, and send what waits; what cannot be done is done next time.
+
+        Args:
+            now: even if that was done a moment ago.
+        """
+        with self._lock:
+            if not now and time.monotonic() < self._next:
+                return
+            try:
+                self._take_over()
+                self._send_waiting()
+                self.failure = ""
+            except (StoreError, OSError) as error:
+                self.failure = str(error)
+            self._next = time.monotonic() + BRING_EVERY_S
+
+    @contextlib.contextmanager
+    def adding(self, name: str, under: str) -> Iterator[None]:
+        """Send a file that is written here meanwhile; it waits if the place cannot be reached.
+
+        Args:
+            name: of the file.
+            under: folder of the place, below that of all files, in which it will lie.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        marker = self._marker(name)
+        atomic.write_bytes(marker, under.encode())
+        try:
+            yield
+        except BaseException:
+            marker.unlink(missing_ok=True)
+            raise
+        try:
+            self._send(name)
+        except StoreError as error:
+            self.failure = str(error)
+
+    def _marker(self, name: str) -> Path:
+        return self.folder / f".{name}{WAITING}"
+
+    def _send(self, name: str) -> None:
+        """Send a file that waits; nothing happens if another process has done that."""
+        try:
+            under, data = self._marker(name).read_text(), (self.folder / name).read_bytes()
+        except FileNotFoundError:
+            return
+        target = "/".join(filter(None, (ROWS, under, name)))
+        self.place.write(target, data)
+        self._there[name] = target
+        self._marker(name).unlink(missing_ok=True)
+
+    def waiting(self) -> list[str]:
+        """Names of files that the place does not have yet."""
+        marked = (path.name[1 : -len(WAITING)] for path in self.folder.glob(f".*{WAITING}"))
+        return sorted(name for name in marked if (self.folder / name).exists())
+
+    def remove(self, name: str) -> None:
+        """Take a file away there; here that is left to the caller.
+
+        Raises:
+            StoreError: the place cannot be reached.
+        """
+        if name not in self._there:
+            self._there = {path.rpartition("/")[2]: path for path in self.place.names(ROWS)}
+        if target := self._there.pop(name, ""):
+            self.place.remove(target)
+
+    def _send_waiting(self) -> None:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(self._send, self.waiting()))
+
+    def _take_over(self) -> None:
+        # what is here and marked by nobody was there before this listing, so what is missing from it was removed there
+        waiting = set(self.waiting())
+        here = {path.name for path in self.folder.glob("*.parquet")} - waiting - set(self.waiting())
+        found = self._listed()
+        names = {path.rpartition("/")[2]: path for path in found}
+        self._there = {name: path for name, path in names.items() if NAME.fullmatch(name)}
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(lambda name: self._fetch(name, found[self._there[name]]), self._there.keys() - here))
+        for name in here - names.keys():
+            (self.folder / name).unlink(missing_ok=True)
+
+    def _listed(self) -> dict[str, Found]:
+        """What is there, none of those missing that hold its rows, though a listing is not made in one moment.
+
+        A listing may miss a file that was merged from others since it began, and those others. But then these were
+        there when the listing before was made.
+        """
+        now = self.place.names(ROWS)
+        for _ in range(LOOKS):
+            before, now = now, self.place.names(ROWS)
+            if before.keys() <= now.keys():
+                break
+        return now
+
+    def _fetch(self, name: str, found: Found) -> None:
+        path = self.folder / name
+        if path.exists() or found.size > self._most_bytes:
+            return
+        data = self.place.read(self._there[name], self._most_bytes)
+        if data is not None and len(data) == found.size:
+            atomic.replace(path, lambda file: file.write(data))
+
+
+def made(address: str, root: Path) -> Path:
+    """The folder of this machine that mirrors an address, made if it is not there.
+
+    Args:
+        address: of the place.
+        root: where such folders are.
+
+    Raises:
+        InvalidValue: the address is none.
+        StoreError: the folder cannot be made.
+    """
+    Place(address)
+    folder = root / hashlib.sha256(address.encode()).hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / ADDRESS).exists():
+            atomic.write_bytes(folder / ADDRESS, address.encode())
+    except OSError as error:
+        raise StoreError(f"The folder {folder} cannot be written: {error.strerror or error}.") from error
+    return folder
+
+
+def address_of(folder: Path) -> str:
+    """The address of which a folder is the mirror; empty if it is an ordinary one."""
+    try:
+        return (folder / ADDRESS).read_text()
+    except OSError:
+        return ""
+
+
+def of(folder: Path, most_bytes: int) -> Mirror | None:
+    """The mirror in a folder, one for a process; None if the folder is an ordinary one.
+
+    Raises:
+        StoreError: the place that it mirrors cannot be used.
+    """
+    address = address_of(folder)
+    return _of(folder, address, most_bytes) if address else None
+
+
+@functools.lru_cache(maxsize=16)
+def _of(folder: Path, address: str, most_bytes: int) -> Mirror:
+    return Mirror(folder, Place(address), most_bytes)

@@ -1,0 +1,124 @@
+"""Stores whose folder mirrors a place that many machines share: rows are read here, and written here and there.
+
+Whoever reads or writes the folder of a store need not know that; what is different about such a folder is here.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from core.errors import StoreError
+from core.files.project import PROJECT
+from core.files.shared import mirror, place
+from core.files.shared.lease import Lease
+from core.files.shared.mirror import Mirror
+from core.results.reading import MAX_FILE_BYTES
+
+MIRRORS = PROJECT / "data" / "shared"
+"""Where copies of shared stores are; whoever deletes them loses nothing that was sent."""
+
+COMPACTION_S = 900
+"""Seconds after which a compaction counts as dead; two at once would do no harm but to each other's work."""
+
+SEVERAL = "several"
+"""Machine of a file with rows of several."""
+
+
+def located(text: str) -> Path:
+    """The folder of a store that is given as a folder or as an address.
+
+    Raises:
+        InvalidValue: it looks like an address and is none.
+        StoreError: the folder of its copy cannot be made.
+    """
+    return mirror.made(text, MIRRORS) if place.is_address(text) else Path(text)
+
+
+def mirror_of(folder: Path) -> Mirror | None:
+    """What keeps a folder and a shared place alike; None for an ordinary store.
+
+    Raises:
+        StoreError: the place cannot be used.
+    """
+    return mirror.of(folder, MAX_FILE_BYTES)
+
+
+def bring(folder: Path) -> None:
+    """Let a folder have what the place has that it mirrors, unless that was done a moment ago."""
+    if (shared := mirror_of(folder)) is not None:
+        shared.bring()
+
+
+def failure(folder: Path) -> str:
+    """Why a folder could not be brought up to date lately; empty if it could, or need not be."""
+    shared = mirror_of(folder)
+    return shared.failure if shared is not None else ""
+
+
+@contextlib.contextmanager
+def adding(target: Path, table: pa.Table) -> Iterator[None]:
+    """Send a file of rows that is written meanwhile, where its folder is a mirror."""
+    shared = mirror_of(target.parent)
+    with shared.adding(target.name, partition(table)) if shared is not None else contextlib.nullcontext():
+        yield
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Let no other machine compact a shared place meanwhile; an ordinary folder has its lock.
+
+    Raises:
+        StoreError: another one does, or the place cannot be reached.
+    """
+    shared = mirror_of(folder)
+    if shared is None:
+        yield
+        return
+    lease = Lease(shared.place, "compaction", COMPACTION_S)
+    if not lease.take():
+        raise StoreError(f"The store {shared.place.address} is being compacted already; wait until that is done.")
+    try:
+        shared.bring(now=True)
+        yield
+    finally:
+        with contextlib.suppress(StoreError):
+            lease.release()
+
+
+def require_sent(folder: Path) -> None:
+    """Make sure that the place has every file that was written here, before others are removed for them.
+
+    Raises:
+        StoreError: it has not.
+    """
+    if (shared := mirror_of(folder)) is not None and shared.waiting():
+        raise StoreError(shared.failure or f"The store {shared.place.address} has not taken all files.")
+
+
+def remove(path: Path) -> None:
+    """Remove a file from the place, where its folder is a mirror; here that is left to the caller.
+
+    Raises:
+        StoreError: the place cannot be reached.
+    """
+    if (shared := mirror_of(path.parent)) is not None:
+        shared.remove(path.name)
+
+
+def waiting(folder: Path) -> int:
+    """Files of a folder that the place does not have yet which it mirrors."""
+    shared = mirror_of(folder)
+    return len(shared.waiting()) if shared is not None else 0
+
+
+def partition(table: pa.Table) -> str:
+    """The folder of the place that rows go to: by machine, and by the month in which the first was measured."""
+    machines = set(table["machine_id"].to_pylist())
+    machine = machines.pop() if len(machines) == 1 else SEVERAL
+    return f"machine={_plain(machine)}/month={_plain(min(table['started_at'].to_pylist())[:7])}"
+
+
+def _plain(text: str) -> str:
+    return "".join(letter for letter in text if letter.isascii() and (letter.isalnum() or letter in "-_")) or SEVERAL

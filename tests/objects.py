@@ -1,0 +1,46 @@
+"""An object store of the test's own, in this process: moto's server, which speaks S3 over HTTP."""
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyarrow import fs
+
+KEYS = {
+    "AWS_ACCESS_KEY_ID": "nobody",
+    "AWS_SECRET_ACCESS_KEY": "nothing",
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+"""Credentials as the environment gives them; moto takes any."""
+
+_numbers = itertools.count()
+
+
+class ObjectStore:
+    """A server with buckets."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.endpoint = endpoint
+
+    def address(self) -> str:
+        """The address of a place that nobody has used."""
+        bucket = f"lab{next(_numbers)}"
+        made = fs.S3FileSystem(
+            endpoint_override=self.endpoint, scheme="http", region="us-east-1", allow_bucket_creation=True
+        )
+        made.create_dir(bucket)
+        return f"s3://{bucket}/rows?endpoint_override={self.endpoint}&scheme=http&region=us-east-1"
+
+
+@contextmanager
+def served() -> Iterator[ObjectStore]:
+    """A server, for as long as it is needed; the environment must hold `KEYS`."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        yield ObjectStore(f"{host}:{port}")
+    finally:
+        server.stop()

@@ -1,0 +1,142 @@
+"""A folder of this machine that holds the files of a shared place."""
+
+import pytest
+
+from core.errors import StoreError
+from core.files.shared import mirror
+from core.files.shared.mirror import Mirror
+from core.files.shared.place import Place
+
+MOST = 1_000
+
+
+@pytest.fixture
+def machines(shared_address, tmp_path, monkeypatch):
+    """Two machines with a mirror each of one place, which they ask whenever they look."""
+    monkeypatch.setattr(mirror, "BRING_EVERY_S", 0.0)
+
+    def machine(name):
+        folder = mirror.made(shared_address, tmp_path / name)
+        return Mirror(folder, Place(shared_address), MOST)
+
+    return machine("here"), machine("there")
+
+
+def write(machine, name, content=b"rows", under="machine=a/month=2026-11"):
+    with machine.adding(name, under):
+        (machine.folder / name).write_bytes(content)
+
+
+def held(machine):
+    return {path.name: path.read_bytes() for path in machine.folder.glob("*.parquet")}
+
+
+def cut_off(machine, monkeypatch):
+    """Let the place not be reached by a machine until the patch is undone."""
+
+    def fail(*_, **__):
+        raise StoreError("The store cannot be reached.")
+
+    for name in ("names", "read", "write", "remove"):
+        monkeypatch.setattr(machine.place, name, fail)
+
+
+def test_what_one_machine_writes_the_other_has(machines):
+    here, there = machines
+    write(here, "a.parquet", b"one")
+    there.bring()
+    assert held(there) == {"a.parquet": b"one"}
+    assert here.waiting() == there.waiting() == []
+    assert set(here.place.names()) == {"rows/machine=a/month=2026-11/a.parquet"}
+
+
+def test_what_one_machine_removes_the_other_loses(machines):
+    here, there = machines
+    write(here, "a.parquet")
+    write(here, "b.parquet")
+    there.bring()
+    there.remove("a.parquet")
+    (there.folder / "a.parquet").unlink()
+    here.bring()
+    assert set(held(here)) == set(held(there)) == {"b.parquet"}
+
+
+def test_while_the_place_cannot_be_reached_what_is_written_waits_and_is_there(machines, monkeypatch):
+    here, there = machines
+    with monkeypatch.context() as patch:
+        cut_off(here, patch)
+        write(here, "a.parquet", b"one")
+        here.bring()
+        assert here.failure == "The store cannot be reached."
+        assert here.waiting() == ["a.parquet"]
+        assert held(here) == {"a.parquet": b"one"}
+    here.bring()
+    assert here.failure == ""
+    assert here.waiting() == []
+    there.bring()
+    assert held(there) == {"a.parquet": b"one"}
+
+
+def test_what_waits_outlives_the_process_that_wrote_it(machines, monkeypatch):
+    here, there = machines
+    with monkeypatch.context() as patch:
+        cut_off(here, patch)
+        write(here, "a.parquet")
+    Mirror(here.folder, Place(here.place.address), MOST).bring()
+    there.bring()
+    assert set(held(there)) == {"a.parquet"}
+
+
+def test_a_file_that_could_not_be_written_does_not_wait(machines):
+    here, _ = machines
+    with pytest.raises(OSError, match="full"), here.adding("a.parquet", "x"):
+        raise OSError("full")
+    assert here.waiting() == []
+    assert list(here.folder.glob(f".*{mirror.WAITING}")) == []
+
+
+def test_names_that_are_not_ours_and_files_too_large_stay_where_they_are(machines):
+    here, there = machines
+    for name in ("rows/.hidden.parquet", "rows/notes.txt", "rows/a b.parquet"):
+        here.place.write(name, b"x")
+    here.place.write("rows/large.parquet", b"x" * (MOST + 1))
+    there.bring()
+    assert held(there) == {}
+
+
+def test_a_file_is_fetched_once(machines, monkeypatch):
+    here, there = machines
+    write(here, "a.parquet")
+    there.bring()
+    monkeypatch.setattr(there.place, "read", lambda *_: pytest.fail("it is there already"))
+    there.bring()
+    here.bring()
+
+
+def test_a_listing_from_which_something_vanished_is_made_again(machines, monkeypatch):
+    here, there = machines
+    write(here, "merged.parquet")
+    whole = there.place.names("rows")
+    listings = iter([{"rows/old.parquet": next(iter(whole.values()))}, {}, whole, whole])
+    monkeypatch.setattr(there.place, "names", lambda _: next(listings))
+    there.bring()
+    assert set(held(there)) == {"merged.parquet"}
+
+
+def test_the_place_is_not_asked_at_every_look(machines, monkeypatch):
+    here, there = machines
+    monkeypatch.setattr(mirror, "BRING_EVERY_S", 60.0)
+    there.bring()
+    write(here, "a.parquet")
+    there.bring()
+    assert held(there) == {}
+    there.bring(now=True)
+    assert set(held(there)) == {"a.parquet"}
+
+
+def test_a_folder_says_of_what_it_is_the_mirror(machines, tmp_path):
+    here, _ = machines
+    assert mirror.address_of(here.folder) == here.place.address
+    assert mirror.address_of(tmp_path) == ""
+    assert mirror.of(tmp_path, MOST) is None
+    assert mirror.of(here.folder, MOST) is mirror.of(here.folder, MOST)

@@ -1,0 +1,121 @@
+"""A place for files at an address, in a folder and on a server that speaks S3."""
+
+import pytest
+
+from core.errors import InvalidValue, StoreError
+from core.files.shared.place import Place, is_address
+
+MOST = 2**20
+
+
+def test_what_was_written_is_listed_and_read(shared_address):
+    place = Place(shared_address)
+    place.write("rows/a/one.parquet", b"one")
+    place.write("rows/b/two.parquet", b"two!")
+    place.write("claims/x/1-ab", b"")
+    assert {name: found.size for name, found in place.names("rows").items()} == {
+        "rows/a/one.parquet": 3,
+        "rows/b/two.parquet": 4,
+    }
+    assert place.read("rows/b/two.parquet", MOST) == b"two!"
+    assert set(place.names()) == {"rows/a/one.parquet", "rows/b/two.parquet", "claims/x/1-ab"}
+
+
+def test_a_file_written_anew_replaces_the_one_before_and_is_newer(shared_address):
+    place = Place(shared_address)
+    place.write("claims/x", b"before")
+    first = place.names()["claims/x"].written_s
+    place.write("claims/x", b"after")
+    assert place.read("claims/x", MOST) == b"after"
+    assert place.names()["claims/x"].written_s >= first > 1.7e9
+
+
+def test_what_is_not_there_is_no_error(shared_address):
+    place = Place(shared_address)
+    assert place.names() == {} == place.names("rows")
+    assert place.read("rows/none", MOST) is None
+    place.remove("rows/none")
+
+
+def test_a_file_that_is_too_large_is_not_read(shared_address):
+    place = Place(shared_address)
+    place.write("large", b"12345")
+    assert place.read("large", 4) is None
+    assert place.read("large", 5) == b"12345"
+
+
+def test_what_was_removed_is_gone(shared_address):
+    place = Place(shared_address)
+    place.write("x", b"x")
+    place.remove("x")
+    assert place.names() == {}
+
+
+def test_trying_a_place_leaves_nothing_behind(shared_address):
+    place = Place(shared_address)
+    place.check()
+    assert place.names() == {}
+
+
+def test_a_half_written_file_is_not_listed(tmp_path):
+    place = Place(f"file://{tmp_path}/shared")
+    place.write("rows/x", b"x")
+    (tmp_path / "shared/rows/.0123456789abcdef0123456789abcdef.tmp").write_bytes(b"half")
+    assert set(place.names()) == {"rows/x"}
+
+
+def test_a_bucket_that_is_not_there_is_named_in_a_sentence(object_store):
+    address = object_store.address().replace("s3://lab", "s3://nolab")
+    with pytest.raises(StoreError, match=r"^The store s3://nolab.* cannot be reached: no such bucket\.$"):
+        Place(address).check()
+
+
+def test_a_server_that_does_not_answer_is_named_in_a_sentence(object_store):
+    address = object_store.address().replace(object_store.endpoint, "127.0.0.1:9")
+    with pytest.raises(StoreError, match=r"cannot be reached: network connection\.$"):
+        Place(address).names()
+
+
+def test_a_folder_that_cannot_be_written_is_named_in_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(StoreError, match="cannot be reached"):
+        Place(f"file://{tmp_path}/file/inside").check()
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("ftp://host/x", "an address with s3://"),
+        ("s3://", "a bucket or folder"),
+        ("file://relative/x", "a bucket or folder"),
+        ("s3://bucket/x?retries=3", "known settings"),
+        ("file:///x?region=eu", "known settings"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(address, said):
+    with pytest.raises(InvalidValue, match=said.replace("?", r"\?")):
+        Place(address)
+
+
+@pytest.mark.parametrize(
+    "secret", ["s3://key:hunter2@bucket/x", "gs://hunter2@bucket/x", "s3://bucket/x?secret_key=hunter2"]
+)
+def test_credentials_in_an_address_are_refused_and_not_repeated(secret):
+    with pytest.raises(InvalidValue) as refused:
+        Place(secret)
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("s3://b/x", True),
+        ("file:///x", True),
+        ("ftp://x", True),
+        ("/data", False),
+        ("data/x", False),
+        ("C:\\data", False),
+    ],
+)
+def test_an_address_is_told_from_a_folder(text, is_one):
+    assert is_address(text) is is_one
