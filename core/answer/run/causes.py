@@ -113,7 +113,7 @@ def cause(baseline: Trial, challenger: Trial) -> str:
     if shared:
         return shared
     if is_host(baseline) and is_host(challenger):
-        return _threads(baseline, challenger)
+        return threads(baseline, challenger)
     return accelerator(base if is_host(challenger) else other)
 
 
@@ -148,25 +148,31 @@ def _loader_bound(baseline: Trial, base: Parts, other: Parts) -> str:
     return f"The loader takes {where}, so no device can gain more than {most}."
 
 
-def _threads(baseline: Trial, challenger: Trial) -> str:
+def threads(baseline: Trial, challenger: Trial) -> str:
     """Two settings of one CPU: whether the step is large enough to be shared by threads."""
     if baseline.threads == challenger.threads:
         return (
             f"Both trained with {units.counted(baseline.threads, 'thread')}, so they did the same work in the same way."
         )
     few, many = sorted((baseline, challenger), key=lambda trial: trial.threads)
-    threads = units.counted(many.threads, "thread")
-    found = speedup(few, many)
-    if found.value is None or found.low is None or found.high is None or found.low <= 1 < TIE < found.high:
+    threads, fewer = (units.counted(row.threads, "thread") for row in (many, few))
+    found, profit = speedup(few, many), shared(baseline, challenger)
+    if profit is None or found.value is None or found.low is None or found.high is None:
         return f"These blocks do not decide whether {threads} share the step with profit."
-    fewer = units.counted(few.threads, "thread")
     if found.low <= 1 <= found.high:  # no figure of a difference that may be none
         most = f"{threads} do the step at most {units.ratio(found.high)} as fast as {fewer}"
         return f"{most}: it is too small to be worth sharing."
     rate = f"{threads} do the step {units.ratio(found.value)} as fast as {fewer}"
-    if found.value > TIE:
-        return f"{rate}: it is large enough to be shared."
-    return f"{rate}: it is too small to be worth sharing."
+    return f"{rate}: it is {'large enough to be shared' if profit else 'too small to be worth sharing'}."
+
+
+def shared(baseline: Trial, challenger: Trial) -> bool | None:
+    """Whether it pays off to share a step among more threads of one CPU; None where the blocks do not decide it."""
+    few, many = sorted((baseline, challenger), key=lambda trial: trial.threads)
+    found = speedup(few, many)
+    if found.value is None or found.low is None or found.high is None or found.low <= 1 < TIE < found.high:
+        return None
+    return found.low > 1 and found.value > TIE
 
 
 def accelerator(parts: Parts) -> str:

@@ -51,8 +51,13 @@ def shares(trial: Trial) -> dict[str, float]:
 
 def findings(trial: Trial) -> list[str]:
     """What is worth knowing of one row, that which costs most first; empty where nothing was seen."""
+    return [said for _, said in kinds(trial)]
+
+
+def kinds(trial: Trial) -> list[tuple[str, str]]:
+    """The same, each with what it is about in a word: `loader`, `transfer`, `idle`, `waits`, `float64` and so on."""
     name = titled(trial.contender)
-    return [f"On {name} {said}" for said in (*_time(trial), *_oddities(trial))]
+    return [(kind, f"On {name} {said}") for kind, said in (*_time(trial), *_oddities(trial))]
 
 
 def first_losses(trials: Sequence[Trial]) -> str:
@@ -75,10 +80,10 @@ def cause(baseline: Trial, challenger: Trial) -> str:
     return said or "Nothing of what can be seen of its steps stands out: the work itself decides."
 
 
-def _time(trial: Trial) -> list[str]:
+def _time(trial: Trial) -> list[tuple[str, str]]:
     known, step_s = shares(trial), step_time(trial).median_s
     said = [
-        (known[part], f"{work} takes {units.share(known[part])} of a step.")
+        (known[part], part, f"{work} takes {units.share(known[part])} of a step.")
         for part, work in (("loader", "waiting for the next batch"), ("transfer", "placing the batch"))
         if known.get(part, 0.0) >= NOTABLE
     ]
@@ -86,30 +91,33 @@ def _time(trial: Trial) -> list[str]:
         idle = min(1.0, max(0.0, 1 - statistics.median(trial.busy_step_s) / step_s))
         launched = f", of {_each(trial.own_operations)} operations" if trial.own_operations else ""
         if idle >= IDLE:
-            said.append((idle, f"the device has nothing to do for {units.share(idle)} of a step{launched}."))
-    return [sentence for _, sentence in sorted(said, reverse=True)]
+            said.append((idle, "idle", f"the device has nothing to do for {units.share(idle)} of a step{launched}."))
+    return [(kind, sentence) for _, kind, sentence in sorted(said, reverse=True)]
 
 
-def _oddities(trial: Trial) -> list[str]:
-    operations, said = sum(trial.own_operations), list[str]()
+def _oddities(trial: Trial) -> list[tuple[str, str]]:
+    operations, said = sum(trial.own_operations), list[tuple[str, str]]()
     if trial.own_elsewhere and sum(trial.own_elsewhere) > MANY * operations:
-        said.append("most operations run on another device: build does not use the device that it is given.")
+        odd = "most operations run on another device: build does not use the device that it is given."
+        said.append(("elsewhere", odd))
     if trial.own_learns is False:
-        said.append("no parameter changes: it trains nothing.")
+        said.append(("learns", "no parameter changes: it trains nothing."))
     if trial.own_waits and min(trial.own_waits) > 0:
         where = f", most often at {trial.own_waits_at}" if trial.own_waits_at else ""
-        said.append(f"each step reads {_each(trial.own_waits)} values, for which the host waits{where}.")
+        said.append(("waits", f"each step reads {_each(trial.own_waits)} values, for which the host waits{where}."))
     if trial.own_float64 and sum(trial.own_float64) > MANY * operations:
         share = units.share(sum(trial.own_float64) / operations)
-        said.append(f"{share} of the operations are in float64, which many GPUs do at a small part of their speed.")
+        odd = f"{share} of the operations are in float64, which many GPUs do at a small part of their speed."
+        said.append(("float64", odd))
     if trial.own_copies and min(trial.own_copies) > 0:
-        said.append(f"each step copies {_each(trial.own_copies)} tensors to the device.")
+        said.append(("copies", f"each step copies {_each(trial.own_copies)} tensors to the device."))
     if grows(trial.own_kept) or grows(trial.own_operations):
-        said.append("each step leaves more behind than the one before: it grows with every step.")
+        said.append(("grows", "each step leaves more behind than the one before: it grows with every step."))
     if trial.own_threads_set:
-        said.append("its steps set the number of threads themselves, so it is not the one that was asked for.")
+        odd = "its steps set the number of threads themselves, so it is not the one that was asked for."
+        said.append(("threads", odd))
     if 2 * trial.own_printed > trial.steps > 0:
-        said.append(f"it prints {units.count(trial.own_printed)} lines, which are not shown here.")
+        said.append(("prints", f"it prints {units.count(trial.own_printed)} lines, which are not shown here."))
     return said
 
 

@@ -178,7 +178,7 @@ def _remedy(plain: Trial, row: Trial, lane: Lane) -> Remedy:
     helps = found.verdict != "missing" and not found.reason and (found.value or 0.0) > 1
     epochs = training_time.break_even(plain, row).epochs if helps and row.startup_compile_s else None
     paid = _paid_back(plain, lane, epochs) if helps and row.startup_compile_s else ""
-    text = _figures(_beginning(lane.title), found.value, found.low, found.high, found.reason)
+    text = figures(_beginning(lane.title), found.value, found.low, found.high, found.reason)
     broken = stands == "broken"
     return Remedy(
         contender=row.contender,
@@ -194,7 +194,7 @@ def _remedy(plain: Trial, row: Trial, lane: Lane) -> Remedy:
     )
 
 
-def _figures(title: str, value: float | None, low: float | None, high: float | None, reason: str) -> str:
+def figures(title: str, value: float | None, low: float | None, high: float | None, reason: str) -> str:
     """What was measured, without the full stop."""
     if value is None or low is None or high is None:
         return f"{title}: not known" + (f", because {reason}" if reason else "")
@@ -278,7 +278,7 @@ def _apart(plain: Trial, row: Trial, what: str) -> Remedy | None:
     low, high = ratio_interval(ours, theirs)
     reason = closeness(*map(math.log, (value, low, high)))
     title = _change(plain, row, what)
-    text = _figures(_beginning(title), value, low, high, reason)
+    text = figures(_beginning(title), value, low, high, reason)
     return Remedy(
         contender=row.contender,
         title=title,

@@ -1,0 +1,259 @@
+"""Public threads of people who asked why their GPU is not faster: what each reported, and what the cause was.
+
+The facts are those of the threads, with their addresses, and lie in `data/published/cases.toml`; the sentences are
+ours. Each has a training that can be run here in place of theirs, as settings of the catalogue or as a file of
+`examples/cases`, and what was changed in the thread as the remedy, or would be. Nothing here was measured.
+"""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from core.errors import InvalidValue
+from core.files import documents, sources
+from core.files.project import PROJECT
+from core.question.experiment import Contender, Experiment, Point
+from core.question.fields import FIELDS, TRAINING
+
+FILE = PROJECT / "data" / "published" / "cases.toml"
+FOLDER = PROJECT / "examples" / "cases"
+"""Trainings of cases that the catalogue does not have: the only files of code that the page of cases ever runs."""
+
+BUDGET_S = 30.0
+"""Seconds that one training of a case may take."""
+
+CAUSES: dict[str, str] = {
+    "small": "too little work in a step",
+    "recurrent": "a sequence that is gone through one small step at a time",
+    "rows": "too few rows for boosted trees",
+    "host": "work on the host between the steps",
+    "waits": "values that are read from the device in every step",
+    "loader": "a loader or a disk that cannot keep up",
+    "clock": "a clock that does not wait for the device",
+    "threads": "more CPU threads than the work is worth",
+    "float64": "double precision",
+    "heat": "a GPU that became too hot",
+}
+"""What a cause may be, in words that go on after a colon."""
+
+Answers = Mapping[str, str]
+"""Name of a question of `QUESTIONS` → the answer that was given."""
+
+QUESTIONS: dict[str, tuple[str, dict[str, str]]] = {
+    "symptom": (
+        "What do you see?",
+        {
+            "slower": "GPU slower than CPU",
+            "same": "about as fast",
+            "idle": "GPU hardly used",
+            "fading": "slower and slower",
+            "doubt": "figures that cannot be",
+        },
+    ),
+    "kind": (
+        "What do you train?",
+        {
+            "tables": "small or tabular network",
+            "sequences": "recurrent network",
+            "transformer": "transformer",
+            "images": "images",
+            "trees": "boosted trees",
+            "agents": "an agent",
+        },
+    ),
+    "batch": ("How large is a batch?", {"one": "1 to 16", "some": "17 to 512", "many": "more"}),
+    "loop": (
+        "What else does your loop do?",
+        {
+            "nothing": "nothing",
+            "reads": "reads the loss each step",
+            "works": "metrics or a simulation",
+            "files": "reads files",
+        },
+    ),
+}
+"""The questionnaire: each question with its answers, by the names that links have of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A number that was reported: of what, and how much in the unit of its case."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A training in place of the one that was reported, or how the remedy changes it.
+
+    Attributes:
+        fields: of a training of the catalogue; of a remedy those that it changes.
+        training: file and function of `examples/cases`, in place of fields.
+        size: what that function is called with; of a remedy 0 for the same.
+        title: of a remedy, in a few words.
+        work: of a remedy, how many times the samples a step of it trains; 0 where the batch sizes tell.
+    """
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    training: str = ""
+    size: int = 0
+    title: str = ""
+    work: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One thread.
+
+    Attributes:
+        name: in links and commands.
+        title: what it is about, in a few words.
+        thread: project and number.
+        address: of the thread.
+        date: when it was asked, ISO 8601; empty if the page bears none.
+        model: what was trained, with its sizes as far as they were told.
+        devices: on what.
+        reported: what was seen, in a sentence.
+        cause: key of `CAUSES`.
+        found: what the cause turned out to be, and who said so.
+        remedied: what was advised, or helped.
+        unit: of the figures; empty where none were told.
+        figures: that were told.
+        open: what of it is not known or could not be looked up; empty if nothing.
+        note: how the training that runs here differs.
+        gpu: why it takes a GPU to see the cause; empty where a CPU shows it.
+        lesson: the lesson that shows the cause; empty without one.
+        fits: question of `QUESTIONS` → answers of who may have the same.
+        here: what runs in its place; None where nothing does.
+        remedy: what is changed as the remedy; None where nothing can be.
+    """
+
+    name: str
+    title: str
+    thread: str
+    address: str
+    date: str
+    model: str
+    devices: str
+    reported: str
+    cause: str
+    found: str
+    remedied: str
+    fits: dict[str, tuple[str, ...]]
+    unit: str = ""
+    figures: tuple[Figure, ...] = ()
+    open: str = ""
+    note: str = ""
+    gpu: str = ""
+    lesson: str = ""
+    here: Setting | None = None
+    remedy: Setting | None = None
+
+    @property
+    def runnable(self) -> bool:
+        """Whether something of it runs here that can name its cause."""
+        return self.here is not None
+
+    def point(self) -> Point:
+        """The training that runs here in place of the reported one.
+
+        Raises:
+            InvalidValue: there is none, or its settings cannot be.
+            OSError: its file is gone.
+        """
+        if self.here is None:
+            raise InvalidValue("case", self.name, "one with a training that can be run here")
+        return _point(self.here)
+
+    def remedied_point(self) -> Point | None:
+        """The same with the remedy; None where there is none. Raises as `point`."""
+        if self.remedy is None or self.here is None:
+            return None
+        change, here = self.remedy, self.here
+        if here.training:
+            changed = replace(here, training=change.training or here.training, size=change.size or here.size)
+            return _point(changed)
+        return _point(replace(here, fields={**here.fields, **change.fields}))
+
+    def asked(self, contenders: tuple[Contender, ...]) -> tuple[Experiment, ...]:
+        """What is measured: the training, and what it becomes with the remedy where there is one. Raises as `point`."""
+        points = (self.point(), self.remedied_point())
+        return tuple(
+            Experiment(
+                point=point,
+                contenders=contenders,
+                budget_s=BUDGET_S,
+                folder=str(FOLDER) if point.training else "",
+                whole=False,
+            )
+            for point in points
+            if point is not None
+        )
+
+    @property
+    def more_work(self) -> float:
+        """How many times the samples of a step are trained in one with the remedy."""
+        if self.remedy is None or self.here is None:
+            return 1.0
+        if self.remedy.work:
+            return self.remedy.work
+        usual = FIELDS["batch_size"].default
+        before = self.here.fields.get("batch_size", usual)
+        return float(self.remedy.fields.get("batch_size", before) / before)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Listed:
+    cases: tuple[Case, ...]
+
+
+@functools.cache
+def cases(file: Path = FILE) -> dict[str, Case]:
+    """Every case by its name, in the order of the file.
+
+    Raises:
+        DamagedFile: the file is not what it should be.
+    """
+    listed = documents.typed(documents.read_toml(file) or {}, _Listed)
+    return {case.name: case for case in listed.cases}
+
+
+def case(name: str) -> Case:
+    """The case called `name`.
+
+    Raises:
+        InvalidValue: there is none.
+    """
+    try:
+        return cases()[name]
+    except KeyError:
+        raise InvalidValue("case", name, f"one of {', '.join(cases())}") from None
+
+
+def likely(answers: Answers) -> tuple[Case, ...]:
+    """The cases that the fewest answers contradict, those that fit most of them first; without answers all of them."""
+    given = {question: answer for question, answer in answers.items() if answer}
+    counted = [(_fitting(one, given), one) for one in cases().values()]
+    fewest = min(against for (_, against), _ in counted)
+    fitting = [(fits, one) for (fits, against), one in counted if against == fewest]
+    return tuple(one for _, one in sorted(fitting, key=lambda each: -each[0]))
+
+
+def _fitting(one: Case, given: Answers) -> tuple[int, int]:
+    """How many answers fit a case, and how many contradict what it says of them."""
+    fits = sum(answer in one.fits.get(question, ()) for question, answer in given.items())
+    against = sum(question in one.fits and answer not in one.fits[question] for question, answer in given.items())
+    return fits, against
+
+
+def _point(setting: Setting) -> Point:
+    if setting.training:
+        file = setting.training.partition(":")[0]
+        return Point(training=setting.training, source_hash=sources.hashed(FOLDER / Path(file).name), size=setting.size)
+    unknown = set(setting.fields) - set(TRAINING)
+    if unknown:
+        raise InvalidValue("field", ", ".join(sorted(unknown)), f"one of {', '.join(TRAINING)}")
+    return Point(**setting.fields)
