@@ -13,7 +13,7 @@ from core.jobs.job import Job, State
 from core.jobs.job_folder import JobFolder
 from core.results.exhibits import exhibit_files
 from core.results.exhibits.exhibit import Exhibit
-from core.results.reading import refusal_of
+from core.results.reading import readable, refusal_of
 from core.results.reuse import CUT_OFF
 from core.results.schema import Outcome, Trial
 from core.results.store import Store
@@ -86,9 +86,9 @@ def save(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = 
         trials: its new rows.
         again: whether somebody who was killed may have brought some of them.
     """
-    readable = [trial for trial in trials if not refusal_of(trial)]
-    refusal = _store(folder, job, readable, again=again)
-    return dataclasses.replace(with_rows(job, readable), unsaved=bool(refusal)), refusal
+    rows = readable(trials)
+    refusal = _store(folder, job, rows, again=again)
+    return dataclasses.replace(with_rows(job, rows), unsaved=bool(refusal)), refusal
 
 
 def rescue(folder: JobFolder, job: Job, *, state: State, event: str) -> Job:

@@ -208,13 +208,20 @@ def refusal(table: pa.Table) -> str:
     return ""
 
 
-def refusal_of(trial: Trial) -> str:
-    """The same of one row, which may also hold what no column takes."""
+def refusal_of(*trials: Trial) -> str:
+    """The same of rows that are in no table yet, and may also hold what no column takes."""
     try:
-        table = to_table([trial])
+        table = to_table(trials)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         return f"it holds what no column takes ({error})"
     return refusal(table)
+
+
+def readable(trials: Sequence[Trial]) -> list[Trial]:
+    """Those of some rows that readers would take: asked at once, which of them only where one is refused."""
+    if not refusal_of(*trials):
+        return list(trials)
+    return [trial for trial in trials if not refusal_of(trial)]
 
 
 def read_rows(path: Path) -> list[Trial]:

@@ -1,5 +1,6 @@
 """Rows as tables of Arrow, and back as objects, with what they take in memory."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ AT_ONCE = 256
 """Rows that become objects at a time: on the way they take twice as much."""
 
 
-def to_table(trials: list[Trial]) -> pa.Table:
+def to_table(trials: Sequence[Trial]) -> pa.Table:
     """Rows as an Arrow table of `SCHEMA`."""
     columns = {
         entry.name: pa.array([getattr(trial, entry.name) for trial in trials], type=entry.metadata["type"])

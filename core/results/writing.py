@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from core.files import atomic
 from core.results.finding import mirrored
-from core.results.reading import MAX_FILE_BYTES, refusal_of
+from core.results.reading import MAX_FILE_BYTES, readable
 from core.results.schema import Trial
 from core.results.tables import to_table
 
@@ -75,5 +75,5 @@ def write_rows(path: Path, trials: Sequence[Trial]) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    table = to_table([trial for trial in trials if not refusal_of(trial)])
+    table = to_table(readable(trials))
     atomic.replace(path, lambda file: pq.write_table(table, file, write_page_checksum=True))

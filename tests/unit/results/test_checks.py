@@ -214,3 +214,9 @@ def test_every_text_is_bounded_and_every_word_of_the_table_is_a_column():
     for name in texts:
         with pytest.raises(ForeignFile, match=name):
             checks.require(to_table([dataclasses.replace(trial(), **{name: "x" * 30_000})]))
+
+
+def test_of_rows_that_are_written_together_only_those_that_readers_refuse_are_left_out():
+    rows = [trial(), faulty({"busy_step_s": (-1e-6,)}), trial()]
+    assert reading.readable(rows) == [rows[0], rows[2]]
+    assert (reading.readable(rows[:1]), reading.readable([])) == (rows[:1], [])
