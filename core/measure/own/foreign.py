@@ -25,6 +25,9 @@ from core.errors import OwnTrainingFailed
 from core.files import sources
 from core.measure.device import failures
 
+LIBRARIES = frozenset({"site-packages", "dist-packages"})
+"""Folders of what is installed, which may lie within that of the file."""
+
 SEED = 0
 """Of what is drawn at random, before each `build`; whoever wants another sets it."""
 
@@ -120,20 +123,28 @@ class Foreign:
         """The traceback from the file on."""
         told = traceback.TracebackException.from_exception(error)
         frames = list(told.stack)
-        theirs = [place for place, frame in enumerate(frames) if self._owns(frame.filename)]
+        theirs = [place for place, frame in enumerate(frames) if self.owns(frame.filename)]
         told.stack = traceback.StackSummary.from_list(frames[theirs[0] :] if theirs else [])
         why = isinstance(error, SystemExit) and self.printed.last
         printed = f"\nIt printed last:\n{why}" if why else ""
         return ("".join(told.format()).rstrip() + printed)[-MOST_LETTERS:].rstrip()
 
-    def _owns(self, name: str) -> bool:
-        return Path(name).is_relative_to(self.file.parent)
+    def owns(self, name: str) -> bool:
+        """Whether a file is one of its folder, and none of a library that is installed in there."""
+        path = Path(name)
+        return path.is_relative_to(self.file.parent) and not LIBRARIES & set(path.parts)
+
+    def modules(self) -> dict[str, ModuleType]:
+        """Those that are loaded of the file and of what it imports from its folder."""
+        files, ours = {str(path) for path in sources.of(self.file)}, _before()
+        found = {name: module for name, module in sys.modules.items() if name not in ours}
+        return {name: module for name, module in found.items() if getattr(module, "__file__", None) in files}
 
     def place(self) -> str:
         """File and line of the file's folder that is being run, as `my_training.py:12`; empty if none is."""
         frame = sys._getframe(1)
         while frame is not None:
-            if self._owns(frame.f_code.co_filename):
+            if self.owns(frame.f_code.co_filename):
                 return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
             frame = frame.f_back  # type: ignore[assignment]
         return ""
@@ -169,20 +180,49 @@ def builder(folder: str, training: str, source_hash: str) -> tuple[Foreign, Call
     if not known:
         raise OwnTrainingFailed(name, "It was changed since it was asked for, or is not known here. Ask again.")
     foreign = Foreign(file)
-    build = getattr(_imported(foreign, file), function, None)
-    if not callable(build):
-        raise OwnTrainingFailed(name, f"It has no function {function}.")
-    return foreign, functools.partial(_built, foreign, build)
+    waiting = [_function(foreign, function)]
+
+    def build(size: int, device: torch.device) -> Any:
+        if not _is_still(file, source_hash):
+            raise OwnTrainingFailed(name, "It was changed while it was measured. Ask again.")
+        made = waiting.pop() if waiting else _function(foreign, function)
+        as_fresh()
+        return foreign.call(lambda: made(size, device))
+
+    return foreign, build
 
 
-def _imported(foreign: Foreign, file: Path) -> ModuleType:
+def _is_still(file: Path, source_hash: str) -> bool:
+    """Whether a file and what it imports are as they were."""
+    try:
+        return sources.hashed(file) == source_hash
+    except OSError:
+        return False
+
+
+def _function(foreign: Foreign, name: str) -> Callable[[int, torch.device], Any]:
+    """A function of the file, whose module is imported anew: what is global in it is a training's own."""
+    made = getattr(_imported(foreign), name, None)
+    if not callable(made):
+        raise OwnTrainingFailed(foreign.file.name, f"It has no function {name}.")
+    return made  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _before() -> frozenset[str]:
+    """Modules that were here before any of a file, some of which may lie in its folder."""
+    return frozenset(sys.modules)
+
+
+def _imported(foreign: Foreign) -> ModuleType:
+    file = foreign.file
     os.chdir(file.parent)
     sys.argv = [str(file)]  # ours are no options of it
     if str(file.parent) not in sys.path:
         sys.path.insert(0, str(file.parent))
+    for loaded in foreign.modules():
+        del sys.modules[loaded]
     name = file.stem if file.stem.isidentifier() and file.stem not in sys.modules else f"own_{sources.hashed(file)}"
-    if found := sys.modules.get(name):
-        return found
     as_fresh()
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -191,8 +231,3 @@ def _imported(foreign: Foreign, file: Path) -> ModuleType:
     sys.modules[name] = module
     foreign.call(lambda: run(module))
     return module
-
-
-def _built(foreign: Foreign, build: Callable[[int, torch.device], Any], size: int, device: torch.device) -> Any:
-    as_fresh()
-    return foreign.call(lambda: build(size, device))

@@ -7,6 +7,7 @@ What is not given is not known, and nothing is put in its place.
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -51,7 +52,8 @@ class OwnTraining(Training):
                 foreign.file.name,
                 "build returned neither a function that trains a batch nor an object with a step, and has no yield.",
             )
-        self._own, self._foreign, self._settings = built, foreign, Settings.now()
+        self._own, self._foreign = built, foreign
+        self._settings, self._modules = Settings.now(), foreign.modules()
         source = None if step is built else getattr(built, "batches", None)
         place = None if step is built else getattr(built, "place", None)
         self.has_batches, self.has_place = source is not None, callable(place) and source is not None
@@ -74,12 +76,15 @@ class OwnTraining(Training):
         return self._feed
 
     def call(self, work: Callable[[], Result]) -> Result:
-        """Do something that runs its code, with the settings of PyTorch as it left them; others have theirs.
+        """Do something that runs its code, with its modules and the settings of PyTorch as it left them.
+
+        Others that take turns with it have theirs.
 
         Raises:
             OwnTrainingFailed: with its own traceback.
         """
         self._settings.use()
+        sys.modules.update(self._modules)
         try:
             return self._foreign.call(work)
         finally:

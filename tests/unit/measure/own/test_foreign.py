@@ -20,12 +20,16 @@ def built(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "argv", ["worker", "--queue", "of-ours"])
 
-    def build(text):
+    def build(text, count=1, between=lambda file: None):
         file = tmp_path / f"mine_{abs(hash(text))}.py"
         file.write_text(text, encoding="utf-8")
         point = asked(file).point
         foreign, function = builder(str(tmp_path), point.training, point.source_hash)
-        return OwnTraining(function(8, torch.device("cpu")), foreign)
+        made = []
+        for _ in range(count):
+            made.append(OwnTraining(function(8, torch.device("cpu")), foreign))
+            between(file)
+        return made if count > 1 else made[0]
 
     before = set(sys.modules)
     yield build
@@ -43,3 +47,34 @@ def test_a_file_that_parses_arguments_finds_none_of_ours(built):
 def test_arguments_that_a_file_insists_on_are_named(built):
     with pytest.raises(OwnTrainingFailed, match="required: --dataset"):
         built(f"{PARSES}parser.add_argument('--dataset', required=True)\nparser.parse_args()\n{FUNCTION}")
+
+
+SCRIPT = """
+import pickle
+import mine_shared
+from mine_shared import Net
+model, seen = Net(), []
+def build(size, device):
+    global model
+    model = Net()
+    while True:
+        model.steps += 1
+        mine_shared.TRAINED.append(size)
+        pickle.dumps(model)
+        yield float(model.steps + len(mine_shared.TRAINED))
+"""
+
+
+def test_what_is_global_in_a_script_and_in_what_it_imports_is_each_training_s_own(built, tmp_path):
+    (tmp_path / "mine_shared.py").write_text("TRAINED = []\nclass Net:\n    steps = 0\n")
+    one, other = built(SCRIPT, count=2)
+    one.advance(5)
+    other.advance(1)
+    one.advance(1)
+    assert one.read_losses() == [12.0]
+    assert other.read_losses() == [2.0]
+
+
+def test_a_file_that_is_changed_while_it_is_measured_is_measured_no_further(built):
+    with pytest.raises(OwnTrainingFailed, match="changed while it was measured"):
+        built(FUNCTION, count=2, between=lambda file: file.write_text(f"{FUNCTION}# changed\n"))
