@@ -29,10 +29,10 @@ def is_new(asked: Experiment | None, view: tuple[links.Kind, str] | None) -> boo
 
 def differs(asked: Experiment, shown: Experiment, machine: Machine | None) -> None:
     """Say where the settings ask for something else than what is shown below."""
-    if machine is None or shown.point.training:
+    if machine is None:
         return
     values = unlike.point_values(shown.point)
-    if all(contender.device in machine.device_names for contender in shown.contenders):
+    if values and all(contender.device in machine.device_names for contender in shown.contenders):
         values |= {"devices": [str(contender) for contender in shown.contenders], "lanes": []}
     found = [*unlike.points(asked.point, shown.point), *unlike.contenders(asked.contenders, shown.contenders)]
     unlike.say(found, values)

@@ -22,8 +22,8 @@ def adopt(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:
     """Set the controls as a study was measured that a link opens which says nothing of them."""
     if view is None or view[0] != "study" or machine is None or state.touched() or state.arrived():
         return
-    if shown := _asked_by(view[1]):
-        state.adopt(_controls(shown, machine))
+    if (shown := _asked_by(view[1])) and (values := _controls(shown, machine)):
+        state.adopt(values)
 
 
 def select(study_id: str, machine: Machine | None) -> None:
@@ -63,8 +63,10 @@ def _controls(shown: Sweep, machine: Machine) -> Mapping[str, Any]:
     """The values of the page's controls that ask for a sweep, as far as this machine can be asked for it."""
     first, point = shown.axes[0], shown.point
     values = unlike.point_values(point, [axis.name for axis in shown.axes])
+    if not values:
+        return {}
+    values |= {} if point.training else {"axis": first.name}
     values |= {
-        "axis": first.name,
         links.RANGE.format(axis=first.name): (plain_number(first.values[0]), plain_number(first.values[-1])),
     }
     values |= {"also": [axis.name for axis in shown.axes[1:]], "lanes": []}
@@ -76,6 +78,8 @@ def _controls(shown: Sweep, machine: Machine) -> Mapping[str, Any]:
 
 def _unlike(asked: Sweep, shown: Sweep) -> list[unlike.Difference]:
     """What differs but the sizes."""
+    if asked.point.training != shown.point.training:
+        return unlike.points(asked.point, shown.point)
     if asked.axes[0].name != shown.axes[0].name:
         return [("along", axis_title(asked.axes[0].name), axis_title(shown.axes[0].name))]
     varied = {axis.name for axis in (*asked.axes, *shown.axes)}

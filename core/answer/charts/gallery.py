@@ -16,7 +16,6 @@ from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.charts.speedups import speedup_axis
 from core.answer.charts.studies import size_axis, size_channel
-from core.answer.run.causes import PARTS, Parts
 from core.answer.study.result import Crossover
 from core.question.device_kinds import DEVICE_KINDS
 from core.question.fields import axis_title
@@ -205,26 +204,31 @@ def speedups_together(curves: Sequence[Curve]) -> Spec:
     return look.finished(alt.layer(even, spans, line, points), rows, height=HEIGHT)
 
 
-def parts_over_sizes(steps: Mapping[float, Parts], axis: str) -> Spec:
-    """Where the time of a step goes at each size of one device: shares of the parts timed apart, stacked."""
+def parts_over_sizes(steps: Mapping[float, Mapping[str, float]], axis: str) -> Spec:
+    """Where the time of a step goes at each size of one device: shares of the parts timed apart, stacked.
+
+    Args:
+        steps: by size, the seconds of each part.
+        axis: of the sizes.
+    """
     rows: list[Row] = [
         {
             "size": look.compact(size),
             "at": size,
             "part": part,
             "rank": rank,
-            "share": step.share(part),
-            "shown": units.duration(getattr(step, f"{part}_s")),
+            "share": seconds / sum(step.values()),
+            "shown": units.duration(seconds),
         }
         for size, step in sorted(steps.items())
-        for rank, part in enumerate(PARTS)
+        for rank, (part, seconds) in enumerate(step.items())
     ]
     sizes = list(dict.fromkeys(row["size"] for row in rows))
     x = alt.X("size:O", sort=sizes, title=axis_title(axis), axis=alt.Axis(labelAngle=0, labelOverlap="greedy"))
     y = alt.Y("share:Q", title="share of the step", stack="normalize", axis=alt.Axis(format="%", tickCount=5))
     figures = (("shown", "time per step"), ("share", "share", ".1%"))
     lines = look.tooltips(("at", axis_title(axis), ",~r"), ("part", "part"), *figures)
-    chart = look.stacked(alt.Chart().mark_bar().encode(x=x, y=y, tooltip=lines), look.PART_COLOURS)
+    chart = look.stacked(alt.Chart().mark_bar().encode(x=x, y=y, tooltip=lines), look.part_colours(steps.values()))
     return look.finished(chart, rows, height=PARTS_HEIGHT)
 
 

@@ -150,6 +150,12 @@ def by(channel: Callable[..., Any], field: str, names: Sequence[str], looks: Seq
     return channel(f"{field}:N", scale=scale, **options)
 
 
+def part_colours(steps: Iterable[Iterable[str]]) -> dict[str, str]:
+    """The colours of the parts that some steps have, in the order in which they happen; one's own step is one part."""
+    known = {**PART_COLOURS, "step": PART_COLOURS["forward"]}
+    return {part: known.get(part, NEUTRAL) for step in steps for part in step} or PART_COLOURS
+
+
 def stacked(bars: alt.Chart, colours: Mapping[str, str], legend: alt.Legend | None = None) -> alt.Chart:
     """Bars of parts, in the order in which they happen."""
     legend = legend or alt.Legend(orient="top", title=None, columns=3)

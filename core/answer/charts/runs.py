@@ -5,7 +5,6 @@ reach a chart. Nothing is drawn to a screen and no number is invented.
 """
 
 import functools
-import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -16,8 +15,7 @@ import altair as alt
 from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
-from core.answer.run import speedup, training_time
-from core.answer.run.causes import PARTS, parts
+from core.answer.run import causes, speedup, training_time
 from core.answer.run.learned import confusion_rows
 from core.progress import Progress
 from core.question.catalog import dataset
@@ -146,21 +144,22 @@ def step_bars(trials: Sequence[Trial]) -> Spec:
 
 def breakdown(trials: Sequence[Trial]) -> Spec:
     """Where the time of a step goes: stacked bars of the parts timed apart, a tick at the undisturbed step."""
-    known = [step for step in map(parts, trials) if step is not None]
-    unit, scale = look.unit_of(itertools.chain.from_iterable((step.sum_s, step.step_s) for step in known))
+    timed = [(trial, causes.times(trial), speedup.step_time(trial).median_s) for trial in trials]
+    known = [(trial, step, whole_s) for trial, step, whole_s in timed if step and whole_s]
+    unit, scale = look.unit_of(seconds for _, step, whole_s in known for seconds in (sum(step.values()), whole_s))
     rows = [
         {
-            "contender": titled(step.contender),
+            "contender": titled(trial.contender),
             "part": part,
             "rank": rank,
-            "time": getattr(step, f"{part}_s") * scale,
-            "share": step.share(part),
-            "step": step.step_s * scale,
+            "time": seconds * scale,
+            "share": seconds / sum(step.values()),
+            "step": whole_s * scale,
         }
-        for step in known
-        for rank, part in enumerate(PARTS)
+        for trial, step, whole_s in known
+        for rank, (part, seconds) in enumerate(step.items())
     ]
-    contenders = _beside([titled(step.contender) for step in known])
+    contenders = _beside([titled(trial.contender) for trial, _, _ in known])
     tick = (
         alt.Chart()
         .transform_filter("datum.rank == 0")
@@ -172,7 +171,7 @@ def breakdown(trials: Sequence[Trial]) -> Spec:
         )
     )
     title = [f"time per step ({unit})", "grey tick: the undisturbed step"]
-    bars = _bars(title=title, colours=look.PART_COLOURS, unit=unit, y=contenders)
+    bars = _bars(title=title, colours=look.part_colours(step for _, step, _ in known), unit=unit, y=contenders)
     return look.finished(alt.layer(bars, tick), rows, height=alt.Step(look.BAR_HEIGHT))
 
 

@@ -57,7 +57,8 @@ def script(trials: Sequence[Trial]) -> str:
     if point.data_path == "tutorial":
         raise CrossoverError("There is no script for it: the tutorials' loader is part of the tutorial itself.")
     if point.data_path == own.OWN:
-        raise CrossoverError("There is no script for it: somebody's own training is in a file of its own.")
+        file = point.training.partition(":")[0]
+        raise CrossoverError(f"There is no script for it: to repeat it, its own file {file} is needed.")
     if not plain:
         raise CrossoverError("There is no script for it: none of its devices was timed in a plain eager training.")
     kept = set(map(id, plain))  # rows are large, and comparing each with each takes long

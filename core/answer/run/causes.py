@@ -8,7 +8,7 @@ import statistics
 from dataclasses import dataclass
 
 from core import units
-from core.answer.run import own
+from core.answer.run import own, own_facts
 from core.answer.run.speedup import is_host, speedup, step_time
 from core.answer.statistics import TIE
 from core.question.experiment import spoken
@@ -96,6 +96,17 @@ def parts(trial: Trial) -> Parts | None:
         excess=sum_s / step_s - 1,
         launch_share=_idle_share(trial.busy_step_s, step_s),
     )
+
+
+def times(trial: Trial) -> dict[str, float]:
+    """Median seconds a step of each part, in the order in which they happen; empty if the step was not taken apart.
+
+    One's own training has parts of its own.
+    """
+    if trial.training:
+        return own_facts.times(trial)
+    known = parts(trial)
+    return {part: getattr(known, f"{part}_s") for part in PARTS} if known else {}
 
 
 def cause(baseline: Trial, challenger: Trial) -> str:

@@ -56,6 +56,10 @@ class RowAnswer:
         return causes.parts(self.row)
 
     @cached_property
+    def times(self) -> dict[str, float]:
+        return causes.times(self.row)
+
+    @cached_property
     def whole(self) -> str:
         return causes.whole(self.row)
 

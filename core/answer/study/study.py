@@ -13,7 +13,6 @@ from typing import Any
 
 from core.answer import comparable
 from core.answer.run import causes, speedup, training_time
-from core.answer.run.causes import Parts
 from core.answer.study.crossover import locate
 from core.answer.study.doubts import company
 from core.answer.study.result import Basis, Crossover, Evidence
@@ -162,10 +161,10 @@ def crossover(study: Study, basis: Basis = "steady") -> Crossover:
     return company.marked(answer, company.of_rows(study.runs))
 
 
-def parts(study: Study) -> tuple[dict[float, Parts], dict[float, Parts]]:
-    """Where the time of a step goes at each size, of the baseline and of the challenger; where it was taken apart."""
+def parts(study: Study) -> tuple[dict[float, dict[str, float]], dict[float, dict[str, float]]]:
+    """Seconds of each part of a step at each size, of the baseline and of the challenger; where it was taken apart."""
     base, other = (
-        {size_of(pair[0], study.axis): found for pair in study.runs if (found := causes.parts(pair[place]))}
+        {size_of(pair[0], study.axis): found for pair in study.runs if (found := causes.times(pair[place]))}
         for place in (0, 1)
     )
     return base, other
@@ -178,7 +177,7 @@ def cause(study: Study, answer: Crossover) -> tuple[float, str] | None:
         NotComparable: the rows of that size are not.
     """
     below = [pair for pair in study.runs if answer.estimate and size_of(pair[0], study.axis) <= answer.estimate]
-    if not below or not all(map(causes.parts, below[-1])):
+    if not below or not all(map(causes.times, below[-1])):
         return None
     return size_of(below[-1][0], study.axis), causes.cause(*below[-1])
 

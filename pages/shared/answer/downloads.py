@@ -16,7 +16,7 @@ from core.results.intake import exchange
 from core.results.schema import Trial
 from core.results.tables import to_table
 from core.text import in_file_name
-from pages.shared.draw.text import told
+from pages.shared.draw.text import plain, told
 from pages.shared.link import state
 
 KINDS: dict[exchange.Format, str] = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
@@ -67,7 +67,9 @@ def command(asked: Experiment | Sweep | None, what: str) -> None:
     if asked is None:
         st.caption(f"These settings are not offered by this version, so it cannot repeat the {what}.")
         return
-    st.caption("Repeat it on any machine, without the app:")
+    own = asked.point.training
+    has = f" that has {own.partition(':')[0]} (source {asked.point.source_hash[:6]})" if own else ""
+    st.caption(plain(f"Repeat it on any machine{has}, without the app:"))
     st.code(describe.command(asked), language=None, wrap_lines=True)
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from core import units
 from core.answer.charts import runs
-from core.answer.run import claims
+from core.answer.run import claims, own, own_facts
 from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
 from core.answer.run.speedup import is_host
 from core.answer.study.machines import two_machines
@@ -41,7 +41,7 @@ def draw(trials: Sequence[Trial], recorded: Sequence[Trial] = (), machine: Machi
         lambda: accelerators.verdicts(trials, recorded),
         lambda: _verdicts(run),
         lambda: _contenders(rows),
-        lambda: remedies.section(run, machine),
+        lambda: None if trials[0].training else remedies.section(run, machine),
         lambda: _training(rows, note=accelerators.caption(trials, recorded)),
         lambda: _where_the_time_goes(run, rows),
         lambda: learned(everything),
@@ -104,7 +104,8 @@ def _contenders(rows: Sequence[RowAnswer]) -> None:
     tables.table([_line(row) for row in rows], alt="The devices side by side")
     ended: dict[str, list[str]] = {}
     for trial in (row.row for row in rows):
-        if trial.outcome != "completed" or trial.message:
+        as_asked = ("completed", "timed") if trial.training else ("completed",)
+        if trial.outcome not in as_asked or trial.message:
             ended.setdefault(trial.message or OUTCOMES[trial.outcome], []).append(titled(trial.contender))
     for said, names in ended.items():
         st.caption(plain(f"{'; '.join(names) if len(names) < len(rows) else 'All'}: {said}"))
@@ -112,6 +113,8 @@ def _contenders(rows: Sequence[RowAnswer]) -> None:
 
 def _line(answer: RowAnswer) -> dict[str, str]:
     trial, step, epochs = answer.row, answer.step, answer.epoch_s
+    learned = {"Test accuracy": answer.accuracy_shown}
+    epoch = {"Epoch": units.duration(sorted(epochs)[len(epochs) // 2]) if epochs else ""}
     return {
         "Device": titled(trial.contender),
         "Name": trial.device_name,
@@ -119,9 +122,9 @@ def _line(answer: RowAnswer) -> dict[str, str]:
         "Step": units.if_known(step.median_s, units.duration),
         "95 % interval": units.interval(step.low_s, step.high_s, units.duration),
         "Noise": units.if_known(step.noise, units.share),
-        "Epoch": units.duration(sorted(epochs)[len(epochs) // 2]) if epochs else "",
+        **({} if trial.training else epoch),
         "Start-up": units.if_known(answer.startup_s, units.duration),
-        "Test accuracy": answer.accuracy_shown,
+        **(own_facts.told(trial) if trial.training else learned),
     }
 
 
@@ -130,6 +133,10 @@ def _training(rows: Sequence[RowAnswer], note: str) -> None:
     if not any(trial.loss for trial in trials):
         return
     st.header("Training")
+    if trials[0].training:
+        _chart(None, runs.loss_over_time, trials, "Loss over time", "Training loss against time of training")
+        st.caption("Read between the blocks. Each device built it anew, with the same seed.")
+        return
     left, right = st.columns(2, gap="medium")
     _chart(left, runs.loss_over_time, trials, "Loss over time", "Training loss against time of training")
     if any(row.epoch_s for row in rows):
@@ -148,7 +155,7 @@ def _where_the_time_goes(run: RunAnswer, rows: Sequence[RowAnswer]) -> None:
     st.header("Where the time goes")
     left, right = st.columns(2, gap="medium")
     everything = [row.row for row in rows]
-    if any(row.parts for row in rows):
+    if any(row.times for row in rows):
         _chart(left, runs.breakdown, everything, "One step", "Time per step by part")
     else:
         left.caption("No breakdown was measured.")
@@ -157,8 +164,21 @@ def _where_the_time_goes(run: RunAnswer, rows: Sequence[RowAnswer]) -> None:
             left.caption(plain(row.whole))
     if any(trial.startup_build_s is not None for trial in everything):
         _chart(right, runs.startup, everything, "Start-up, once", "Start-up by part")
+    if everything[0].training:
+        _seen(everything)
     for pair in _without_lanes(run):
         _say(lambda pair: pair.break_even.sentence, pair)
+
+
+def _seen(trials: Sequence[Trial]) -> None:
+    """What stands out in the steps of one's own training, a line each, and what is not known of them."""
+    said = [sentence for trial in trials for sentence in own.findings(trial)] + [own.first_losses(trials)]
+    for sentence in filter(None, said):
+        st.markdown(f"- {plain(sentence)}")
+    if not any(said):
+        st.markdown("Nothing stands out in what can be seen of its steps from outside.")
+    for sentence in dict.fromkeys(map(own_facts.unknown, trials)):
+        st.caption(plain(sentence))
 
 
 def learned(trials: Sequence[Trial]) -> None:
@@ -211,7 +231,8 @@ def _raw(run: RunAnswer) -> None:
 def _how_it_was_measured(run: RunAnswer) -> None:
     _chart(None, runs.blocks, run.trials, "Every timed block", "Time per step of every timed block")
     for answer in run.rows:
-        st.caption(plain(answer.epoch_check))
+        if not answer.row.training:
+            st.caption(plain(answer.epoch_check))
         if answer.parts:
             st.caption(plain(answer.parts.excess_sentence))
         if answer.row.threads_tried:

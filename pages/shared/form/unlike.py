@@ -10,7 +10,12 @@ from core.question.describe import text
 from core.question.experiment import Contender, Point
 from core.question.fields import FIELDS, LOADER_PATHS, TRAINING, short_label
 from pages.shared.draw.text import plain
+from pages.shared.frame import permits
 from pages.shared.link import state
+
+CATALOGUE = "of the catalogue"
+SOURCE = "source"
+"""Title of what no control can set: the file of one's own training as it was."""
 
 MOST_NAMED = 3
 """Settings that differ which are named before the rest are counted."""
@@ -27,12 +32,18 @@ def say(found: Sequence[Difference], values: Mapping[str, Any]) -> None:
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     with st.container(horizontal=True, vertical_alignment="center", key="unlike"):
         st.caption(plain(f"The settings ask for something else than what is shown: {named}{more}."), width="content")
-        if values:
+        if values and any(title != SOURCE for title, _, _ in found):
             st.button("Set them as shown", key="set_as_shown", type="tertiary", on_click=state.adopt, args=(values,))
 
 
 def points(asked: Point, shown: Point, without: Collection[str] = ()) -> list[Difference]:
     """What differs between two trainings, without some of their fields."""
+    if asked.training != shown.training:
+        return [("training", asked.training or CATALOGUE, shown.training or CATALOGUE)]
+    if asked.training:
+        known = {SOURCE: (asked.source_hash[:6], shown.source_hash[:6])}
+        known |= {} if "size" in without else {"size": (text(asked.size), text(shown.size))}
+        return [(title, now, then) for title, (now, then) in known.items() if now != then]
     used = {*point_values(asked, without), *point_values(shown, without)}
     pairs = ((name, getattr(asked, name), getattr(shown, name)) for name in TRAINING if name in used)
     return [
@@ -50,7 +61,11 @@ def contenders(asked: Sequence[Contender], shown: Sequence[Contender]) -> list[D
 
 def point_values(point: Point, without: Collection[str] = ()) -> dict[str, Any]:
     """The values of the controls that ask for a training; sizes of other families and idle loaders have none."""
+    if point.training:
+        found = {"training": point.training, "size": point.size} if point.training in permits.trainings() else {}
+        return {name: value for name, value in found.items() if name not in without}
     idle = {*without} | set(models.AXES) - set(models.family(point.model).axes)
     if point.data_path not in LOADER_PATHS:
         idle |= {"loader_workers"}
-    return {name: getattr(point, name) for name in TRAINING if name not in idle}
+    fields = {name: getattr(point, name) for name in TRAINING if name not in idle}
+    return {**fields, "training": ""}

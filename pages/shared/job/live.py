@@ -14,6 +14,7 @@ from core.jobs import client
 from core.jobs.job import Job
 from core.progress import ContenderProgress, Progress
 from core.question.experiment import spoken, titled
+from core.text import as_lines
 from pages.shared.data import prepared, reads
 from pages.shared.draw import charts
 from pages.shared.draw.text import plain, told
@@ -39,7 +40,10 @@ def draw_end(job: Job, again: Callable[[], None]) -> None:
     if job.state == "finished" and not job.message:
         return
     box = st.error if job.state in ("failed", "crashed") else st.warning
-    box(plain(job.message or f"This measurement has {job.state}."))
+    said, *traceback = (job.message or f"This measurement has {job.state}.").splitlines()
+    box(plain(said))
+    if traceback:  # of one's own training, as it was written
+        st.code(as_lines("\n".join(traceback)), language=None)
     continues = bool(job.sweep and job.trial_ids)
     if job.state == "finished":
         return
@@ -97,7 +101,7 @@ def _panel(job_id: str) -> None:
         after = "" if left is None else f" · at most {units.duration(left)} left"
         st.progress(progress.share, text=f"**{plain(progress.phase.capitalize())}**{after}")
         _so_far(job)
-        _curves(job.id, progress)
+        _curves(job, progress)
 
 
 @told(st.caption)
@@ -143,18 +147,18 @@ def place(job: Job) -> None:
         st.info(f"Place 1 in the queue. {reads.loading() or 'The measuring process is about to take it.'}")
 
 
-def _curves(job_id: str, progress: Progress) -> None:
+def _curves(job: Job, progress: Progress) -> None:
     if any(len(contender.losses) > 1 for contender in progress.contenders):  # one point is no curve
-        spec = prepared.live_chart(job_id, progress.elapsed_s, progress)
+        spec = prepared.live_chart(job.id, progress.elapsed_s, progress)
         charts.chart(spec, height=CHART_HEIGHT, alt="Training loss so far")
-    st.caption("  \n".join(map(_line, progress.contenders)))
+    known = bool(job.experiment and not job.experiment.point.training)  # how many steps there are
+    st.caption("  \n".join(_line(contender, whole=known) for contender in progress.contenders))
 
 
-def _line(contender: ContenderProgress) -> str:
-    parts = [
-        f"**{plain(titled(contender.contender))}**",
-        f"step {units.count(min(contender.steps, contender.total_steps))} of {units.count(contender.total_steps)}",
-    ]
+def _line(contender: ContenderProgress, *, whole: bool) -> str:
+    steps = min(contender.steps, contender.total_steps) if whole else contender.steps
+    of = f" of {units.count(contender.total_steps)}" if whole else ""
+    parts = [f"**{plain(titled(contender.contender))}**", f"step {units.count(steps)}{of}"]
     if contender.step_s is not None:
         parts.append(f"{units.duration(contender.step_s)} a step")
     if contender.losses:

@@ -34,7 +34,7 @@ def curve(of, name: str) -> Curve:
 
 HERE = sweep("a")
 HERE_AND_THERE = [curve(HERE, "here"), curve(sweep("b", **OTHER_MACHINE), "there")]
-PARTS = {64.0: causes.parts(rows.trial()), 16.0: causes.parts(rows.trial(step_s=1e-4))}
+PARTS = {64.0: causes.times(rows.trial()), 16.0: causes.times(rows.trial(step_s=1e-4))}
 
 EVERY_CHART = {
     "trials": gallery.step_times(frame(100)),

@@ -202,7 +202,7 @@ def test_the_cause_is_that_of_the_measured_size_below_the_crossing():
     assert (size, words) == (128, causes.cause(*found.runs[SIZES.index(128)]))
     base, other = study.parts(found)
     assert list(base) == list(other) == list(SIZES)
-    assert other[32] == causes.parts(found.runs[1][1])
+    assert other[32] == causes.times(found.runs[1][1])
 
 
 def test_without_a_crossing_or_a_breakdown_there_is_no_cause():
