@@ -636,7 +636,8 @@ def _die(owner: object, name: str, *, call: int, after: bool, monkeypatch: pytes
 def test_a_kill_at_any_moment_loses_nothing_and_nothing_is_kept_twice(
     queue, store, serve, dead, owner, name, call, after
 ):
-    job = queue.submit(sweep(sizes=SIZES), store)
+    asked = sweep(sizes=SIZES, pairs=3)
+    job = queue.submit(asked, store)
     with pytest.MonkeyPatch.context() as patch, contextlib.suppress(Killed):
         _die(owner, name, call=call, after=after, monkeypatch=patch)
         serve(Bench())
@@ -651,7 +652,7 @@ def test_a_kill_at_any_moment_loses_nothing_and_nothing_is_kept_twice(
         complete = len(cut_off(shown)) + len(kept) == 4
         assert complete or name in ("write", "keep_partial", "flush_folder"), "only the first visits may be lost"
 
-    job, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
+    job, bench = queue.submit(asked, store), Bench()
     serve(bench)
     assert bench.measured == [size for size in SIZES if size not in kept]
     rows = client.rows(queue, queue.job(job.id))

@@ -1,5 +1,6 @@
 """A place where files of others are measured, after which this process is as before."""
 
+import gc
 import random
 import sys
 import uuid
@@ -24,7 +25,9 @@ def own(tmp_path, monkeypatch):
         file.write_text(text, encoding="utf-8")
         return trial.measure(own_trainings.asked(file, contenders=contenders, **asked), hooks=trial.Hooks())
 
+    gc.freeze()  # tensors are looked for among all objects, of which other tests left hundreds of thousands
     yield measure
+    gc.unfreeze()
     for name in set(sys.modules) - before:
         if name.startswith(("mine_", "own_")):
             del sys.modules[name]
