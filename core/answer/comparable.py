@@ -86,6 +86,12 @@ def named(columns: Iterable[str], row: object) -> tuple[str, ...]:
     return tuple(name for name in columns if name not in ABSENT or getattr(row, name) != ABSENT[name])
 
 
+def telling(columns: Iterable[str], row: object) -> tuple[str, ...]:
+    """Those of the columns that say something of a row's training: one's own has no settings of the catalogue."""
+    idle = (*own.SETTLED, "dataset_hash") if getattr(row, "training", "") else own.FIELDS
+    return tuple(name for name in columns if name not in idle)
+
+
 def values(row: object, columns: Iterable[str]) -> tuple[object, ...]:
     """The values of a row, or of a light line of one, in some columns."""
     return tuple(getattr(row, name) for name in columns)

@@ -2,10 +2,11 @@
 
 import shlex
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from core.question import models
 from core.question.experiment import Experiment, Point
-from core.question.fields import FIELDS, SIZE_AXES, TRAINING, short_label
+from core.question.fields import FIELDS, SIZE_AXES, TRAINING, label, short_label
 from core.question.sweep import Axis, Sweep
 
 SPELT = {"budget_s": "budget", "point_budget_s": "point-budget"}
@@ -27,7 +28,7 @@ def sentence(asked: Point | Experiment | Sweep, *, without: Collection[str] = ()
     point = asked if isinstance(asked, Point) else asked.point
     if point.training:
         size = [] if "size" in without else [f"size {point.size:,}"]
-        return ", ".join([f"{point.training} (one's own, source {point.source_hash[:6]})", *size])
+        return ", ".join([in_short(point), *size])
     left_out = {*without} | set(models.AXES) - set(models.family(point.model).axes)
     groups: dict[str, list[str]] = {}
     for name in TRAINING:
@@ -35,6 +36,13 @@ def sentence(asked: Point | Experiment | Sweep, *, without: Collection[str] = ()
             group = FIELDS[name].panel if FIELDS[name].panel in ("data", "model") else name
             groups.setdefault(group, []).append(_brief(name, getattr(point, name)))
     return " · ".join(map(", ".join, groups.values()))
+
+
+def in_short(row: Any) -> str:
+    """What a row, or a line of a study, trained, in a few words: "Fully connected on Digits", or the name of a file."""
+    if row.training:
+        return f"{row.training} (one's own, source {row.source_hash[:6]})"
+    return f"{label('model', row.model)} on {short_label('dataset', row.dataset)}"
 
 
 def taken(names: Collection[str], family: models.Family) -> set[str]:

@@ -7,8 +7,9 @@ from core.answer.study import wording
 from core.answer.study.brought.timings import RolesUnclear, Timings
 from core.answer.study.study import Study
 from core.jobs.machine import Machine
+from core.question import describe
 from core.question.experiment import titled
-from core.question.fields import axis_title, label, short_label
+from core.question.fields import axis_title
 from core.text import as_label
 from pages.crossover import opened
 from pages.shared.answer import study_view
@@ -126,7 +127,7 @@ def _line(study: Study) -> dict[str, str]:
         "From … to": f"{wording.size(sizes[0])} to {wording.size(sizes[-1])} ({len(sizes)} sizes)",
         "Devices": f"{titled(study.challenger)} against {titled(study.baseline)}",
         "Crossover": study_view.in_short(lambda: prepared.located(study, "steady")),
-        "Training": f"{label('model', row.model)} on {short_label('dataset', row.dataset)}, batch {row.batch_size:,}",
+        "Training": describe.in_short(row) + ("" if row.training else f", batch {row.batch_size:,}"),
         "Machine": f"{row.cpu_name} ({row.machine_id[:6]})",
     }
 

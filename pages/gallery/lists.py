@@ -17,8 +17,9 @@ from core.answer.gallery.filters import Found, Held
 from core.answer.gallery.table import StudyLine
 from core.answer.gallery.trust import Level
 from core.answer.study import wording
+from core.question import describe
 from core.question.experiment import titled
-from core.question.fields import axis_title, label, short_label
+from core.question.fields import axis_title, label
 from pages.gallery import stock
 from pages.gallery.stock import Card, Choices
 from pages.shared.answer import downloads, run_view
@@ -38,7 +39,8 @@ LINES = 100
 """Trials on one page of their table."""
 
 TABLE = (
-    *("trial_id", "run_id", "started_at", "dataset", "model", "parameters", "batch_size", "contender"),
+    *("trial_id", "run_id", "started_at", "dataset", "model", "training", "size", "parameters", "batch_size"),
+    "contender",
     *("device_name", "step_s", "mark", "outcome", "machine", "source"),
 )
 """Columns of all trials that their table needs."""
@@ -97,7 +99,7 @@ def title(line: StudyLine) -> str:
 def about(line: StudyLine) -> str:
     """The training, machine and time of a study, for people."""
     return (
-        f"{label('model', line.model)} on {short_label('dataset', line.dataset)} · {len(line.sizes)} sizes · "
+        f"{describe.in_short(line)} · {len(line.sizes)} sizes · "
         f"on {line.machine} · protocol {line.protocol_version} · {date(line.newest)}"
     )
 
@@ -139,14 +141,15 @@ def _trials(of: Held, found: Found, chosen: Choices) -> None:
     st.caption("Select a row to open its run, a second one to set their two runs side by side.")
     place = st.container()
     shown = filters.lines(of, _page("trials_page", found.trials.tolist(), LINES), TABLE)
-    runs = shown["run_id"].tolist()
+    runs, own = shown["run_id"].tolist(), shown["training"].astype(str)
+    files = own + ", size " + shown["size"].map("{:,}".format)
     tables.table(
         {
             "Measured (UTC)": [moment(str(text)) for text in shown["started_at"]],
-            "Data set": _named(shown["dataset"], partial(label, "dataset")),
-            "Model": _named(shown["model"], partial(label, "model")),
-            "Parameters": shown["parameters"],
-            "Batch": shown["batch_size"],
+            "Data set": _named(shown["dataset"], partial(label, "dataset")).mask(own != "", ""),
+            "Model": _named(shown["model"], partial(label, "model")).mask(own != "", files),
+            "Parameters": shown["parameters"].mask(shown["parameters"] == 0),
+            "Batch": shown["batch_size"].mask(own != ""),
             "Device": _named(shown["contender"], titled),
             "Name": shown["device_name"].astype(str),
             "Step (ms)": shown["step_s"] * 1e3,

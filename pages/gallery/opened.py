@@ -25,7 +25,7 @@ from pages.shared.answer import downloads, run_view, study_view, sweep_view
 from pages.shared.data import reads
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import plain, told
-from pages.shared.frame import apart, navigation
+from pages.shared.frame import apart, navigation, permits
 from pages.shared.link import links, others, state
 
 
@@ -75,7 +75,8 @@ def run(run_id: str) -> None:
     run_view.heading(trials)
     apart.draw(lambda: _trust(trust.of(trials)))
     asked = run_view.experiment_of(trials)
-    if asked and st.button("Set this up in Compare", icon=":material/balance:"):
+    offered = asked and (not asked.point.training or asked.point.training in permits.trainings())
+    if asked and offered and st.button("Set this up in Compare", icon=":material/balance:"):
         state.start("compare", links.settings(asked))
         st.switch_page(navigation.COMPARE, query_params=links.settings(asked))
     run_view.draw(trials)

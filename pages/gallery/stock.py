@@ -20,6 +20,7 @@ from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.question.device_kinds import DEVICE_KINDS
 from core.question.fields import label
+from core.question.own import OWN
 from core.text import as_line
 from pages.shared.data import reads
 from pages.shared.data.kept import kept
@@ -34,6 +35,7 @@ LABELS = {
     "in_device": "Device",
     "in_dataset": "Data set",
     "in_model": "Model",
+    "in_training": "One's own training",
     "in_protocol": "Protocol",
     "in_trust": "Trust mark",
     "in_source": "Source",
@@ -53,10 +55,14 @@ HELP = {
     "in_protocol": "The way of measuring. Rows of different protocols are never put on one line or chart.",
 }
 
+OWN_TITLE = "One's own"
+"""Data set and model of one's own training, for people."""
+
 SPOKEN: dict[str, Callable[[str], str]] = {
     "in_answer": lambda outcome: filters.ANSWERS[cast(Outcome, outcome)],
-    "in_dataset": functools.partial(label, "dataset"),
-    "in_model": functools.partial(label, "model"),
+    "in_dataset": lambda name: OWN_TITLE if name == OWN else label("dataset", name),
+    "in_model": lambda name: OWN_TITLE if name == OWN else label("model", name),
+    "in_training": lambda name: name or "none",
     "in_outcome": functools.partial(label, "outcome"),
     "in_kind": lambda kind: DEVICE_KINDS[kind].title if kind in DEVICE_KINDS else kind,
 }
@@ -141,7 +147,8 @@ def _filter(place: Any, name: str, values: Sequence[str]) -> list[str]:
 
 def options(held: Held, *, answers: bool) -> dict[str, Sequence[str]]:
     """What the filters of a list offer; only studies have answers."""
-    return {**({"in_answer": tuple(filters.ANSWERS)} if answers else {}), **held.options}
+    known = {name: values for name, values in held.options.items() if name != "in_training" or any(values)}
+    return {**({"in_answer": tuple(filters.ANSWERS)} if answers else {}), **known}
 
 
 def filtered_by(chosen: Choices) -> str:

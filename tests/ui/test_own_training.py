@@ -1,19 +1,24 @@
 """A training of one's own on the pages: offered on one's own machine alone, by its name alone, and never run there."""
 
+import dataclasses
 import sys
 
 import pytest
 
+from core.answer.run import causes, own
 from core.files import sources
+from core.progress import ContenderProgress, Progress
 from core.question.experiment import Experiment, Point
 from core.question.sweep import Sweep
-from pages.shared.data import own_files
+from pages.shared.data import own_files, reads
 from pages.shared.frame import permits
+from tests import rows
 from tests.own_trainings import PLAIN, asked
 from tests.ui.conftest import CPU, checked, words
-from tests.ui.find import button, control, drawn
+from tests.ui.find import alts, button, chart_data, control, drawn, table
 
 COMPARE, CROSSOVER = "pages/compare/compare.py", "pages/crossover/crossover.py"
+GALLERY = "pages/gallery/gallery.py"
 NAME = "my_training.py:build"
 RUNS = "raise SystemExit('a page has run it')\n"
 """Begins a file that must only be read."""
@@ -183,3 +188,98 @@ def test_the_source_that_is_shown_is_that_of_the_file_as_it_is(file, open_page):
     app = open_page(COMPARE, training=NAME)
     file.write_text(RUNS + PLAIN + "\n# changed\n")
     assert sources.hashed(file)[:6] in words(checked(app.run()))
+
+
+# What is shown of rows
+
+
+OWN_POINT = {"training": NAME, "source_hash": "9e80da0f0ce4dcb6"}
+
+
+def own_run(size=64, steps_s=(1e-3, 5e-4), **changes):
+    """A run of one's own training by one thread and by two, as its rows are stored; `changes` of every row."""
+    asked = {**dataclasses.asdict(Point(**OWN_POINT, size=size)), "steps_per_epoch": 1, "outcome": "timed"}
+    nothing = dict.fromkeys((f"breakdown_{part}_s" for part in causes.PARTS), ())
+    unknown = {"parameters": 0, "flops_per_step": 0, "dataset_hash": OWN_POINT["source_hash"], "confusion": (), "predictions": b""}
+    unknown |= dict.fromkeys(("train_accuracy", "validation_accuracy", "epoch_check_s"))
+    values = {**asked, **nothing, **unknown, "breakdown_step_s": (steps_s[0],) * 3, **changes}
+    known = rows.run({"cpu@1": steps_s[0], "cpu@2": steps_s[1]}, run_id=f"{size:012x}", **values)
+    return [dataclasses.replace(row, threads=threads) for threads, row in enumerate(known, 1)]
+
+
+def test_a_run_shows_its_parts_its_findings_and_what_is_not_known(file, world, open_page):
+    parts = {f"breakdown_{part}_s": (1e-3,) * 3 for part in ("loader", "transfer", "step")}
+    run = world.keep(own_run(own_first_loss=0.7, own_evaluation=0.75, **parts))
+    app = open_page(COMPARE, run=run[0].run_id, training=NAME, size="64")
+    said = words(app)
+    assert "my_training.py:build (one's own, source 9e80da), size 64" in said
+    assert chart_data(app, "Time per step by part")["part"][:3] == ["loader", "transfer", "step"]
+    assert all(sentence in said.replace("\\", "") for sentence in own.findings(run[0]))
+    assert "its parameters (parameters), the operations of a step (flops)" in said
+    assert {"Epoch", "Test accuracy"}.isdisjoint(table(app, "Its own evaluation"))
+    assert "to repeat it, its own file my_training.py is needed" in said
+    for placeholder in ("1 sample", "batch 1", "own on own", "epoch", "Same weights", "What would help?"):
+        assert placeholder not in said
+
+
+def test_that_the_file_has_changed_since_is_said_beside_its_rows(file, world, open_page):
+    run = world.keep(own_run())
+    app = open_page(COMPARE, run=run[0].run_id, training=NAME, size="64")
+    assert "my_training.py has changed since: it was source 9e80da" in words(app)
+    assert f"source {sources.hashed(file)[:6]}, not 9e80da" in words(app)
+    assert button(app, "Measure again").disabled
+
+
+def test_a_sweep_of_it_is_a_study_without_placeholders_everywhere(file, world, open_page):
+    for size, second in ((16, 3e-3), (64, 1.1e-3), (256, 3e-4)):
+        world.keep(own_run(size, (1e-3, second)))
+    (line,) = reads.study_lines()
+    title = "my_training.py:build (one's own, source 9e80da)"
+    app = open_page(CROSSOVER, study=line.id)
+    assert control(app, "training").value == NAME
+    assert control(app, "size_range").value == (16, 256)
+    assert title in words(app)
+    assert table(app, "Training")["Training"].tolist() == [title]
+    assert "Cost basis" not in {found.label for found in app.segmented_control} | set(table(app, "Along"))
+
+    app = open_page(GALLERY, study=line.id)
+    assert title in words(app)
+    assert "Parts of a step by size on 1 CPU thread" in alts(app)
+    for placeholder in ("own on own", "batch 1", "1 sample"):
+        assert placeholder not in words(app)
+
+
+def test_the_gallery_lists_and_filters_them(world, open_page):
+    world.has(CPU)
+    world.keep([*own_run(), *rows.run()])
+    shown = table(open_page(GALLERY, view="Trials", in_training=NAME), "Model")
+    assert set(shown["Model"]) == {"my_training.py:build, size 64"}
+    assert not shown[["Parameters", "Batch"]].notna().any(axis=None)
+    both = table(open_page(GALLERY, view="Trials", in_model=["own", "mlp"]), "Model")
+    assert len(both) == 4
+
+
+def test_two_runs_of_it_differ_in_what_was_asked_and_in_nothing_that_has_no_meaning(world, open_page):
+    world.has(CPU)
+    first, second = (world.keep(own_run(size)) for size in (64, 256))
+    app = open_page(GALLERY, run=first[0].run_id, beside=second[0].run_id)
+    differs = table(app, "What")
+    assert differs.loc[differs[""] == "Settings", "What"].tolist() == ["size"]
+
+
+def test_a_file_that_fails_shows_its_traceback_as_text(file, world, open_page):
+    traceback = 'Traceback (most recent call last):\n  File "my_training.py", line 3, in step\nValueError: <b>*no*</b>'
+    told = f"my_training.py failed.\n{traceback}"
+    job = world.end(world.run(asked(file)), state="failed", message=told)
+    app = open_page(COMPARE, job=job.id)
+    (said,) = [error.value for error in app.error]
+    assert said.replace("\\", "") == "my_training.py failed."
+    assert traceback in [code.value for code in app.code]
+
+
+def test_while_it_runs_no_number_of_steps_is_made_up(file, world, open_page):
+    one = ContenderProgress(contender="cpu@1", steps=1_234, total_steps=1)
+    job = world.run(asked(file), Progress(phase="training", contenders=(one,)))
+    said = words(open_page(COMPARE, job=job.id))
+    assert "step 1,234" in said
+    assert "step 1,234 of" not in said

@@ -49,8 +49,9 @@ def measured(rows: Sequence[Trial], axis: str = "") -> tuple[str, ...]:
 def _training(rows: Sequence[Trial], axis: str) -> str:
     """The training in a line, which names what differs first; as rows write it where this version does not offer it."""
     try:
-        varied = describe.taken([axis], models.family(rows[0].model)) if axis else set()
-        said = describe.sentence(Point.of(rows[0]), without=varied)
+        point = Point.of(rows[0])
+        families = {} if point.training or not axis else describe.taken([axis], models.family(point.model))
+        said = describe.sentence(point, without={*families, axis})
     except InvalidValue:
         said = f"{rows[0].dataset} · {rows[0].model}"
     if not axis:

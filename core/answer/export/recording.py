@@ -24,7 +24,7 @@ def recording(trial: Trial) -> EventRecording:
     Its clock is that of the training, start-up apart: the time between two values is the time that training took
     between them, not that in which other contenders had their turns.
     """
-    settings = {name: getattr(trial, name) for name in comparable.named(comparable.TRAINING, trial)}
+    settings = {name: getattr(trial, name) for name in comparable.telling(comparable.TRAINING, trial)}
     return EventRecording(
         name=_name(trial),
         id=trial.trial_id,
@@ -36,6 +36,8 @@ def recording(trial: Trial) -> EventRecording:
 
 
 def _name(trial: Trial) -> str:
+    if trial.training:
+        return f"{trial.training}-size={trial.size}-{trial.contender}-{trial.run_id}"
     sizes = [f"{name}={value}" for name in models.AXES if (value := getattr(trial, name))]
     sizes += [f"batch={trial.batch_size}", f"workers={trial.loader_workers}"]
     return "-".join([trial.dataset, trial.model, *sizes, trial.contender, trial.run_id])
@@ -43,7 +45,7 @@ def _name(trial: Trial) -> str:
 
 def _text(trial: Trial, settings: dict[str, object]) -> str:
     rows = [*settings.items(), *((name, getattr(trial, name)) for name in ABOUT)]
-    rows += [("parameters", trial.parameters), ("message", trial.message)]
+    rows += [("parameters", trial.parameters or "unknown"), ("message", trial.message)]
     step_s = speedup.step_time(trial).median_s
     rows.append(("median step", units.duration(step_s) if step_s else "not timed"))
     lines = [f"| {name.replace('_', ' ')} | {in_markdown(str(value))} |" for name, value in rows]
@@ -51,7 +53,7 @@ def _text(trial: Trial, settings: dict[str, object]) -> str:
 
 
 def _scalars(trial: Trial) -> dict[str, tuple[Scalar, ...]]:
-    epochs = training_time.epoch_times(trial)
+    epochs = () if trial.training else training_time.epoch_times(trial)  # nobody knows what one of one's own is
     ends = [epoch * trial.steps_per_epoch for epoch in range(1, len(epochs) + 1)]
     block_ends = tuple(map(sum, zip(trial.block_first_step, trial.block_steps, strict=True)))
     last = learned.tested_step(trial)
@@ -60,7 +62,7 @@ def _scalars(trial: Trial) -> dict[str, tuple[Scalar, ...]]:
         "accuracy/train": trial.train_accuracy,
         "accuracy/validation": trial.validation_accuracy,
         "accuracy/test": learned.accuracy(trial),
-        "epoch_s/median": step_s and step_s * trial.steps_per_epoch,
+        "epoch_s/median": step_s * trial.steps_per_epoch if step_s and not trial.training else None,
     }
     return {
         "loss/train": _timed(trial, trial.loss_step, trial.loss),

@@ -11,8 +11,9 @@ from core import units
 from core.answer.run import own, remedies
 from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
 from core.errors import CrossoverError
+from core.question.describe import in_short
 from core.question.experiment import titled
-from core.question.fields import label, short_label
+from core.question.fields import label
 from core.results.schema import Trial
 
 
@@ -60,7 +61,7 @@ def _training(trial: Trial) -> str:
     if trial.training:
         return own.training(trial)
     return (
-        f"{label('model', trial.model)} on {short_label('dataset', trial.dataset)}: "
+        f"{in_short(trial)}: "
         f"{units.count(trial.parameters)} parameters, batch {trial.batch_size}, "
         f"{units.operations(trial.flops_per_step)} a step, {trial.steps_per_epoch} steps an epoch"
     )

@@ -17,7 +17,7 @@ from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.question import describe, models
 from core.question.experiment import Point, titled
-from core.question.fields import Training, axis_title, label, short_label, title
+from core.question.fields import Training, axis_title, label, title
 from core.question.sweep import Sweep, size_of
 from core.results.schema import OUTCOMES, Trial
 
@@ -158,7 +158,7 @@ def _training(study: Study) -> str:
     rows = [pair[0] for pair in study.runs]
     if rows[0].training:
         return describe.sentence(Point.of(rows[0]), without=[study.axis])
-    said = [f"{label('model', rows[0].model)} on {short_label('dataset', rows[0].dataset)}"]
+    said = [describe.in_short(rows[0])]
     for field in dataclasses.fields(Training):
         values = {getattr(row, field.name) for row in rows}
         name, value = field.name, values.pop()

@@ -24,6 +24,7 @@ FILTERS: dict[str, str] = {
     "in_device": "device_name",
     "in_dataset": "dataset",
     "in_model": "model",
+    "in_training": "training",
     "in_protocol": "protocol_version",
     "in_trust": "trust",
     "in_source": "source",

@@ -109,7 +109,7 @@ def _study(study: Study, answer: Crossover | None) -> Facts:
     return {
         ("Settings", "varied"): axis_title(study.axis),
         ("Settings", "sizes"): sizes,
-        **_columns("Settings", rows, [name for name in TRAINING if name not in varied]),
+        **_columns("Settings", rows, [name for name in comparable.telling(TRAINING, rows[0]) if name not in varied]),
         **_columns("Measuring", rows, MEASURING),
         ("Measuring", "trust mark"): trust.of(rows).label,
         **_columns("Machine", rows, MACHINE),
@@ -128,7 +128,7 @@ def _crossover(answer: Crossover) -> Facts:
 
 def _run(rows: Sequence[Trial]) -> Facts:
     return {
-        **_columns("Settings", rows, TRAINING),
+        **_columns("Settings", rows, comparable.telling(TRAINING, rows[0])),
         **_columns("Measuring", rows, MEASURING),
         ("Measuring", "measured at"): rows[0].started_at,
         ("Measuring", "trust mark"): trust.of(rows).label,
@@ -188,6 +188,8 @@ def _values(name: str, values: Sequence[object]) -> str:
 
 
 def _text(name: str, value: object) -> str:
+    if name == "parameters" and not value:  # of one's own training, which does not tell them
+        return "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name.endswith("_bytes") and isinstance(value, int):

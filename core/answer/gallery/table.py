@@ -89,6 +89,8 @@ class StudyLine:
     trial_ids: tuple[str, ...]
     dataset: str
     model: str
+    training: str
+    source_hash: str
     machine: str
     baseline_name: str
     challenger_name: str
@@ -305,6 +307,8 @@ def _line(
         trial_ids=tuple(columns["trial_id"][np.column_stack(places).ravel()]),
         dataset=first[0].dataset,
         model=first[0].model,
+        training=first[0].training,
+        source_hash=first[0].source_hash,
         machine=columns["machine"][places[0][0]],
         baseline_name=names[0],
         challenger_name=names[1],

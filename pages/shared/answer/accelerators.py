@@ -237,7 +237,7 @@ def _exact(accelerator: Accelerator, wanted: Wanted, axis: str) -> tuple[Recorde
 
 def _lacking(accelerator: Accelerator, wanted: Wanted, axis: str) -> str:
     said = f"No recording of this training by {accelerator.name} is here, so it is not shown."
-    near = recorded.nearest(accelerator, wanted, axis)
+    near = () if wanted.get("training") else recorded.nearest(accelerator, wanted, axis)
     return f"{said} Nearest, but not used: {'; '.join(map(_near, near))}." if near else said
 
 

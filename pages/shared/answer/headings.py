@@ -6,7 +6,6 @@ import streamlit as st
 
 from core.question import describe
 from core.question.experiment import Point
-from core.question.fields import label
 from core.question.sweep import Sweep
 from core.results.schema import Trial
 from pages.shared.draw.text import date, plain
@@ -17,7 +16,7 @@ def asked(row: Trial, question: Point | Sweep | None, *, recalled: bool) -> None
 
     Where there is no question, its rows ask for what this version does not offer.
     """
-    said = describe.sentence(question) if question else f"{label('dataset', row.dataset)} · {label('model', row.model)}"
+    said = describe.sentence(question) if question else describe.in_short(row)
     when = "Measured before, on" if recalled else "Measured on"
     st.caption(
         f"{plain(said)}  \n{when} {plain(date(row.started_at))} · {plain(row.cpu_name)} · "

@@ -62,7 +62,8 @@ def basis() -> Basis:
 def answer(of: Study) -> tuple[Basis, Located | None]:
     """Draw the crossover in words and as a chart; the cost basis, and what was drawn if the rows can be compared."""
     answered, drawn = st.container(), st.container()
-    chosen = basis()
+    own = bool(of.runs[0][0].training)  # of which nobody knows over how many steps what is paid once is spread
+    chosen: Basis = "steady" if own else basis()
     with told(st.warning):
         located = prepared.located(of, chosen)
         with answered:

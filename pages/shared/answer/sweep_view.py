@@ -120,7 +120,8 @@ def _study(of: Study, beside: Sequence[Study]) -> Basis:
         f"{titled(study.challenger)} against {titled(study.baseline)}": partial(prepared.located, study)
         for study in ordered
     }
-    study_view.bases(columns, of.axis, alt="The crossover on each cost basis")
+    if not of.runs[0][0].training:
+        study_view.bases(columns, of.axis, alt="The crossover on each cost basis")
     st.markdown("**Size by size**")
     study_view.sizes(located.answer, of.runs)
     return basis

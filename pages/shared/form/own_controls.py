@@ -26,7 +26,10 @@ REFRESH_S = 2.0
 
 CATALOGUE = "A model of the catalogue"
 SIZE_HELP = "What the function of the file is called with: whatever its training grows with."
-PAIRS = (2, 4, 6, 10, 15, 20, 30, 50, 100)
+PAIRS, POSSIBLE = (2, 4, 6, 10, 15, 20, 30, 50, 100), range(1, 101)
+"""Pairs that are offered, and that a link may ask for."""
+
+PAIRS_HELP = "One block of every device makes a pair. More pairs make the intervals narrower."
 ABOUT = "It is run as it is, in a process of its own that ends with it. What it does not say of itself is not known."
 
 
@@ -60,8 +63,9 @@ def size() -> dict[str, int]:
 
 def limits() -> dict[str, float]:
     """The controls of how far it is measured."""
-    pairs = int(controls.ladder("pairs", default=OWN_PAIRS, stops=PAIRS, least=PAIRS[0]))
-    return {"pairs": pairs, "budget_s": float(controls.ladder("budget_s"))}
+    stops = sorted({*PAIRS, *(pairs for pairs in controls.linked_numbers("pairs", last=True) if pairs in POSSIBLE)})
+    pairs = st.select_slider("Pairs of blocks", stops, OWN_PAIRS, help=PAIRS_HELP, **state.bound("pairs"))
+    return {"pairs": int(pairs), "budget_s": float(controls.ladder("budget_s"))}
 
 
 def check(link: Mapping[str, Sequence[str]]) -> None:
