@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from core.errors import OwnTrainingFailed
 from core.measure.data.batches import Feed
+from core.measure.own import pools
 from core.measure.own.foreign import Foreign, Settings
 from core.measure.training import LossCurve, Training
 from core.question.lanes import PLAIN
@@ -85,6 +86,7 @@ class OwnTraining(Training):
         """
         self._settings.use()
         sys.modules.update(self._modules)
+        pools.follow()
         try:
             return self._foreign.call(work)
         finally:

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import numpy  # noqa: F401 (its linear algebra has threads of its own)
 import pytest
 import torch
+from threadpoolctl import threadpool_info
 
 from core.errors import OwnTrainingFailed
 from core.measure.own.foreign import Foreign
@@ -77,3 +79,14 @@ def test_what_changes_a_setting_in_a_step_has_it_changed_in_the_next_and_nobody_
     assert torch.is_grad_enabled()
     training.advance(1)
     assert seen == [True, False]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_threads_of_libraries_beside_pytorch_are_as_many_as_its_own(count):
+    seen, before = [], torch.get_num_threads()
+    training = OwnTraining(lambda: seen.extend(pool["num_threads"] for pool in threadpool_info()), MINE)
+    torch.set_num_threads(count)
+    training.advance(1)
+    torch.set_num_threads(before)
+    assert len(seen) > 1
+    assert set(seen) == {count}
