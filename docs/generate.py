@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from core.__main__ import parser
+from core.answer.lesson import cases as answers
 from core.files.project import PROJECT
 from core.question import policy
+from core.question.published import cases as published
 from core.results import schema
 from docs import sentences
 
@@ -28,6 +30,14 @@ SOURCES = ("core", "pages")
 LEVELS = 2
 """Folders deep of a room in its own right; what lies deeper is named with it."""
 VARIABLE = re.compile(r"CROSSOVER_[A-Z]+")
+CAUSES_NAMED = {
+    "small": "operations or a step that is too small",
+    "host": "the host's time between operations",
+    "waits": "values that are read",
+    "loader": "the loader's share",
+    "float64": "arithmetic in float64",
+}
+"""What a run names of a public thread, in words of the table of them."""
 
 
 def table(header: str, *rows: tuple[str, ...]) -> str:
@@ -153,6 +163,20 @@ def _toml(value: object) -> str:
     return f"`{value:_}`" if isinstance(value, int) else f"`{value:_.0f}`"
 
 
+def threads() -> str:
+    """Every public thread: its cause, what stands for it here, what a run names where it agrees, and the remedy."""
+    rows = []
+    for case in published.cases().values():
+        here = (case.here.training or "settings of the catalogue") if case.here else "no"
+        named = CAUSES_NAMED[answers.SAME[case.cause][0]] if case.here else ""
+        remedy = case.remedy.title if case.remedy else ""
+        source = f"[{case.thread}]({case.address}), {case.date or 'undated'}"
+        rows.append((source, published.CAUSES[case.cause], here, named, remedy, case.open))
+    rows += [(one.thread, "", "no case", "", "", one.why) for one in published.left_out()]
+    header = "| thread | its cause | runs here | a run names it where it finds | remedy measured | not known |"
+    return table(header, *rows)
+
+
 def commands() -> str:
     """Every command with its options, as `--help` says them."""
     return "\n".join(_commands(parser(), "python -m core")).lstrip() + "\n"
@@ -188,6 +212,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "environment": environment,
     "settings": settings,
     "commands": commands,
+    "threads": threads,
     "sentences": lambda: sentences.listed(modules()),
 }
 """Name of a part → the function that writes it."""

@@ -14,7 +14,7 @@ from tests.browser.conftest import settled
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("/", "/compare", "/crossover", "/tutorials", "/lessons", "/gallery", "/devices")
+PAGES = ("/", "/compare", "/crossover", "/tutorials", "/lessons", "/cases", "/gallery", "/devices")
 
 
 def study_link() -> str:

@@ -61,6 +61,7 @@ LINKS = {
         "/lessons?lesson=learning&seeds=10&margin=2.0&predict_learning=it+depends+on+the+seed",
         "/lessons?lesson=small&predict_small=about+as+long",
     ],
+    "cases": ["/cases?symptom=idle&kind=images&batch=some&loop=files", "/cases?case=many-threads&symptom=slower"],
     "class": ["/class", "/class?class={class}&results=true", "/class?class={class}&me={me}"],
     "gallery": [
         "/gallery?filters=true&in_dataset=digits&in_model=mlp&in_kind=cuda&in_source=measured+here",

@@ -78,6 +78,8 @@ SHOWN = {
     "devices": "/devices",
     "tutorials": "/tutorials?tutorial=signal&predict_signal=at+no+hidden+size&shown=signal",
     "lessons": "/lessons?lesson=clock&predict_clock=too+little&shown=clock",
+    "cases": "/cases?symptom=idle&kind=images",
+    "cases-one": "/cases?case=many-threads",
     "class": "/class",
     "class-student": "/class?class={class}&me={me}",
     "gallery": "/gallery",

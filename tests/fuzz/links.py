@@ -29,6 +29,7 @@ FILES: Mapping[links.PageName, str] = {
     "devices": navigation.DEVICES,
     "tutorials": navigation.TUTORIALS,
     "lessons": navigation.LESSONS,
+    "cases": navigation.CASES,
     "class": navigation.CLASS,
     "gallery": navigation.GALLERY,
 }

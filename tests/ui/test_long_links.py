@@ -8,7 +8,7 @@ from tests.studies import sweep
 from tests.ui.conftest import CPU, words
 
 PAGES = (navigation.COMPARE, navigation.CROSSOVER, navigation.GALLERY, navigation.TUTORIALS, navigation.LESSONS)
-PAGES += (navigation.DEVICES, navigation.CLASS)
+PAGES += (navigation.DEVICES, navigation.CASES, navigation.CLASS)
 
 
 @pytest.mark.parametrize("page", PAGES)

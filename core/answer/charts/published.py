@@ -1,8 +1,15 @@
-"""A published study as a picture: hollow points, thin lines, colours of its own, and whose figures they are on it."""
+"""What others published as a picture: hollow, thin, in colours of its own, and whose figures they are on it."""
 
-from core.answer.charts import front
-from core.answer.charts.look import Spec
+import altair as alt
+
+from core import units
+from core.answer.charts import front, look
+from core.answer.charts.look import Row, Spec
 from core.answer.gallery.published_studies import PublishedStudy
+from core.question.published.cases import Case
+
+ROOM_FOR_FIGURE = 1.3
+"""Times the longest bar."""
 
 
 def study(shown: PublishedStudy) -> Spec:
@@ -10,3 +17,23 @@ def study(shown: PublishedStudy) -> Spec:
     spec = front.crossing(shown.answer, published=True)
     lines = [f"Published: {shown.source.cited}", f"CPU: {shown.source.cpu}", f"GPU: {shown.source.gpu}"]
     return {**spec, "title": {"text": lines, "anchor": "start", "fontSize": 11, "fontWeight": "normal", "offset": 8}}
+
+
+def figures(case: Case) -> Spec:
+    """What a thread reported, a hollow bar a figure, in its own unit; empty where it told none."""
+    rows: list[Row] = [
+        {"name": one.name, "value": one.value, "shown": units.significant(one.value)} for one in case.figures
+    ]
+    if not rows:
+        return {}
+    names = [row["name"] for row in rows]
+    scale = alt.Scale(domain=[0, ROOM_FOR_FIGURE * max(one.value for one in case.figures)])
+    x = alt.X("value:Q", title=f"{case.unit}, published", scale=scale, axis=alt.Axis(tickCount=4))
+    y = alt.Y("name:N", sort=names, title=None, axis=alt.Axis(ticks=False, labelLimit=140))
+    base = alt.Chart().encode(y=y, tooltip=look.tooltips(("name", "of"), ("shown", case.unit)))
+    hues = [front.PUBLISHED_COLOURS[at % 2] for at in range(len(names))]
+    bars = base.mark_bar(
+        size=look.BAR_HEIGHT // 2, filled=False, strokeWidth=front.PUBLISHED_LINE, strokeDash=[4, 2]
+    ).encode(x=x, color=look.by(alt.Color, "name", names, hues, legend=None))
+    text = base.mark_text(align="left", dx=8, fontSize=13, fontWeight="bold", color=look.NEUTRAL)
+    return look.finished(alt.layer(bars, text.encode(x=x, text="shown:N")), rows, height=alt.Step(look.BAR_HEIGHT))

@@ -206,19 +206,32 @@ class Case:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """A thread that has no case, and why."""
+
+    thread: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Listed:
     cases: tuple[Case, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def cases() -> dict[str, Case]:
+    """Every case by its name, in the order of the file; raises DamagedFile if that is not what it should be."""
+    return {case.name: case for case in _listed().cases}
+
+
+def left_out() -> tuple[LeftOut, ...]:
+    """The threads without a case. Raises as `cases`."""
+    return _listed().left_out
 
 
 @functools.cache
-def cases(file: Path = FILE) -> dict[str, Case]:
-    """Every case by its name, in the order of the file.
-
-    Raises:
-        DamagedFile: the file is not what it should be.
-    """
-    listed = documents.typed(documents.read_toml(file) or {}, _Listed)
-    return {case.name: case for case in listed.cases}
+def _listed() -> _Listed:
+    return documents.typed(documents.read_toml(FILE) or {}, _Listed)
 
 
 def case(name: str) -> Case:

@@ -18,6 +18,7 @@ from core.files import sources
 from core.files.documents import stamp
 from core.question import own
 from core.question.experiment import Point
+from core.question.published import cases
 from core.results.schema import Trial
 
 TRAINING_VARIABLE = "CROSSOVER_TRAINING"
@@ -80,9 +81,20 @@ def offered() -> Mapping[str, OwnFile]:
     return found
 
 
+def shipped() -> Mapping[str, OwnFile]:
+    """The trainings of public cases, which came with the app: their page runs them, and no control offers them."""
+    return {file.name: file for file in _files(str(cases.FOLDER))}
+
+
+def of(training: Point | Trial) -> OwnFile | None:
+    """The file of a row or a question, as it was offered or came with the app; None if neither."""
+    named = [files[training.training] for files in (offered(), shipped()) if training.training in files]
+    return next((file for file in named if file.source_hash == training.source_hash), named[0] if named else None)
+
+
 def state_of(training: Point | Trial) -> str:
     """What became of a training's file since a row or a question of it, in a sentence; empty if nothing did."""
-    file = offered().get(training.training)
+    file = of(training)
     if file is None:
         return f"{training.training} is not among the files that this server was started with."
     now = file.source_hash

@@ -8,10 +8,11 @@ CROSSOVER = "pages/crossover/crossover.py"
 DEVICES = "pages/devices/devices.py"
 TUTORIALS = "pages/tutorials/tutorials.py"
 LESSONS = "pages/lessons/lessons.py"
+CASES = "pages/cases/cases.py"
 CLASS = "pages/classroom/class.py"
 GALLERY = "pages/gallery/gallery.py"
 
-FILES = (FRONT, COMPARE, CROSSOVER, DEVICES, TUTORIALS, LESSONS, CLASS, GALLERY)
+FILES = (FRONT, COMPARE, CROSSOVER, DEVICES, TUTORIALS, LESSONS, CASES, CLASS, GALLERY)
 
 
 def menu() -> list[st.Page]:
@@ -22,6 +23,7 @@ def menu() -> list[st.Page]:
         st.Page(CROSSOVER, title="Crossover", icon=":material/timeline:", url_path="crossover"),
         st.Page(TUTORIALS, title="Tutorials", icon=":material/school:", url_path="tutorials"),
         st.Page(LESSONS, title="Lessons", icon=":material/lightbulb:", url_path="lessons"),
+        st.Page(CASES, title="Cases", icon=":material/troubleshoot:", url_path="cases"),
         st.Page(GALLERY, title="Gallery", icon=":material/grid_view:", url_path="gallery"),
         st.Page(CLASS, title="Class", icon=":material/groups:", url_path="class"),
         st.Page(DEVICES, title="Devices", icon=":material/memory:", url_path="devices"),

@@ -55,7 +55,7 @@ def submit(asked: Asked, store: Store, *, fresh: bool = False) -> Job:
     """
     held = _require(asked)
     terms = _terms(held)
-    if not isinstance(asked, Demonstration) and (file := trainings().get(asked.point.training)):
+    if not isinstance(asked, Demonstration) and (file := own_files.of(asked.point)):
         asked = dataclasses.replace(asked, folder=str(file.path.parent))  # as whoever started the server has said it
     return reads.queue().submit(asked, store, fresh=fresh, asked_by=person(), asked_from=place(), terms=terms)
 

@@ -17,6 +17,7 @@ from core.question.describe import text
 from core.question.experiment import Experiment, Point
 from core.question.fields import AXES, SIZE_AXES, TRAINING
 from core.question.presets import PRESETS, SCALES
+from core.question.published.cases import QUESTIONS
 from core.question.sweep import Sweep
 
 SETTINGS = (*TRAINING, "training", "size", "pairs", "devices", "lanes", "budget_s", "whole", "recorded")
@@ -54,20 +55,11 @@ PREDICTION = "predict_{name}"
 LESSON_NAMES = ("clock", "moving", "loader", "learning", "small")
 
 CHOICES: dict[str, Sequence[str]] = {"tutorial": tuple(PRESETS), "lesson": LESSON_NAMES, "scale": tuple(SCALES)}
+CHOICES |= {question: tuple(answers) for question, (_, answers) in QUESTIONS.items()}
 """What these parameters may be; those of a training say so themselves."""
 
 GALLERY_FILTERS = (
-    *(
-        "in_machine",
-        "in_kind",
-        "in_device",
-        "in_dataset",
-        "in_model",
-        "in_training",
-        "in_protocol",
-        "in_trust",
-        "in_source",
-    ),
+    *("in_machine", "in_kind", "in_device", "in_dataset", "in_model", "in_protocol", "in_trust", "in_source"),
     *("in_outcome", "in_answer", "in_publisher"),
 )
 BESIDE = "beside"
@@ -90,8 +82,8 @@ GALLERY_VIEWS: tuple[str, ...] = (*GALLERY_FILTERS, "filters", "view", "studies_
 GALLERY_VIEWS += (BESIDE, AGAINST, "speedup", *RESULT_VIEWS, "lacks", "fingerprint", "add", "unread")
 """Every control of the Gallery page."""
 
-PageName = Literal["compare", "crossover", "devices", "tutorials", "lessons", "class", "gallery"]
-Kind = Literal["job", "run", "study", "sweep"]
+PageName = Literal["compare", "crossover", "devices", "tutorials", "lessons", "cases", "class", "gallery"]
+Kind = Literal["job", "run", "study", "sweep", "case"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +115,7 @@ PAGES: dict[PageName, PageLink] = {
     "devices": PageLink(),
     "tutorials": PageLink(settings=TUTORIAL_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in PRESETS)),
     "lessons": PageLink(settings=LESSON_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in LESSON_NAMES)),
+    "cases": PageLink(settings=tuple(QUESTIONS), kinds=("case",)),
     "class": PageLink(views=("class", "teacher", "codes", "results")),
     "gallery": PageLink(views=GALLERY_VIEWS, kinds=("run", "study")),
 }
@@ -158,6 +151,7 @@ PATTERNS: dict[Kind, re.Pattern[str]] = {
     "run": re.compile(r"[0-9a-f]{12}"),
     "study": re.compile(r"[0-9a-f]{12}|[a-z][a-z0-9-]{1,40}"),
     "sweep": re.compile(r"[0-9a-f]{16}"),
+    "case": re.compile(r"[a-z][a-z0-9-]{1,40}"),
 }
 """What the name of each kind looks like; published studies have one in words."""
 

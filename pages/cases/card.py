@@ -1,0 +1,157 @@
+"""One case: in the list, and opened with its figures beside ours, the cause that is named here, and its remedy.
+
+What was published and what was measured stand beside each other as two pictures, and never in one number.
+"""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.answer.charts import published as charts_of
+from core.answer.charts import runs
+from core.answer.export.case_report import source
+from core.answer.lesson import cases as answers
+from core.answer.run.speedup import is_host
+from core.errors import CrossoverError
+from core.jobs.machine import Machine
+from core.question import describe, usual
+from core.question.experiment import Experiment
+from core.question.published.cases import CAUSES, Case
+from core.results.schema import Trial
+from pages.shared.data import prepared
+from pages.shared.draw import charts
+from pages.shared.draw.text import plain
+from pages.shared.frame import navigation
+from pages.shared.learning import tasks
+from pages.shared.link import state
+
+SHIPPED = "A file of the examples that come with the app; it is run as one's own training would be."
+
+
+def listed(found: Sequence[Case], *, answered: bool) -> None:
+    """Draw a card for each case, two beside each other."""
+    fit = "fit your answers, the likeliest first" if answered else "are told here"
+    st.caption(f"{len(found)} cases {fit}." if len(found) != 1 else "One case fits your answers.")
+    for at in range(0, len(found), 2):
+        for column, case in zip(st.columns(2, gap="medium"), found[at : at + 2], strict=False):
+            with column:
+                _card(case)
+
+
+def opened(case: Case, machine: Machine | None) -> None:
+    """Draw a case with all that is known of it, and what was measured of it here."""
+    st.button("Back to the list", on_click=state.show_nothing, icon=":material/arrow_back:", key="close")
+    st.header(case.title)
+    _mark(case)
+    st.markdown(plain(case.reported))
+    st.caption(plain(f"{case.model}. {case.devices}."))
+    task = _task(case, machine)
+    known = tasks.known(task, machine) if machine and task else None
+    before, after = (
+        (known.rows.get(asked.id, ()) if known else () for asked in (*task, *task)[:2]) if task else ((), ())
+    )
+    if len(task) < 2:
+        after = ()
+    _pictures(case, before)
+    st.info(f"**The cause: {plain(CAUSES[case.cause])}.** {plain(case.found)}", icon=":material/search:")
+    st.markdown(f"**What was advised.** {plain(case.remedied)}")
+    for said in (case.open and f"Not known: {case.open}", case.gpu):
+        if said:
+            st.caption(plain(said))
+    _here(case, machine, task, known)
+    _measured(case, before, after)
+    _recorded(case, machine)
+
+
+def _card(case: Case) -> None:
+    with st.container(border=True, height="stretch", key=f"card-{case.name}"):
+        st.markdown(f"**{plain(case.title)}**")
+        st.markdown(plain(case.reported))
+        st.markdown(f"*Cause:* {plain(CAUSES[case.cause])}")
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.caption(plain(source(case)), width="content")
+            st.button("Open", key=f"open-{case.name}", on_click=state.show, args=("case", case.name))
+
+
+def _mark(case: Case) -> None:
+    """The badge that tells what was reported from what is measured, and whose it is."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.badge("Published", icon=":material/menu_book:", color="violet")
+        st.caption(plain(f"{source(case)}. Not measured here."), width="content")
+        st.link_button("Open the thread", case.address, type="tertiary", icon=":material/open_in_new:")
+
+
+def _task(case: Case, machine: Machine | None) -> tuple[Experiment, ...]:
+    """What is measured of a case on this machine; nothing where it is not known, or nothing of the case runs."""
+    if machine is None or not case.runnable:
+        return ()
+    return case.asked(usual.contenders(machine.device_names, machine.environment.cores_usable))
+
+
+def _pictures(case: Case, rows: Sequence[Trial]) -> None:
+    theirs, ours = st.columns(2, gap="medium")
+    with theirs:
+        st.markdown("**Published**")
+        if case.figures:
+            charts.chart(charts_of.figures(case), height=None, alt=f"Published: {case.title}, {case.unit}")
+        else:
+            st.caption("No figure was told.")
+    with ours:
+        st.markdown("**Measured here**")
+        if any(row.step_s for row in rows):
+            charts.chart(prepared.chart(runs.step_bars, rows), height="content", alt="Time of a step, measured here")
+        else:
+            st.caption("Not measured yet." if case.runnable else "Nothing of it runs here.")
+
+
+def _here(case: Case, machine: Machine | None, task: tuple[Experiment, ...], known: tasks.Known | None) -> None:
+    """What runs in its place, and the button that measures it."""
+    st.header("Run it here")
+    if not case.runnable:
+        st.markdown(plain(case.gpu or "This version has no training that shows it."))
+        if case.lesson:
+            link = {"lesson": case.lesson}
+            st.page_link(navigation.LESSONS, label="Its lesson", icon=":material/lightbulb:", query_params=link)
+        return
+    point = case.point()
+    st.markdown(plain(SHIPPED if point.training else describe.sentence(point)))
+    change = f"The remedy that is measured with it: {case.remedy.title}." if case.remedy else ""
+    st.caption(plain(" ".join(filter(None, (case.note, change)))))
+    if known:
+        tasks.run_button(task, known)
+    st.code(f"python -m core case {case.name} --run", language=None, wrap_lines=True)
+
+
+def _measured(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> None:
+    """The cause that is named here, whether it is theirs, and what the remedy did."""
+    if not before:
+        return
+    st.header("What we find")
+    found = answers.diagnosis(case, before)
+    for one in found.named:
+        st.markdown(plain(one.sentence))
+    box, icon = (st.success, ":material/check:") if found.agrees else (st.warning, ":material/question_mark:")
+    box(plain(found.sentence), icon=icon)
+    gains = answers.gains(case, before, after)
+    if not gains:
+        return
+    st.markdown("**The remedy**: time of a sample without it over that with it")
+    for gain in gains:
+        st.markdown(plain(gain.sentence))
+    st.markdown(plain(answers.then(after)))
+
+
+def _recorded(case: Case, machine: Machine | None) -> None:
+    """What an accelerator elsewhere did with the same training, where this machine has none."""
+    if machine is None or not case.runnable or len(machine.devices) > 1:
+        return
+    try:
+        point = case.point()
+        rows = () if point.training else tasks.recorded_rows([point], machine)
+    except CrossoverError:
+        return
+    if any(not is_host(row) for row in rows):
+        st.header("Recorded on another machine")
+        charts.chart(prepared.chart(runs.step_bars, rows), alt="Time of a step, recorded elsewhere")
+        for one in answers.named(rows):
+            st.markdown(plain(one.sentence))

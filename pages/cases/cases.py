@@ -1,0 +1,49 @@
+"""Cases: why is my GPU not faster? Public threads with their causes, likely ones by a few questions, each run here."""
+
+import streamlit as st
+
+from core.question.published import cases
+from pages.cases import card, questions
+from pages.shared.draw.text import plain
+from pages.shared.form import own_controls
+from pages.shared.frame import apart, navigation
+from pages.shared.job import asking
+from pages.shared.link import state
+
+INTRO = (
+    "Others asked this in public, and found out. Say what you see: the cases that fit stand below, each with what was "
+    "reported, what the cause was, and the same kind of training to run on this machine."
+)
+
+
+def page() -> None:
+    """The questions with the cases that fit; or the one that is open."""
+    st.title("Why is my GPU not faster?", anchor=False)
+    view = state.view()
+    known = cases.cases()
+    if view is not None and view[1] in known:
+        apart.draw(card.opened, known[view[1]], asking.machine())
+    else:
+        if view is not None:
+            st.warning(plain(f"There is no case called {view[1]} here."))
+        st.markdown(INTRO)
+        answers = questions.asked()
+        card.listed(cases.likely(answers), answered=any(answers.values()))
+    _own()
+
+
+def _own() -> None:
+    """The way from here to what one came for."""
+    st.header("Your own training")
+    st.markdown(
+        "Your own file can be taken apart in the same way, without a line of ours in it: where its time goes, what it "
+        "waits for, and from which size on another device pays off."
+    )
+    st.code("python -m core run --training my_training.py:build --size 512", language=None, wrap_lines=True)
+    own_controls.invite()
+    with st.container(horizontal=True):
+        st.page_link(navigation.COMPARE, label="Compare", icon=":material/balance:")
+        st.page_link(navigation.LESSONS, label="Lessons on what misleads", icon=":material/lightbulb:")
+
+
+page()

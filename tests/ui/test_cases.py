@@ -1,0 +1,141 @@
+"""The Cases page: the questionnaire and its link, a case with its figures beside ours, and who may run its files."""
+
+import dataclasses
+
+import pytest
+
+from core.files.project import PROJECT
+from core.question import policy
+from core.question.experiment import Contender
+from core.question.published.cases import FOLDER, case, cases, likely
+from pages.shared.data import own_files
+from pages.shared.frame import navigation, permits
+from tests import rows
+from tests.ui.conftest import CPU, GPU, checked, words
+from tests.ui.find import alts, button
+
+PAGE = navigation.CASES
+PAIR = ("cpu@1", "cpu@4")
+
+
+def opened(app):
+    return [found.key.removeprefix("open-") for found in app.button if (found.key or "").startswith("open-")]
+
+
+def kept(world, one, times, number=0, remedied=False):
+    """Stored rows of a case of the catalogue, as if they were measured here."""
+    point = one.remedied_point() if remedied else one.point()
+    shown = rows.run(dict(zip(PAIR, times, strict=True)), point=point, run_id=f"{number:012x}", budget_s=30.0)
+    world.keep([dataclasses.replace(row, threads=int(row.contender[-1])) for row in shown])
+
+
+def test_every_case_is_listed_until_something_is_answered(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE)
+    assert opened(app) == list(cases())
+    assert "Your own training" in words(app)
+
+
+def test_answers_of_the_link_leave_the_cases_that_fit(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE, symptom="idle", kind="images", loop="files")
+    answers = {"symptom": "idle", "kind": "images", "loop": "files"}
+    assert opened(app) == [one.name for one in likely(answers)] == ["imagenet-loader", "turning-disk"]
+    assert "2 cases fit your answers" in words(app)
+
+
+def test_an_answer_of_the_link_that_is_none_is_named(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE, symptom="anything")
+    assert "anything" in app.warning[0].value
+    assert opened(app) == list(cases())
+
+
+def test_a_case_is_opened_from_the_list_and_closed_again(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE, symptom="fading")
+    app = checked(app.button(key="open-overheated").click().run())
+    assert app.query_params["case"] == "overheated"
+    assert "a GPU that became too hot" in words(app)
+    assert "Run" not in [found.label for found in app.button]
+    app = checked(button(app, "Back to the list").click().run())
+    assert "case" not in app.query_params
+    assert opened(app) == ["overheated"]
+
+
+def test_a_link_to_a_case_that_is_not_there_says_so_and_shows_the_list(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE, case="nobody")
+    assert "nobody" in app.warning[0].value
+    assert opened(app)
+
+
+@pytest.mark.parametrize("name", ["simple-2d", "letters", "cudnn-lstm", "lightgbm-multiclass", "unsynchronised"])
+def test_every_case_can_be_looked_at_with_and_without_an_accelerator(world, open_page, name):
+    world.has(CPU, *([GPU] if len(name) % 2 else []))
+    app = open_page(PAGE, case=name)
+    told = words(app)
+    assert case(name).title in told
+    assert case(name).date in told
+    assert f"Published: {case(name).title}, {case(name).unit}" in alts(app) or not case(name).figures
+    assert ("Run" in [found.label for found in app.button]) == case(name).runnable
+
+
+def test_running_a_case_asks_for_it_and_for_its_remedy(world, open_page):
+    world.has(CPU)
+    checked(button(open_page(PAGE, case="many-threads"), "Run").click().run())
+    asked = case("many-threads").asked((Contender(threads=1), Contender(threads=4)))
+    assert [job.experiment for job in world.queue.jobs()] == list(asked)
+
+
+def test_what_was_measured_stands_beside_what_was_published_with_the_cause_and_the_remedy(world, open_page):
+    world.has(CPU)
+    one = case("many-threads")
+    kept(world, one, (1e-4, 2e-4))
+    kept(world, one, (1e-3, 5e-4), number=1, remedied=True)
+    app = open_page(PAGE, case=one.name)
+    told = words(app)
+    assert "Time of a step, measured here" in alts(app)
+    assert "too small to be worth sharing" in told
+    assert "That is the cause of the thread as well" in app.success[0].value
+    assert "4 CPU threads, batches of 1,600: " in told
+    assert "With it, 4 CPU threads do 2" in told
+
+
+def test_another_cause_than_the_threads_is_said(world, open_page):
+    world.has(CPU)
+    kept(world, case("many-threads"), (4e-4, 1e-4))
+    app = open_page(PAGE, case="many-threads")
+    assert "That is not the cause of the thread" in app.warning[0].value
+
+
+def test_files_that_came_with_the_app_can_be_run_on_ones_own_machine_and_are_offered_nowhere(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE, case="double-precision")
+    assert not button(app, "Run").disabled
+    checked(button(app, "Run").click().run())
+    assert {job.experiment.folder for job in world.queue.jobs()} == {str(FOLDER)}
+    assert {job.experiment.point.training for job in world.queue.jobs()} == {
+        "precision.py:double",
+        "precision.py:single",
+    }
+    assert not set(own_files.shipped()) & set(own_files.offered())
+
+
+def test_on_a_host_no_file_is_run_and_the_command_is_shown(world, open_page, monkeypatch, tmp_path):
+    path = tmp_path / "host.toml"
+    path.write_text('who_may_run = "everybody"\n')
+    monkeypatch.setenv(policy.POLICY_VARIABLE, str(path))
+    world.has(CPU)
+    app = open_page(PAGE, case="double-precision")
+    assert button(app, "Run").disabled
+    assert "never run on a host" in words(app)
+    assert "python -m core case double-precision --run" in words(app)
+
+
+def test_a_shipped_file_is_known_by_its_source():
+    point = case("double-precision").point()
+    assert own_files.of(point).path == PROJECT / "examples" / "cases" / "precision.py"
+    assert own_files.state_of(point) == ""
+    assert "has changed since" in own_files.state_of(dataclasses.replace(point, source_hash="0" * 16))
+    assert permits.own_files is own_files

@@ -1,0 +1,114 @@
+"""Which cause a run of a public case names, whether it is the thread's, and what the remedy did."""
+
+import dataclasses
+
+import pytest
+
+from core.answer.charts import published
+from core.answer.export import case_report
+from core.answer.lesson.cases import SAME, diagnosis, gains, named, then
+from core.question.published.cases import CAUSES, case, cases
+from tests import rows
+
+PAIR = ("cpu@1", "cpu@2")
+
+
+def run_of(one, times, remedied=False, **changes):
+    """Rows of a case of the catalogue on one and two threads, with these seconds a step."""
+    point = one.remedied_point() if remedied else one.point()
+    shown = rows.run(dict(zip(PAIR, times, strict=True)), point=point, **changes)
+    return [dataclasses.replace(row, threads=int(row.contender[-1])) for row in shown]
+
+
+def own_run(one, times=(1e-3, 1e-3), **changes):
+    """The same of a case with a file; `changes` are what was seen of it."""
+    point, shown = one.point(), rows.run(dict(zip(PAIR, times, strict=True)), jitter=0.3)
+    own = {"training": point.training, "source_hash": point.source_hash, "size": point.size}
+    return [dataclasses.replace(row, threads=int(row.contender[-1]), **{**own, **changes}) for row in shown]
+
+
+def test_a_step_that_threads_do_not_share_is_named_as_too_small_and_agrees():
+    found = diagnosis(case("many-threads"), run_of(case("many-threads"), (1e-3, 2e-3)))
+    assert [one.kind for one in found.named] == ["small"]
+    assert "too small to be worth sharing" in found.named[0].sentence
+    assert found.agrees
+    assert CAUSES["threads"] in found.sentence
+
+
+def test_a_step_that_threads_share_is_not_the_cause_of_the_thread():
+    found = diagnosis(case("many-threads"), run_of(case("many-threads"), (2e-3, 1e-3)))
+    assert "large enough to be shared" in found.named[0].sentence
+    assert found.agrees is False
+    assert CAUSES["threads"] in found.sentence
+
+
+def test_a_loader_that_takes_most_of_both_steps_is_named():
+    one = case("imagenet-loader")
+    slow = {"breakdown_loader_s": (8e-4,) * 10, "breakdown_forward_s": (1e-4,) * 10}
+    found = diagnosis(one, run_of(one, (1e-3, 1e-3), **slow))
+    assert [each.kind for each in found.named] == ["loader"]
+    assert found.agrees
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        ("torchtune-loss", {"own_waits": (1,) * 5, "own_operations": (40,) * 5}),
+        ("double-precision", {"own_float64": (90,) * 5, "own_operations": (100,) * 5}),
+        ("turning-disk", {"breakdown_loader_s": (8e-4,) * 10, "breakdown_step_s": (2e-4,) * 10}),
+    ],
+)
+def test_what_is_seen_in_a_file_is_named_and_agrees(name, seen):
+    found = diagnosis(case(name), own_run(case(name), **seen))
+    assert case(name).cause in [one.kind for one in found.named]
+    assert found.agrees
+
+
+def test_rows_without_a_time_name_nothing():
+    untimed = run_of(case("deep-q"), (1e-3, 1e-3), pairs=0)
+    assert named(untimed) == ()
+    assert diagnosis(case("deep-q"), untimed).agrees is None
+
+
+def test_a_remedy_is_told_by_the_time_of_a_sample():
+    one = case("simple-2d")
+    before, after = run_of(one, (1e-4, 2e-4)), run_of(one, (4e-4, 2e-4), remedied=True)
+    first, second = gains(one, before, after)
+    assert first.value == pytest.approx(40 * 1e-4 / 4e-4, rel=0.05)
+    assert second.value == pytest.approx(40 * 2e-4 / 2e-4, rel=0.05)
+    assert first.low < first.value < first.high
+    assert first.sentence.startswith("1 CPU thread, batches of 1,000: ")
+    assert then(after).startswith("With it, 2 CPU threads do ")
+
+
+def test_a_remedy_that_was_not_measured_is_not_told():
+    one = case("simple-2d")
+    assert gains(one, run_of(one, (1e-4, 2e-4)), []) == ()
+    assert then([]) == ""
+
+
+def test_every_cause_that_can_be_run_has_what_is_named_for_it():
+    assert {one.cause for one in cases().values() if one.runnable} <= set(SAME)
+
+
+def test_a_report_has_the_source_the_cause_and_what_was_measured():
+    one = case("simple-2d")
+    told = case_report.text(one, run_of(one, (1e-4, 2e-4)), run_of(one, (4e-4, 2e-4), remedied=True))
+    for wanted in (
+        one.address,
+        one.date,
+        "CPU 40,000, GPU 35,000 samples a second",
+        CAUSES["small"],
+        "batches of 1,000",
+    ):
+        assert wanted in told
+    assert "Measured" not in case_report.text(one)
+    assert "Nothing of it runs here." in case_report.text(case("overheated"))
+
+
+def test_the_published_picture_is_hollow_and_empty_without_a_figure():
+    spec = published.figures(case("keras-lstm"))
+    assert [row["value"] for row in spec["data"]["values"]] == [5, 35]
+    bars = spec["layer"][0]["mark"]
+    assert bars["filled"] is False
+    assert published.figures(case("overheated")) == {}
