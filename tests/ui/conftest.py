@@ -1,12 +1,14 @@
 """Pages run as scripts against real folders; the measuring process is this one, so that none is started."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from core.files.project import PROJECT
@@ -70,6 +72,20 @@ class World:
         ended = dataclasses.replace(job, **changes)
         self.queue.end(ended)
         return ended
+
+
+@pytest.fixture(scope="session", autouse=True)
+def packages_are_read_once() -> Iterator[None]:
+    """Streamlit reads the metadata of every installed package for each `AppTest`, half of what a test would take."""
+    with pytest.MonkeyPatch.context() as patch:
+        once = functools.cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", once)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def read_here(foreign_files_are_read_here: None) -> None:
+    pass
 
 
 @pytest.fixture
