@@ -59,7 +59,17 @@ CHOICES |= {question: tuple(answers) for question, (_, answers) in QUESTIONS.ite
 """What these parameters may be; those of a training say so themselves."""
 
 GALLERY_FILTERS = (
-    *("in_machine", "in_kind", "in_device", "in_dataset", "in_model", "in_protocol", "in_trust", "in_source"),
+    *(
+        "in_machine",
+        "in_kind",
+        "in_device",
+        "in_dataset",
+        "in_model",
+        "in_training",
+        "in_protocol",
+        "in_trust",
+        "in_source",
+    ),
     *("in_outcome", "in_answer", "in_publisher"),
 )
 BESIDE = "beside"
