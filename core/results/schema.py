@@ -18,7 +18,7 @@ from core.results.columns.raw import RawValues
 
 __all__ = ["COLUMNS", "OUTCOMES", "SCHEMA", "SCHEMA_VERSION", "VERSION_KEY", "Outcome", "Trial", "dictionary"]
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Raised when a column is added, removed or changes its meaning.
 
 2: the outcome `timed`, which a reader of version 1 would refuse as a value that cannot be.
@@ -26,7 +26,8 @@ SCHEMA_VERSION = 6
 4: the lane's host_memory.
 5: what a card says of itself around a block; whether start-up was taken in a fresh process.
 6: one's own training: training, source_hash, size, breakdown_step_s, all that begins with own; parameters may be 0;
-tested_step."""
+tested_step.
+7: what the time of one's own steps is made of: own_inside_s, own_float64_s, own_between_s, own_floor_s, own_syncs."""
 
 VERSION_KEY = b"crossover_schema_version"
 """Key of the version in a parquet file's metadata."""

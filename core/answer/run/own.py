@@ -6,26 +6,17 @@ Everything follows from what was counted and timed apart from the blocks. What c
 import itertools
 import statistics
 from collections.abc import Sequence
+from typing import Any
 
 from core import units
+from core.answer.own.findings import findings as stands_out
+from core.answer.own.steps import Steps
 from core.answer.run.speedup import is_host, step_time
 from core.question.experiment import titled
 from core.results.schema import Trial
 
-NOTABLE = 0.1
-"""Share of a step from which loader and transfer are named."""
-
-MANY = 0.5
-"""Share of a step's operations from which on they are said to be elsewhere, or in float64."""
-
 SAME_LOSS = 0.01
 """Relative difference of the first losses beyond which devices did not begin alike."""
-
-FEW_STEPS = 3
-"""Steps that must all keep more than the one before, and the first ones, which may set up something, are left out."""
-
-IDLE = 0.2
-"""Share of a step for which an accelerator has nothing to do, from which on that is said."""
 
 
 def training(trial: Trial) -> str:
@@ -37,16 +28,18 @@ def training(trial: Trial) -> str:
     return f"{trial.training} (one's own, source {trial.source_hash[:6]}), size {trial.size:,}: {', '.join(known)}"
 
 
-def shares(trial: Trial) -> dict[str, float]:
-    """Share of loader, transfer and step in what a step takes when they are timed apart; empty if they were not."""
-    timed = {
-        "loader": trial.breakdown_loader_s,
-        "transfer": trial.breakdown_transfer_s,
-        "step": trial.breakdown_step_s,
+def steps(trial: Trial) -> Steps:
+    """What is known of the steps of a row."""
+    timed: dict[str, Sequence[float]] = {
+        "loader_s": trial.breakdown_loader_s,
+        "transfer_s": trial.breakdown_transfer_s,
+        "busy_s": trial.busy_step_s,
     }
-    medians = {name: statistics.median(values) for name, values in timed.items() if values}
-    whole = sum(medians.values())
-    return {name: seconds / whole for name, seconds in medians.items()} if "step" in medians and whole else {}
+    counted = ("operations", "waits", "copies", "elsewhere", "float64", "kept", "learns", "threads_set", "printed")
+    seen = ("waits_at", "syncs", "syncs_at", "inside_s", "float64_s", "between_s", "floor_s")
+    known: dict[str, Any] = {name: statistics.median(values) for name, values in timed.items() if values}
+    known |= {name: getattr(trial, f"own_{name}") for name in (*counted, *seen)}
+    return Steps(on_host=is_host(trial), step_s=step_time(trial).median_s, steps=trial.steps, **known)
 
 
 def findings(trial: Trial) -> list[str]:
@@ -55,9 +48,9 @@ def findings(trial: Trial) -> list[str]:
 
 
 def kinds(trial: Trial) -> list[tuple[str, str]]:
-    """The same, each with what it is about in a word: `loader`, `transfer`, `idle`, `waits`, `float64` and so on."""
+    """The same, each with what it is about in a word, as `core.answer.own.findings` has it."""
     name = titled(trial.contender)
-    return [(kind, f"On {name} {said}") for kind, said in (*_time(trial), *_oddities(trial))]
+    return [(found.kind, f"On {name} {found.sentence}") for found in stands_out(steps(trial))]
 
 
 def first_losses(trials: Sequence[Trial]) -> str:
@@ -78,54 +71,3 @@ def cause(baseline: Trial, challenger: Trial) -> str:
     told = [findings(row)[:1] for row in (challenger, baseline)]
     said = " ".join(itertools.chain.from_iterable(told))
     return said or "Nothing of what can be seen of its steps stands out: the work itself decides."
-
-
-def _time(trial: Trial) -> list[tuple[str, str]]:
-    known, step_s = shares(trial), step_time(trial).median_s
-    said = [
-        (known[part], part, f"{work} takes {units.share(known[part])} of a step.")
-        for part, work in (("loader", "waiting for the next batch"), ("transfer", "placing the batch"))
-        if known.get(part, 0.0) >= NOTABLE
-    ]
-    if trial.busy_step_s and step_s and not is_host(trial):
-        idle = min(1.0, max(0.0, 1 - statistics.median(trial.busy_step_s) / step_s))
-        launched = f", of {_each(trial.own_operations)} operations" if trial.own_operations else ""
-        if idle >= IDLE:
-            said.append((idle, "idle", f"the device has nothing to do for {units.share(idle)} of a step{launched}."))
-    return [(kind, sentence) for _, kind, sentence in sorted(said, reverse=True)]
-
-
-def _oddities(trial: Trial) -> list[tuple[str, str]]:
-    operations, said = sum(trial.own_operations), list[tuple[str, str]]()
-    if trial.own_elsewhere and sum(trial.own_elsewhere) > MANY * operations:
-        odd = "most operations run on another device: build does not use the device that it is given."
-        said.append(("elsewhere", odd))
-    if trial.own_learns is False:
-        said.append(("learns", "no parameter changes: it trains nothing."))
-    if trial.own_waits and min(trial.own_waits) > 0:
-        where = f", most often at {trial.own_waits_at}" if trial.own_waits_at else ""
-        said.append(("waits", f"each step reads {_each(trial.own_waits)} values, for which the host waits{where}."))
-    if trial.own_float64 and sum(trial.own_float64) > MANY * operations:
-        share = units.share(sum(trial.own_float64) / operations)
-        odd = f"{share} of the operations are in float64, which many GPUs do at a small part of their speed."
-        said.append(("float64", odd))
-    if trial.own_copies and min(trial.own_copies) > 0:
-        said.append(("copies", f"each step copies {_each(trial.own_copies)} tensors to the device."))
-    if grows(trial.own_kept) or grows(trial.own_operations):
-        said.append(("grows", "each step leaves more behind than the one before: it grows with every step."))
-    if trial.own_threads_set:
-        odd = "its steps set the number of threads themselves, so it is not the one that was asked for."
-        said.append(("threads", odd))
-    if 2 * trial.own_printed > trial.steps > 0:
-        said.append(("prints", f"it prints {units.count(trial.own_printed)} lines, which are not shown here."))
-    return said
-
-
-def grows(counts: Sequence[int]) -> bool:
-    """Whether each of the last counts is higher than the one before."""
-    last = counts[1:]
-    return len(last) >= FEW_STEPS and all(after > before for before, after in itertools.pairwise(last))
-
-
-def _each(counts: Sequence[int]) -> str:
-    return units.count(int(statistics.median(counts)))

@@ -13,7 +13,7 @@ from core.measure.afterwards import phases
 from core.measure.contender import MeasuredContender
 from core.measure.data.batches import Feed
 from core.measure.data.datasets import Data, Split
-from core.measure.own import watching
+from core.measure.own import floor, syncs, watching
 from core.measure.own.foreign import Foreign, builder
 from core.measure.own.training import OwnCurve, OwnTraining
 from core.measure.preparing import threads
@@ -25,6 +25,8 @@ from core.question.lanes import Lane
 WATCHED_STEPS = (3, 12)
 WATCHED_S = 0.2
 """Fewest and most steps in which operations are counted, and how long they would take uncounted."""
+
+COMPILED = "They are compiled, and what compiled code does is not handed out operation by operation."
 
 Build = Callable[[int, torch.device], Any]
 
@@ -164,13 +166,32 @@ class OwnContender(MeasuredContender):
         self.raw.busy_step_s = phases.busy_step_s(self.own, self._timer, self._device.torch, step_s=step_s)
 
     def _watch_steps(self) -> None:
+        if watching.compiles():
+            raise OwnTrainingFailed(self._foreign.file.name, COMPILED)
+        device, drain, clock = self._device.torch, self._device.synchronize, self._timer.clock
         steps = phases.between(WATCHED_STEPS, WATCHED_S / self._step_s)
-        step = super(OwnTraining, self.own).advance
-        found = self.own.call(lambda: watching.count(lambda: step(1), steps, self._device.torch, self._foreign.place))
-        self.raw.own_operations, self.raw.own_waits = tuple(found.operations), tuple(found.waits)
-        self.raw.own_copies, self.raw.own_elsewhere = tuple(found.copies), tuple(found.elsewhere)
-        self.raw.own_float64, self.raw.own_kept = tuple(found.float64), tuple(found.kept)
-        self.raw.own_waits_at = found.places.most_common(1)[0][0] if found.places else ""
+
+        def fresh() -> watching.Watching:
+            return watching.Watching(device, self._foreign.place, drain, clock)
+
+        plain = super(OwnTraining, self.own).advance
+        found = self.own.call(lambda: watching.count(fresh, self._watched_step, lambda: plain(1), steps))
+        for name in (*watching.NUMBERS, *watching.TIMES, "kept"):
+            setattr(self.raw, f"own_{name}", tuple(getattr(found, name)))
+        self.raw.own_waits_at = found.waits_at
+        waited = self.own.call(lambda: syncs.count(lambda: plain(1), steps, device, self._foreign.owns))
+        self.raw.own_syncs, self.raw.own_syncs_at = tuple(waited.times), waited.place
+        least = floor.find(device, drain, clock)
+        self.raw.own_floor_s = (least.call_s, least.inside_s, least.read_s)
+
+    def _watched_step(self, one: watching.Watching) -> None:
+        """Count what placing and step do; loader and placing were timed before, and their time is no part of this."""
+        drawn = self.own.draw()
+        with one:
+            batch = self.own.place(drawn)
+            one.begin()
+            self.own.step(batch)
+            one.pause()
 
     def _ask(self) -> None:
         self.raw.own_learns = self.own.learns

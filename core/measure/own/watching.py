@@ -1,14 +1,18 @@
 """What steps do that nobody told us of: operations, waits, copies, results elsewhere or in float64, tensors that stay.
 
-Counted where PyTorch hands out its operations, in steps that are not timed: being counted makes them slower. What a
-backward pass does counts too, since it takes the mode along. What NumPy or Python do is not seen.
+Counted where PyTorch hands out its operations, in steps of their own: being counted makes them slower. What a
+backward pass does counts too, since it takes the mode along. Each operation is timed by itself, the device drained
+after it, and so is the host between two of them where that takes long; what being counted adds is taken off where rows
+are read, by the floor (`core.measure.own.floor`).
 """
 
 import gc
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 import torch
@@ -23,7 +27,13 @@ WAITS = frozenset({READS, "aten::nonzero", "aten::masked_select", "aten::_unique
 
 COPIES = frozenset({"aten::_to_copy", "aten::copy_"})
 
+LONG_S = 1e-4
+"""Seconds between two operations from which on the host is said to do something else than call the next."""
+
+Clock = Callable[[], int]
+
 _BETWEEN = ("torch/_tensor", "torch/_ops", "torch/utils/_", "torch/_prims_common", "core/measure/own/watching")
+_OF_LOADERS = "torch/utils/data/"
 _OF_OPTIMIZERS = "torch/optim/"
 """PyTorch's own updates read their step counters, which lie on the host: nobody waits for these."""
 
@@ -40,7 +50,10 @@ class Counts:
         copies: tensors copied from the host to the device.
         elsewhere: operations with their result on another device.
         float64: operations with their result in float64.
-        kept: tensors alive after the step.
+        kept: tensors alive after each of some steps.
+        inside_s: seconds in operations.
+        float64_s: seconds of these in operations with their result in float64.
+        between_s: seconds of the long stretches between operations.
         places: where it waited, each with how often.
     """
 
@@ -50,38 +63,98 @@ class Counts:
     elsewhere: list[int] = field(default_factory=list)
     float64: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
+    inside_s: list[float] = field(default_factory=list)
+    float64_s: list[float] = field(default_factory=list)
+    between_s: list[float] = field(default_factory=list)
     places: Counter[str] = field(default_factory=Counter)
+
+    def add(self, watching: "Watching", steps: int = 1) -> None:
+        """Take in what was counted in so many steps, as one entry."""
+        for name in NUMBERS:
+            getattr(self, name).append(round(watching.found[name] / steps))
+        for name in TIMES:
+            getattr(self, name).append(getattr(watching, f"{name[:-1]}ns") / 1e9 / steps)
+        self.places.update(watching.places)
+
+    @property
+    def waits_at(self) -> str:
+        """File and line at which it waited most often; empty if not known."""
+        return self.places.most_common(1)[0][0] if self.places else ""
+
+
+NUMBERS = ("operations", "waits", "copies", "elsewhere", "float64")
+TIMES = ("inside_s", "float64_s", "between_s")
 
 
 class Watching(TorchDispatchMode):
-    """Counts what happens while it is entered."""
+    """Counts what happens while it is entered.
 
-    def __init__(self, device: torch.device, place: Callable[[], str]) -> None:
+    Attributes:
+        inside_ns: in operations, drained.
+        float64_ns: in those with their result in float64.
+        between_ns: in long stretches between them.
+    """
+
+    def __init__(
+        self,
+        device: torch.device,
+        place: Callable[[], str],
+        drain: Callable[[], object] = lambda: None,
+        clock: Clock = time.perf_counter_ns,
+    ) -> None:
         """Count for a device.
 
         Args:
             device: that should do the work.
             place: says where in foreign code we are.
+            drain: waits for the device.
+            clock: monotonic nanoseconds.
         """
         super().__init__()  # type: ignore[no-untyped-call]
-        self._device, self._place = device, place
+        self._device, self._place, self._drain, self._clock = device, place, drain, clock
         self.found: Counter[str] = Counter()
         self.places: Counter[str] = Counter()
+        self.inside_ns = self.float64_ns = self.between_ns = self._since = 0
+
+    def begin(self) -> None:
+        """What was timed so far does not count, and the host is followed from now on."""
+        self._drain()
+        self.inside_ns = self.float64_ns = self.between_ns = 0
+        self.resume()
+
+    def resume(self) -> None:
+        """The host is followed from now on."""
+        self._since = self._clock()
+
+    def pause(self) -> None:
+        """What the host does from now on is not ours."""
+        self._add_stretch(self._clock())
+
+    def _add_stretch(self, now: int) -> None:
+        if now - self._since >= 1e9 * LONG_S:
+            self.between_ns += now - self._since
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Do one operation, and count it."""
+        begin = self._clock()
+        self._add_stretch(begin)
         result = func(*args, **(kwargs or {}))
-        name = func._schema.name
-        results = list(_tensors(result))
+        self._drain()
+        taken = self._clock() - begin
+        name, results = func._schema.name, list(_tensors(result))
+        double = any(each.dtype == torch.float64 for each in results)
+        self.inside_ns += taken
+        self.float64_ns += double * taken
         self.found["operations"] += 1
         self.found["elsewhere"] += any(each.device.type != self._device.type for each in results)
-        self.found["float64"] += any(each.dtype == torch.float64 for each in results)
+        self.found["float64"] += double
         if name in COPIES:
             self._copied(args, results)
-        elif name in WAITS and not _by_an_optimizer():
+        elif name in WAITS and self._is_of_the_device(args) and not _by_an_optimizer() and not _in_a_loader():
             self._waited()
+        self._since = self._clock()
         return result
 
     def _copied(self, args: tuple[Any, ...], results: Sequence[Tensor]) -> None:
@@ -96,29 +169,40 @@ class Watching(TorchDispatchMode):
         else:
             self.found["copies"] += 1
 
+    def _is_of_the_device(self, args: tuple[Any, ...]) -> bool:
+        """Whether something read lies on the device; what lies on the host is waited for by nobody."""
+        return any(each.device.type == self._device.type for each in _tensors(args))
+
     def _waited(self) -> None:
         self.found["waits"] += 1
         self.places[self._place()] += 1
 
 
-def count(step: Callable[[], object], steps: int, device: torch.device, place: Callable[[], str]) -> Counts:
-    """Do some steps, and count what each does.
+def compiles() -> bool:
+    """Whether something was compiled in this process; it would be compiled anew for whoever counts."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return dynamo is not None and bool(dynamo.counters["frames"]["ok"])
+
+
+def count(
+    watching: Callable[[], Watching], step: Callable[[Watching], object], plain: Callable[[], object], steps: int
+) -> Counts:
+    """Do some steps, and count what each does; then as many again, and count the tensors that are alive after each.
 
     Args:
-        step: trains one.
+        watching: makes what counts one.
+        step: trains one; it enters what it is given for what shall count.
+        plain: trains one.
         steps: how many.
-        device: that should do the work.
-        place: says where in foreign code we are.
     """
     counts = Counts()
     for _ in range(steps):
-        watching = Watching(device, place)
-        with watching:
-            step()
-        for name in ("operations", "waits", "copies", "elsewhere", "float64"):
-            getattr(counts, name).append(watching.found[name])
+        one = watching()
+        step(one)
+        counts.add(one)
+    for _ in range(steps):
+        plain()
         counts.kept.append(tensors_alive())
-        counts.places.update(watching.places)
     return counts
 
 
@@ -133,6 +217,14 @@ def _tensors(values: Any) -> Iterator[Tensor]:
     elif isinstance(values, list | tuple):
         for value in values:
             yield from _tensors(value)
+
+
+def _in_a_loader() -> bool:
+    """Whether a data set is read, whose values lie on the host, as labels do that become numbers."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and _OF_LOADERS not in frame.f_code.co_filename.replace("\\", "/"):
+        frame = frame.f_back
+    return frame is not None
 
 
 def _by_an_optimizer() -> bool:

@@ -58,10 +58,16 @@ class RawValues:
     own_operations: tuple[int, ...] = ()
     own_waits: tuple[int, ...] = ()
     own_waits_at: str = ""
+    own_syncs: tuple[int, ...] = ()
+    own_syncs_at: str = ""
     own_copies: tuple[int, ...] = ()
     own_elsewhere: tuple[int, ...] = ()
     own_float64: tuple[int, ...] = ()
     own_kept: tuple[int, ...] = ()
+    own_inside_s: tuple[float, ...] = ()
+    own_float64_s: tuple[float, ...] = ()
+    own_between_s: tuple[float, ...] = ()
+    own_floor_s: tuple[float, ...] = ()
     own_printed: int = 0
     own_threads_set: bool = False
     own_learns: bool | None = None

@@ -19,6 +19,10 @@ class OwnValues:
         INTS, "times that each of them waited for a value or a tensor to reach the host", default=()
     )
     own_waits_at: str = column(STRING, "file and line at which it waited most often; empty if not known", default="")
+    own_syncs: tuple[int, ...] = column(
+        INTS, "times that CUDA's own debug mode says the host waited, in steps of their own", default=()
+    )
+    own_syncs_at: str = column(STRING, "file and line of most of these; empty if not known", default="")
     own_copies: tuple[int, ...] = column(
         INTS, "tensors that each of them copied from the host to the device", default=()
     )
@@ -27,6 +31,28 @@ class OwnValues:
     )
     own_float64: tuple[int, ...] = column(INTS, "operations of each whose result was in float64", default=())
     own_kept: tuple[int, ...] = column(INTS, "tensors alive in the process after each of them", default=())
+    own_inside_s: tuple[float, ...] = column(
+        FLOATS,
+        "time in operations, the device drained after each, while they are counted; without loader and placing",
+        unit="s per step",
+        default=(),
+    )
+    own_float64_s: tuple[float, ...] = column(
+        FLOATS, "that of operations with their result in float64", unit="s per step", default=()
+    )
+    own_between_s: tuple[float, ...] = column(
+        FLOATS,
+        "stretches of 0.1 ms and more between two operations: the host does something else",
+        unit="s per step",
+        default=(),
+    )
+    own_floor_s: tuple[float, ...] = column(
+        FLOATS,
+        "of a training that computes next to nothing, measured beside it: a step by its operations, time in one while "
+        "it is counted, reading a value that is there",
+        unit="s",
+        default=(),
+    )
     own_printed: int = column(INT, "lines that it had printed by the last block, on all devices of the run", default=0)
     own_threads_set: bool = column(BOOL, "whether its steps set the number of CPU threads themselves", default=False)
     own_learns: bool | None = column(

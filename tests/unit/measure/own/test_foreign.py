@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from core.errors import OwnTrainingFailed
-from core.measure.own.foreign import builder
+from core.measure.own.foreign import Foreign, builder
 from core.measure.own.training import OwnTraining
 from tests.own_trainings import FUNCTION, asked
 
@@ -78,3 +78,10 @@ def test_what_is_global_in_a_script_and_in_what_it_imports_is_each_training_s_ow
 def test_a_file_that_is_changed_while_it_is_measured_is_measured_no_further(built):
     with pytest.raises(OwnTrainingFailed, match="changed while it was measured"):
         built(FUNCTION, count=2, between=lambda file: file.write_text(f"{FUNCTION}# changed\n"))
+
+
+def test_what_is_installed_within_the_folder_of_a_file_is_none_of_its_own(tmp_path):
+    foreign = Foreign(tmp_path / "mine.py")
+    assert foreign.owns(str(tmp_path / "parts" / "mine_parts.py"))
+    assert not foreign.owns(str(tmp_path / ".venv" / "lib" / "site-packages" / "torch" / "_tensor.py"))
+    assert not foreign.owns("/elsewhere/mine.py")

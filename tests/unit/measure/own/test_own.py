@@ -5,6 +5,7 @@ import sys
 import pytest
 import torch
 
+from core.answer.own import findings
 from core.answer.run import own as answers
 from core.errors import OwnTrainingFailed
 from core.measure.own.foreign import builder
@@ -43,7 +44,7 @@ def test_what_it_gives_is_known_and_its_blocks_are_timed_as_any(own):
         assert row.startup_build_s
         assert row.startup_first_step_s
         assert reading.refusal_of(row) == ""
-        assert not answers.grows(row.own_kept)
+        assert not findings.grows(row.own_kept)
     assert rows[0].own_first_loss == rows[1].own_first_loss
     assert answers.first_losses(rows) == ""
 

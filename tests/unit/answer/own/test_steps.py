@@ -1,0 +1,127 @@
+"""What the time of a step is made of, and what is said of it: from numbers alone."""
+
+import pytest
+
+from core.answer.own.findings import findings
+from core.answer.own.steps import Steps
+
+FLOOR = (2e-6, 3e-6, 2e-7)
+
+
+def steps(**known):
+    """Ten milliseconds of arithmetic in a hundred operations, on a CPU unless said."""
+    plain = {
+        "on_host": True,
+        "step_s": 0.01,
+        "operations": (100,) * 4,
+        "waits": (0,) * 4,
+        "inside_s": (0.0101,) * 4,
+        "float64_s": (0.0,) * 4,
+        "between_s": (0.0,) * 4,
+        "floor_s": FLOOR,
+    }
+    return Steps(**{**plain, **known})
+
+
+def first(known):
+    return (findings(known)[0].kind, findings(known)[0].share)
+
+
+def test_a_step_that_only_computes_has_nothing_that_stands_out():
+    assert findings(steps()) == []
+    assert steps().costs["arithmetic"] == pytest.approx(0.98, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("known", "kind", "share"),
+    [
+        ({"loader_s": 0.004}, "loader", 0.4),
+        ({"transfer_s": 0.004}, "transfer", 0.4),
+        ({"between_s": (0.006,) * 4, "inside_s": (0.004,) * 4}, "host", 0.6),
+        ({"float64_s": (0.0101,) * 4, "float64": (90,) * 4}, "float64", 0.98),
+        ({"step_s": 0.001, "waits": (3_000,) * 4, "operations": (3_050,) * 4, "inside_s": (0.009,) * 4}, "waits", 0.6),
+        ({"step_s": 2.5e-4, "inside_s": (3.2e-4,) * 4}, "small", 0.92),
+    ],
+    ids=["loader", "transfer", "host", "float64", "reads", "small"],
+)
+def test_on_a_cpu_a_thing_costs_its_own_time(known, kind, share):
+    assert first(steps(**known)) == (kind, pytest.approx(share, abs=0.02))
+    assert sum(steps(**known).costs.values()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("known", "kind", "share"),
+    [
+        ({"step_s": 0.01, "busy_s": 0.004, "between_s": (0.009,) * 4}, "host", 0.6),
+        ({"step_s": 0.01, "busy_s": 0.004, "loader_s": 0.002, "between_s": (0.007,) * 4}, "host", 0.6),
+        ({"step_s": 0.01, "busy_s": 0.006, "operations": (200,) * 4, "waits": (1,) * 4}, "waits", 0.4),
+        ({"step_s": 0.01, "busy_s": 0.001, "operations": (4_500,) * 4}, "small", 0.9),
+        ({"step_s": 0.01, "busy_s": 0.01, "float64_s": (0.0101,) * 4}, "float64", 0.98),
+    ],
+    ids=["host", "host-and-loader", "waits", "launches", "float64"],
+)
+def test_on_an_accelerator_the_host_costs_only_what_the_device_idles_meanwhile(known, kind, share):
+    assert first(steps(on_host=False, **known)) == (kind, pytest.approx(share, abs=0.02))
+
+
+def test_what_is_hidden_behind_a_busy_device_costs_nothing():
+    busy = steps(on_host=False, busy_s=0.01, loader_s=0.008, between_s=(0.001,) * 4)
+    assert findings(busy) == []
+    assert busy.idle == 0.0
+
+
+def test_without_a_busy_time_the_drained_operations_stand_for_it():
+    assert steps(on_host=False, step_s=0.02).idle == pytest.approx(0.51, abs=0.01)
+    assert steps(on_host=False, step_s=0.02, inside_s=()).idle is None
+
+
+def test_a_row_of_before_says_for_how_long_its_device_idles_and_what_was_timed_apart():
+    old = steps(on_host=False, busy_s=0.004, loader_s=0.003, inside_s=(), float64_s=(), between_s=(), floor_s=())
+    assert [(found.kind, found.share) for found in findings(old)] == [
+        ("idle", pytest.approx(0.6)),
+        ("loader", pytest.approx(0.3)),
+    ]
+
+
+def test_nothing_is_said_of_what_was_not_measured():
+    assert findings(Steps(on_host=True)) == []
+    assert Steps(on_host=True).costs == {}
+    assert Steps(on_host=True, step_s=0.0).costs == {}
+
+
+@pytest.mark.parametrize(
+    ("known", "kind", "said"),
+    [
+        ({"learns": False}, "learns", "trains nothing"),
+        (
+            {"waits": (1,) * 4, "waits_at": "mine.py:7"},
+            "waits",
+            "reads 1 values, for which the host waits, most often at",
+        ),
+        (
+            {"syncs": (2,) * 4, "syncs_at": "mine.py:7"},
+            "syncs",
+            "makes the host wait 2 times in each step, most often at",
+        ),
+        ({"copies": (2,) * 4}, "copies", "copies 2 tensors"),
+        ({"kept": (5, 6, 7, 8)}, "grows", "grows with every step"),
+        ({"operations": (100, 101, 102, 103)}, "grows", "grows with every step"),
+        ({"threads_set": True}, "threads", "number of threads"),
+        ({"printed": 9, "steps": 9}, "prints", "prints 9 lines"),
+        ({"float64": (90,) * 4}, "float64", "90 % of the operations are in float64"),
+    ],
+)
+def test_what_has_no_share_is_said_all_the_same(known, kind, said):
+    (found,) = findings(steps(**known))
+    assert (found.kind, found.share) == (kind, None)
+    assert said in found.sentence
+
+
+def test_another_device_than_asked_for_comes_before_every_cost():
+    found = findings(steps(on_host=False, busy_s=0.001, elsewhere=(60,) * 4, between_s=(0.009,) * 4))
+    assert [each.kind for each in found][:2] == ["elsewhere", "host"]
+
+
+def test_a_cost_is_said_once():
+    found = findings(steps(float64_s=(0.0101,) * 4, float64=(90,) * 4))
+    assert [each.kind for each in found] == ["float64"]
