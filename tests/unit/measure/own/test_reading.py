@@ -1,0 +1,36 @@
+"""What counts as a wait: values that are read on the device, and not those that a data set reads on the host."""
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from core.measure.own.watching import Watching
+
+
+class Labelled(Dataset):
+    labels = torch.arange(8)
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, place):
+        return torch.ones(2), int(self.labels[place])
+
+
+def waits(work, device="cpu"):
+    watching = Watching(torch.device(device), lambda: "here")
+    with watching:
+        work()
+    return watching.found["waits"]
+
+
+def test_a_label_that_a_data_set_makes_a_number_of_is_waited_for_by_nobody():
+    assert waits(lambda: list(DataLoader(Labelled(), batch_size=4))) == 0
+
+
+def test_a_loss_that_is_read_among_batches_is_waited_for():
+    loader = DataLoader(Labelled(), batch_size=4)
+    assert waits(lambda: [images.sum().item() for images, _ in loader]) == 2
+
+
+def test_a_value_on_the_host_is_waited_for_by_nobody_who_trains_on_another_device():
+    assert waits(lambda: torch.ones(1).item(), "meta") == 0
