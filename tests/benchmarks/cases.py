@@ -19,9 +19,10 @@ from core.commands import measuring
 from core.errors import CrossoverError
 from core.jobs import client
 from core.jobs.queue import Queue
-from core.question.experiment import Contender
+from core.question.experiment import Contender, Experiment
 from core.question.published import cases
 from core.question.published.cases import Case
+from core.results.schema import Trial
 from core.results.store import Store
 
 
@@ -47,11 +48,15 @@ class Outcome:
 
 def run(case: Case, contenders: tuple[Contender, ...], queue: Queue, store: Store) -> Outcome:
     """Measure a case and its remedy; raises CrossoverError where that cannot be done."""
-    runs = [client.rows(queue, client.follow(queue, queue.submit(asked, store).id)) for asked in case.asked(contenders)]
+    runs = [_measured(asked, queue, store) for asked in case.asked(contenders)]
     before, after = (*runs, [])[:2]
     found = answers.diagnosis(case, before)
     gains = answers.gains(case, before, after)
     return Outcome(name=case.name, cause=case.cause, takes_a_gpu=bool(case.gpu), found=found, gains=gains)
+
+
+def _measured(asked: Experiment, queue: Queue, store: Store) -> list[Trial]:
+    return client.rows(queue, client.follow(queue, queue.submit(asked, store).id, lambda _: None))
 
 
 def main() -> int:

@@ -131,6 +131,8 @@ def _pair(baseline: Trial, challenger: Trial) -> tuple[Named, ...]:
     if not (is_host(baseline) and is_host(challenger)) or baseline.threads == challenger.threads:
         return ()
     shared = causes.shared(baseline, challenger)
+    if shared is None:
+        return ()
     return (Named(kind="" if shared else "small", sentence=causes.threads(baseline, challenger)),)
 
 

@@ -64,6 +64,12 @@ def test_what_is_seen_in_a_file_is_named_and_agrees(name, seen):
     assert found.agrees
 
 
+def test_blocks_that_do_not_decide_whether_threads_share_a_step_name_nothing():
+    found = diagnosis(case("many-threads"), run_of(case("many-threads"), (1e-3, 1e-3), jitter=0.6))
+    assert found.agrees is None
+    assert found.sentence == "These blocks name no cause."
+
+
 def test_rows_without_a_time_name_nothing():
     untimed = run_of(case("deep-q"), (1e-3, 1e-3), pairs=0)
     assert named(untimed) == ()
