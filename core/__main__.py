@@ -8,7 +8,20 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from core.commands import FAILED, USAGE, case, classroom, crossover, devices, lesson, output, run, store, sweep
+from core.commands import (
+    FAILED,
+    USAGE,
+    case,
+    classroom,
+    crossover,
+    devices,
+    lesson,
+    machines,
+    output,
+    run,
+    store,
+    sweep,
+)
 from core.errors import CrossoverError, ForeignFile, InvalidValue
 from core.text import clean_logs
 
@@ -32,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     """Every command with its options; what is parsed has the function that answers it as `command`."""
     root = output.Parser(prog="python -m core", description="When does training on a GPU start to pay off?")
     commands = root.add_subparsers(required=True, metavar="command")
-    for command in (devices, run, sweep, crossover, lesson, case, store, classroom):
+    for command in (devices, run, sweep, crossover, lesson, case, store, machines, classroom):
         command.add(commands)
     return root
 

@@ -10,7 +10,7 @@ from core.answer.run import certainty, remedies
 from core.answer.study import best_lanes, search, study, wording
 from core.answer.study.result import Basis, Crossover
 from core.answer.study.study import Study
-from core.commands import FAILED, OK, arguments, crossover, measuring, output, recorder
+from core.commands import FAILED, OK, arguments, crossover, machines, measuring, output, recorder
 from core.errors import CrossoverError, InvalidValue
 from core.jobs import client
 from core.jobs.queue import Queue
@@ -38,6 +38,7 @@ def add(commands: Any) -> None:
     crossover.add_basis(parser)
     arguments.add_store(parser)
     parser.add_argument("--fresh", action="store_true", help="measure again even what the store knows")
+    machines.add_on(parser)
     recorder.add(parser)
     arguments.add_json(parser)
     parser.set_defaults(command=sweep)
@@ -73,9 +74,12 @@ def sweep(options: argparse.Namespace) -> int:
     queue, store = Queue(), Store(options.store)
     asked = asked_for(options)
     recorder.require(options)
+    machines.require(options)
     contenders = measuring.contenders(options.devices, queue)
     contenders = measuring.with_lanes(contenders, options, asked.points, queue)
     asked = dataclasses.replace(asked, contenders=contenders)
+    if options.on is not None:
+        return machines.ask(asked, options)
     stored = [] if options.fresh else _stored(asked, store, queue)
     if stored:
         output.say(f"Answered from {options.store}: every point is stored. Use --fresh to measure again.")

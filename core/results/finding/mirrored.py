@@ -4,6 +4,7 @@ Whoever reads or writes the folder of a store need not know that; what is differ
 """
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,10 @@ from core.files.shared.mirror import Mirror
 from core.results.reading import MAX_FILE_BYTES
 
 MIRRORS = PROJECT / "data" / "shared"
-"""Where copies of shared stores are; whoever deletes them loses nothing that was sent."""
+"""Where copies of shared stores are unless the environment says; whoever deletes them loses nothing that was sent."""
+
+MIRRORS_VARIABLE = "CROSSOVER_SHARED"
+"""Environment variable that names another folder for them."""
 
 COMPACTION_S = 900
 """Seconds after which a compaction counts as dead; two at once would do no harm but to each other's work."""
@@ -33,7 +37,9 @@ def located(text: str) -> Path:
         InvalidValue: it looks like an address and is none.
         StoreError: the folder of its copy cannot be made.
     """
-    return mirror.made(text, MIRRORS) if place.is_address(text) else Path(text)
+    if not place.is_address(text):
+        return Path(text)
+    return mirror.made(text, Path(os.environ.get(MIRRORS_VARIABLE) or MIRRORS).absolute())
 
 
 def mirror_of(folder: Path) -> Mirror | None:
@@ -49,6 +55,12 @@ def bring(folder: Path) -> None:
     """Let a folder have what the place has that it mirrors, unless that was done a moment ago."""
     if (shared := mirror_of(folder)) is not None:
         shared.bring()
+
+
+def bring_now(folder: Path) -> None:
+    """The same, even if it was done a moment ago."""
+    if (shared := mirror_of(folder)) is not None:
+        shared.bring(now=True)
 
 
 def failure(folder: Path) -> str:

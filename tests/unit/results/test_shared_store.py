@@ -21,7 +21,7 @@ def machines(shared_address, tmp_path, monkeypatch):
 
     def machine(name):
         with monkeypatch.context() as patch:
-            patch.setattr(mirrored, "MIRRORS", tmp_path / name)
+            patch.setenv(mirrored.MIRRORS_VARIABLE, str(tmp_path / name))
             return Store(mirrored.located(shared_address))
 
     return machine("here"), machine("there")

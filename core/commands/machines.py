@@ -1,0 +1,184 @@
+"""`worker`, `machines`, and `--on` of a sweep: one question on many machines that share a store."""
+
+import argparse
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from core.answer.run import certainty
+from core.answer.study import study
+from core.answer.study.result import Basis
+from core.commands import FAILED, OK, arguments, measuring, output
+from core.errors import CrossoverError, InvalidValue
+from core.jobs.queue import Queue
+from core.jobs.shared import asking, board
+from core.jobs.shared.asking import Seen
+from core.jobs.shared.board import SPREADS, Board, Member, Question
+from core.jobs.shared.launching import Launcher, launcher
+from core.jobs.shared.member import Working
+from core.question.sweep import Sweep
+from core.results.finding import mirrored
+from core.results.reuse import Here, newest_answers
+from core.results.schema import Trial
+from core.results.store import Store
+
+FOREVER_S = 10 * 365 * 86_400.0
+
+_SPAN = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)(s|min|h|d)")
+_SECONDS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
+
+
+def add(commands: Any) -> None:
+    """Add both commands to the parser's commands."""
+    parser = commands.add_parser("worker", help="answer what is asked at a store that machines share")
+    arguments.add_store(parser)
+    parser.add_argument("--for", dest="for_s", type=_span, default=FOREVER_S, help="how long, as 90s, 30min or 2h")
+    parser.add_argument("--question", default="", help="only this one, and until it is over; any unless given")
+    parser.set_defaults(command=worker)
+    parser = commands.add_parser("machines", help="who is at work at a store that machines share")
+    arguments.add_store(parser)
+    arguments.add_json(parser)
+    parser.set_defaults(command=machines)
+
+
+def add_on(parser: argparse.ArgumentParser) -> None:
+    """Where a sweep is measured, if not here."""
+    where = "workers (machines that joined with the command worker), or ray, ray://HOST:PORT or slurm:MACHINES"
+    parser.add_argument("--on", help=f"measure on other machines, which share the store: {where}")
+    ways = "; ".join(f"{name}: {what}" for name, what in SPREADS.items())
+    parser.add_argument("--spread", default="everywhere", help=f"with --on (default everywhere); {ways}")
+
+
+def require(options: argparse.Namespace) -> None:
+    """Refuse what other machines cannot be asked; raises InvalidValue."""
+    if options.on is None:
+        return
+    if options.devices is None:
+        raise InvalidValue("devices", "", "given with --on, as machines differ: cpu@1,cpu or cpu,cuda:0")
+    if options.training is not None:
+        raise InvalidValue("training", options.training, "measured here: code is given to no other machine")
+
+
+def worker(options: argparse.Namespace) -> int:
+    """Measure what others ask until the time is over, or the one question is."""
+    queue = Queue()
+    store, at = Store(options.store), board.board_of(options.store)
+    store.check_writable()
+    working = Working(at, store, queue, measuring.machine(queue), lambda member: output.say(_line(member)))
+    try:
+        last = working.work(for_s=options.for_s, only=options.question)
+    except KeyboardInterrupt:
+        return OK
+    _say_what_waits(options)
+    return FAILED if last.state == "failed" else OK
+
+
+def machines(options: argparse.Namespace) -> int:
+    """Print who is there, and what is asked."""
+    at = board.board_of(options.store)
+    members, questions = at.members(), at.questions()
+    lines = [_line(member) for member in members] or ["No machine is at work here."]
+    lines += [f"asked: {question.id}" for question in questions]
+    document = {"machines": list(map(_plain, members)), "questions": [question.id for question in questions]}
+    output.answer(options, document, "\n".join(lines))
+    return OK
+
+
+def ask(asked: Sweep, options: argparse.Namespace) -> int:
+    """Have a sweep measured by the machines that share the store; print what each says."""
+    question = Question(sweep=asked, spread=board.checked_spread(options.spread))
+    at, keeper = board.board_of(options.store), launcher(options.on, options.store, question.id)
+    seen = _followed(at, question, keeper)
+    mirrored.bring_now(options.store)
+    answered = {host: rows for host, member in seen.ended.items() if (rows := _rows(asked, options, member))}
+    _show(asked, seen, answered, options)
+    failed = [member for member in seen.ended.values() if member.state != "finished"]
+    return OK if answered and not failed else FAILED
+
+
+def _followed(at: Board, question: Question, keeper: Launcher) -> Seen:
+    output.say(f"Asked as {question.id}: python -m core worker joins with the same --store.")
+    last = Seen()
+
+    def tell(seen: Seen) -> None:
+        nonlocal last
+        before, last = {**last.present, **last.ended}, seen
+        for host, member in {**seen.present, **seen.ended}.items():
+            if before.get(host) != member:
+                output.say(_line(member))
+        if seen.failure:
+            output.say(seen.failure)
+
+    with keeper:
+        try:
+            return asking.follow(at, question, tell, keeper.keep)
+        except KeyboardInterrupt:
+            output.say("Stopped; what was measured by then is in the store.")
+            return last
+
+
+def _rows(asked: Sweep, options: argparse.Namespace, member: Member) -> list[Trial]:
+    """What a machine, or those that are like it, measured: one run a point, in their order."""
+    experiments = [asked.experiment(point) for point in asked.points]
+    rows = Store(options.store).trials(experiment_id=[entry.id for entry in experiments], machine_id=member.machine_id)
+    if not rows:
+        return []
+    here = Here(machine_id=member.machine_id, torch_version=rows[-1].torch_version)
+    answers = newest_answers(rows, experiments, here, accepted=certainty.answers)
+    return [row for entry in experiments for row in answers.get(entry.id, [])]
+
+
+def _show(asked: Sweep, seen: Seen, answered: Mapping[str, list[Trial]], options: argparse.Namespace) -> None:
+    """Print the answer of every machine; of those that are alike and share a question there is one."""
+    basis: Basis = options.basis or "steady"
+    shared = options.spread == "shared"
+    lines, found = [], []
+    for hosts in _groups(seen.ended.values(), alike=shared):
+        rows = answered.get(hosts[0].host, [])
+        said = _sentences(asked, rows, basis)
+        names = ", ".join(member.host for member in hosts)
+        troubles = " ".join(dict.fromkeys(member.message for member in hosts if member.message))
+        lines.append(f"{names} ({hosts[0].cpu}): {' '.join(said) or troubles or 'nothing was measured.'}")
+        points = len({row.experiment_id for row in rows})
+        found.append({"members": list(map(_plain, hosts)), "points": points, "crossovers": said})
+    if options.json:
+        output.show_json({"sweep_id": asked.id, **asked.to_json(), "machines": found})
+    else:
+        output.show("\n".join(lines) or "No machine answered.")
+
+
+def _groups(members: Iterable[Member], *, alike: bool) -> list[list[Member]]:
+    groups: dict[str, list[Member]] = {}
+    for member in sorted(members, key=lambda member: member.host):
+        groups.setdefault(member.machine_id if alike else member.host, []).append(member)
+    return list(groups.values())
+
+
+def _sentences(asked: Sweep, rows: list[Trial], basis: Basis) -> list[str]:
+    try:
+        studies = study.studies(rows, axis=asked.axes[0].name)
+        return [study.crossover(entry, basis).sentence for entry in studies]
+    except CrossoverError as error:
+        return [str(error)] if rows else []
+
+
+def _line(member: Member) -> str:
+    return ": ".join(filter(None, (f"{member.host} ({member.cpu})", member.state, member.message)))
+
+
+def _plain(member: Member) -> dict[str, Any]:
+    return {
+        name: getattr(member, name) for name in ("host", "machine_id", "cpu", "devices", "state", "message", "rows")
+    }
+
+
+def _say_what_waits(options: argparse.Namespace) -> None:
+    if count := mirrored.waiting(options.store):
+        output.say(f"{count} files of rows wait here until the store can be reached; any later command sends them.")
+
+
+def _span(text: str) -> float:
+    match = _SPAN.fullmatch(text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"a time such as 90s, 30min or 2h, not {text}")
+    return float(match[1]) * _SECONDS[match[2]]

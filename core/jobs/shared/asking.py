@@ -1,0 +1,86 @@
+"""Who asks many machines: opens a question at the place of a store, follows those who work on it, takes it away.
+
+Whoever asked may die: the machines go on, and the same question asked again finds what they did. Nothing here measures
+or reads a row.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from core.errors import StoreError
+from core.jobs.shared.board import Board, Member, Question
+
+POLL_S = 1.0
+
+SETTLE_S = 3.0
+"""For how long everybody must have ended before it is believed that nobody else begins."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """How a question stands.
+
+    Attributes:
+        present: machines that are there, by name.
+        ended: machines that ended, by name.
+        failure: why the place could not be looked at just now; empty if it could.
+    """
+
+    present: Mapping[str, Member] = field(default_factory=dict)
+    ended: Mapping[str, Member] = field(default_factory=dict)
+    failure: str = ""
+
+    @property
+    def over(self) -> bool:
+        """Whether every machine that is there has ended, and at least one has."""
+        return bool(self.ended) and not self.failure and self.present.keys() <= self.ended.keys()
+
+
+def follow(board: Board, question: Question, on_change: Callable[[Seen], None], keep: Callable[[], None]) -> Seen:
+    """Ask a question of all who share a place, and watch until every machine that is there has ended.
+
+    The question is taken away at its end, and when an interrupt from the keyboard or an error ends the watching, which
+    stops all who work on it.
+
+    Args:
+        board: of the place.
+        question: to be asked; if it is open already, it goes on.
+        on_change: told whenever something is seen that is new.
+        keep: called again and again meanwhile, for whoever has to see to the machines.
+
+    Returns:
+        What was seen last.
+
+    Raises:
+        StoreError: the place cannot be reached at the beginning.
+    """
+    if not board.is_open(question.id):
+        board.forget_ends(question.id)
+        board.ask(question)
+    seen, over_since = Seen(), 0.0
+    try:
+        while True:
+            keep()
+            now = look(board, question)
+            if (now.present, now.ended, now.failure) != (seen.present, seen.ended, seen.failure):
+                on_change(now)
+            seen = now
+            over_since = (over_since or time.monotonic()) if now.over else 0.0
+            if over_since and time.monotonic() - over_since >= SETTLE_S:
+                return seen
+            time.sleep(POLL_S)
+    finally:
+        with contextlib.suppress(StoreError):
+            board.close(question.id)
+
+
+def look(board: Board, question: Question) -> Seen:
+    """How a question stands now."""
+    try:
+        ended = board.ends(question.id)
+        present = {member.host: member for member in board.members()}
+    except StoreError as error:
+        return Seen(failure=str(error))
+    return Seen(present=present, ended=ended)

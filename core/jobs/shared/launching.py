@@ -1,0 +1,95 @@
+"""How machines of a cluster are brought to work: each is only told to run `python -m core worker`, as a person would.
+
+Whatever launches them never times anything, and hands over no rows: machines meet at the store.
+"""
+
+import re
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from core.errors import InvalidValue, JobError
+from core.files.project import PROJECT
+from core.files.shared import mirror
+
+WAYS = ("workers", "ray", "ray://HOST:PORT", "slurm:MACHINES")
+
+_SLURM = re.compile(r"slurm(?::(\d{1,4}))?")
+
+
+class Launcher(Protocol):
+    """What sees to it that machines are at work; entered while a question is asked."""
+
+    def keep(self) -> None:
+        """See again whether machines came that are not at work yet."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None: ...
+
+
+class Nobody:
+    """Machines join by themselves."""
+
+    def keep(self) -> None:
+        """Nothing is seen to."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Nothing ends."""
+
+
+class Slurm:
+    """An array of Slurm, a task a machine, which is cancelled when the question is over."""
+
+    def __init__(self, machines: int, command: list[str]) -> None:
+        self._machines, self._command, self._job = machines, command, ""
+
+    def keep(self) -> None:
+        """Nothing: Slurm sees to its tasks."""
+
+    def __enter__(self) -> Self:
+        script = PROJECT / "deploy" / "slurm" / "worker.sbatch"
+        asked = ["sbatch", "--parsable", f"--array=1-{self._machines}", str(script), *self._command]
+        try:
+            done = subprocess.run(asked, check=True, capture_output=True, text=True, cwd=PROJECT)
+        except FileNotFoundError as error:
+            raise JobError("sbatch is not here: --on slurm is asked where jobs of Slurm are submitted.") from error
+        except subprocess.CalledProcessError as error:
+            raise JobError(f"Slurm took no job: {error.stderr.strip() or error}.") from error
+        self._job = done.stdout.strip().partition(";")[0]
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        subprocess.run(["scancel", self._job], check=False, capture_output=True)
+
+
+def launcher(on: str, store: Path, question_id: str) -> Launcher:
+    """What brings machines to work.
+
+    Args:
+        on: one of `WAYS`.
+        store: folder here of the store that they share.
+        question_id: that they answer.
+
+    Raises:
+        InvalidValue: `on` is none of them.
+        JobError: what it needs is not installed here.
+    """
+    command = ["--store", mirror.address_of(store) or str(store.absolute()), "--question", question_id]
+    if on == "workers":
+        return Nobody()
+    if match := _SLURM.fullmatch(on):
+        return Slurm(int(match[1] or 1), command)
+    if on == "ray" or on.startswith("ray://"):
+        try:
+            from core.jobs.shared.on_ray import RayNodes
+        except ModuleNotFoundError as error:
+            raise JobError("Ray is not installed: pip install -r requirements-cluster.txt") from error
+        return RayNodes(on, ["worker", *command])
+    raise InvalidValue("on", on, f"one of {', '.join(WAYS)}")

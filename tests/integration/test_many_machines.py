@@ -1,0 +1,162 @@
+"""Machines that share nothing but a store answer one question: joined, killed, stopped, and asked again."""
+
+import collections
+import dataclasses
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from core.files.project import PROJECT
+from core.jobs.shared import asking, board
+from core.jobs.shared.board import Question
+from core.question.sweep import Sweep
+from core.results import environment
+from core.results.finding import mirrored
+from core.results.store import Store
+from tests import nodes, objects
+from tests.integration.following import until
+from tests.integration.scripted_worker import UNTIL_RELEASED, sweep
+from tests.nodes import Node
+
+SIZES = tuple(range(8, 8 + 24))
+FEW = SIZES[:6]
+STOP_S = 5.0
+
+
+@pytest.fixture(params=["folder", "s3"])
+def address(request, tmp_path, monkeypatch):
+    """A store that machines share, as they are told of it."""
+    if request.param == "folder":
+        yield str(tmp_path / "store")
+        return
+    for name, value in objects.KEYS.items():
+        monkeypatch.setenv(name, value)
+    with objects.served() as server:
+        yield server.address()
+
+
+@pytest.fixture
+def asker(address, tmp_path, monkeypatch):
+    """The folder of the store on the machine of who asks."""
+    monkeypatch.setenv(mirrored.MIRRORS_VARIABLE, str(tmp_path / "asker"))
+    return mirrored.located(address)
+
+
+@pytest.fixture
+def machines(address, tmp_path):
+    """Starts machines; none outlives the test."""
+    running: list[Node] = []
+
+    def start(name: str) -> Node:
+        running.append(Node(tmp_path / name, address))
+        return running[-1]
+
+    with nodes.ended(running):
+        yield start
+
+
+def asked_of(spread: str, **changes) -> Question:
+    asked = sweep(**{"sizes": SIZES, **changes})
+    return Question(sweep=asked, spread=board.checked_spread(spread))
+
+
+def rows_of(folder: Path, asked: Sweep) -> dict[int, collections.Counter]:
+    """By size, how often each contender was measured to the end."""
+    mirrored.bring_now(folder)
+    found: dict[int, collections.Counter] = collections.defaultdict(collections.Counter)
+    for row in Store(folder).trials(experiment_id=[asked.experiment(point).id for point in asked.points]):
+        if row.outcome == "timed":
+            found[row.hidden_size][row.contender] += 1
+    return found
+
+
+def follow(folder: Path, question: Question) -> asking.Seen:
+    return asking.follow(board.board_of(folder), question, lambda _: None, lambda: None)
+
+
+def present(folder: Path) -> list[str]:
+    return [member.host for member in board.board_of(folder).members()]
+
+
+def test_a_question_for_everybody_is_answered_by_each(address, asker, machines):
+    machines("one")
+    machines("two")
+    until(lambda: present(asker), lambda hosts: len(hosts) == 2)
+    question = asked_of("everywhere", sizes=(8, 64, 512))
+    seen = follow(asker, question)
+    assert [member.state for member in seen.ended.values()] == ["finished"] * 2
+    assert {member.machine_id for member in seen.ended.values()} == {environment.read().machine_id}
+    assert set(rows_of(asker, question.sweep)) == {8, 64, 512}
+    assert board.board_of(asker).questions() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("address", ["s3"], indirect=True)
+def test_points_that_are_shared_are_measured_once_though_a_machine_dies_and_one_comes(address, asker, machines):
+    victim, _ = machines("one"), machines("two")
+    question = asked_of("shared")
+    answered: list[asking.Seen] = []
+    asks = threading.Thread(target=lambda: answered.append(follow(asker, question)))
+    asks.start()
+    until(lambda: rows_of(asker, question.sweep), lambda found: len(found) >= 4)
+    victim.kill()
+    machines("three")
+    asks.join(120)
+    [seen] = answered
+    assert {member.state for member in seen.ended.values()} == {"finished"}
+    found = rows_of(asker, question.sweep)
+    assert set(found) == set(SIZES)
+    assert [size for size, counts in found.items() if counts != {"cpu@1": 1, "cpu": 1}] == []
+
+
+def test_what_is_taken_away_stops_everywhere(address, asker, machines):
+    machines("one")
+    question = asked_of("everywhere", script=UNTIL_RELEASED, sizes=(8, 16))
+    at = board.board_of(asker)
+    at.ask(question)
+    until(lambda: [member.state for member in at.members()], lambda states: states == ["measuring"])
+    began = time.monotonic()
+    at.close(question.id)
+    [ended] = until(lambda: at.ends(question.id).values(), bool)
+    assert ended.state == "stopped"
+    assert time.monotonic() - began < 10 * STOP_S  # how long it takes is measured by tests/benchmarks/many_machines.py
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("address", ["folder"], indirect=True)
+def test_machines_go_on_when_the_asker_dies_and_the_same_question_finds_their_rows(address, asker, machines, tmp_path):
+    machines("one")
+    question = asked_of("shared", sizes=FEW)
+    command = f"from tests.integration import test_many_machines as t; t.ask_and_wait({str(asker)!r})"
+    child = subprocess.Popen([sys.executable, "-c", command], cwd=PROJECT)
+    until(lambda: rows_of(asker, question.sweep), lambda found: len(found) >= 2)
+    child.kill()
+    child.wait()
+    until(lambda: rows_of(asker, question.sweep), lambda found: len(found) == len(FEW))
+    seen = follow(asker, question)
+    assert [member.state for member in seen.ended.values()] == ["finished"]
+    assert [size for size, counts in rows_of(asker, question.sweep).items() if max(counts.values()) > 1] == []
+
+
+def ask_and_wait(folder: str) -> None:
+    """What an asker does in a process of its own."""
+    follow(Path(folder), asked_of("shared", sizes=FEW))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("address", ["folder"], indirect=True)
+def test_a_search_is_gone_on_with_by_whoever_is_there(address, asker, machines):
+    machines("one")
+    machines("two")
+    axis = dataclasses.replace(sweep().axes[0], values=tuple(2**power for power in range(3, 11)))
+    question = asked_of("shared", axes=(axis,), adaptive=True)
+    seen = follow(asker, question)
+    assert {member.state for member in seen.ended.values()} == {"finished"}
+    found = rows_of(asker, question.sweep)
+    assert 64 in found
+    assert 128 in found
+    assert [size for size, counts in found.items() if max(counts.values()) > 1] == []

@@ -1,0 +1,83 @@
+"""Machines as processes of this one: each with jobs, a lock and a copy of the store of its own."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from core.files.project import PROJECT
+from core.jobs.machine import LOCK_VARIABLE
+from core.jobs.queue import JOBS_VARIABLE
+from core.results.finding.mirrored import MIRRORS_VARIABLE
+
+MODULE = "tests.integration.scripted_node"
+
+
+def surroundings(folder: Path) -> dict[str, str]:
+    """What makes a process a machine of its own."""
+    return {
+        JOBS_VARIABLE: str(folder / "jobs"),
+        LOCK_VARIABLE: str(folder / "machine.lock"),
+        MIRRORS_VARIABLE: str(folder / "shared"),
+    }
+
+
+class Node:
+    """A machine that works for others, in a process of its own.
+
+    Attributes:
+        folder: of all that is this machine's.
+    """
+
+    def __init__(self, folder: Path, store: str, module: str = MODULE) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", module, "worker", "--store", store],
+                cwd=PROJECT,
+                env={**os.environ, **surroundings(folder)},
+                stdout=log,
+                stderr=log,
+            )
+
+    @property
+    def log(self) -> str:
+        """What it said."""
+        return (self.folder / "log").read_text()
+
+    def kill(self) -> None:
+        """Let the power of the machine fail: nothing that belongs to it lives on."""
+        kill_machine(self.folder)
+        self._process.wait()
+
+
+def kill_machine(folder: Path) -> None:
+    """Kill every process of a machine at once."""
+    mine = str(folder / "jobs")
+    while victims := [process for process in psutil.process_iter() if _belongs(process, mine)]:
+        for process in victims:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(victims, timeout=5)
+
+
+@contextlib.contextmanager
+def ended(nodes: list[Node]) -> Iterator[None]:
+    """Let no machine outlive a test."""
+    try:
+        yield
+    finally:
+        for node in nodes:
+            node.kill()
+
+
+def _belongs(process: psutil.Process, jobs: str) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(JOBS_VARIABLE) == jobs
+    except (psutil.Error, OSError):
+        return False

@@ -1,0 +1,116 @@
+"""What machines that share a store tell each other."""
+
+import dataclasses
+import json
+import os
+import time
+
+import pytest
+
+from core.errors import InvalidValue
+from core.jobs.shared import board
+from core.jobs.shared.board import Board, Member, Question
+from tests.integration.scripted_worker import sweep
+
+QUESTION = Question(sweep=sweep(), spread="shared")
+MEMBER = Member(host="lab-1", machine_id="aaaaaaaaaaaa", cpu="Test CPU", devices=("Test CPU",))
+
+
+@pytest.fixture
+def at(tmp_path):
+    return board.board_of(tmp_path / "store")
+
+
+def test_a_question_is_open_until_it_is_taken_away(at):
+    assert at.questions() == []
+    at.ask(QUESTION)
+    at.ask(QUESTION)
+    assert at.questions() == [QUESTION]
+    assert at.is_open(QUESTION.id)
+    at.close(QUESTION.id)
+    assert not at.is_open(QUESTION.id)
+    assert at.questions() == []
+
+
+def test_the_same_sweep_spread_in_another_way_is_another_question():
+    assert QUESTION.id != dataclasses.replace(QUESTION, spread="everywhere").id
+
+
+def test_who_is_there_is_told_until_it_leaves(at):
+    at.tell(MEMBER)
+    at.tell(dataclasses.replace(MEMBER, host="lab-2", state="measuring", question=QUESTION.id))
+    assert [member.host for member in at.members()] == ["lab-1", "lab-2"]
+    at.leave("lab-1")
+    assert [member.host for member in at.members()] == ["lab-2"]
+
+
+def test_who_said_nothing_for_long_is_not_there(at, tmp_path):
+    at.tell(MEMBER)
+    before = time.time() - board.PRESENT_S - 1
+    os.utime(tmp_path / "store/shared/machines/lab-1.json", (before, before))
+    assert at.members() == []
+
+
+@pytest.mark.parametrize("state", ["finished", "failed", "stopped"])
+def test_how_a_machine_ended_is_kept_when_it_has_left(at, state):
+    ended = dataclasses.replace(MEMBER, state=state, question=QUESTION.id, message="A sentence.", rows=4)
+    at.tell(ended)
+    at.leave(MEMBER.host)
+    assert at.ends(QUESTION.id) == {"lab-1": ended}
+    at.forget_ends(QUESTION.id)
+    assert at.ends(QUESTION.id) == {}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[1]",
+        b"[" * 100_000,
+        json.dumps({"sweep": {}, "spread": "shared"}).encode(),
+        json.dumps({"sweep": QUESTION.sweep.to_json(), "spread": "nowhere"}).encode(),
+        b"x" * (board.MOST_BYTES + 1),
+    ],
+)
+def test_what_is_no_question_of_ours_is_passed_over(at, content):
+    at.place.write("questions/other.json", content)
+    at.place.write("machines/other.json", content)
+    at.ask(QUESTION)
+    assert at.questions() == [QUESTION]
+    assert at.members() == []
+
+
+def test_code_of_others_is_never_a_question(at):
+    data = QUESTION.sweep.to_json()
+    own = {"training": "evil.py:build", "source_hash": "0" * 16, "size": 8}
+    data |= {"point": own, "axes": [{"name": "size", "values": [8, 16]}], "folder": "/tmp"}
+    at.place.write("questions/own.json", json.dumps({"sweep": data, "spread": "shared"}).encode())
+    assert at.questions() == []
+
+
+def test_a_name_of_a_machine_leads_nowhere_else(at):
+    told = dataclasses.asdict(MEMBER) | {"host": "../../etc"}
+    at.place.write("machines/x.json", json.dumps(told).encode())
+    assert at.members() == []
+
+
+def test_points_are_held_apart(at):
+    first, second = (at.lease(QUESTION.id, what) for what in ("one", "two"))
+    assert first.take()
+    assert second.take()
+    assert not at.lease(QUESTION.id, "one").take()
+
+
+def test_the_board_of_a_plain_folder_lies_within_it_and_is_no_row(tmp_path):
+    at = board.board_of(tmp_path / "store")
+    at.ask(QUESTION)
+    assert [path.name for path in (tmp_path / "store").iterdir()] == ["shared"]
+    assert isinstance(at, Board)
+
+
+def test_ways_of_spreading():
+    assert [board.checked_spread(name) for name in board.SPREADS] == ["everywhere", "shared"]
+    with pytest.raises(InvalidValue, match="everywhere, shared"):
+        board.checked_spread("nowhere")
