@@ -136,7 +136,10 @@ class Foreign:
 
     def modules(self) -> dict[str, ModuleType]:
         """Those that are loaded of the file and of what it imports from its folder."""
-        files, ours = {str(path) for path in sources.of(self.file)}, _before()
+        try:
+            files, ours = {str(path) for path in sources.of(self.file)}, _before()
+        except OSError:  # it took itself away
+            return {}
         found = {name: module for name, module in sys.modules.items() if name not in ours}
         return {name: module for name, module in found.items() if getattr(module, "__file__", None) in files}
 

@@ -85,3 +85,12 @@ def test_what_is_installed_within_the_folder_of_a_file_is_none_of_its_own(tmp_pa
     assert foreign.owns(str(tmp_path / "parts" / "mine_parts.py"))
     assert not foreign.owns(str(tmp_path / ".venv" / "lib" / "site-packages" / "torch" / "_tensor.py"))
     assert not foreign.owns("/elsewhere/mine.py")
+
+
+def test_a_file_that_takes_itself_away_trains_all_the_same(built):
+    away = FUNCTION.replace(
+        "def build(size, device):", "def build(size, device):\n    __import__('os').remove(__file__)"
+    )
+    training = built(away)
+    training.advance(1)
+    assert training.steps == 1
