@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from core import units
 from core.answer.charts import published as charts_of
 from core.answer.charts import runs
 from core.answer.export.case_report import source
@@ -30,8 +31,9 @@ SHIPPED = "A file of the examples that come with the app; it is run as one's own
 
 def listed(found: Sequence[Case], *, answered: bool) -> None:
     """Draw a card for each case, two beside each other."""
-    fit = "fit your answers, the likeliest first" if answered else "are told here"
-    st.caption(f"{len(found)} cases {fit}." if len(found) != 1 else "One case fits your answers.")
+    counted = units.counted(len(found), "case")
+    fit = " that fit your answers, the likeliest first" if len(found) > 1 else " that fits your answers"
+    st.caption(f"{counted}{fit if answered else ''}")
     for at in range(0, len(found), 2):
         for column, case in zip(st.columns(2, gap="medium"), found[at : at + 2], strict=False):
             with column:
@@ -77,7 +79,7 @@ def _mark(case: Case) -> None:
     """The badge that tells what was reported from what is measured, and whose it is."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge("Published", icon=":material/menu_book:", color="violet")
-        st.caption(plain(f"{source(case)}. Not measured here."), width="content")
+        st.caption(plain(source(case)), width="content")
         st.link_button("Open the thread", case.address, type="tertiary", icon=":material/open_in_new:")
 
 
@@ -119,6 +121,8 @@ def _here(case: Case, machine: Machine | None, task: tuple[Experiment, ...], kno
     st.caption(plain(" ".join(filter(None, (case.note, change)))))
     if known:
         tasks.run_button(task, known)
+    else:
+        st.caption("It can be run from here once the devices of this machine are known.")
     st.code(f"python -m core case {case.name} --run", language=None, wrap_lines=True)
 
 

@@ -7,10 +7,10 @@ from pages.shared.link import choices
 
 
 def asked() -> dict[str, str]:
-    """Draw the questions, two beside each other; what was answered to each, empty where nothing was."""
+    """Draw the questions; what was answered to each, empty where nothing was."""
     answers = dict.fromkeys(QUESTIONS, "")
-    columns = st.columns(2, gap="medium")
-    for at, (name, (text, options)) in enumerate(QUESTIONS.items()):
+    rows = [st.container(), st.container(), *st.columns([2, 3], gap="medium")]
+    for place, (name, (text, options)) in zip(rows, QUESTIONS.items(), strict=True):
         bound = choices.bound(name, list(options), None, options.__getitem__)
-        answers[name] = columns[at % 2].pills(text, list(options), **bound) or ""
+        answers[name] = place.pills(text, list(options), **bound) or ""
     return answers

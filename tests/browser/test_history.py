@@ -35,6 +35,18 @@ def test_back_returns_from_what_was_opened_to_the_list_as_it_was_left(glance):
     expect(page.get_by_role("button", name="Back to the list")).to_be_visible()
 
 
+def test_a_case_is_one_entry_and_back_returns_to_the_answers(glance):
+    page = ready(glance("/cases?symptom=idle&kind=images&loop=files"))
+    before = entries(page)
+    page.get_by_role("button", name="Open").first.click()
+    expect(page.get_by_role("heading", name="Run it here")).to_be_visible()
+    assert "case=imagenet-loader" in page.url
+    assert entries(page) == before + 1
+    page.go_back()
+    expect(page.get_by_text("2 cases that fit your answers")).to_be_visible()
+    assert "case" not in page.url.partition("?")[2]
+
+
 def test_the_menu_adds_one_entry_and_back_restores_the_settings(glance):
     page = ready(glance("/compare?dataset=signal&hidden_size=512&epochs=7"))
     before = entries(page)

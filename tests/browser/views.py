@@ -146,7 +146,7 @@ def fill(server):
 
 
 KNOWN = ".st-key-doors, .st-key-devices, .st-key-contenders, .st-key-view, h2:has-text('Measuring process'), "
-KNOWN += ".stForm:has-text('Join code'), :text('Join code')"
+KNOWN += ".st-key-symptom, .st-key-close, .stForm:has-text('Join code'), :text('Join code')"
 """What a page shows only once it knows the machine, or what is stored."""
 
 

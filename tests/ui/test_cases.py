@@ -41,7 +41,7 @@ def test_answers_of_the_link_leave_the_cases_that_fit(world, open_page):
     app = open_page(PAGE, symptom="idle", kind="images", loop="files")
     answers = {"symptom": "idle", "kind": "images", "loop": "files"}
     assert opened(app) == [one.name for one in likely(answers)] == ["imagenet-loader", "turning-disk"]
-    assert "2 cases fit your answers" in words(app)
+    assert "2 cases that fit your answers" in words(app)
 
 
 def test_an_answer_of_the_link_that_is_none_is_named(world, open_page):
