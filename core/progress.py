@@ -16,7 +16,7 @@ class ContenderProgress:
     Attributes:
         contender: written form, e.g. `cpu` or `cuda:0`.
         steps: steps trained so far, at most `total_steps` are shown.
-        total_steps: steps of the whole training.
+        total_steps: steps of the whole training; 0 where nobody knows, as of one's own.
         step_s: median seconds a step over the blocks so far, None before the first.
         threads: CPU threads in use, None before they are chosen.
         loss_steps: last step of each segment of the loss curve.
@@ -94,7 +94,8 @@ class Progress:
     @property
     def remaining_s(self) -> Seconds | None:
         """Seconds that the steps left may take, at most those left of the budget; None before one was timed."""
-        left = [(each.total_steps - each.steps) * each.step_s for each in self.contenders if each.step_s is not None]
+        known = [each for each in self.contenders if each.total_steps]
+        left = [(each.total_steps - each.steps) * each.step_s for each in known if each.step_s is not None]
         return max(0.0, min(sum(left), self.budget_s - self.elapsed_s)) if left else None
 
     @property

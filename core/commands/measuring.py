@@ -115,7 +115,7 @@ def _phase(job: Job) -> str:
 def _done(job: Job) -> float:
     if not job.active:
         return 1.0
-    return job.progress.share if job.progress else 0.0
+    return job.share
 
 
 def _notes(job: Job) -> tuple[str, ...]:

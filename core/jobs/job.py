@@ -110,6 +110,13 @@ class Job:
         return self.run_ids[-1] if self.run_ids else ""
 
     @property
+    def share(self) -> float:
+        """Share of the work that is done, 0 to 1: of one's own training, of whose steps nobody knows, of its pairs."""
+        if self.experiment and self.experiment.point.training and self.progress:
+            return min(1.0, self.progress.pairs / self.experiment.pairs)
+        return self.progress.share if self.progress else 0.0
+
+    @property
     def active(self) -> bool:
         """Whether the job waits or runs."""
         return self.state in ACTIVE

@@ -37,7 +37,7 @@ def _view(view: tuple[links.Kind, str] | None, machine: Machine | None, asked: E
             _run(run_id, machine, asked)
         case _:
             asking.offer_others(sweeps=False)
-            welcome.draw(machine)
+            welcome.draw(machine, own=bool(asked and asked.point.training))
 
 
 @told(st.warning)

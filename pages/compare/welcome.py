@@ -9,12 +9,14 @@ from pages.shared.link import others
 
 WELCOME = """
 1. **Set** a training; its cost is shown as you move a slider.
-2. **Run** trains it on every chosen device, in turns, from the same weights and with the same batches.
+2. **Run** trains it on every chosen device, in turns{alike}.
 3. **Read** which device is faster, by how much (with an interval), why, and whether both learned the same.
 
 The measurement runs in a process of its own: you may close this page and come back. The same settings asked again are
 answered at once from the store.
 """
+
+ALIKE = ", from the same weights and with the same batches"
 
 WITHOUT_ACCELERATOR = (
     "So Compare sets one CPU thread against all of them. With an accelerator, it would train on the CPU and on that."
@@ -25,10 +27,10 @@ RECORDED = (
 )
 
 
-def draw(machine: Machine | None) -> None:
-    """Draw how the page works, and what is missing on a machine without an accelerator."""
+def draw(machine: Machine | None, *, own: bool = False) -> None:
+    """Draw how the page works, with one's `own` training too, and what is missing where there is no accelerator."""
     st.header("How this works")
-    st.markdown(WELCOME)
+    st.markdown(WELCOME.format(alike="; it is built anew for each" if own else ALIKE))
     if machine and len(machine.devices) == 1:
         instead = RECORDED if others.recorded() else WITHOUT_ACCELERATOR
         st.info(f"**No accelerator is seen here.** {plain(machine.hint)}\n\n{instead}")

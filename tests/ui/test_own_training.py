@@ -200,7 +200,13 @@ def own_run(size=64, steps_s=(1e-3, 5e-4), **changes):
     """A run of one's own training by one thread and by two, as its rows are stored; `changes` of every row."""
     asked = {**dataclasses.asdict(Point(**OWN_POINT, size=size)), "steps_per_epoch": 1, "outcome": "timed"}
     nothing = dict.fromkeys((f"breakdown_{part}_s" for part in causes.PARTS), ())
-    unknown = {"parameters": 0, "flops_per_step": 0, "dataset_hash": OWN_POINT["source_hash"], "confusion": (), "predictions": b""}
+    unknown = {
+        "parameters": 0,
+        "flops_per_step": 0,
+        "dataset_hash": OWN_POINT["source_hash"],
+        "confusion": (),
+        "predictions": b"",
+    }
     unknown |= dict.fromkeys(("train_accuracy", "validation_accuracy", "epoch_check_s"))
     values = {**asked, **nothing, **unknown, "breakdown_step_s": (steps_s[0],) * 3, **changes}
     known = rows.run({"cpu@1": steps_s[0], "cpu@2": steps_s[1]}, run_id=f"{size:012x}", **values)
@@ -278,8 +284,12 @@ def test_a_file_that_fails_shows_its_traceback_as_text(file, world, open_page):
 
 
 def test_while_it_runs_no_number_of_steps_is_made_up(file, world, open_page):
-    one = ContenderProgress(contender="cpu@1", steps=1_234, total_steps=1)
-    job = world.run(asked(file), Progress(phase="training", contenders=(one,)))
-    said = words(open_page(COMPARE, job=job.id))
+    one = ContenderProgress(contender="cpu@1", steps=1_234, step_s=1e-3, loss_steps=(1, 9), losses=(0.7, 0.6))
+    job = world.run(asked(file, pairs=10), Progress(phase="training", pairs=4, elapsed_s=3, contenders=(one,)))
+    assert job.share == 0.4
+    app = open_page(COMPARE, job=job.id)
+    said = words(app)
     assert "step 1,234" in said
     assert "step 1,234 of" not in said
+    assert "left" not in said
+    assert "nats" not in str(app.get("vega_lite_chart")[0].proto.spec)

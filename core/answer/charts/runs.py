@@ -36,9 +36,10 @@ MOST_TICKS = 8
 """Ticks along an axis that is not logarithmic, about."""
 
 LOSS, TRAINED_FOR = "training loss (nats, log scale)", "time of training, start-up apart (s)"
-"""Titles of axes."""
+OWN_LOSS = "its own loss (log scale)"
+"""Titles of axes; in what one's own training counts its loss is not known."""
 
-STEPS, NATS = ("step", "steps", ",d"), ("y", "loss (nats)", ".4g")
+STEPS, NATS, OWN = ("step", "steps", ",d"), ("y", "loss (nats)", ".4g"), ("y", "its own loss", ".4g")
 """Lines of a tooltip."""
 
 
@@ -61,13 +62,18 @@ def loss_over_time(trials: Sequence[Trial]) -> Spec:
             training_time.seconds_at(trial, trial.loss_step), trial.loss_step, trial.loss, strict=False
         )
     ]
-    return _curves(rows, _series(trials), x=TRAINED_FOR, y=LOSS, tooltip=(STEPS, ("x", "seconds", ".4g"), NATS))
+    y, value = (OWN_LOSS, OWN) if trials[0].training else (LOSS, NATS)
+    return _curves(rows, _series(trials), x=TRAINED_FOR, y=y, tooltip=(STEPS, ("x", "seconds", ".4g"), value))
 
 
 def live_loss(
-    progress: Progress, *, by: Literal["steps", "seconds"] = "steps", kinds: Mapping[str, str] | None = None
+    progress: Progress,
+    *,
+    by: Literal["steps", "seconds"] = "steps",
+    kinds: Mapping[str, str] | None = None,
+    own: bool = False,
 ) -> Spec:
-    """Training loss of a running measurement.
+    """Training loss of a running measurement, or one's own training's `own`, whatever that counts.
 
     `kinds` has the kind of each device; without it one is taken for what its name says: `cuda:0` for an NVIDIA one.
     """
@@ -81,7 +87,8 @@ def live_loss(
             entry.loss_steps if by == "steps" else entry.loss_seconds, entry.loss_steps, entry.losses, strict=False
         )
     ]
-    return _curves(rows, series, x="steps" if by == "steps" else TRAINED_FOR, y=LOSS, tooltip=(STEPS, NATS))
+    x, y, value = "steps" if by == "steps" else TRAINED_FOR, *((OWN_LOSS, OWN) if own else (LOSS, NATS))
+    return _curves(rows, series, x=x, y=y, tooltip=(STEPS, value))
 
 
 def epoch_times(trials: Sequence[Trial]) -> Spec:

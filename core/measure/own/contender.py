@@ -1,5 +1,6 @@
 """A contender that trains a training of one's own: the same blocks, of steps of which nothing is known beforehand."""
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from core.measure.own.training import OwnCurve, OwnTraining
 from core.measure.preparing import threads
 from core.measure.preparing.fresh import FreshTrainings
 from core.measure.training import Training
+from core.progress import ContenderProgress
 from core.question.experiment import BEST_THREADS, Contender, Experiment, Point
 from core.question.lanes import Lane
 
@@ -97,6 +99,10 @@ class OwnContender(MeasuredContender):
     def facts(self) -> dict[str, Any]:
         """What it says of itself; 0 where it says nothing."""
         return self._facts
+
+    def progress(self) -> ContenderProgress:
+        """How far it is; of how many steps nobody knows."""
+        return dataclasses.replace(super().progress(), steps=self.steps, total_steps=0)
 
     def require_memory(self) -> None:
         """Nothing: nobody knows what it needs."""

@@ -72,9 +72,9 @@ def chart(draw: Callable[[Rows], dict[str, Any]], rows: Rows) -> dict[str, Any]:
 
 
 @kept(64)
-def live_chart(job_id: str, elapsed_s: float, _progress: Progress) -> dict[str, Any]:
-    """The loss curve of a running measurement; one for all who watch it."""
-    return runs.live_loss(_progress, by="seconds", kinds=_kinds())
+def live_chart(job_id: str, elapsed_s: float, _progress: Progress, _own: bool) -> dict[str, Any]:
+    """The loss curve of a running measurement, or of one's `own` training; one for all who watch it."""
+    return runs.live_loss(_progress, by="seconds", kinds=_kinds(), own=_own)
 
 
 def studies(trials: Sequence[Trial], axis: str) -> list[Study]:

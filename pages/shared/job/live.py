@@ -99,7 +99,7 @@ def _panel(job_id: str) -> None:
         progress = job.progress or Progress(phase="starting")
         left = progress.remaining_s
         after = "" if left is None else f" · at most {units.duration(left)} left"
-        st.progress(progress.share, text=f"**{plain(progress.phase.capitalize())}**{after}")
+        st.progress(job.share, text=f"**{plain(progress.phase.capitalize())}**{after}")
         _so_far(job)
         _curves(job, progress)
 
@@ -148,17 +148,19 @@ def place(job: Job) -> None:
 
 
 def _curves(job: Job, progress: Progress) -> None:
+    own = bool(job.experiment and job.experiment.point.training)
     if any(len(contender.losses) > 1 for contender in progress.contenders):  # one point is no curve
-        spec = prepared.live_chart(job.id, progress.elapsed_s, progress)
+        spec = prepared.live_chart(job.id, progress.elapsed_s, progress, own)
         charts.chart(spec, height=CHART_HEIGHT, alt="Training loss so far")
-    known = bool(job.experiment and not job.experiment.point.training)  # how many steps there are
-    st.caption("  \n".join(_line(contender, whole=known) for contender in progress.contenders))
+    st.caption("  \n".join(map(_line, progress.contenders)))
 
 
-def _line(contender: ContenderProgress, *, whole: bool) -> str:
-    steps = min(contender.steps, contender.total_steps) if whole else contender.steps
-    of = f" of {units.count(contender.total_steps)}" if whole else ""
-    parts = [f"**{plain(titled(contender.contender))}**", f"step {units.count(steps)}{of}"]
+def _line(contender: ContenderProgress) -> str:
+    total = contender.total_steps
+    done = (
+        f"{units.count(min(contender.steps, total))} of {units.count(total)}" if total else units.count(contender.steps)
+    )
+    parts = [f"**{plain(titled(contender.contender))}**", f"step {done}"]
     if contender.step_s is not None:
         parts.append(f"{units.duration(contender.step_s)} a step")
     if contender.losses:
