@@ -15,6 +15,14 @@ FILES = sorted(FOLDER.glob("*.py"))
 NEEDED = {"accelerated": "accelerate", "lightning_module": "pytorch_lightning"}
 
 
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # several would wait for each other beside other tests
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_an_example_trains_at_a_small_size_and_on_another_device_anew(file):
     if needed := NEEDED.get(file.stem):
