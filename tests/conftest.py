@@ -1,5 +1,7 @@
 """What holds for every test."""
 
+import uuid
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -11,8 +13,9 @@ settings.load_profile("patient")  # a busy machine is no failure
 
 @pytest.fixture(autouse=True)
 def memory_of_its_own(tmp_path_factory, monkeypatch):
-    """What no disk takes goes to a folder of the test, never to the memory that all processes of a user share."""
+    """What no disk takes, and what is compiled, goes to a folder of the test, not to what all processes share."""
     monkeypatch.setenv(SPARE_VARIABLE, str(tmp_path_factory.getbasetemp() / "memory"))
+    monkeypatch.setenv("CROSSOVER_COMPILED", str(tmp_path_factory.getbasetemp() / f"compiled-{uuid.uuid4().hex}"))
 
 
 @pytest.fixture

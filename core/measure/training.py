@@ -26,6 +26,9 @@ CURVE_SEGMENTS = 200
 EVALUATION_BATCH = 4096
 """Samples that are classified at once, fewer where they do not fit; bounds memory, changes no result."""
 
+Classifier = Callable[[Tensor], Tensor]
+"""From samples to a number for each class, (samples, classes), of which the highest wins; a network is one."""
+
 
 class Engine(Protocol):
     """Runs several whole steps as one thing."""
@@ -75,6 +78,10 @@ class Training:
         self._engine = _engine(self.parts, feed, recorder)
         self.rewind(feed, steps)
 
+    def use_threads(self, count: int) -> None:
+        """Train with so many threads of the CPU from here on, as everything in this process does."""
+        torch.set_num_threads(count)
+
     def prepare(self, example: Batch, *, remainder: bool) -> float:
         """Compile or record what the lane needs, before the first step.
 
@@ -89,6 +96,11 @@ class Training:
             return 0.0
         counts = {self.lane.steps_per_call, *((1,) if remainder else ())}
         return self._engine.prepare(example, sorted(counts, reverse=True))
+
+    @property
+    def saved_s(self) -> float:
+        """Seconds that the last `prepare` spared, as code came from the disk; 0 where none did."""
+        return self._engine.saved_s if isinstance(self._engine, Compiled) else 0.0
 
     def advance(self, steps: int) -> None:
         """Train `steps` whole steps; on an accelerator this returns before they are done.
@@ -227,7 +239,7 @@ class LossCurve:
 
 
 @torch.no_grad()
-def classify(network: nn.Module, split: Split, device: torch.device, *, at_most: int | None = None) -> Tensor:
+def classify(network: Classifier, split: Split, device: torch.device, *, at_most: int | None = None) -> Tensor:
     """Predicted class of each sample, int64 (n,), on the host. Waits for the device."""
     samples, size, predicted = split.samples[:at_most], EVALUATION_BATCH, torch.empty(0, dtype=torch.int64)
     while len(predicted) < len(samples):
@@ -240,5 +252,5 @@ def classify(network: nn.Module, split: Split, device: torch.device, *, at_most:
     return predicted
 
 
-def _classify_chunk(network: nn.Module, chunk: Tensor, device: torch.device, found: list[Tensor]) -> None:
+def _classify_chunk(network: Classifier, chunk: Tensor, device: torch.device, found: list[Tensor]) -> None:
     found.append(network(chunk.to(device)).argmax(dim=1).cpu())

@@ -27,7 +27,8 @@ SCHEMA_VERSION = 7
 5: what a card says of itself around a block; whether start-up was taken in a fresh process.
 6: one's own training: training, source_hash, size, breakdown_step_s, all that begins with own; parameters may be 0;
 tested_step.
-7: what the time of one's own steps is made of: own_inside_s, own_float64_s, own_between_s, own_floor_s, own_syncs."""
+7: what the time of one's own steps is made of: own_inside_s, own_float64_s, own_between_s, own_floor_s, own_syncs;
+startup_compile_served."""
 
 VERSION_KEY = b"crossover_schema_version"
 """Key of the version in a parquet file's metadata."""

@@ -1,11 +1,13 @@
 """Whole steps compiled by torch.compile into one function: forward, loss, backward and update, several in a row.
 
-Compiling starts from empty caches each time: what it costs belongs to the start-up of a lane, and must not depend on
-what was compiled before. The number of threads is part of the compiled code, so that each number has code of its own.
-The calls between kernels of a CPU are compiled too: from Python they cost a small network as much as its arithmetic.
+What compiling costs belongs to the start-up of a lane, and what is said of it must not depend on what was compiled
+before: it starts from empty caches, or takes code that was made so. The number of threads is part of the compiled code,
+so that each number has code of its own. The calls between kernels of a CPU are compiled too: from Python they cost a
+small network as much as its arithmetic.
 """
 
 import contextlib
+import dataclasses
 import functools
 import importlib
 import logging
@@ -18,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, grad_and_value
 
+from core.measure.execution.code_cache import CodeOf
 from core.measure.execution.step import Batch, Step
 
 Steps = Callable[[list[Tensor], Tensor, Tensor], Tensor]
@@ -28,35 +31,56 @@ _CHATTY = ("torch.utils.cpp_extension", "torch._inductor", "torch._dynamo", "tor
 
 
 class Compiled:
-    """Runs the steps of one network as compiled functions."""
+    """Runs the steps of one network as compiled functions.
+
+    Attributes:
+        saved_s: seconds that the last `prepare` spared, as code came from the disk.
+    """
 
     def __init__(self, step: Step) -> None:
         """Take a step; nothing is compiled yet."""
         self._step = step
         self._functions: dict[tuple[int, int], Steps] = {}
+        self.saved_s = 0.0
         self._weights = [parameter.detach() for parameter in step.parameters]
 
     def prepare(self, example: Batch, counts: Sequence[int]) -> float:
         """Compile functions of so many steps each, for the number of threads that is set; no weight changes.
 
         Returns:
-            Seconds that it took; those of bringing in the compiler are the same at every call in a process.
+            Seconds that it takes with empty caches; those of bringing in the compiler are the same at every call in a
+            process.
         """
         begin = time.perf_counter()
         loading_s = bring_in()
         begin += min(loading_s, time.perf_counter() - begin)
+        self.saved_s = 0.0
         for count in counts:
             weights = [weight.clone() for weight in self._weights]
             samples, labels = (torch.stack([part] * count) for part in example)
-            with _empty_caches(), _silence():
+            with CodeOf(self._identity(count, example)).compiling() as compilations, _silence():
                 self._call(count, weights, samples, labels)
-        return loading_s + time.perf_counter() - begin
+            self.saved_s += sum(one.cold_s - one.spent_s for one in compilations)
+        return loading_s + time.perf_counter() - begin + self.saved_s
 
     def run(self, batch: Batch, count: int) -> Tensor:
         """Train `count` steps on as many batches, one after the other in `batch`; returns their losses."""
         samples, labels = batch
         size = len(labels) // count
         return self._call(count, self._weights, samples.view(count, size, *samples.shape[1:]), labels.view(count, size))
+
+    def _identity(self, count: int, example: Batch) -> dict[str, object]:
+        """What the function of so many steps depends on, beside the machine."""
+        step, (samples, labels) = self._step, example
+        tensors = (*step.parameters, samples, labels)
+        return {
+            "steps": count,
+            "threads": torch.get_num_threads(),
+            "lane": str(dataclasses.replace(step.lane, steps_per_call=1)),
+            "network": str(step.network),
+            "learning_rate": step.learning_rate,
+            "tensors": [[str(one.dtype), list(one.shape), list(one.stride()), _device_of(one)] for one in tensors],
+        }
 
     def _call(self, count: int, weights: list[Tensor], samples: Tensor, labels: Tensor) -> Tensor:
         key = count, torch.get_num_threads()
@@ -103,13 +127,9 @@ def _compile(step: Step) -> Steps:
     return torch.compile(own, fullgraph=True, dynamic=False, options={"cpp_wrapper": True} if on_host else None)
 
 
-@contextlib.contextmanager
-def _empty_caches() -> Iterator[None]:
-    """Compile into an empty folder that is deleted afterwards."""
-    from torch._inductor import utils
-
-    with utils.fresh_cache():
-        yield
+def _device_of(tensor: Tensor) -> str:
+    """The device by what its code depends on: its kind and model, whatever its number."""
+    return torch.cuda.get_device_name(tensor.device) if tensor.is_cuda else tensor.device.type
 
 
 @contextlib.contextmanager

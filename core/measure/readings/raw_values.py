@@ -44,6 +44,7 @@ class RawValues:
     startup_build_s: float | None = None
     startup_transfer_s: float | None = None
     startup_compile_s: float | None = None
+    startup_compile_served: bool = False
     startup_first_step_s: float | None = None
     lane_loss: tuple[float, ...] = ()
     reference_loss: tuple[float, ...] = ()

@@ -88,6 +88,12 @@ class RawValues:
         unit="s",
         default=None,
     )
+    startup_compile_served: bool = column(
+        BOOL,
+        "whether compiled code came from this machine's disk; startup_compile_s is then what compiling took when that "
+        "code was made, with empty caches",
+        default=False,
+    )
     startup_first_step_s: float | None = column(
         FLOAT,
         "the first step of this training; the first call in a lane of several steps a call",
