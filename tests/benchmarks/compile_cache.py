@@ -1,9 +1,9 @@
-"""What compiled code on disk spares: a run in compiled lanes in a fresh process, first with no code there, then with it.
+"""What compiled code on disk spares: a run in compiled lanes in a fresh process, without it and with it.
 
     python -m tests.benchmarks.compile_cache --preset disc
 
-Of each run: the seconds of the whole command, and by lane what its row says of compiling, whether its code came from the
-disk, and its median step, which must not depend on that. The lanes are those of "What would help?" on a CPU.
+Of each run: the seconds of the whole command, and by lane what its row says of compiling, whether its code came from
+the disk, and its median step, which must not depend on that. The lanes are those of "What would help?" on a CPU.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from typing import Any
 
 from core.files.project import PROJECT
 from core.measure.execution.code_cache import COMPILED_VARIABLE
+from core.results.store import Store
 
 LANES = "cpu,cpu+compiled10,cpu+compiled,cpu+kept,cpu+fused,cpu+channels_last,cpu+foreach"
 
@@ -46,8 +47,6 @@ def _run(folder: Path, preset: str, devices: str, budget: str) -> list[dict[str,
     subprocess.run(
         [*command, "--store", str(store)], cwd=PROJECT, env=environment, check=True, stdout=subprocess.DEVNULL
     )
-    from core.results.store import Store
-
     return [{**vars(trial), "step_s": trial.step_s} for trial in Store(store).trials()]
 
 
