@@ -32,7 +32,8 @@ LONG_S = 1e-4
 
 Clock = Callable[[], int]
 
-_BETWEEN = ("torch/_tensor", "torch/_ops", "torch/utils/_", "torch/_prims_common", "core/measure/own/watching")
+_BETWEEN = ("torch/_tensor", "torch/_ops", "torch/utils/_", "torch/_prims_common", "torch/_dynamo/", "torch/_compile")
+_BETWEEN += ("core/measure/own/watching",)
 _OF_LOADERS = "torch/utils/data/"
 _OF_OPTIMIZERS = "torch/optim/"
 """PyTorch's own updates read their step counters, which lie on the host: nobody waits for these."""
