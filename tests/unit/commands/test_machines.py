@@ -1,0 +1,164 @@
+"""`worker`, `machines` and `sweep --on`: what they print, and how they end."""
+
+import dataclasses
+import json
+
+import pytest
+
+from core.commands import measuring
+from core.jobs.machine import Machine
+from core.jobs.shared import asking, board, member
+from core.jobs.shared.board import Member
+from core.results import environment
+from core.results.store import Store
+from tests.integration import scripted_worker
+from tests.integration.scripted_worker import sweep
+
+HERE = environment.read()
+ONE = Member(host="lab-1", machine_id=HERE.machine_id, cpu="Test CPU", devices=("Test CPU",))
+SWEEP = (
+    *("sweep", "--dataset", "digits", "--axis", "hidden_size", "--values", "8,16,32,64,128,256,512,1024"),
+    *("--devices", "cpu@1,cpu", "--seed", str(scripted_worker.CURVE), "--on", "workers"),
+)
+
+
+@pytest.fixture
+def run(command, capsys):
+    """Status, what was printed and what was said, also where the words were wrong."""
+
+    def call(*words):
+        try:
+            done = command(*words)
+        except SystemExit as left:
+            captured = capsys.readouterr()
+            return left.code, captured.out, captured.err
+        return done.status, done.out, done.err
+
+    return call
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setattr(asking, "POLL_S", 0.001)
+    monkeypatch.setattr(asking, "SETTLE_S", 0.01)
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def answering(store, monkeypatch):
+    """Machines that have measured everything at once, and say how they ended."""
+
+    def answer(*members):
+        ask = board.Board.ask
+
+        def then_answer(self, question):
+            ask(self, question)
+            for each in members:
+                for number, point in enumerate(question.sweep.points if each.state == "finished" else ()):
+                    run_id = f"{each.host[-1] * 6}{number:06x}"
+                    facts = {"machine_id": each.machine_id, "torch_version": HERE.torch_version}
+                    for row in scripted_worker.timed(question.sweep.experiment(point), run_id, **facts):
+                        store.add(row)
+                self.tell(dataclasses.replace(each, question=question.id))
+
+        monkeypatch.setattr(board.Board, "ask", then_answer)
+
+    return answer
+
+
+def ended(host, state="finished", machine_id=HERE.machine_id, **changes):
+    return dataclasses.replace(ONE, host=host, state=state, machine_id=machine_id, **changes)
+
+
+def test_each_machine_has_its_answer(run, store, answering):
+    answering(ended("lab-1"), ended("lab-2", machine_id="bbbbbbbbbbbb"))
+    status, out, err = run(*SWEEP, "--store", str(store.folder))
+    assert status == 0
+    first, second = out.splitlines()
+    assert first.startswith("lab-1 (Test CPU): ")
+    assert second.startswith("lab-2 (Test CPU): ")
+    assert "hidden size" in first
+    assert "python -m core worker joins with the same --store" in err
+    assert "lab-2 (Test CPU): finished" in err
+
+
+def test_machines_that_are_alike_and_share_points_have_one_answer(run, store, answering):
+    answering(ended("lab-1"), ended("lab-2"))
+    status, out, _ = run(*SWEEP, "--store", str(store.folder), "--spread", "shared", "--json")
+    assert status == 0
+    [machine] = json.loads(out)["machines"]
+    assert [each["host"] for each in machine["members"]] == ["lab-1", "lab-2"]
+    assert machine["points"] == 8
+    assert len(machine["crossovers"]) == 1
+
+
+def test_a_machine_that_failed_is_told_with_its_sentence(run, store, answering):
+    answering(ended("lab-1"), ended("lab-2", "failed", machine_id="b", message="The device cuda:0 is not there."))
+    status, out, _ = run(*SWEEP, "--store", str(store.folder))
+    assert status == 1
+    assert out.splitlines()[1] == "lab-2 (Test CPU): The device cuda:0 is not there."
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (("--spread", "nowhere"), "spread is 'nowhere'"),
+        (("--on", "mars"), "on is 'mars'"),
+    ],
+)
+def test_what_cannot_be_asked_is_told_in_a_sentence(run, store, changed, said):
+    status, _, err = run(*SWEEP, "--store", str(store.folder), *changed)
+    assert status == 2
+    assert said in err
+
+
+def test_devices_must_be_named_where_machines_differ(run, store):
+    words = [word for word in SWEEP if word not in ("--devices", "cpu@1,cpu")]
+    status, _, err = run(*words, "--store", str(store.folder))
+    assert status == 2
+    assert "as machines differ" in err
+
+
+def test_code_of_ones_own_is_given_to_no_other_machine(run, store, tmp_path):
+    (tmp_path / "mine.py").write_text("def build(size, device): return lambda: None\n")
+    words = ("sweep", "--training", str(tmp_path / "mine.py"), "--axis", "size", "--values", "8,16")
+    status, _, err = run(*words, "--devices", "cpu@1,cpu", "--on", "workers", "--store", str(store.folder))
+    assert status == 2
+    assert "code is given to no other machine" in err
+
+
+def test_who_is_there_and_what_is_asked_is_listed(run, store):
+    at = board.board_of(store.folder)
+    assert run("machines", "--store", str(store.folder))[1] == "No machine is at work here.\n"
+    at.tell(dataclasses.replace(ONE, state="measuring", message="3 of 8 points"))
+    question = board.Question(sweep=sweep(), spread="shared")
+    at.ask(question)
+    assert run("machines", "--store", str(store.folder))[1].splitlines() == [
+        "lab-1 (Test CPU): measuring: 3 of 8 points",
+        f"asked: {question.id}",
+    ]
+    document = json.loads(run("machines", "--store", str(store.folder), "--json")[1])
+    assert document["machines"][0]["devices"] == ["Test CPU"]
+
+
+def test_a_worker_works_for_as_long_as_it_is_told(run, store, monkeypatch):
+    found = Machine(environment=HERE, devices=scripted_worker.DEVICES)
+    monkeypatch.setattr(measuring, "machine", lambda _: found)
+    monkeypatch.setattr(member, "LOOK_S", 0.001)
+    status, out, _ = run("worker", "--store", str(store.folder), "--for", "0.02s")
+    assert (status, out) == (0, "")
+
+
+@pytest.mark.parametrize("span", ["", "2", "h", "-1h", "2 weeks", "1e3s"])
+def test_a_time_that_is_none_is_refused(run, store, span):
+    status, _, err = run("worker", "--store", str(store.folder), f"--for={span}")
+    assert status == 2
+    assert "a time such as 90s, 30min or 2h" in err
+
+
+@pytest.mark.parametrize("address", ["ftp://x/y", "s3://key:secret@bucket/x"])
+def test_an_address_that_is_none_is_told_without_its_secret(run, address):
+    status, _, err = run("machines", "--store", address)
+    assert status == 2
+    assert "argument --store" in err
+    assert "secret" not in err
