@@ -30,7 +30,7 @@ class Finding:
 
     Attributes:
         kind: what it is about in a word: `loader`, `transfer`, `host`, `waits`, `small`, `idle`, `float64`,
-            `elsewhere`, and for what has no share `learns`, `syncs`, `copies`, `grows`, `threads`, `prints`.
+            `elsewhere`, and for what has no share `unseen`, `learns`, `syncs`, `copies`, `grows`, `threads`, `prints`.
         share: of a step that it costs; None where that cannot be said.
         sentence: that goes on after the name of a device.
     """
@@ -106,6 +106,8 @@ def _idle(steps: Steps) -> Iterator[Finding]:
 
 def _oddities(steps: Steps) -> Iterator[tuple[str, str]]:
     operations = sum(steps.operations)
+    if steps.unseen:
+        yield "unseen", "no operation of PyTorch is called: what its steps do is not seen."
     if steps.learns is False:
         yield "learns", "no parameter changes: it trains nothing."
     if steps.reads:

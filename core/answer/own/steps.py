@@ -70,6 +70,11 @@ class Steps:
         """Whether each step made the host wait for a value."""
         return bool(self.waits) and min(self.waits) > 0
 
+    @property
+    def unseen(self) -> bool:
+        """Whether PyTorch does nothing in a step, so that none of what happens there can be seen."""
+        return bool(self.operations) and max(self.operations) == 0
+
     @cached_property
     def costs(self) -> dict[Cause, float]:
         """Share of an undisturbed step that each thing costs; nothing where it is not known."""
@@ -92,7 +97,7 @@ class Steps:
 
     @property
     def _counted(self) -> bool:
-        return bool(self.inside_s and self.between_s and self.floor_s and self.operations)
+        return bool(self.inside_s and self.between_s and self.floor_s and not self.unseen and self.operations)
 
     @property
     def _arithmetic_s(self) -> float:
