@@ -3,6 +3,7 @@
 For a notebook or a script, everything that is needed most stands here: ask with `Experiment` or `Sweep`, measure with
 `run`, keep and read rows with `Store`, and answer with `speedup`, `studies` and `crossover`. Each is imported when it
 is first used, so that importing `core` costs nothing; `run` measures in a process of its own and imports no torch here.
+`watch` looks at a loop of one's own, in its own process.
 """
 
 import importlib
@@ -22,6 +23,7 @@ _DOORS = {
     "verdict_sentence": "core.answer.run.speedup",
     "studies": "core.answer.study.study",
     "crossover": "core.answer.study.study",
+    "watch": "core.own.watch",
 }
 """Name → the module that has it. What measures is `run`, as on the command line: `core.measure` is a room."""
 

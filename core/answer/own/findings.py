@@ -29,7 +29,7 @@ class Finding:
     """Something that stands out.
 
     Attributes:
-        kind: what it is about in a word: `loader`, `transfer`, `host`, `waits`, `small`, `idle`, `float64`,
+        kind: what it is about in a word: `loader`, `before`, `transfer`, `host`, `waits`, `small`, `idle`, `float64`,
             `elsewhere`, and for what has no share `unseen`, `learns`, `syncs`, `copies`, `grows`, `threads`, `prints`.
         share: of a step that it costs; None where that cannot be said.
         sentence: that goes on after the name of a device.
@@ -68,6 +68,8 @@ def _said(kind: Cause, share: str, steps: Steps) -> str:
     match kind:
         case "loader":
             return f"waiting for the next batch takes {share} of a step."
+        case "before":
+            return f"what comes before the forward pass takes {share} of a step: the batch, copying it, other work."
         case "transfer":
             return f"placing the batch takes {share} of a step."
         case "host":

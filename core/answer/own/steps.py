@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-Cause = Literal["loader", "transfer", "host", "waits", "calls", "float64", "arithmetic"]
+Cause = Literal["loader", "before", "transfer", "host", "waits", "calls", "float64", "arithmetic"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +21,7 @@ class Steps:
         on_host: whether the CPU does the work.
         step_s: an undisturbed step, with everything.
         loader_s: of it, waiting for the batch.
+        before_s: of it, what comes before the forward pass, where the loader is not known.
         transfer_s: placing it, where that is apart from the step.
         busy_s: for which an accelerator works, if it never waits.
         steps: trained.
@@ -45,6 +46,7 @@ class Steps:
     on_host: bool
     step_s: float | None = None
     loader_s: float | None = None
+    before_s: float | None = None
     transfer_s: float | None = None
     busy_s: float | None = None
     steps: int = 0
@@ -92,7 +94,11 @@ class Steps:
     @property
     def _outside(self) -> dict[Cause, float]:
         """What was timed apart from the step itself."""
-        timed: tuple[tuple[Cause, float | None], ...] = (("loader", self.loader_s), ("transfer", self.transfer_s))
+        timed: tuple[tuple[Cause, float | None], ...] = (
+            ("loader", self.loader_s),
+            ("before", self.before_s),
+            ("transfer", self.transfer_s),
+        )
         return {cause: seconds for cause, seconds in timed if seconds is not None}
 
     @property

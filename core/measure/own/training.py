@@ -158,7 +158,7 @@ class OwnTraining(Training):
         return [each for each in self_said if isinstance(each, Tensor)]
 
     def _witness(self) -> list[Tensor]:
-        return [each.detach().reshape(-1)[:WITNESSED].clone() for each in self._tensors()[:WITNESSES]]
+        return witness(self._tensors())
 
 
 @dataclass(kw_only=True)
@@ -213,6 +213,11 @@ class Loop:
         except StopIteration:
             said = "Its loop came to an end. Let it go on for ever, or for more epochs than it needs."
             raise OwnTrainingFailed(self._file, said) from None
+
+
+def witness(parameters: Iterable[Tensor]) -> list[Tensor]:
+    """Copies of a part of some parameters, which tell later whether training changed anything."""
+    return [each.detach().reshape(-1)[:WITNESSED].clone() for each in itertools.islice(parameters, WITNESSES)]
 
 
 def _attribute(own: Any, name: str) -> Any:

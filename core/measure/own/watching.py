@@ -8,16 +8,21 @@ are read, by the floor (`core.measure.own.floor`).
 
 import gc
 import sys
+import sysconfig
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
+from torch.utils.weak import TensorWeakRef
+
+import core
 
 READS = "aten::_local_scalar_dense"
 """A value is read by the host, as by `.item()`, `float()`, a comparison or `print`."""
@@ -32,13 +37,22 @@ LONG_S = 1e-4
 
 Clock = Callable[[], int]
 
-_BETWEEN = ("torch/_tensor", "torch/_ops", "torch/utils/_", "torch/_prims_common", "torch/_dynamo/", "torch/_compile")
-_BETWEEN += ("core/measure/own/watching",)
+_BETWEEN = (
+    "torch/_tensor",
+    "torch/_ops",
+    "torch/utils/_",
+    "torch/_prims_common",
+    "torch/_dynamo/",
+    "torch/_compile",
+    "core/measure/own/watching",
+)
 _OF_LOADERS = "torch/utils/data/"
 _OF_OPTIMIZERS = "torch/optim/"
 """PyTorch's own updates read their step counters, which lie on the host: nobody waits for these."""
 
 _DEEPEST = 12
+
+_LIBRARIES = (str(Path(core.__file__).parent), sysconfig.get_path("stdlib"), str(Path(torch.__file__).parent))
 
 
 @dataclass
@@ -102,6 +116,7 @@ class Watching(TorchDispatchMode):
         place: Callable[[], str],
         drain: Callable[[], object] = lambda: None,
         clock: Clock = time.perf_counter_ns,
+        earlier: list[TensorWeakRef] | None = None,
     ) -> None:
         """Count for a device.
 
@@ -110,12 +125,26 @@ class Watching(TorchDispatchMode):
             place: says where in foreign code we are.
             drain: waits for the device.
             clock: monotonic nanoseconds.
+            earlier: results of the steps that were counted before, which those of this one are added to; None if
+                nobody asks what became of them.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         self._device, self._place, self._drain, self._clock = device, place, drain, clock
         self.found: Counter[str] = Counter()
         self.places: Counter[str] = Counter()
         self.inside_ns = self.float64_ns = self.between_ns = self._since = 0
+        self._earlier, self._results = earlier, list[TensorWeakRef]()
+
+    @property
+    def alive(self) -> int:
+        """Results of earlier steps that somebody still has."""
+        alive = (each() for each in self._earlier or ())
+        return len({id(each) for each in alive if each is not None})
+
+    def follow(self) -> None:
+        """The results of this step are earlier ones from here on."""
+        if self._earlier is not None:
+            self._earlier += self._results
 
     def begin(self) -> None:
         """What was timed so far does not count, and the host is followed from now on."""
@@ -151,6 +180,8 @@ class Watching(TorchDispatchMode):
         self.found["operations"] += 1
         self.found["elsewhere"] += any(each.device.type != self._device.type for each in results)
         self.found["float64"] += double
+        if self._earlier is not None:
+            self._results += map(TensorWeakRef, results)
         if name in COPIES:
             self._copied(args, results)
         elif name in WAITS and self._is_of_the_device(args) and not _by_an_optimizer() and not _in_a_loader():
@@ -177,6 +208,16 @@ class Watching(TorchDispatchMode):
     def _waited(self) -> None:
         self.found["waits"] += 1
         self.places[self._place()] += 1
+
+
+def on_top(mode: TorchDispatchMode) -> bool:
+    """Whether it is the one that was entered last."""
+    return _get_current_dispatch_mode() is mode
+
+
+def is_library(file: str) -> bool:
+    """Whether a file belongs to Python, to something that is installed, or to us."""
+    return file.startswith(_LIBRARIES) or "site-packages" in file or file.startswith("<frozen")
 
 
 def compiles() -> bool:

@@ -1,0 +1,76 @@
+"""What was seen of one's own loop: a few lines for people, plain data for programs."""
+
+import dataclasses
+from typing import Any
+
+from core import units
+from core.answer.own.findings import findings
+from core.answer.own.steps import Cause, Steps
+from core.question.device_kinds import title
+
+NAMES: dict[Cause, str] = {
+    "loader": "waiting for batches",
+    "before": "before the forward pass",
+    "transfer": "placing them",
+    "host": "host between operations",
+    "waits": "reading values",
+    "calls": "calling operations",
+    "float64": "arithmetic in float64",
+    "arithmetic": "arithmetic",
+}
+
+SMALLEST = 0.005
+"""Share below which a part is not listed."""
+
+
+def document(steps: Steps, device: str, updates: int) -> dict[str, Any]:
+    """All that is known, as plain data: device, steps and their time, updates, shares, findings, and raw counts."""
+    raw = dataclasses.asdict(steps)
+    return {
+        "device": device,
+        "steps": steps.steps,
+        "step_s": steps.step_s,
+        "updates": updates,
+        "shares": dict(steps.costs),
+        "findings": [dataclasses.asdict(found) for found in findings(steps)],
+        "seen": {name: list(value) if isinstance(value, tuple) else value for name, value in raw.items()},
+    }
+
+
+def text(steps: Steps, device: str, updates: int, *, by_batches: bool) -> str:
+    """The same for people."""
+    counted = len(steps.operations)
+    lines = [
+        f"{_steps(steps, updates, by_batches)} on {title(device)}, {units.counted(counted, 'step')} of them counted"
+    ]
+    parts = [
+        f"{NAMES[cause]} {units.share(share)}"
+        for cause, share in sorted(steps.costs.items(), key=lambda part: -part[1])
+        if share >= SMALLEST
+    ]
+    if parts:
+        lines.append(f"  of a step: {', '.join(parts)}")
+    lines += [f"  {place}. {found.sentence}" for place, found in enumerate(findings(steps), 1)] or [
+        "  Nothing of what can be seen stands out."
+    ]
+    return "\n".join([*lines, *(f"  {said}" for said in _unknown(steps, updates))])
+
+
+def _steps(steps: Steps, updates: int, by_batches: bool) -> str:
+    each = f" of {units.duration(steps.step_s)}" if steps.step_s else ""
+    told = (
+        f"{units.counted(steps.steps, 'batch', 'batches') if by_batches else units.counted(steps.steps, 'step')}{each}"
+    )
+    several = by_batches and updates and round(steps.steps / updates) > 1
+    return f"{told}, {round(steps.steps / updates)} an update," if several else told
+
+
+def _unknown(steps: Steps, updates: int) -> list[str]:
+    said = []
+    if not updates:
+        said.append("No optimizer of PyTorch took a step: how many batches make an update is not known.")
+    if not steps.operations:
+        said.append("Its operations were not counted: the loop was too short for that, or its steps are compiled.")
+    if steps.learns is None:
+        said.append("Whether it learns is not known: no model was given.")
+    return said

@@ -1,0 +1,305 @@
+"""A look at one's own loop while it trains: where its time goes, and what its steps do that nobody told of.
+
+    for batch in core.watch(loader, model): ...
+    with core.watch(model) as seen: ...
+
+Every step is clocked, which costs next to nothing. Operations are counted in a few steps only, as many as keep the cost
+below a hundredth of the loop's time. Steps are told apart by the batches, or else by the optimizer's own hook.
+"""
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+
+from core.answer.own.findings import Finding, findings
+from core.answer.own.steps import Steps
+from core.measure.own import floor, watching
+from core.measure.own.training import witness
+from core.own import report
+from core.own.pace import ENOUGH, MOST, Pace
+
+MOST_TOGETHER = 16
+"""Batches of one update that are counted together at most."""
+
+
+def watch(*what: Any, device: str | torch.device | None = None, quiet: bool = False) -> "Watch":
+    """Watch one's own loop, which goes through what is returned, or is surrounded by a `with` of it.
+
+    Args:
+        what: batches, a module, or both; the module says on which device it trains and whether it learns.
+        device: where it trains, if no module says so.
+        quiet: whether to print nothing at the end.
+
+    Raises:
+        TypeError: something is neither batches nor a module.
+    """
+    modules = [each for each in what if isinstance(each, nn.Module)]
+    batches = [each for each in what if not isinstance(each, nn.Module)]
+    if len(modules) > 1 or len(batches) > 1 or not all(isinstance(each, Iterable) for each in batches):
+        raise TypeError("watch takes batches that can be gone through, a module, or both")
+    return Watch(next(iter(batches), None), next(iter(modules), None), device=device, quiet=quiet)
+
+
+class Watch:
+    """What is seen of a loop; complete once it is over."""
+
+    _counting: "Watch | None" = None
+    """Who counts at the moment: of loops within loops, one at a time."""
+
+    def __init__(
+        self,
+        batches: Iterable[Any] | None,
+        model: nn.Module | None,
+        *,
+        device: str | torch.device | None = None,
+        quiet: bool = False,
+        clock: watching.Clock = time.perf_counter_ns,
+        drain: Callable[[], object] | None = None,
+    ) -> None:
+        """Take what is watched; `clock` and `drain` are those of the machine unless a test says otherwise."""
+        self._batches, self._model, self._quiet = batches, model, quiet
+        self._device = torch.device(device) if device is not None else _device_of(model)
+        self._clock, self._drain = clock, drain or self._wait
+        self._pace, self._counts = Pace(known_steps=_length(batches)), watching.Counts()
+        self._mode: watching.Watching | None = None
+        self._stuck: watching.Watching | None = None
+        self._entered, self._left, self._together = False, 0, 1
+        self._results: list[Any] = []
+        self._optimizer: Optimizer | None = None
+        self._updates = self._ended_ns = self._outside_ns = self._told = 0
+        self._hooks = contextlib.ExitStack()
+        self._first = self._witness()
+        self._learns: bool | None = None
+        self._floor: floor.Floor | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        """Hand the batches on, and say what was seen when the loop is over, however it ends."""
+        if self._batches is None:
+            raise TypeError("there are no batches to go through: give them first, or use `with`")
+        self._listen(self._updated)
+        clock, pace = self._clock, self._pace
+        ended = pace.start(clock())
+        try:
+            for batch in self._batches:
+                given = clock()
+                if given >= pace.due_ns and self._may_count(given):
+                    self._enter()
+                    before, given = given - ended, clock()
+                    yield batch
+                    ended = self._leave(before, given)
+                    continue
+                yield batch
+                now = clock()
+                pace.add(given - ended, now - given)
+                ended = now
+        finally:
+            self._end()
+
+    def __enter__(self) -> Self:
+        """Begin; a step ends where an optimizer of PyTorch has updated the model."""
+        self._listen(self._stepped)
+        if self._model is not None and not watching.compiles():
+            hook = self._model.register_forward_pre_hook(self._forwarded)
+            self._hooks.callback(hook.remove)
+        self._ended_ns, self._outside_ns = self._pace.start(self._clock()), 0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Say what was seen, also where the loop failed."""
+        self._end()
+
+    @property
+    def steps(self) -> Steps:
+        """What was timed and counted of a step."""
+        counts, pace, least = self._counts, self._pace, self._floor
+        names = (*watching.NUMBERS, *watching.TIMES, "kept")
+        known: dict[str, Any] = {name: tuple(getattr(counts, name)) for name in names}
+        known["before_s" if self._batches is None else "loader_s"] = pace.before_s or None
+        return Steps(
+            on_host=self._device.type == "cpu",
+            step_s=pace.step_s,
+            steps=pace.steps,
+            waits_at=counts.waits_at,
+            learns=self._learns,
+            floor_s=(least.call_s, least.inside_s, least.read_s) if least else (),
+            **known,
+        )
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What stands out, that which costs most first."""
+        return findings(self.steps)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Share of a step that each thing costs."""
+        return {cause: share for cause, share in self.steps.costs.items()}  # noqa: C416
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return report.document(self.steps, str(self._device), self._updates)
+
+    def json(self) -> str:
+        """All of it as JSON."""
+        return json.dumps(self.document, indent=2)
+
+    def __str__(self) -> str:
+        """All of it in a few lines, as it is printed at the end."""
+        return report.text(self.steps, str(self._device), self._updates, by_batches=self._batches is not None)
+
+    def _listen(self, hook: Callable[..., None]) -> None:
+        self._hooks.callback(register_optimizer_step_post_hook(hook).remove)
+
+    def _trains(self, optimizer: Optimizer) -> bool:
+        """Whether steps of an optimizer are those of the loop: the first that updates the model."""
+        if self._optimizer is None:
+            ours = {id(each) for each in self._model.parameters()} if self._model is not None else None
+            groups = optimizer.param_groups
+            if ours is None or any(id(each) in ours for group in groups for each in group["params"]):
+                self._optimizer = optimizer
+        return optimizer is self._optimizer
+
+    def _updated(self, optimizer: Optimizer, *_: object) -> None:
+        self._updates += self._trains(optimizer)
+
+    def _stepped(self, optimizer: Optimizer, *_: object) -> None:
+        """A step is over, and the next begins."""
+        if not self._trains(optimizer):
+            return
+        self._updates += 1
+        now = self._clock()
+        if self._mode is not None:
+            self._ended_ns = self._leave(self._outside_ns, self._ended_ns + self._outside_ns)
+        else:
+            self._pace.add(self._outside_ns, now - self._ended_ns - self._outside_ns)
+            self._ended_ns = now
+        self._outside_ns = 0
+        if now >= self._pace.due_ns and self._may_count(now):
+            self._enter()
+            self._ended_ns = self._clock()
+
+    def _forwarded(self, *_: object) -> None:
+        """The model's first forward pass of a step: what came before it is told apart."""
+        if not self._outside_ns:
+            self._outside_ns = self._clock() - self._ended_ns
+            if self._mode is not None:
+                self._mode.begin()
+
+    def _may_count(self, now: int) -> bool:
+        if self._left:
+            return True
+        free = Watch._counting is None and not watching.compiles()
+        self._together = 1
+        if self._batches is not None and self._updates:
+            self._together = min(MOST_TOGETHER, max(1, round(self._pace.steps / self._updates)))
+        if not free or not self._pace.may_count(now, self._together):
+            return False
+        self._left = self._together
+        return True
+
+    def _enter(self) -> None:
+        """Count from here on, and in a step of several batches on from the one before."""
+        Watch._counting = self
+        first = self._mode is None
+        if self._mode is None:
+            self._mode = watching.Watching(self._device, place, self._drain, self._clock, self._results)
+        self._mode.__enter__()  # type: ignore[no-untyped-call]
+        self._entered = True
+        self._mode.begin() if first else self._mode.resume()
+
+    def _leave(self, before_ns: int, given: int) -> int:
+        """Count no more; the time."""
+        mode, now = self._mode, self._clock()
+        if mode is None or not self._entered:
+            return now
+        mode.pause()
+        self._exit(mode)
+        self._left -= 1
+        self._pace.add_counted(before_ns, now - given, now, more=self._left > 0)
+        if not self._left:
+            self._counts.add(mode, self._together)
+            self._counts.kept.append(mode.alive)
+            mode.follow()
+            self._mode, Watch._counting = None, None
+        return self._clock()
+
+    def _exit(self, mode: watching.Watching) -> None:
+        """Take the mode away; one that somebody else left on top of it stays, and nothing more is counted."""
+        if watching.on_top(mode):
+            mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        else:
+            self._stuck, self._pace.counted = mode, MOST
+        self._entered = False
+
+    def _end(self) -> None:
+        """The loop is over: leave everything as it was found, and say what was seen."""
+        if self._mode is not None and self._entered:
+            self._exit(self._mode)
+        if self._stuck is not None and watching.on_top(self._stuck):
+            self._stuck.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        if Watch._counting is self:
+            Watch._counting = None
+        self._mode, self._left = None, 0
+        self._hooks.close()
+        if not self._pace.steps:
+            return
+        with contextlib.suppress(Exception):  # a device in trouble; what was clocked is worth saying
+            self._learns = self._changed()
+            if self._counts.operations and self._floor is None:
+                self._floor = floor.find(self._device, self._drain, self._clock)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Print it once, and once more when a later pass has counted enough."""
+        counted = min(ENOUGH, len(self._counts.operations))
+        if not self._quiet and (not self._told or self._told <= counted == ENOUGH):
+            self._told = counted + 1
+            sys.stdout.write(f"{self}\n")
+
+    def _witness(self) -> list[Tensor]:
+        with contextlib.suppress(Exception):  # some modules have parameters that are elsewhere
+            return witness(self._model.parameters() if self._model is not None else ())
+        return []
+
+    def _changed(self) -> bool | None:
+        """Whether a parameter is another than at the beginning; None where that cannot be seen."""
+        pairs = zip(self._first, self._witness(), strict=False)
+        return any(not torch.equal(before, now) for before, now in pairs) if self._first else None
+
+    def _wait(self) -> None:
+        """Wait for the device; not while a graph is recorded, which would fail."""
+        if self._device.type != "cpu" and not (torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()):
+            torch.accelerator.synchronize(self._device)
+
+
+def _device_of(model: nn.Module | None) -> torch.device:
+    """Of a model's first parameter; without one CUDA's if it is in use, else the CPU."""
+    for parameter in model.parameters() if model is not None else ():
+        return parameter.device
+    return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_initialized() else torch.device("cpu")
+
+
+def _length(batches: Iterable[Any] | None) -> int:
+    with contextlib.suppress(Exception):
+        return len(batches)  # type: ignore[arg-type]
+    return 0
+
+
+def place() -> str:
+    """File and line of the first code that is no library's and not ours; empty if there is none."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not watching.is_library(name):
+            return f"{Path(name).name}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
