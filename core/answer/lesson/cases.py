@@ -90,7 +90,7 @@ def named(rows: Sequence[Trial]) -> tuple[Named, ...]:
     baseline, challenger = rows[0], rows[-1]
     if baseline.training:
         small = (one for one in _pair(baseline, challenger) if one.kind)
-        return (*_own(challenger), *small)
+        return (*_own(challenger, baseline), *small)
     return _catalogue(baseline, challenger)
 
 
@@ -136,9 +136,13 @@ def _pair(baseline: Trial, challenger: Trial) -> tuple[Named, ...]:
     return (Named(kind="" if shared else "small", sentence=causes.threads(baseline, challenger)),)
 
 
-def _own(row: Trial) -> tuple[Named, ...]:
-    """What is seen of a row of one's own training."""
-    return tuple(Named(kind=kind, sentence=sentence) for kind, sentence in own.kinds(row))
+def _own(*rows: Trial) -> tuple[Named, ...]:
+    """What is seen of rows of one's own training, each kind once."""
+    found: dict[str, Named] = {}
+    for row in rows:
+        for kind, sentence in own.kinds(row):
+            found.setdefault(kind, Named(kind=kind, sentence=sentence))
+    return tuple(found.values())
 
 
 def _gain(case: Case, before: Trial, after: Trial) -> Gain:
