@@ -56,10 +56,12 @@ class Server:
     Attributes:
         folder: where its jobs and results are.
         url: its address.
+        training: file of one's own training that it is started with; none if empty.
     """
 
     folder: Path
     url: str = ""
+    training: str = ""
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -79,6 +81,7 @@ class Server:
         self.url = f"http://127.0.0.1:{port}"
         command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py"]
         command += ["--server.headless=true", f"--server.port={port}", "--server.fileWatcherType=none"]
+        command += ["--", "--training", self.training] if self.training else []
         folders = {
             "CROSSOVER_JOBS": str(self.folder / "jobs"),
             "CROSSOVER_RESULTS": str(self.folder / "results"),
@@ -110,6 +113,16 @@ class Server:
 def server(tmp_path: Path) -> Iterator[Server]:
     """A server that nobody has visited yet."""
     started = Server(tmp_path)
+    started.start()
+    yield started
+    started.stop()
+    started.kill_worker()
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Server]:
+    """A server that was started with a training of one's own: a copy of an example, which a test may change."""
+    started = Server(tmp_path, training=shutil.copy(PROJECT / "examples" / "plain.py", tmp_path))
     started.start()
     yield started
     started.stop()
@@ -157,6 +170,12 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
 def visit(chromium: Browser, server: Server) -> Iterator[Callable[..., Page]]:
     """Opens an address in a browser of its own, empty each time; fails if a page raised or asked another host."""
     yield from _visits(chromium, server)
+
+
+@pytest.fixture
+def visit_own(chromium: Browser, own_server: Server) -> Iterator[Callable[..., Page]]:
+    """The same on a server that offers a training of one's own."""
+    yield from _visits(chromium, own_server)
 
 
 @pytest.fixture

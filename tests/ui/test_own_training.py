@@ -149,10 +149,11 @@ def test_a_host_offers_none_and_runs_none(file, world, open_page, tmp_path, monk
     ("address", "headers"),
     [
         ("192.0.2.7", {"Host": "localhost:8501"}),
+        ("::ffff:192.0.2.7", {"Host": "localhost:8501"}),
         (None, {"Host": "evil.example"}),
         (None, {"Host": "localhost:8501", "X-Forwarded-For": "192.0.2.7"}),
     ],
-    ids=["from-elsewhere", "by-a-name-that-points-here", "through-a-proxy"],
+    ids=["from-elsewhere", "from-elsewhere-within-ipv6", "by-a-name-that-points-here", "through-a-proxy"],
 )
 def test_who_is_not_at_this_machine_is_offered_none_and_may_run_none(
     file, world, open_page, monkeypatch, address, headers
@@ -167,9 +168,10 @@ def test_who_is_not_at_this_machine_is_offered_none_and_may_run_none(
 
 
 @pytest.mark.parametrize("host", ["localhost:8501", "127.0.0.1:8501", "[::1]:8501"])
-def test_who_sits_at_this_machine_is_known_by_its_own_names(file, monkeypatch, host):
+@pytest.mark.parametrize("address", [None, "::ffff:127.0.0.1", "127.0.0.1"])
+def test_who_sits_at_this_machine_is_known_by_its_own_names(file, monkeypatch, host, address):
     class Here:
-        ip_address, cookies, url, headers = None, {}, None, {"Host": host}
+        ip_address, cookies, url, headers = address, {}, None, {"Host": host}
 
     monkeypatch.setattr(permits.st, "context", Here)
     assert list(permits.trainings()) == [NAME]

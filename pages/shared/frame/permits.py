@@ -109,7 +109,8 @@ def on_own_machine() -> bool:
     headers = st.context.headers
     name = urlsplit(f"//{headers.get('Host', 'localhost')}").hostname or ""
     handed_on = any(header in headers for header in _HANDED_ON)
-    return policy.file() is None and not _address() and not handed_on and (name == "localhost" or _is_loopback(name))
+    from_here = _is_loopback(_address() or "127.0.0.1") and not handed_on
+    return policy.file() is None and from_here and (name == "localhost" or _is_loopback(name))
 
 
 def may_import() -> str:
@@ -212,10 +213,12 @@ def _require_own(asked: Asked) -> None:
 
 
 def _is_loopback(name: str) -> bool:
+    """Whether an address is this machine's own; a server that listens on both kinds has IPv4 ones within IPv6."""
     try:
-        return ipaddress.ip_address(name).is_loopback
+        address = ipaddress.ip_address(name)
     except ValueError:
         return False
+    return ((isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped) or address).is_loopback
 
 
 def _require_domain(held: Policy) -> None:
