@@ -71,7 +71,17 @@ def _first_minutes(device: str, store: Path, junit: Path) -> Iterator[Step]:
     yield _sweep("thirty small runs", store, *small, budget_s=80)
     length = _program("tests.benchmarks.block_length", "--device", device, "--repeats", "3")
     yield _step("block length", length, 140, "block and lead-in, after the device idled")
+    yield from _own(device, store)
     yield from _threads(store)
+
+
+def _own(device: str, store: Path) -> Iterator[Step]:
+    """A training of one's own, and whether causes planted in a loop are named with their share."""
+    own = str(Path(__file__).parents[2] / "examples" / "mlp_images.py")
+    asked = ("--training", f"{own}:build", "--size", "512", "--devices", f"cpu,{device}")
+    yield _run("training of one's own", store, *asked, budget_s=10)
+    planted = _program("tests.benchmarks.planted_causes", "--device", device, "--seconds", "1")
+    yield _step("planted causes", planted, 90, "each named first, its share within 10 points")
 
 
 def _threads(store: Path) -> Iterator[Step]:

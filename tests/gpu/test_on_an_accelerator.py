@@ -14,6 +14,7 @@ from core.measure.afterwards import phases
 from core.measure.data import batches, datasets
 from core.measure.device import cards, devices, drain
 from core.measure.lessons.run import show
+from core.measure.own import floor, syncs, watching
 from core.measure.preparing import startup
 from core.measure.readings.timer import MIN_BLOCK_S, Timer
 from core.measure.training import Training
@@ -228,3 +229,35 @@ def test_the_first_step_of_an_accelerator_differs_by_rounding_alone(device):
     assert shown is not None
     assert isinstance(shown.content, FirstStep)
     assert shown.content.largest < exhibition.SUSPICIOUS
+
+
+def test_what_makes_the_host_wait_in_a_step_is_counted_by_the_dispatcher_and_by_cuda(device):
+    """Of a read the dispatcher knows too; of an index by a mask and of memory that is not pinned only CUDA does."""
+    number, paged = torch.ones(64, device=device.torch), torch.ones(64)
+
+    def step() -> None:
+        number.sum().item()
+        number[number > 0].add_(1)
+        paged.to(device.torch)
+
+    def counted(one: watching.Watching) -> None:
+        with one:
+            one.begin()
+            step()
+            one.pause()
+
+    fresh = partial(watching.Watching, device.torch, str, device.synchronize)
+    found = watching.count(fresh, counted, step, 3)
+    assert set(found.waits) == {1}
+    assert set(found.copies) == {1}
+    if device.torch.type == "cuda" and not torch.version.hip:
+        told = syncs.count(step, 3, device.torch, lambda name: name == __file__)
+        assert min(told.times) >= 3
+        assert told.place.startswith("test_on_an_accelerator.py:")
+
+
+def test_an_operation_with_nothing_to_compute_takes_microseconds(device):
+    least = floor.find(device.torch, device.synchronize)
+    assert 1e-7 < least.call_s < 1e-3
+    assert least.inside_s < 1e-3
+    assert 1e-7 < least.read_s < 1e-2
