@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from core.answer.export import sweep_report
 from core.answer.study import study
 from core.answer.study.brought import tables, timings
-from core.answer.study.result import BASES
+from core.answer.study.result import BASES, DECIDED
 from core.answer.study.study import Study
 from core.commands import FAILED, OK, USAGE, arguments, output
-from core.errors import InvalidValue, StoreError
+from core.errors import CrossoverError, InvalidValue, StoreError
 from core.question import catalog, models
 from core.question.experiment import Contender
 from core.question.fields import SIZE_AXES
@@ -125,11 +125,19 @@ def _whole(store: Store, line: "StudyLine") -> Study:
 def _several(store: Store, found: "Sequence[StudyLine]") -> int:
     narrow = "--study, --axis, --devices, --dataset, --model or --machine"
     output.say(f"{len(found)} studies are stored; choose one of them with {narrow}:")
-    for entry in found[:SHOWN]:
-        output.say(sweep_report.study_line(_whole(store, entry)))
+    for shown in sorted((_whole(store, entry) for entry in found[:SHOWN]), key=_open):
+        output.say(sweep_report.study_line(shown))
     if len(found) > SHOWN:
         output.say(f"and {len(found) - SHOWN} more")
     return USAGE
+
+
+def _open(shown: Study) -> bool:
+    """Whether a study says of no size who is faster, so that others come first."""
+    try:
+        return study.crossover(shown).outcome not in DECIDED
+    except CrossoverError:
+        return True
 
 
 def _asked(options: argparse.Namespace) -> str:

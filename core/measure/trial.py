@@ -24,7 +24,7 @@ from core.measure.own import contender as own
 from core.measure.preparing import different, startup, threads
 from core.progress import Progress
 from core.question import lanes
-from core.question.experiment import BEST_THREADS, EVERY_EPOCH, Experiment
+from core.question.experiment import BEST_THREADS, EVERY_EPOCH, Experiment, spoken
 from core.question.lanes import PLAIN
 from core.question.usual import LOOKS
 from core.results import environment
@@ -175,7 +175,7 @@ class Measurement:
         usable = environment.usable_cores()
         for contender in self.experiment.contenders:
             info = devices.find(contender.device)
-            if refusal := lanes.why_not(contender.lane, info.refusals, contender.device):
+            if refusal := lanes.why_not(contender.lane, info.refusals, spoken(str(contender))):
                 raise LaneUnavailable(refusal)
             if contender.threads > usable:
                 raise InvalidValue("threads", contender.threads, f"at most the {usable} this process may use")

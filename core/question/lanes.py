@@ -172,16 +172,16 @@ def worth_trying(*, on_host: bool, batch_size: int, convolutions: bool) -> tuple
     return tuple(lane for lane in found if not unfit(lane, batch_size=batch_size, convolutions=convolutions))
 
 
-def why_not(lane: Lane, refusals: Mapping[str, str], device: str) -> str:
+def why_not(lane: Lane, refusals: Mapping[str, str], contender: str) -> str:
     """Why a device cannot run a lane, in one sentence; empty if it can.
 
     Args:
         lane: what is asked for.
         refusals: kind of lane → why not, of one device (`DeviceInfo.refusals`).
-        device: its name.
+        contender: who would train so, for people within a sentence.
     """
     reasons = [refusals[kind] for kind in lane.kinds if kind in refusals]
-    return f"{'+'.join((device, *lane.words))} cannot be run: {reasons[0]}." if reasons else ""
+    return f"Training on {contender} is not possible: {reasons[0]}." if reasons else ""
 
 
 def unfit(lane: Lane, *, batch_size: int, convolutions: bool) -> tuple[str, object, str] | None:

@@ -12,10 +12,10 @@ import streamlit as st
 from core.answer.charts import published as charts_of
 from core.answer.export import lesson_report
 from core.answer.export import published as files
-from core.answer.gallery import filters
 from core.answer.gallery.filters import Held
 from core.answer.gallery.published_studies import PublishedStudy, published_studies
 from core.answer.gallery.table import StudyLine
+from core.answer.study.result import DECIDED
 from core.text import as_line
 from pages.gallery import lists, stock
 from pages.shared.answer import downloads, study_view
@@ -53,7 +53,7 @@ def listed() -> None:
     )
     if not found:
         st.caption(lists.NONE_LEFT)
-    ordered = sorted(found, key=lambda one: one.outcome not in filters.DECIDED)
+    ordered = sorted(found, key=lambda one: one.outcome not in DECIDED)
     for at in range(0, len(ordered), 2):
         for column, study in zip(st.columns(2, gap="medium"), ordered[at : at + 2], strict=False):
             with column:

@@ -91,7 +91,7 @@ def test_lanes_share_batches_and_weights_with_the_plain_one():
 @pytest.mark.parametrize("words", ["graph10", "tf32", "graph+fused"])
 def test_a_lane_that_this_device_has_not_is_refused_before_anything_runs(words, monkeypatch):
     monkeypatch.setattr(contender.MeasuredContender, "start", lambda _: pytest.fail("it was started"))
-    with pytest.raises(LaneUnavailable, match=r"cpu\+.* cannot be run: .*GPUs"):
+    with pytest.raises(LaneUnavailable, match=r"Training on the CPU \(.*\) is not possible: .*GPUs"):
         run("cpu@1", f"cpu+{words}")
 
 

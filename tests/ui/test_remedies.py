@@ -41,7 +41,7 @@ def test_lanes_of_this_machine_are_offered_and_the_others_named_with_their_reaso
     options = set(control(app, "lanes").options)
     assert _titles("compiled", "compiled10", "fused", "foreach", "bf16") <= options
     assert not _titles("graph", "graph10", "tf32", "channels_last") & options
-    assert "graph10, graph: only NVIDIA and AMD GPUs replay CUDA graphs" in words(app)
+    assert "CUDA graph of 10 steps, CUDA graph: only NVIDIA and AMD GPUs replay CUDA graphs" in words(app)
     assert control(app, "lanes").value == []
 
 
@@ -58,7 +58,7 @@ def _titles(*words):
 def test_every_chosen_device_is_measured_plainly_and_in_each_lane_that_it_has(world, open_page):
     world.has(HOST, CARD)
     app = open_page(lanes=["compiled10", "graph"])
-    assert "cpu+graph cannot be run: only NVIDIA and AMD GPUs replay CUDA graphs." in words(app)
+    assert "Training on the CPU (CUDA graph) is not possible: only NVIDIA and AMD GPUs replay CUDA graphs." in words(app)
     checked(button(app, "Run").click().run())
     contenders = [str(contender) for contender in submitted(world).contenders]
     assert contenders == ["cpu", "cuda:0", "cpu+compiled10", "cuda:0+compiled10", "cuda:0+graph"]

@@ -60,7 +60,7 @@ def study_line(study: Study) -> str:
     sizes = [size_of(pair[0], study.axis) for pair in study.runs]
     return (
         f"{study.id}  {axis_title(study.axis)} {wording.size(min(sizes))} to {wording.size(max(sizes))} "
-        f"({len(sizes)} sizes), {study.challenger} against {study.baseline}, {_training(study)}, "
+        f"({len(sizes)} sizes), {titled(study.challenger)} against {titled(study.baseline)}, {_training(study)}, "
         f"{row.cpu_name} ({row.machine_id}), torch {row.torch_version}"
     )
 

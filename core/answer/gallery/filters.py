@@ -16,7 +16,7 @@ from core import units
 from core.answer.gallery import trust
 from core.answer.gallery.table import StudyLine
 from core.answer.gallery.trust import Level
-from core.answer.study.result import Outcome
+from core.answer.study.result import DECIDED, Outcome
 
 FILTERS: dict[str, str] = {
     "in_machine": "machine",
@@ -50,8 +50,6 @@ ANSWERS: dict[Outcome, str] = {
     "not_measurable": "Not measurable",
 }
 """What a study says, for people; the second device is the GPU where there is one."""
-
-DECIDED: frozenset[Outcome | None] = frozenset(("crossing", "gpu_always", "cpu_always", "several"))
 
 LISTED = 3
 """Names in one cell before the rest is counted."""

@@ -16,6 +16,9 @@ OUTCOMES: dict[Outcome, str] = {
     "not_measurable": "too few sizes could be timed, or the machine was too busy",
 }
 
+DECIDED: frozenset[Outcome | None] = frozenset(("crossing", "gpu_always", "cpu_always", "several"))
+"""Outcomes that say who is faster, which people look for first."""
+
 Basis = Literal["steady", "with_transfer", "cold_start", "as_given"]
 
 BASES: dict[Basis, str] = {

@@ -46,7 +46,7 @@ def choose(machine: Machine | None, *, batch_size: int, model: str) -> list[str]
         "Lanes", options, placeholder="plain steps only", help=HELP, **choices.bound("lanes", options, [], _title)
     )
     if refused:
-        reasons = {reason: [words for words in refused if refused[words] == reason] for reason in refused.values()}
+        reasons = {why: [_title(words) for words in refused if refused[words] == why] for why in refused.values()}
         listed = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
         st.caption(plain(f"Not on this machine: {listed}."))
     return sorted(chosen, key=options.index)
@@ -61,7 +61,8 @@ def applied(chosen: Sequence[str], words: Sequence[str], machine: Machine | None
         contender = Contender.parse(text)
         for each in words if contender.lane == PLAIN else ():
             lane = parsed(each)
-            if reason := lanes.why_not(lane, _refusals(machine)[contender.device], text):
+            who = experiment.spoken(f"{text}+{each}")
+            if reason := lanes.why_not(lane, _refusals(machine)[contender.device], who):
                 left_out.append(reason)
             else:
                 found.append(f"{text}+{written(lane)}")

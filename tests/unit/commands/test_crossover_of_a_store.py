@@ -49,6 +49,14 @@ def test_several_studies_are_listed_and_each_can_be_chosen(command, folder):
     assert command("crossover", "--store", folder, "--axis", "depth", "--json").json["axis"] == "depth"
 
 
+def test_of_several_studies_those_that_are_decided_come_first(command, folder):
+    many = sweep("depth", tuple(range(1, 9)), point=Point(hidden_size=64))
+    fill(Store(folder), measured(many, seconds=lambda *_: 1e-3, prefix="d"), measured(sweep()))
+    _, first, last = command("crossover", "--store", folder).err.splitlines()
+    assert "hidden size 16 to 1,024" in first
+    assert "depth 1 to 8" in last
+
+
 @pytest.mark.parametrize(
     ("option", "left"), [(("--model", "mlp"), True), (("--dataset", "disc"), True), (("--machine", "feed"), True)]
 )

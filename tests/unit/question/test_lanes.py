@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from core.errors import InvalidValue
 from core.files.project import PROJECT
 from core.question import lanes
-from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
+from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point, spoken
 from core.question.fields import TRAINING
 from core.question.lanes import PLAIN, Lane
 from core.results.store import Store
@@ -98,8 +98,8 @@ def test_lanes_have_titles_for_people_and_the_plain_one_has_none():
 
 def test_a_device_that_lacks_a_lane_says_why_and_others_have_it():
     refusals = {"graph": "only GPUs replay CUDA graphs", "bf16": "it is too old"}
-    why = lanes.why_not(Lane.parse(["graph10", "bf16"]), refusals, "cpu")
-    assert why == "cpu+graph10+bf16 cannot be run: only GPUs replay CUDA graphs."
+    why = lanes.why_not(Lane.parse(["graph10", "bf16"]), refusals, spoken("cpu+graph10+bf16"))
+    assert why == "Training on the CPU (CUDA graph of 10 steps, bf16) is not possible: only GPUs replay CUDA graphs."
     assert lanes.why_not(Lane.parse(["compiled10"]), refusals, "cpu") == ""
     assert lanes.why_not(PLAIN, refusals, "cpu") == ""
 

@@ -160,7 +160,7 @@ def test_a_study_is_told_from_others_by_one_line():
         runs=((trials[0], trials[1]), (trials[2], trials[3])),
     )
     line = sweep_report.study_line(study)
-    assert line.startswith("0123456789ab  hidden size 8 to 64 (2 sizes), cuda:0 against cpu, Fully connected on Digits")
+    assert line.startswith("0123456789ab  hidden size 8 to 64 (2 sizes), GPU against CPU, Fully connected on Digits")
     assert "batch size 64" in line
     assert "feedfacecafe" in line
     assert "hidden size 8," not in line
