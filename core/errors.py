@@ -57,6 +57,10 @@ class SameTraining(CrossoverError):
     """All contenders of a comparison turned out to train alike, on equally many threads; nothing was timed."""
 
 
+class LibraryFailed(CrossoverError):
+    """A library that a model family needs is not installed, or refused what was asked; the message has its words."""
+
+
 class OwnTrainingFailed(CrossoverError):
     """A training of one's own cannot be built or trained; the message has its traceback, from its file on."""
 

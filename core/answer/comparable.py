@@ -47,7 +47,7 @@ SETUP = ("machine_id", "contender", "device_name", "torch_version", "protocol_ve
 DELIVERIES = (*SETUP, "dataset_hash", *(name for name in TRAINING if name not in DATA))
 """Rows of one training whose data reached the device in several ways."""
 
-BATCHES = (*SETUP, "dataset", "model", "data_path", "seed", *models.AXES)
+BATCHES = (*SETUP, "dataset", "model", "data_path", "dtype", "seed", *models.AXES)
 """Rows of one model at several batch sizes."""
 
 SEEDS = tuple(name for name in TRAINING if name != "seed")
@@ -59,7 +59,7 @@ REMEDY = tuple(dict.fromkeys((*SETUP, "device_driver", "drained", "dataset_hash"
 
 FOLLOWS: dict[str, frozenset[str]] = {
     "parameters": frozenset(models.AXES),
-    "samples": frozenset({"dataset_hash"}),
+    **dict.fromkeys(("samples", "sequence_length", "embedding_rows"), frozenset({"dataset_hash"})),
 }
 """Columns that differ along an axis because they follow from it."""
 

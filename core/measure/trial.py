@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from core.errors import InvalidValue, LaneUnavailable
+from core.measure.boosting.contender import BoostingContender
 from core.measure.contender import MeasuredContender
 from core.measure.data import datasets
 from core.measure.device import devices, failures
@@ -187,9 +188,10 @@ class Measurement:
             mine, self._data = own.contenders(self.experiment)
             self.all_measured = list[MeasuredContender](mine)
             return
-        self._data = datasets.load(point.dataset, samples=point.samples, seed=point.seed)
+        self._data = datasets.of(point)
         contenders = self.experiment.contenders
-        self.all_measured = [MeasuredContender(contender, point, self._data) for contender in contenders]
+        sort = BoostingContender if point.is_fit else MeasuredContender
+        self.all_measured = [sort(contender, point, self._data) for contender in contenders]
         for measured in self.all_measured:
             measured.raw.startup_device_s = startup.cold_s(measured.contender, point.network)
 

@@ -17,13 +17,15 @@ class Dataset:
         name: key in links, on the command line and in the store.
         title: label for people.
         summary: one sentence; a synthetic set says that it is synthetic.
-        shape: shape of one sample, (features,) or (channels, height, width).
+        shape: shape of one sample, (features,) or (channels, height, width); of tokens (), as their number is a size.
         classes: class names in the order of their labels 0, 1, …
         default_samples: training samples unless asked otherwise.
         max_samples: most training samples that can be asked for.
         synthetic: whether a seeded generator makes the samples.
         needs_files: whether torchvision's files must be on disk or be downloaded.
         bundled: its file among those that come with scikit-learn; empty where it does not.
+        vocabulary: how many different tokens there are, where a sample is a sequence of tokens, or of categories.
+        axes: sizes of its samples that can be asked for.
     """
 
     name: str
@@ -36,11 +38,21 @@ class Dataset:
     synthetic: bool = False
     needs_files: bool = False
     bundled: str = ""
+    vocabulary: int = 0
+    axes: tuple[str, ...] = ()
 
     @property
     def called(self) -> str:
         """Its title without what stands behind it in brackets, for a sentence."""
         return self.title.partition(" (")[0]
+
+    def shape_at(self, sequence_length: int) -> tuple[int, ...]:
+        """Shape of one sample, whose length may be a size that is asked for."""
+        return (sequence_length,) if "sequence_length" in self.axes else self.shape
+
+    def vocabulary_at(self, embedding_rows: int) -> int:
+        """How many different tokens there are, which may be a size that is asked for."""
+        return embedding_rows if "embedding_rows" in self.axes else self.vocabulary
 
 
 _DIGITS = tuple(str(digit) for digit in range(10))
@@ -71,6 +83,33 @@ DATASETS: dict[str, Dataset] = {
             default_samples=20_000,
             max_samples=1_000_000,
             synthetic=True,
+        ),
+        Dataset(
+            name="token-order",
+            title="Order of tokens (synthetic)",
+            summary="Synthetic: sequences of 32 kinds of tokens, in which a, b and c stand once each, anywhere; the "
+            "class is the order in which they come, so counting does not help.",
+            shape=(),
+            classes=("abc", "acb", "bac", "bca", "cab", "cba"),
+            default_samples=4_000,
+            max_samples=1_000_000,
+            synthetic=True,
+            vocabulary=32,
+            axes=("sequence_length",),
+        ),
+        Dataset(
+            name="clicks",
+            title="Clicks (synthetic)",
+            summary="Synthetic: 8 columns of categories of a shop's visitors, few frequent and most rare. Every model"
+            " begins with an embedding: a trained table with a row for each category, or for several, as a hash tells."
+            " Its gradient is dense, as PyTorch has it: each step updates every row.",
+            shape=(8,),
+            classes=("leaves", "buys"),
+            default_samples=20_000,
+            max_samples=1_000_000,
+            synthetic=True,
+            vocabulary=10_000,
+            axes=("embedding_rows",),
         ),
         Dataset(
             name="digits",

@@ -29,12 +29,13 @@ def sentence(asked: Point | Experiment | Sweep, *, without: Collection[str] = ()
     if point.training:
         size = [] if "size" in without else [f"size {point.size:,}"]
         return ", ".join([in_short(point), *size])
-    left_out = {*without} | set(models.AXES) - set(models.family(point.model).axes)
+    left_out = {*without} | point.idle
     groups: dict[str, list[str]] = {}
     for name in TRAINING:
-        if FIELDS[name].brief and name not in left_out:
+        value = getattr(point, name)
+        if FIELDS[name].brief and name not in left_out and not _unsaid(name, value):
             group = FIELDS[name].panel if FIELDS[name].panel in ("data", "model") else name
-            groups.setdefault(group, []).append(_brief(name, getattr(point, name)))
+            groups.setdefault(group, []).append(_brief(name, value))
     return " · ".join(map(", ".join, groups.values()))
 
 
@@ -58,8 +59,10 @@ def command(asked: Experiment | Sweep) -> str:
     else:
         what, varied, axes, limits = "run", set[str](), {}, {}
     fields = ("training", "size") if asked.point.training else TRAINING
-    settings = {name: text(getattr(asked.point, name)) for name in fields if name not in varied}
-    given = {name: value for name, value in settings.items() if value != "0" or name == "seed"}
+    idle = varied if asked.point.training else varied | asked.point.idle
+    settings = {name: getattr(asked.point, name) for name in fields if name not in idle}
+    told = {name: text(value) for name, value in settings.items() if not _unsaid(name, value)}
+    given = {name: value for name, value in told.items() if value != "0" or name == "seed"}
     devices = {"devices": ",".join(map(str, asked.contenders)), "budget_s": text(asked.budget_s)}
     return f"python -m core {what} {options({**given, **axes, **devices, **limits})}"
 
@@ -101,6 +104,12 @@ def _axes(sweep: Sweep) -> dict[str, object]:
     if axis.name in SIZE_AXES and low < high and axis == Axis.between(axis.name, low, high, adaptive=sweep.adaptive):
         return {"axis": axis.name, "range": f"{int(low)}:{int(high)}", "adaptive": sweep.adaptive}
     return {"axis": axis.name, "values": listed[axis.name], "adaptive": sweep.adaptive}
+
+
+def _unsaid(name: str, value: object) -> bool:
+    """Whether a field that came later is as it always was, and need not be said."""
+    entry = FIELDS.get(name)
+    return entry is not None and entry.later and value == entry.absent
 
 
 def _brief(name: str, value: object) -> str:

@@ -26,6 +26,7 @@ class DeviceKind:
         graphs: whether it replays CUDA graphs.
         tf32: whether it has NVIDIA's arithmetic of that name, from compute capability 8.0 on, as bfloat16.
         bf16: whether autocast to bfloat16 is offered for it here.
+        float64: whether its tensors may be in float64.
     """
 
     title: str
@@ -38,6 +39,7 @@ class DeviceKind:
     graphs: bool = False
     tf32: bool = False
     bf16: bool = True
+    float64: bool = True
 
 
 DEVICE_KINDS: dict[str, DeviceKind] = {
@@ -64,6 +66,7 @@ DEVICE_KINDS: dict[str, DeviceKind] = {
         further=("#8A9A00",),
         compiler="",
         bf16=False,
+        float64=False,
     ),
     "xpu": DeviceKind(title="Intel GPU", torch_type="xpu", colour="#E69F00", further=("#A0522D",), foreach=True),
     "other": DeviceKind(
@@ -83,6 +86,11 @@ NUMBERED = tuple(dict.fromkeys(kind.torch_type for kind in DEVICE_KINDS.values()
 
 TITLES = {"cuda": "GPU", "mps": "Apple GPU", "xpu": "Intel GPU", "other": "Accelerator"}
 """What people call the devices of a type; those left out go by their name."""
+
+
+def of(device: str) -> DeviceKind:
+    """The kind that a device's name says; one that answers to the name of another counts as that."""
+    return DEVICE_KINDS[device.partition(":")[0]]
 
 
 def title(device: str, threads: int = 0) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Self
 from core.errors import InvalidValue
 from core.question import catalog, device_kinds, lanes, models, own
 from core.question.device_kinds import DEVICES, NUMBERED, SINGLE
-from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, Training
+from core.question.fields import FIELDS, LOADER_PATHS, TRAINING, Training
 from core.question.lanes import PLAIN, Lane
 
 PROTOCOL_VERSION = 2
@@ -58,22 +58,35 @@ class Point(Training, own.OwnFields):
             for name, value in own.SETTLED.items():
                 _settle(self, name, value)
             return
-        facts, shaped_by = catalog.dataset(self.dataset), models.family(self.model).axes
-        if self.data_path not in tuple(DATA_PATHS):
-            raise InvalidValue("data_path", self.data_path, f"one of {', '.join(DATA_PATHS)}")
+        _settle(self, "samples", self.samples or catalog.dataset(self.dataset).default_samples)
+        for name in self.idle:
+            _settle(self, name, models.boosting.SETTLED.get(name, 0) if self.is_fit else 0)
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse what is no training; raises InvalidValue."""
+        for name in ("data_path", "dtype"):
+            if getattr(self, name) not in FIELDS[name].words:
+                raise InvalidValue(name, getattr(self, name), f"one of {', '.join(FIELDS[name].words)}")
         if not isinstance(self.shuffle, bool):
             raise InvalidValue("shuffle", self.shuffle, "true or false")
-        _settle(self, "samples", self.samples or facts.default_samples)
-        for axis in set(models.AXES) - set(shaped_by):
-            _settle(self, axis, 0)
-        if self.data_path not in LOADER_PATHS:
-            _settle(self, "loader_workers", 0)
-        for name in _NUMBERS:
-            if name in shaped_by or name not in models.AXES:
-                bounds = allowed(name, dataset=self.dataset, model=self.model)
-                _settle(self, name, _checked(name, getattr(self, name), *bounds))
+        for name in (number for number in _NUMBERS if number not in self.idle):
+            bounds = allowed(name, dataset=self.dataset, model=self.model)
+            _settle(self, name, _checked(name, getattr(self, name), *bounds))
         if self.batch_size > self.samples:
             raise InvalidValue("batch_size", self.batch_size, f"at most the {self.samples:,} training samples")
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether a step of it is a whole fit of a library that is no torch."""
+        return not self.training and bool(models.family(self.model).library)
+
+    @property
+    def idle(self) -> set[str]:
+        """Fields that mean nothing in it: sizes of other families, workers of no loader, what a fit does not choose."""
+        found = set(models.AXES) - set(models.shaped_by(self.model, self.dataset))
+        found |= set() if self.data_path in LOADER_PATHS else {"loader_workers"}
+        return found | set(models.boosting.SETTLED if self.is_fit else ())
 
     @property
     def network(self) -> models.Network:
@@ -85,15 +98,17 @@ class Point(Training, own.OwnFields):
         facts = catalog.dataset(self.dataset)
         return models.network(
             self.model,
-            input_shape=facts.shape,
+            input_shape=facts.shape_at(self.sequence_length),
             classes=len(facts.classes),
+            vocabulary=facts.vocabulary_at(self.embedding_rows),
+            dtype=self.dtype,
             **{name: getattr(self, name) for name in models.AXES},
         )
 
     @property
     def steps_per_epoch(self) -> int:
-        """Full batches in the training samples."""
-        return self.samples // self.batch_size
+        """Full batches in the training samples; one where a step has all of them."""
+        return self.samples // self.batch_size if self.batch_size else 1
 
     @property
     def total_steps(self) -> int:
@@ -219,13 +234,14 @@ class Experiment:
         for name in ("budget_s", "pairs"):
             _settle(self, name, _checked(name, getattr(self, name)))
         for contender in self.contenders:
+            if self.point.is_fit:
+                models.boosting.check_device(self.point.model, contender.device)
             if self.point.training and contender.lane != PLAIN:
                 raise InvalidValue("devices", str(contender), "a device without a lane: one's own training has its own")
-            obstacle = lanes.unfit(
-                contender.lane, batch_size=self.point.batch_size, convolutions=self.point.model == "cnn"
-            )
-            if obstacle:
+            if obstacle := lanes.unfit(contender.lane, self.point):
                 raise InvalidValue(*obstacle)
+            if self.point.dtype == "float64" and not device_kinds.of(contender.device).float64:
+                raise InvalidValue("dtype", "float64", f"float32 with {contender.device}, which has no float64")
 
     @property
     def id(self) -> str:

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from core.errors import InvalidValue
+from core.question import models
+from core.question.fields import Training
 
 EXECUTIONS: dict[str, str] = {
     "eager": "Step by step, as PyTorch runs what one writes.",
@@ -163,13 +165,19 @@ WORTH_TRYING = {
 """By whether the device is the host: words of lanes that may help, those that helped most before first."""
 
 
-def worth_trying(*, on_host: bool, batch_size: int, convolutions: bool) -> tuple[Lane, ...]:
-    """Lanes to try with a training on a device, the most promising first; whether it has them is another question."""
+def worth_trying(training: Training, *, on_host: bool) -> tuple[Lane, ...]:
+    """Lanes to try with a training on a device, the most promising first; whether it has them is another question.
+
+    Args:
+        training: as it is asked for, or a stored row of it; its batch size is 0 where that is varied.
+        on_host: whether the device is the CPU.
+    """
+    batch_size = training.batch_size
     piece = max((size for size in range(1, CACHED_SAMPLES + 1) if batch_size % size == 0), default=1)
     pieces = f"micro{piece}" if batch_size > CACHED_SAMPLES and piece >= CACHED_SAMPLES // 8 else ""
     words = (pieces if word == "micro" else word for word in WORTH_TRYING[on_host])
     found = (Lane.parse([word]) for word in words if word)
-    return tuple(lane for lane in found if not unfit(lane, batch_size=batch_size, convolutions=convolutions))
+    return tuple(lane for lane in found if not unfit(lane, training))
 
 
 def why_not(lane: Lane, refusals: Mapping[str, str], contender: str) -> str:
@@ -184,11 +192,24 @@ def why_not(lane: Lane, refusals: Mapping[str, str], contender: str) -> str:
     return f"Training on {contender} is not possible: {reasons[0]}." if reasons else ""
 
 
-def unfit(lane: Lane, *, batch_size: int, convolutions: bool) -> tuple[str, object, str] | None:
+def unfit(lane: Lane, training: Training) -> tuple[str, object, str] | None:
     """What keeps a training from being run in a lane on any device: field, value and what would be right."""
-    if lane.micro_batch and (batch_size % lane.micro_batch or lane.micro_batch == batch_size):
-        return "micro_batch", lane.micro_batch, f"a smaller divisor of the batch size {batch_size:,}"
-    if lane.memory_format == "channels_last" and not convolutions:
+    size, family = training.batch_size, models.FAMILIES.get(training.model)
+    if family and family.library and lane != PLAIN:
+        return "devices", "+".join(lane.words), f"left out: {family.library} has its own way of fitting"
+    if lane.micro_batch and size == 1:
+        return "micro_batch", lane.micro_batch, "left out: a batch of one sample has no pieces"
+    if lane.micro_batch and (size % lane.micro_batch or lane.micro_batch == size):
+        return "micro_batch", lane.micro_batch, f"a smaller divisor of the batch size {size:,}"
+    if training.dtype == "float64" and not lane.same_mathematics:
+        return (
+            "precision",
+            lane.precision,
+            "fp32, the plain lane, where the training is in float64, which it would undo",
+        )
+    if lane.execution == "compiled" and family and family.uncompiled:
+        return "execution", "compiled", f"eager or a graph for a recurrent model: {family.uncompiled}"
+    if lane.memory_format == "channels_last" and not (family and family.convolutions):
         return "memory_format", lane.memory_format, "contiguous for a model without convolutions"
     return None
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InvalidValue
+from core.question import models
 
 OWN = "own"
 """Data set, model and data path of a training of one's own."""
@@ -24,8 +25,9 @@ LARGEST_SIZE = 2**40
 SETTLED: dict[str, Any] = {
     **dict.fromkeys(("dataset", "model", "data_path"), OWN),
     **dict.fromkeys(("samples", "batch_size", "epochs"), 1),
-    **dict.fromkeys(("hidden_size", "depth", "width", "loader_workers", "seed"), 0),
+    **dict.fromkeys((*models.AXES, "loader_workers", "seed"), 0),
     "learning_rate": 1.0,
+    "dtype": "float32",
     "shuffle": False,
 }
 """What the fields of the catalogue are in a training of one's own. It means nothing, as nobody knows it."""

@@ -9,7 +9,6 @@ asks is found out in `pages.shared.frame.permits`.
 
 import dataclasses
 import functools
-import math
 import os
 import re
 import tomllib
@@ -23,7 +22,7 @@ from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed
 from core.files.documents import read_toml, stamp
 from core.files.project import PROJECT
 from core.files.settings import LARGEST, domains, number, typed
-from core.question import catalog, models
+from core.question import cost
 from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment, Point
 from core.question.fields import FIELDS
@@ -196,12 +195,13 @@ class Policy:
         self.check_open()
         check_own(asked)
         points = points_of(asked)
-        parameters, operations, memory_bytes = (max(costs) for costs in zip(*map(_costs, points), strict=True))
+        parameters, operations, fit, memory_bytes = (max(costs) for costs in zip(*map(_costs, points), strict=True))
         epochs = max(point.epochs for point in points)
         for does, may, value, limit, shown in (
             ("may take", "take", seconds(asked), self.run.seconds, units.duration),
             ("has", "have", parameters, self.run.parameters, lambda value: f"{units.count(value)} parameters"),
             ("needs", "need", operations, self.run.operations, lambda value: f"{units.operations(value)} a step"),
+            ("needs", "need", fit, self.run.operations, lambda value: f"the work of {units.operations(value)} a step"),
             ("needs", "need", memory_bytes, self.run.memory_bytes, lambda value: f"{units.memory(value)} of memory"),
             ("has", "have", epochs, self.run.epochs, lambda value: f"{units.count(value)} epochs"),
             ("has", "have", len(points), self.run.points, lambda value: f"{units.count(value)} points"),
@@ -289,14 +289,14 @@ def _tables(path: Path) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _costs(point: Point) -> tuple[int, int, int]:
-    """Parameters, operations of a step, and bytes of memory of a training; 0 of one's own, of which nobody knows."""
+def _costs(point: Point) -> tuple[int, int, int, int]:
+    """Parameters, operations of a step, what stands for those of a fit, and bytes; 0 of one's own training."""
     if point.training:
-        return 0, 0, 0
-    network, facts = point.network, catalog.dataset(point.dataset)
-    samples = models.FLOAT_BYTES * math.prod(facts.shape) * point.samples
-    memory_bytes = network.memory_bytes(point.batch_size) + samples
-    return network.parameters, network.flops_per_step(point.batch_size), memory_bytes
+        return 0, 0, 0, 0
+    network, needed = point.network, cost.work(point)
+    operations = (0, needed) if point.is_fit else (needed, 0)
+    memory_bytes = cost.step_bytes(point, point.batch_size) + point.samples * network.sample_bytes
+    return network.parameters, *operations, memory_bytes
 
 
 def _table(name: str, part: Any, value: object) -> dict[str, Any]:

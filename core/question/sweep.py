@@ -214,11 +214,23 @@ class Sweep:
         raise InvalidValue("sweep", data, "an object with point, axes, contenders and adaptive")
 
 
+def size_axes(model: str, dataset: str) -> list[str]:
+    """The sizes that a model can be varied along on some data, its own first; the rows of a fit before all others."""
+    shaped, family = models.shaped_by(model, dataset), models.family(model)
+    if family.library:
+        return ["samples", *shaped]
+    own = [*shaped, *(["parameters"] if family.size else [])]
+    return [*own, *(name for name in SIZE_AXES if FIELDS[name].panel != "model")]
+
+
 def _check_sizes(names: list[str], point: Point) -> None:
     """Refuse axes that a training does not have, or that set the same; raises InvalidValue."""
     if point.training:
         if names != ["size"]:
             raise InvalidValue("axis", ", ".join(names), "size, which is all that is known of one's own training")
+    elif point.is_fit and (idle := [name for name in names if name in {*point.idle, "parameters", "size"}]):
+        offered = ", ".join((*size_axes(point.model, point.dataset), "learning_rate"))
+        raise InvalidValue("axis", ", ".join(idle), f"one of {offered}, which are all that a fit can be varied in")
     elif "parameters" in names and models.family(point.model).size in names:
         raise InvalidValue("axes", ", ".join(names), "without the size that parameters are reached by")
 
@@ -233,8 +245,9 @@ def vary(point: Point, values: Mapping[str, float]) -> Point:
     if point.training:
         return dataclasses.replace(point, **changes)
     for name in changes.keys() & set(models.AXES):
-        if name not in models.family(point.model).axes:
-            raise InvalidValue("axis", name, f"one that shapes the model {point.model}, or batch_size or samples")
+        if name not in models.shaped_by(point.model, point.dataset):
+            fitting = f"one that shapes the model {point.model} on {point.dataset}, or batch_size or samples"
+            raise InvalidValue("axis", name, fitting)
     varied = dataclasses.replace(point, **changes)
     return _with_parameters(varied, values["parameters"]) if "parameters" in values else varied
 

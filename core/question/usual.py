@@ -46,11 +46,8 @@ def with_lanes_of_cpu(
     hosts = [contender for contender in contenders if contender.on_host]
     if not hosts:
         raise InvalidValue("fair", "full", "given with the CPU among the devices")
-    fits = [
-        set(lanes.worth_trying(on_host=True, batch_size=point.batch_size, convolutions=point.model == "cnn"))
-        for point in points
-    ]
-    worth = lanes.worth_trying(on_host=True, batch_size=points[0].batch_size, convolutions=points[0].model == "cnn")
+    fits = [set(lanes.worth_trying(point, on_host=True)) for point in points]
+    worth = lanes.worth_trying(points[0], on_host=True)
     added = [
         dataclasses.replace(hosts[-1], lane=lane)
         for lane in worth

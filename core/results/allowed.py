@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from core.question import lanes, own
 from core.question.device_kinds import DEVICE_KINDS, DEVICES, NUMBERED, SINGLE
 from core.question.experiment import MAX_CONTENDERS
-from core.question.fields import DATA_PATHS, FIELDS, TRAINING
+from core.question.fields import DATA_PATHS, DTYPES, FIELDS, TRAINING
 from core.results.schema import COLUMNS, OUTCOMES
 
 MAX_LIST = 1_000_000
@@ -82,6 +82,7 @@ WORDS: Mapping[str, Collection[str]] = {
     "outcome": tuple(OUTCOMES),
     "device_kind": DEVICE_KINDS,
     "data_path": (*DATA_PATHS, own.OWN),
+    "dtype": tuple(DTYPES),
     "execution": tuple(lanes.EXECUTIONS),
     "precision": tuple(lanes.PRECISIONS),
     "optimizer": tuple(lanes.OPTIMIZERS),
@@ -101,7 +102,7 @@ ANY_NUMBER = ("loss", "lane_loss", "reference_loss", "own_first_loss", "own_eval
 be negative."""
 
 AT_LEAST_ONE = (
-    *("block_steps", "warmup_steps", "steps_per_epoch", "batch_size", "samples", "epochs"),
+    *("block_steps", "warmup_steps", "steps_per_epoch", "samples", "epochs"),
     *("steps_per_call", "cores", "cores_usable", "protocol_version"),
 )
 

@@ -28,7 +28,7 @@ SCHEMA_VERSION = 7
 6: one's own training: training, source_hash, size, breakdown_step_s, all that begins with own; parameters may be 0;
 tested_step.
 7: what the time of one's own steps is made of: own_inside_s, own_float64_s, own_between_s, own_floor_s, own_syncs;
-startup_compile_served."""
+startup_compile_served; of a training dtype, heads, sequence_length, embedding_rows, rounds, leaves."""
 
 VERSION_KEY = b"crossover_schema_version"
 """Key of the version in a parquet file's metadata."""

@@ -14,11 +14,13 @@ from core import units
 from core.answer.run import first_question
 from core.errors import InvalidValue, StoreError
 from core.jobs.machine import Machine
+from core.question import describe, models
 from core.question.experiment import Contender, Experiment, Point
-from core.question.fields import TRAINING
+from core.question.fields import TRAINING, Training
 from pages.shared.answer import accelerators
 from pages.shared.data import reads
 from pages.shared.data.own_files import OwnFile
+from pages.shared.draw.text import plain
 from pages.shared.form import controls, devices, lane_controls, own_controls
 from pages.shared.frame.layout import Sides
 from pages.shared.job import asking
@@ -67,7 +69,7 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Experiment | Non
     with more:
         seldom, limits = _more(dataset.name, family.name)
         fields |= seldom
-        lanes = lane_controls.choose(machine, batch_size=fields["batch_size"], model=family.name)
+        lanes = lane_controls.choose(machine, Training(**fields))
     wanted = controls.looked_for(fields)
     with beside if accelerators.stock(machine) else more:
         accelerators.choose(machine, wanted)
@@ -94,6 +96,9 @@ def _begin(machine: Machine) -> None:
 
 
 def _facts(point: Point) -> None:
+    if point.is_fit:
+        st.caption(plain(describe.sentence(point)))
+        return
     network = point.network
     memory = units.memory(network.memory_bytes(point.batch_size))
     st.caption(
@@ -107,7 +112,7 @@ def _more(dataset: str, model: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Fields of the training that are seldom changed, and how far it goes."""
     whole = st.toggle("Whole training", False, help=WHOLE_HELP, **state.bound("whole"))
     limits = {"budget_s": float(controls.ladder("budget_s")), "whole": whole}
-    fields = controls.data_path()
+    fields = controls.data_path(model)
     fields |= {**controls.feeding(fields["data_path"], dataset, model), **controls.seed()}
     return fields, limits
 
@@ -124,6 +129,7 @@ def _ask(
         asked = Experiment(point=point, contenders=contenders, **limits) if machine else None
     except InvalidValue as error:
         return point, None, fault or str(error)
+    fault = fault or models.boosting.missing(point.model)
     return point, None if fault else asked, fault
 
 

@@ -17,8 +17,8 @@ from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
 from core.question import describe, experiment, models
 from core.question.experiment import Contender
-from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, SIZE_AXES
-from core.question.sweep import LIMITS, Axis, Sweep
+from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, Training
+from core.question.sweep import LIMITS, Axis, Sweep, size_axes
 from pages.shared.answer import accelerators
 from pages.shared.data import prepared, reads
 from pages.shared.data.own_files import OwnFile
@@ -105,11 +105,11 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Sweep | None:
     with model:
         family = controls.family()
     with over:
-        axes = _size_axes(family)
+        axes = size_axes(family.name, dataset.name)
         axis: str = st.selectbox("Along", axes, help=AXIS_HELP, **choices.bound("axis", axes, axes[0], _axis_label))
     with more:
-        fields = controls.data_path()
-        also = _also(axis, family, fields["data_path"])
+        fields = controls.data_path(family.name)
+        also = _also(axis, axes, family, fields["data_path"])
     taken = describe.taken((axis, *also), family)
     with data:
         fields |= {"dataset": dataset.name, **controls.samples(dataset, taken)}
@@ -120,7 +120,7 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Sweep | None:
     with more:
         fields |= {**controls.feeding(fields["data_path"], dataset.name, family.name, taken), **controls.seed()}
         bounds = _bounds()
-        lanes = lane_controls.choose(machine, batch_size=int(fields.get("batch_size", 0)), model=family.name)
+        lanes = lane_controls.choose(machine, Training(**{"batch_size": 0, **fields}))
     wanted = _wanted(fields, family, axis)
     with beside if accelerators.stock(machine) else more:
         accelerator = accelerators.choose(machine, wanted, axis)
@@ -142,7 +142,8 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Sweep | None:
 def _facts(sweep: Sweep, machine: Machine | None) -> None:
     counts = reads.sweep_parameters(sweep)
     low, high = units.count(min(counts)), units.count(max(counts))
-    st.caption(f"{_points(sweep)} · {low} to {high} parameters{_how_long(sweep, machine)}")
+    span = "" if sweep.point.is_fit else f" · {low} to {high} parameters"
+    st.caption(f"{_points(sweep)}{span}{_how_long(sweep, machine)}")
 
 
 def _points(sweep: Sweep) -> str:
@@ -158,18 +159,12 @@ def _how_long(sweep: Sweep, machine: Machine | None) -> str:
     return f" · expected to take **{expected}**, never much over {units.duration(sweep.budget_s)}"
 
 
-def _size_axes(family: models.Family) -> list[str]:
-    """The sizes that a family can be varied along, its own first."""
-    own = [*family.axes, *(["parameters"] if family.size else [])]
-    return [*own, *(name for name in SIZE_AXES if FIELDS[name].panel != "model")]
-
-
 def _axis_label(axis: str) -> str:
     return FIELDS[axis].label
 
 
-def _also(axis: str, family: models.Family, path: str) -> tuple[str, ...]:
-    others = [name for name in (*_size_axes(family), *OTHER_AXES) if name not in (axis, "loader_workers")]
+def _also(axis: str, axes: Sequence[str], family: models.Family, path: str) -> tuple[str, ...]:
+    others = [name for name in (*axes, *OTHER_AXES) if name not in (axis, "loader_workers")]
     others += ["loader_workers"] if path in LOADER_PATHS else []
     if "parameters" in (axis, *others):
         clash = {family.size} if axis == "parameters" else {"parameters"}
@@ -253,6 +248,7 @@ def _ask(
             raise InvalidValue("contenders", ", ".join(chosen), "two different devices at least, to be compared")
     except CrossoverError as error:
         return None, fault or str(error)
+    fault = fault or models.boosting.missing(asked.point.model)
     return None if fault else asked, fault
 
 
@@ -261,11 +257,11 @@ def _link_fault(machine: Machine | None) -> str:
     link = state.arrived()
     asked: list[Contender] = []
     point, faults = controls.point_of(link)
-    family = models.family(point.model)
-    axis = (link.get("axis") or _size_axes(family)[:1])[-1]
+    axes = size_axes(point.model, point.dataset)
+    axis = (link.get("axis") or axes[:1])[-1]
     limits = [(name, field, link[name][-1]) for name, field in links.SWEEP_LIMITS.items() if name in link]
     faults += controls.refused(
-        lambda: _check_axes(link, family, axis),
+        lambda: _check_axes(link, axes, axis),
         *(functools.partial(_check_limit, *limit) for limit in limits),
         lambda: asked.extend(map(Contender.parse, link.get("contenders", ()))),
         lambda: lane_controls.check(link),
@@ -273,13 +269,13 @@ def _link_fault(machine: Machine | None) -> str:
     return " ".join(faults) or devices.missing(tuple(asked), machine, field="contenders")
 
 
-def _check_axes(link: Mapping[str, Sequence[str]], family: models.Family, axis: str) -> None:
+def _check_axes(link: Mapping[str, Sequence[str]], axes: Sequence[str], axis: str) -> None:
     """Refuse axes that the family has not, and values that they cannot take."""
-    if axis not in _size_axes(family):
-        raise InvalidValue("axis", axis, f"one of {', '.join(_size_axes(family))}")
+    if axis not in axes:
+        raise InvalidValue("axis", axis, f"one of {', '.join(axes)}")
     for name in link.get("also", ()):
-        if name not in (*_size_axes(family), *OTHER_AXES):
-            raise InvalidValue("also", name, f"one of {', '.join((*_size_axes(family), *OTHER_AXES))}")
+        if name not in (*axes, *OTHER_AXES):
+            raise InvalidValue("also", name, f"one of {', '.join((*axes, *OTHER_AXES))}")
     first = "size" if link.get("training") else axis
     for name, values in [(first, links.RANGE), *((name, links.VALUES) for name in link.get("also", ()))]:
         for text in link.get(values.format(axis=name), ()):

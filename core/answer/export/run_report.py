@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core import units
-from core.answer.run import own, remedies
+from core.answer.run import fits, own, remedies
 from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
 from core.errors import CrossoverError
 from core.question.describe import in_short
@@ -60,6 +60,8 @@ def text(trials: Sequence[Trial]) -> str:
 def _training(trial: Trial) -> str:
     if trial.training:
         return own.training(trial)
+    if fits.is_fit(trial):
+        return fits.training(trial)
     return (
         f"{in_short(trial)}: "
         f"{units.count(trial.parameters)} parameters, batch {trial.batch_size}, "
@@ -81,7 +83,8 @@ def _contender_line(answer: RowAnswer) -> str:
     learned = f", test accuracy {units.share(answer.accuracy)}" if answer.accuracy is not None else ""
     note = f"; {trial.message}" if trial.message else ""
     tried = f"; threads tried: {', '.join(map(str, trial.threads_tried))}" if trial.threads_tried else ""
-    return f"{answer.label}: {units.duration(step.median_s)} a step{interval}{learned}{tried}{note}"
+    each = fits.worded(trial, "a step")
+    return f"{answer.label}: {units.duration(step.median_s)} {each}{interval}{learned}{tried}{note}"
 
 
 def _comparison_lines(pair: PairAnswer) -> list[str]:

@@ -5,11 +5,14 @@ times stand in it, to be printed beside its own. What rows say is put in as Pyth
 text can leave its place. The script that is made here is never run here.
 """
 
+import ast
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.answer.export.template import filled
 from core.errors import CrossoverError, InvalidValue
+from core.files.project import PROJECT
 from core.question import catalog, models, own
 from core.question.experiment import Contender, Point
 from core.question.fields import LOADER_PATHS, TRAINING, title
@@ -22,6 +25,9 @@ FINGERPRINT = (
     *("torch_version", "app_version", "app_commit", "omp_wait_policy", "protocol_version"),
 )
 """Columns that say on what the stored times were measured."""
+
+MODULES = PROJECT / "core" / "measure" / "networks"
+"""Where modules are that torch has none for."""
 
 VARIED = {*models.AXES, "batch_size", "samples", "learning_rate", "loader_workers"}
 """In what the runs of one script may differ; data, their order and their way to the device are the same."""
@@ -62,16 +68,19 @@ def script(trials: Sequence[Trial]) -> str:
     if not plain:
         raise CrossoverError("There is no script for it: none of its devices was timed in a plain eager training.")
     kept = set(map(id, plain))  # rows are large, and comparing each with each takes long
+    runs = _runs(plain)
+    lines = [line for run in runs for line in run.layers]
     return filled(
-        "script.py.j2",
+        "fits.py.j2" if point.is_fit else "script.py.j2",
         in_python,
         first=plain[0],
         point=point,
         facts=catalog.dataset(point.dataset),
         fingerprint=FINGERPRINT,
         loader_paths=LOADER_PATHS,
+        modules=[code for name, code in _modules().items() if any(line.startswith(f"{name}(") for line in lines)],
         left_out=list(dict.fromkeys(trial.contender for trial in trials if id(trial) not in kept)),
-        runs=_runs(plain),
+        runs=runs,
     )
 
 
@@ -109,4 +118,13 @@ def _point(trial: Trial) -> Point:
 
 def _layers(point: Point) -> list[str]:
     made = [layer.module for layer in point.network.layers]
-    return [f"nn.{name}({', '.join(map(repr, arguments))})" for name, arguments in made]
+    ours = _modules()
+    return [f"{'' if name in ours else 'nn.'}{name}({', '.join(map(repr, arguments))})" for name, arguments in made]
+
+
+@functools.cache
+def _modules() -> dict[str, str]:
+    """The very lines of the modules that torch has none for, by name; read as text, as they import torch."""
+    files = [file.read_text(encoding="utf-8") for file in sorted(MODULES.glob("*.py"))]
+    found = [(node, file) for file in files for node in ast.parse(file).body if isinstance(node, ast.ClassDef)]
+    return {node.name: ast.get_source_segment(file, node) or "" for node, file in found}

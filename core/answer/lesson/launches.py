@@ -110,11 +110,13 @@ def operations(network: Network, *, foreach: bool) -> int:
 
 
 def launches(trial: Trial) -> Launches | None:
-    """What a step of one trial consists of; None if no block was timed."""
+    """What a step of one trial consists of; None if no block was timed, or its operations are not known."""
     step_s = step_time(trial).median_s
     if not step_s:
         return None
     point = Point.of(trial)
+    if any(layer.parameters and not layer.launches for layer in point.network.layers):
+        return None  # how many a recurrent layer or a block of attention is made of depends on the device
     count = operations(point.network, foreach=DEVICE_KINDS[trial.device_kind].foreach)
     return Launches(
         contender=trial.contender,

@@ -8,7 +8,7 @@ import statistics
 from dataclasses import dataclass
 
 from core import units
-from core.answer.run import own, own_facts
+from core.answer.run import fits, own, own_facts
 from core.answer.run.speedup import is_host, speedup, step_time
 from core.answer.statistics import TIE
 from core.question.experiment import spoken
@@ -113,6 +113,9 @@ def cause(baseline: Trial, challenger: Trial) -> str:
     """Why the two differ as they do, in one or two sentences that are true of the numbers in the rows."""
     if baseline.training:
         return own.cause(baseline, challenger)
+    if fits.is_fit(baseline):
+        on_host = is_host(baseline) and is_host(challenger)
+        return fits.worded(baseline, threads(baseline, challenger)) if on_host else fits.cause(baseline, challenger)
     base, other = parts(baseline), parts(challenger)
     if base is None or other is None:
         absent = [spoken(trial.contender) for trial, known in ((baseline, base), (challenger, other)) if known is None]

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core import units
+from core.answer.run import fits
 from core.answer.run.speedup import speedup, step_time
 from core.question.experiment import spoken
 from core.results.schema import Trial
@@ -106,6 +107,8 @@ def break_even(baseline: Trial, challenger: Trial) -> BreakEven:
     found = _pay_back(baseline, challenger, start_base_s, start_s, saved_s)
     if baseline.training:  # of which a step counts as an epoch
         return BreakEven(epochs=found.epochs, sentence=found.sentence.replace("epoch", "step").split("; this")[0])
+    if fits.is_fit(baseline):
+        return BreakEven(epochs=found.epochs, sentence=fits.worded(baseline, found.sentence.split("; this")[0]))
     return found
 
 

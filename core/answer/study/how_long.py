@@ -7,6 +7,7 @@ networks took them (docs/crossover.md), and from how fast this machine was at ot
 from collections.abc import Sequence
 
 from core.answer.study.search import USUAL_SIZES
+from core.question import cost
 from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Sweep
 
@@ -56,7 +57,7 @@ def lanes_seconds(asked: Experiment, rates: Sequence[float] = ()) -> tuple[float
     """
     slowest, fastest = (min(rates), max(rates)) if rates else RATES
     begin_s = sum(map(_begin_s, asked.contenders))
-    flops = asked.point.network.flops_per_step(asked.point.batch_size)
+    flops = cost.work(asked.point)
     visits = BETWEEN * len(asked.contenders) * asked.pairs
     low, high = (
         share * (begin_s + min(visits * max(BLOCK_S, BLOCK_STEPS * flops / rate), asked.budget_s))
@@ -66,8 +67,8 @@ def lanes_seconds(asked: Experiment, rates: Sequence[float] = ()) -> tuple[float
 
 
 def _point_s(sweep: Sweep, point: Point, rate: float) -> float:
-    step_s = point.network.flops_per_step(point.batch_size) / rate
-    pair_s = BETWEEN * len(sweep.contenders) * max(BLOCK_S, BLOCK_STEPS * step_s)
+    step_s, steps = cost.work(point) / rate, 2 if point.is_fit else BLOCK_STEPS
+    pair_s = BETWEEN * len(sweep.contenders) * max(BLOCK_S, steps * step_s)
     begin_s = sum(_begin_s(contender) for contender in sweep.contenders)
     return begin_s + min(sweep.pairs * pair_s, sweep.point_budget_s)
 

@@ -7,11 +7,13 @@ module moves nothing to a device; `core.measure.data.batches` does.
 
 import contextlib
 import hashlib
+import itertools
 import math
 import socket
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from core.errors import DatasetUnavailable, InvalidValue
 from core.files import downloaded
 from core.measure.data import bundled
 from core.question import catalog
+from core.question.experiment import Point
 
 FOLDER = downloaded.folder()
 """Where torchvision keeps its files."""
@@ -37,6 +40,9 @@ HELD_OUT_SHARE = 5
 DISC_RADIUS_SQUARED = 1 / (2 * np.pi)
 """The disc tutorial's code tests x² + y² < 1/(2π) on [0, 1]²; its prose says otherwise, the code is followed."""
 
+CATEGORIES = 100_000
+"""Categories of each column of the clicks."""
+
 DOWNLOAD_TIMEOUT_S = 15
 """A host without internet should say so soon, not hang."""
 
@@ -46,7 +52,7 @@ class Split:
     """Samples with labels.
 
     Attributes:
-        samples: float32 (n, *shape), standardised.
+        samples: (n, *shape) in the numbers of the training, standardised; tokens are int32 (n, steps) as they are.
         labels: int64 (n,).
     """
 
@@ -80,33 +86,90 @@ class Data:
     hash: str
 
 
-_LOADED: weakref.WeakValueDictionary[tuple[str, int, int, Path], Data] = weakref.WeakValueDictionary()
+_LOADED: weakref.WeakValueDictionary[tuple[str, int, int, int, int, Path, str], Data] = weakref.WeakValueDictionary()
 """What somebody still trains on: the points of a sweep share it."""
 
 
-def load(name: str, *, samples: int, seed: int, folder: Path | None = None) -> Data:
+def load(
+    name: str,
+    *,
+    samples: int,
+    seed: int,
+    sequence_length: int = 0,
+    embedding_rows: int = 0,
+    dtype: str = "float32",
+    folder: Path | None = None,
+) -> Data:
     """Load and split one data set, unless it is in use already: then it is the same.
 
     Args:
         name: key of `core.question.catalog.DATASETS`.
         samples: training samples.
         seed: of the drawing and of the split.
+        sequence_length: tokens of each sample, where samples are tokens.
+        embedding_rows: how many numbers categories have, where samples are categories.
+        dtype: of samples that are no whole numbers; those of float64 are the same numbers, and have the same hash.
         folder: of torchvision's files, `FOLDER` unless given.
 
     Raises:
         DatasetUnavailable: files are missing and could not be downloaded.
         InvalidValue: the files hold fewer samples than were asked for.
     """
-    key = name, samples, seed, folder or FOLDER
+    key = name, samples, seed, sequence_length, embedding_rows, folder or FOLDER, dtype
     if (found := _LOADED.get(key)) is None:
-        found = _LOADED[key] = _load(*key)
+        found = _LOADED[key] = _converted(_load(*key[:-1]), getattr(torch, dtype))
     return found
 
 
-def _load(name: str, samples: int, seed: int, folder: Path) -> Data:
+def of(point: Point) -> Data:
+    """The data of a training.
+
+    Raises:
+        DatasetUnavailable: files are missing and could not be downloaded.
+        InvalidValue: the files hold fewer samples than were asked for.
+    """
+    return load(
+        point.dataset,
+        samples=point.samples,
+        seed=point.seed,
+        sequence_length=point.sequence_length,
+        embedding_rows=point.embedding_rows,
+        dtype=point.dtype,
+    )
+
+
+def _converted(data: Data, dtype: torch.dtype) -> Data:
+    if data.train.samples.dtype in (dtype, torch.int32):
+        return data
+    train, validation, test = (
+        Split(samples=part.samples.to(dtype), labels=part.labels) for part in (data.train, data.validation, data.test)
+    )
+    one_by_one = _Converted(data.one_by_one, dtype)
+    return Data(train=train, validation=validation, test=test, one_by_one=one_by_one, hash=data.hash)
+
+
+class _Converted(TorchDataset[tuple[Tensor, int]]):
+    """Samples one at a time, in other numbers."""
+
+    def __init__(self, source: TorchDataset[Any], dtype: torch.dtype) -> None:
+        self._source, self._dtype = source, dtype
+
+    def __len__(self) -> int:
+        return len(self._source)  # type: ignore[arg-type]  # all of ours have a length
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        sample, label = self._source[index]
+        return sample.to(self._dtype), label
+
+
+def _load(name: str, samples: int, seed: int, sequence_length: int, embedding_rows: int, folder: Path) -> Data:
     facts = catalog.dataset(name)
     if facts.needs_files:
         return _torchvision(facts, samples, seed, folder)
+    if "embedding_rows" in facts.axes:
+        return _synthetic(partial(_clicks, facts, embedding_rows), samples, seed)
+    if facts.vocabulary:
+        return _synthetic(partial(_token_order, facts, sequence_length), samples, seed)
     if facts.synthetic:
         return _synthetic(_DRAW[name], samples, seed)
     return _bundled(facts, samples, seed)
@@ -115,15 +178,14 @@ def _load(name: str, samples: int, seed: int, folder: Path) -> Data:
 class _Rows(TorchDataset[tuple[Tensor, int]]):
     """Rows of an array, converted and standardised one at a time, as a tutorial's data set class does."""
 
-    def __init__(self, rows: np.ndarray, labels: np.ndarray, mean: Tensor, std: Tensor) -> None:
-        self._rows, self._labels, self._mean, self._std = rows, labels, mean, std
+    def __init__(self, rows: np.ndarray, labels: np.ndarray, prepare: Callable[[np.ndarray], Tensor]) -> None:
+        self._rows, self._labels, self._prepare = rows, labels, prepare
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        sample = torch.from_numpy(self._rows[index]).sub(self._mean).div(self._std)
-        return sample, int(self._labels[index])
+        return self._prepare(self._rows[index]), int(self._labels[index])
 
 
 def _synthetic(
@@ -155,6 +217,32 @@ def _signal(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarra
     return np.column_stack([momenta, mass, angles]).astype(np.float32), labels.astype(np.int64)
 
 
+def _token_order(
+    facts: catalog.Dataset, length: int, rng: np.random.Generator, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences of tokens, and in which order 0, 1 and 2 come in each; (count, length) int32 and (count,) int64."""
+    tokens = rng.integers(3, facts.vocabulary, (count, length), dtype=np.int32)
+    labels = rng.integers(0, len(facts.classes), count)
+    places = np.sort(rng.integers(0, length - 2, (count, 3)), axis=1) + np.arange(3)
+    orders = np.array(list(itertools.permutations(range(3))), dtype=np.int32)
+    np.put_along_axis(tokens, places, orders[labels], axis=1)
+    return tokens, labels.astype(np.int64)
+
+
+def _clicks(facts: catalog.Dataset, rows: int, rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Categories as numbers below `rows`, (count, columns) int32, and whether their effects add up to a purchase.
+
+    How often a category comes falls off as one over its rank. A hash gives it its number and its effect.
+    """
+    columns = np.arange(facts.shape[0], dtype=np.uint64)
+    ranks = np.floor(CATEGORIES ** rng.random((count, len(columns)))).astype(np.uint64)
+    mixed = (ranks + columns * np.uint64(CATEGORIES)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    effects = (mixed >> np.uint64(63)).astype(np.int64) * 2 - 1
+    numbers = (mixed >> np.uint64(20)) % np.uint64(rows)
+    return numbers.astype(np.int32), (effects.sum(axis=1) > 0).astype(np.int64)
+
+
 _DRAW = {"disc": _disc, "signal": _signal}
 
 
@@ -169,17 +257,25 @@ def _bundled(facts: catalog.Dataset, samples: int, seed: int) -> Data:
 def _split_rows(
     rows: np.ndarray, labels: np.ndarray, train: np.ndarray, validation: np.ndarray, test: np.ndarray
 ) -> Data:
-    """Tables are standardised column by column, images as a whole."""
-    axes = (0,) if rows.ndim == 2 else None
-    mean = torch.as_tensor(rows[train].mean(axis=axes, dtype=np.float64), dtype=torch.float32)
-    std = torch.as_tensor(rows[train].std(axis=axes, dtype=np.float64), dtype=torch.float32)
+    """Tables are standardised column by column, images as a whole, tokens not at all."""
+    prepare = torch.from_numpy if rows.dtype == np.int32 else _standardising(rows[train])
 
     def split(indices: np.ndarray) -> Split:
-        samples = torch.from_numpy(rows[indices]).sub(mean).div(std)
-        return Split(samples=samples, labels=torch.from_numpy(labels[indices]))
+        return Split(samples=prepare(rows[indices]), labels=torch.from_numpy(labels[indices]))
 
-    one_by_one = _Rows(rows[train], labels[train], mean, std)
+    one_by_one = _Rows(rows[train], labels[train], prepare)
     return _data(split(train), split(validation), split(test), one_by_one)
+
+
+def _standardising(rows: np.ndarray) -> Callable[[np.ndarray], Tensor]:
+    axes = (0,) if rows.ndim == 2 else None
+    mean = torch.as_tensor(rows.mean(axis=axes, dtype=np.float64), dtype=torch.float32)
+    std = torch.as_tensor(rows.std(axis=axes, dtype=np.float64), dtype=torch.float32)
+    return partial(_standardised, mean=mean, std=std)
+
+
+def _standardised(rows: np.ndarray, *, mean: Tensor, std: Tensor) -> Tensor:
+    return torch.from_numpy(rows).sub(mean).div(std)
 
 
 def _torchvision(facts: catalog.Dataset, samples: int, seed: int, folder: Path) -> Data:

@@ -64,7 +64,7 @@ class RecordedSteps:
         size, self._gather = len(example[1]), gather
         self.index = torch.zeros(len(labels), dtype=torch.int64, device=labels.device) if gather else None
         self.samples, self.labels = samples, labels
-        self.losses = torch.zeros(count, device=labels.device)
+        self.losses = torch.zeros(count, dtype=step.parameters[0].dtype, device=labels.device)
         kept = [parameter.detach().clone() for parameter in step.parameters]
 
         def train(times: int = count) -> None:

@@ -15,7 +15,7 @@ from torch.nn import functional
 from core.question.lanes import PLAIN, Lane
 
 Batch = tuple[Tensor, Tensor]
-"""Samples (batch, *shape) float32 and labels (batch,) int64."""
+"""Samples (batch, *shape) in the numbers of the weights, and labels (batch,) int64."""
 
 
 class Step:

@@ -229,7 +229,7 @@ def run(demonstration: Demonstration, stage: Stage) -> Clock:
     """
     point = demonstration.point
     stage.tell("loading data")
-    data = datasets.load(point.dataset, samples=point.samples, seed=point.seed)
+    data = datasets.of(point)
     return _Course(stage=stage, point=point, data=data).run()
 
 

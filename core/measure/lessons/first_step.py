@@ -27,7 +27,7 @@ def run(demonstration: Demonstration, stage: Stage) -> FirstStep:
     """
     point, (one, other) = demonstration.point, demonstration.contenders
     stage.tell("loading data", total=2)
-    data = datasets.load(point.dataset, samples=point.samples, seed=point.seed)
+    data = datasets.of(point)
     first = batches.order(point, 0)[: point.batch_size]
     batch = Split(samples=data.train.samples[first], labels=data.train.labels[first])
     losses, gradients = [], []

@@ -3,9 +3,17 @@
 import torch
 from torch import nn
 
+from core.measure.networks import attention, recurrent, residual
 from core.question import models
 
-MODULES: dict[str, type[nn.Module]] = {}
+MODULES: dict[str, type[nn.Module]] = {
+    made.__name__: made
+    for made in (
+        *(recurrent.FusedLayers, recurrent.CellLoop),
+        *(attention.Positions, attention.EncoderBlock, attention.Mean),
+        residual.ResidualBlock,
+    )
+}
 """Classes of this room by their names: what torch has no module for."""
 
 
@@ -17,11 +25,13 @@ def build(network: models.Network, seed: int) -> nn.Sequential:
         seed: of torch's CPU generator; weights are drawn on the host, so that every device starts equal.
 
     Returns:
-        Module from (batch, *network.input_shape) to logits (batch, network.classes), fp32.
+        Module from (batch, *network.input_shape) to logits (batch, network.classes). Weights are drawn in fp32 and
+        are the same numbers in float64.
     """
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(seed)
-        return nn.Sequential(*map(_module, network.layers))
+        module = nn.Sequential(*map(_module, network.layers))
+    return module.to(getattr(torch, network.dtype))
 
 
 def _module(layer: models.Layer) -> nn.Module:

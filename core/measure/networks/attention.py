@@ -10,7 +10,7 @@ class Positions(nn.Module):
 
     def __init__(self, steps: int, hidden: int) -> None:
         super().__init__()
-        self.places = nn.Parameter(0.02 * torch.randn(steps, hidden))
+        self.places = nn.Parameter(torch.randn(steps, hidden))
 
     def forward(self, sequence: Tensor) -> Tensor:
         return sequence + self.places

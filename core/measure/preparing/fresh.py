@@ -15,8 +15,8 @@ from core.measure.training import Training
 from core.question.experiment import Point
 from core.question.lanes import Lane
 
-_RESIDENT: WeakValueDictionary[tuple[str, str], Split] = WeakValueDictionary()
-"""Data that somebody trains on where they are: hash and device → what the contenders of all points there share."""
+_RESIDENT: WeakValueDictionary[tuple[str, str, str], Split] = WeakValueDictionary()
+"""Data that somebody trains on where they are: hash, dtype and device → what the contenders of all points share."""
 
 
 @dataclass(kw_only=True)
@@ -39,7 +39,8 @@ class FreshTrainings:
 
     def move_data(self) -> None:
         """Put all samples on the device, unless somebody trains on them there already."""
-        self.resident = _RESIDENT.setdefault((self.data.hash, str(self.device)), self.data.train.to(self.device))
+        key = self.data.hash, self.point.dtype, str(self.device)
+        self.resident = _RESIDENT.setdefault(key, self.data.train.to(self.device))
 
     def training(self, lane: Lane) -> Training:
         """A fresh network in training, with a feed that begins with the first step."""

@@ -1,6 +1,5 @@
 """Whether trainings fit into the memory of their devices, before the system has to kill someone for it."""
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +8,7 @@ from core.errors import OutOfMemory
 from core.measure.data.datasets import Data
 from core.measure.device import devices
 from core.measure.device.devices import Device
-from core.question import catalog
+from core.question import cost
 from core.question.experiment import Contender, Experiment, Point
 
 SHARE = 0.7
@@ -71,16 +70,18 @@ def _samples(asked: Experiment) -> Iterator[tuple[tuple[str, int, int, str], int
     point = asked.point
     staying = map(_memory_of, asked.contenders) if point.data_path == "resident" else ()
     for device in {"cpu", *staying}:
-        yield (point.dataset, point.samples, point.seed, device), point.samples * _sample_bytes(point)
+        key = (
+            f"{point.dataset} {point.sequence_length} {point.embedding_rows} {point.dtype}",
+            point.samples,
+            point.seed,
+            device,
+        )
+        yield key, point.samples * point.network.sample_bytes
 
 
 def _memory_of(contender: Contender) -> str:
     """The device whose memory it takes."""
     return "cpu" if contender.device in SHARING_HOST else contender.device
-
-
-def _sample_bytes(point: Point) -> int:
-    return 4 * math.prod(catalog.dataset(point.dataset).shape)
 
 
 def needed_bytes(point: Point, contender: Contender, data: Data) -> int:
@@ -97,4 +98,4 @@ def _training_bytes(point: Point, contender: Contender) -> int:
     """
     at_once = contender.lane.micro_batch or point.batch_size
     waiting = point.batch_size * contender.lane.steps_per_call - at_once
-    return point.network.memory_bytes(at_once) + max(0, waiting) * _sample_bytes(point)
+    return cost.step_bytes(point, at_once) + max(0, waiting) * point.network.sample_bytes

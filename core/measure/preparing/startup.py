@@ -26,11 +26,13 @@ from core.measure.device import devices
 from core.measure.device.devices import Device
 from core.measure.execution.step import Step
 from core.question.experiment import Contender, Point
-from core.question.models import Conv2d, Network
+from core.question.models import Conv2d, EncoderBlock, Network, Recurrent
 
 SMALL = {
     "fully connected": Point(dataset="digits", model="mlp", hidden_size=16).network,
     "convolution": Point(dataset="fashion-mnist", model="cnn").network,
+    "recurrent": Point(dataset="digits", model="lstm", hidden_size=16, depth=1).network,
+    "attention": Point(dataset="digits", model="transformer", hidden_size=16, depth=1).network,
 }
 """Networks of a kind of layers, so small that their step costs nothing but what it loads."""
 
@@ -58,10 +60,10 @@ class FirstUse:
 def cold_s(contender: Contender, network: Network) -> float | None:
     """Seconds of the first use of a contender's device in a fresh process, with a network's kind of layers.
 
-    A process is started once for each device, kind of layers and lane. None on a CPU, and where it failed: then the
-    measuring process must do.
+    A process is started once for each device, kind of layers and lane. None on a CPU, of what has no layers, and where
+    it failed: then the measuring process must do.
     """
-    if contender.on_host:
+    if contender.on_host or not network.layers:
         return None
     lane = replace(contender.lane, execution="eager", steps_per_call=1)  # what compiling takes has a column of its own
     return _taken(Contender(device=contender.device, lane=lane), layers(network))
@@ -69,7 +71,9 @@ def cold_s(contender: Contender, network: Network) -> float | None:
 
 def layers(network: Network) -> str:
     """Of which kind the layers of a network are, a key of `SMALL`."""
-    return "convolution" if any(isinstance(layer, Conv2d) for layer in network.layers) else "fully connected"
+    kinds = (("convolution", Conv2d), ("recurrent", Recurrent), ("attention", EncoderBlock))
+    found = (name for name, kind in kinds if any(isinstance(layer, kind) for layer in network.layers))
+    return next(found, "fully connected")
 
 
 @functools.cache

@@ -9,8 +9,6 @@ import statistics
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import torch
-
 from core.measure.readings.timer import Timer
 from core.measure.training import Training
 from core.results import environment
@@ -125,7 +123,7 @@ class Look:
 
     def __call__(self, count: int) -> float:
         """Seconds a step with `count` threads."""
-        torch.set_num_threads(count)
+        self.training.use_threads(count)
         if self.prepare and count not in self.prepare_s:
             self.prepare_s[count] = self.prepare()
         if self._step_s is None:

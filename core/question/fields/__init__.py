@@ -19,13 +19,14 @@ from core.question.fields.table import (
     short_label,
     title,
 )
-from core.question.fields.training import DATA_PATH_TITLES, DATA_PATHS, LOADER_PATHS, TRAINING, Training
+from core.question.fields.training import DATA_PATH_TITLES, DATA_PATHS, DTYPES, LOADER_PATHS, TRAINING, Training
 
 __all__ = [
     "ADAPTIVE_PAIRS",
     "AXES",
     "DATA_PATHS",
     "DATA_PATH_TITLES",
+    "DTYPES",
     "FIELDS",
     "GRID_PAIRS",
     "LOADER_PATHS",

@@ -22,6 +22,12 @@ DATA_PATH_TITLES = {
 }
 """The same in a few words."""
 
+DTYPES = {
+    "float32": "32-bit numbers (float32)",
+    "float64": "64-bit numbers (float64)",
+}
+"""In which numbers weights, samples and losses are, with names for people."""
+
 LOADER_PATHS = ("loader", "tutorial")
 """Data paths that go through torch's DataLoader, and for which `loader_workers` matters."""
 
@@ -107,10 +113,92 @@ class Training:
         usual_range=(1, 16),
         usual_values=(1, 4),
     )
+    heads: int = asked(
+        4,
+        "heads",
+        meaning="heads of attention in each block of a Transformer; 0 elsewhere",
+        unit="heads",
+        low=1,
+        high=64,
+        stops=(1, 2, 4, 8, 16, 32, 64),
+        panel="model",
+        brief="{} heads",
+        axis="size",
+        place="{} heads",
+        usual_range=(1, 16),
+        usual_values=(1, 4, 16),
+        later=True,
+    )
+    sequence_length: int = asked(
+        32,
+        "sequence length",
+        meaning="tokens of a sample; 0 where the data have no tokens",
+        unit="tokens",
+        low=4,
+        high=4_096,
+        stops=tuple(2**power for power in range(2, 13)),
+        panel="model",
+        help="How many tokens each sample has. The cells of a recurrent model go through them one after the other.",
+        brief="sequence length {}",
+        axis="size",
+        place="a sequence length of {}",
+        usual_range=(4, 256),
+        usual_values=(16, 64),
+        later=True,
+    )
+    embedding_rows: int = asked(
+        10_000,
+        "embedding rows",
+        meaning="rows of the table that categories are looked up in; 0 where the data have none",
+        unit="rows",
+        low=10,
+        high=10_000_000,
+        stops=(100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000),
+        panel="model",
+        help="A row of 16 numbers for each category, as wide as the hidden size in models of sequences.",
+        brief="{} embedding rows",
+        axis="size",
+        place="{} embedding rows",
+        usual_range=(100, 1_000_000),
+        usual_values=(1_000, 100_000),
+        later=True,
+    )
+    rounds: int = asked(
+        100,
+        "boosting rounds",
+        meaning="rounds of gradient boosting, each of a tree for every class but one; 0 elsewhere",
+        unit="rounds",
+        low=1,
+        high=2_000,
+        stops=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000),
+        panel="model",
+        brief="{} rounds",
+        axis="size",
+        place="{} boosting rounds",
+        usual_range=(5, 500),
+        usual_values=(20, 100),
+        later=True,
+    )
+    leaves: int = asked(
+        31,  # as LightGBM and scikit-learn have it
+        "leaves of a tree",
+        meaning="most leaves of a tree of gradient boosting; 0 elsewhere",
+        unit="leaves",
+        low=2,
+        high=4_096,
+        stops=(2, 4, 8, 16, 31, 64, 128, 256, 512, 1_024, 2_048, 4_096),
+        panel="model",
+        brief="{} leaves",
+        axis="size",
+        place="{} leaves a tree",
+        usual_range=(8, 512),
+        usual_values=(31, 256),
+        later=True,
+    )
     batch_size: int = asked(
         64,  # every batch is full, the remainder of an epoch is left out
         "batch size",
-        meaning="samples of one step",
+        meaning="samples of one step; 0 where each has all of them, as a fit of gradient boosting",
         unit="samples",
         low=1,
         high=65_536,
@@ -134,13 +222,24 @@ class Training:
     learning_rate: float = asked(
         0.1,
         "learning rate",
-        meaning="of plain SGD",
+        meaning="of plain SGD; the shrinkage of gradient boosting",
         low=1e-6,
         high=10.0,
         stops=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
         brief="learning rate {}",
         axis="other",
         usual_values=(0.01, 0.1),
+    )
+    dtype: str = asked(
+        "float32",
+        "number format",
+        meaning="of weights, samples and losses",
+        words=tuple(DTYPES),
+        labels=DTYPES,
+        help="NumPy's numbers are float64 unless one says otherwise, and so are tensors that are made of them. Twice "
+        "as many bytes have to be moved, and most GPUs have few units that compute in float64.",
+        brief="{}",
+        later=True,
     )
     data_path: str = asked(
         "resident",

@@ -5,7 +5,8 @@ while a slider moves. `core.measure.networks` turns the same list into a torch m
 here against torch's own counts. Nothing here trains, times or imports torch.
 """
 
-from core.question.models.families import AXES, FAMILIES, family, network
+from core.question.models.attention import EncoderBlock
+from core.question.models.families import AXES, FAMILIES, family, network, shaped_by
 from core.question.models.layers import (
     FLOAT_BYTES,
     INDEX_BYTES,
@@ -18,6 +19,7 @@ from core.question.models.layers import (
     Unflatten,
 )
 from core.question.models.network import Family, Network
+from core.question.models.recurrent import Recurrent
 
 __all__ = [
     "AXES",
@@ -25,6 +27,7 @@ __all__ = [
     "FLOAT_BYTES",
     "INDEX_BYTES",
     "Conv2d",
+    "EncoderBlock",
     "Family",
     "Flatten",
     "Layer",
@@ -32,7 +35,9 @@ __all__ = [
     "MaxPool2d",
     "Network",
     "ReLU",
+    "Recurrent",
     "Unflatten",
     "family",
     "network",
+    "shaped_by",
 ]

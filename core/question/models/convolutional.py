@@ -15,9 +15,11 @@ CNN_POOL = 2
 
 
 def as_image(shape: Shape) -> tuple[tuple[Layer, ...], tuple[int, int, int]]:
-    """A table's row is read as an image of one channel and one line, so that a CNN runs on every data set."""
+    """A table's row is an image of one line, a sequence one of a line a step, so that a CNN runs on every data set."""
     if len(shape) == 1:
         return (Unflatten(shape=(1, 1, *shape)),), (1, 1, shape[0])
+    if len(shape) == 2:
+        return (Unflatten(shape=(1, shape[0])),), (1, *shape)
     channels, height, width = shape
     return (), (channels, height, width)
 
@@ -47,4 +49,5 @@ CNN = Family(
     summary="Two convolutions with max-pooling, then three fully connected layers; the width scales them all.",
     axes=("width",),
     layers=_layers,
+    convolutions=True,
 )

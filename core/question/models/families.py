@@ -1,14 +1,42 @@
 """The one table of model families, and the networks that they make."""
 
+import itertools
+
 from core.errors import InvalidValue
+from core.question import catalog
+from core.question.models.attention import TRANSFORMER
+from core.question.models.boosting import HIST_BOOSTING, LIGHTGBM, XGBOOST
 from core.question.models.convolutional import CNN
 from core.question.models.dense import DOUBLING_MLP, LINEAR, MLP
+from core.question.models.layers import Layer
 from core.question.models.network import Family, Network, Shape
+from core.question.models.recurrent import GRU, GRU_CELLS, LSTM, LSTM_CELLS
+from core.question.models.residual import RESNET
+from core.question.models.sequences import TOKEN_WIDTH, Embedding
 
-FAMILIES: dict[str, Family] = {entry.name: entry for entry in (LINEAR, MLP, DOUBLING_MLP, CNN)}
+FAMILIES: dict[str, Family] = {
+    entry.name: entry
+    for entry in (
+        LINEAR,
+        MLP,
+        DOUBLING_MLP,
+        CNN,
+        RESNET,
+        LSTM,
+        LSTM_CELLS,
+        GRU,
+        GRU_CELLS,
+        TRANSFORMER,
+        HIST_BOOSTING,
+        XGBOOST,
+        LIGHTGBM,
+    )
+}
 
-AXES = tuple(dict.fromkeys(axis for entry in FAMILIES.values() for axis in entry.axes))
-"""Every size that some family is shaped by."""
+_AXES = (*(entry.axes for entry in FAMILIES.values()), *(entry.axes for entry in catalog.DATASETS.values()))
+
+AXES = tuple(dict.fromkeys(itertools.chain(*_AXES)))
+"""Every size that some network is shaped by: those of families, and of data sets."""
 
 
 def family(name: str) -> Family:
@@ -23,14 +51,32 @@ def family(name: str) -> Family:
         raise InvalidValue("model", name, f"one of {', '.join(FAMILIES)}") from None
 
 
-def network(name: str, *, input_shape: Shape, classes: int, **sizes: int) -> Network:
-    """The network of family `name` for one data set.
+def shaped_by(name: str, dataset: str) -> tuple[str, ...]:
+    """The sizes that shape the networks of a family for a data set, those of the family first.
+
+    Raises:
+        InvalidValue: there is no such family, or no such data set.
+    """
+    return (*family(name).axes, *catalog.dataset(dataset).axes)
+
+
+def network(
+    name: str, *, input_shape: Shape, classes: int, vocabulary: int = 0, dtype: str = "float32", **sizes: int
+) -> Network:
+    """The network of family `name` for one data set; tokens become vectors first.
 
     Args:
         name: key of `FAMILIES`.
-        input_shape: (features,) or (channels, height, width).
+        input_shape: (features,) or (channels, height, width), or (steps,) of tokens.
         classes: number of classes.
+        vocabulary: how many different tokens there are, where samples are tokens.
+        dtype: in which numbers it is.
         sizes: those of `AXES` that shape the family; others do not matter.
     """
-    layers = family(name).layers(input_shape, classes, sizes)
-    return Network(input_shape=input_shape, classes=classes, layers=layers)
+    facts, shape, front = family(name), input_shape, tuple[Layer, ...]()
+    if vocabulary and not facts.library:
+        width = sizes["hidden_size"] if facts.of_sequences else TOKEN_WIDTH
+        front = (Embedding(vocabulary=vocabulary, width=width, steps=shape[0]),)
+        shape = (*shape, width)
+    layers = front + facts.layers(shape, classes, sizes)
+    return Network(input_shape=input_shape, classes=classes, layers=layers, dtype=dtype, tokens=vocabulary > 0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 FLOAT_BYTES = 4
-"""Bytes of one fp32 number, the only precision of parameters."""
+"""Bytes of one fp32 number; one in float64 has twice as many."""
 
 INDEX_BYTES = 8
 """Bytes of one int64 index: labels, and where each max-pool window had its maximum."""
@@ -57,16 +57,22 @@ class Layer:
 
     @property
     def saved_bytes(self) -> int:
-        """Bytes per sample kept for the backward pass beyond the layer's input, which its maker keeps."""
+        """Bytes per sample kept for the backward pass beyond the layer's input, which its maker keeps; in float32."""
+        return 0
+
+    @property
+    def saved_index_bytes(self) -> int:
+        """Of these, those of whole numbers, which are no longer in float64."""
         return 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Linear(Layer):
-    """Fully connected layer with bias, (batch, inputs) → (batch, outputs)."""
+    """Fully connected layer with bias, (batch, inputs) → (batch, outputs), or the same at each place of a sequence."""
 
     inputs: int
     outputs: int
+    positions: int = 1
 
     @property
     def module(self) -> tuple[str, tuple[Any, ...]]:
@@ -78,7 +84,7 @@ class Linear(Layer):
 
     @property
     def forward_flops(self) -> int:
-        return 2 * self.inputs * self.outputs
+        return 2 * self.inputs * self.outputs * self.positions
 
     @property
     def launches(self) -> int:
@@ -92,26 +98,39 @@ class Linear(Layer):
 
 @dataclass(frozen=True, kw_only=True)
 class Conv2d(Layer):
-    """Convolution with bias, stride 1, no padding, (batch, in_channels, height, width) in."""
+    """Convolution, (batch, in_channels, height, width) in; as long and wide a stride and padding."""
 
     in_channels: int
     out_channels: int
     height: int
     width: int
     kernel: tuple[int, int]
+    stride: int = 1
+    padding: int = 0
+    bias: bool = True
 
     @property
     def out_shape(self) -> tuple[int, int, int]:
-        return (self.out_channels, self.height - self.kernel[0] + 1, self.width - self.kernel[1] + 1)
+        height, width = (
+            (size + 2 * self.padding - kernel) // self.stride + 1
+            for size, kernel in zip((self.height, self.width), self.kernel, strict=True)
+        )
+        return (self.out_channels, height, width)
 
     @property
     def module(self) -> tuple[str, tuple[Any, ...]]:
-        return "Conv2d", (self.in_channels, self.out_channels, self.kernel)
+        plain = self.stride == 1 and not self.padding and self.bias
+        more = () if plain else (self.stride, self.padding, 1, 1, self.bias)
+        return "Conv2d", (self.in_channels, self.out_channels, self.kernel, *more)
 
     @property
     def parameters(self) -> int:
         window = self.in_channels * self.kernel[0] * self.kernel[1]
-        return window * self.out_channels + self.out_channels
+        return window * self.out_channels + self.out_channels * self.bias
+
+    @property
+    def tensors(self) -> int:
+        return 1 + self.bias
 
     @property
     def forward_flops(self) -> int:
@@ -161,12 +180,22 @@ class MaxPool2d(Layer):
 
     @property
     def saved_bytes(self) -> int:
-        return (FLOAT_BYTES + INDEX_BYTES) * math.prod(self.out_shape)
+        return FLOAT_BYTES * math.prod(self.out_shape) + self.saved_index_bytes
+
+    @property
+    def saved_index_bytes(self) -> int:
+        return INDEX_BYTES * math.prod(self.out_shape)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Flatten(Layer):
-    """(batch, …) → (batch, features); a view, free of cost."""
+    """(batch, …) → (batch, features), or only up to the dimension `end`; a view, free of cost."""
+
+    end: int = -1
+
+    @property
+    def module(self) -> tuple[str, tuple[Any, ...]]:
+        return "Flatten", () if self.end == -1 else (1, self.end)
 
 
 @dataclass(frozen=True, kw_only=True)

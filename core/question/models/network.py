@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from core.question.models.layers import FLOAT_BYTES, INDEX_BYTES, Layer
 
 Shape = tuple[int, ...]
-"""Of one sample as the data set delivers it: (features,) or (channels, height, width)."""
+"""Of one sample: (features,), (channels, height, width), or of a sequence (steps, features), and (steps,) of tokens."""
 
 Builder = Callable[[Shape, int, Mapping[str, int]], tuple[Layer, ...]]
-"""From the shape of a sample, the number of classes and the family's sizes to its layers."""
+"""From the shape of a sample, whose tokens are vectors already, the number of classes and the family's sizes to its
+layers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,11 +22,25 @@ class Network:
         input_shape: shape of one sample as the data set delivers it.
         classes: number of outputs.
         layers: in order; the last is a `Linear` to the classes.
+        tokens: whether samples are tokens, which have 32 bits in every network.
+        dtype: in which numbers weights, samples and losses are, `float32` or `float64`.
     """
 
     input_shape: Shape
     classes: int
     layers: tuple[Layer, ...]
+    dtype: str = "float32"
+    tokens: bool = False
+
+    @property
+    def number_bytes(self) -> int:
+        """Bytes of one weight, and of one number of a sample."""
+        return FLOAT_BYTES * (2 if self.dtype == "float64" else 1)
+
+    @property
+    def sample_bytes(self) -> int:
+        """Bytes of one sample without its label."""
+        return (FLOAT_BYTES if self.tokens else self.number_bytes) * math.prod(self.input_shape)
 
     @property
     def parameters(self) -> int:
@@ -42,8 +57,10 @@ class Network:
 
         Each layer with weights multiplies three times: forward, gradient of its weights, gradient of its
         input; the first layer needs no gradient of its input. Counted as torch.utils.flop_counter does:
-        matrix products and convolutions only.
+        matrix products and convolutions only; 0, for not known, of what has no layers.
         """
+        if not self.layers:
+            return 0
         every = sum(layer.forward_flops + layer.backward_flops for layer in self.layers)
         return batch_size * (every - self.first.input_flops)
 
@@ -53,10 +70,10 @@ class Network:
         The batch, every kept activation, the log-probabilities and the labels; an allocator's slack and
         a device's own context come on top.
         """
-        weights_and_gradients = 2 * FLOAT_BYTES * self.parameters
-        per_sample = FLOAT_BYTES * (math.prod(self.input_shape) + self.classes) + INDEX_BYTES
-        per_sample += sum(layer.saved_bytes for layer in self.layers)
-        return weights_and_gradients + batch_size * per_sample
+        kept = sum(layer.saved_bytes - layer.saved_index_bytes for layer in self.layers) // FLOAT_BYTES
+        indices = sum(layer.saved_index_bytes for layer in self.layers) + INDEX_BYTES
+        per_sample = self.sample_bytes + self.number_bytes * (kept + self.classes) + indices
+        return 2 * self.number_bytes * self.parameters + batch_size * per_sample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +86,10 @@ class Family:
         summary: one sentence.
         axes: the sizes that shape it, the first of which reaches a wanted number of parameters; others do not matter.
         layers: its builder.
+        convolutions: whether it has any, for which it matters how images are stored.
+        of_sequences: whether it takes samples in as sequences, and tokens as vectors of its hidden size.
+        uncompiled: why torch.compile is not offered for it, if it is not.
+        library: what fits it, for people, where it is no network of torch; a step is then a whole fit.
     """
 
     name: str
@@ -76,8 +97,12 @@ class Family:
     summary: str
     axes: tuple[str, ...]
     layers: Builder
+    convolutions: bool = False
+    library: str = ""
+    of_sequences: bool = False
+    uncompiled: str = ""
 
     @property
     def size(self) -> str:
         """The size by which it reaches a wanted number of parameters; empty if it has none."""
-        return self.axes[0] if self.axes else ""
+        return self.axes[0] if self.axes and not self.library else ""

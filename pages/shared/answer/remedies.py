@@ -78,7 +78,7 @@ def question(row: Trial, machine: Machine) -> Experiment | None:
     refusals = next((info.refusals for info in machine.devices if info.device == row.device), None)
     if refusals is None:
         return None
-    worth = lanes.worth_trying(on_host=speedup.is_host(row), batch_size=row.batch_size, convolutions=row.model == "cnn")
+    worth = lanes.worth_trying(row, on_host=speedup.is_host(row))
     here = [lane for lane in worth if not lanes.why_not(lane, refusals, row.device)][: MAX_CONTENDERS - 1]
     try:
         point = Point.of(row)

@@ -58,13 +58,21 @@ def _told(choices: Iterable[catalog.Dataset | models.Family]) -> str:
 
 
 def sizes(of: models.Family, dataset: str, without: Collection[str] = ()) -> Fields:
-    return {axis: number(axis, dataset, of.name) for axis in of.axes if axis not in without}
+    axes = models.shaped_by(of.name, dataset)
+    return {axis: number(axis, dataset, of.name) for axis in axes if axis not in without}
 
 
 def training(dataset: str, model: str, without: Collection[str] = ()) -> Fields:
     """Batch size, epochs, learning rate, and whatever else every training has."""
-    names = [name for name in TRAINING if FIELDS[name].panel == "training" and name not in without]
-    return {name: number(name, dataset, model) for name in names}
+    settled = models.boosting.SETTLED if models.family(model).library else {}
+    names = [name for name in TRAINING if FIELDS[name].panel == "training" and name not in {*without, *settled}]
+    return {name: word(name) if FIELDS[name].words else number(name, dataset, model) for name in names}
+
+
+def word(name: str) -> str:
+    """One of the words of a field."""
+    entry, words = FIELDS[name], list(FIELDS[name].words)
+    return st.selectbox(entry.label, words, help=entry.help, **spoken(name, words, entry.default))
 
 
 def number(name: str, dataset: str, model: str) -> Any:
@@ -77,13 +85,18 @@ def number(name: str, dataset: str, model: str) -> Any:
     return st.slider(entry.label, int(low), int(high), usual, help=entry.help, **state.bound(name))
 
 
-def data_path() -> Fields:
+def data_path(model: str) -> Fields:
+    """How data reach the device; the rows of a fit do in one way only."""
+    if models.family(model).library:
+        return {"data_path": models.boosting.SETTLED["data_path"]}
     captions, bound = list(DATA_PATHS.values()), spoken("data_path", list(DATA_PATHS), DEFAULTS.data_path)
     return {"data_path": st.radio("Data path", list(DATA_PATHS), captions=captions, **bound)}
 
 
 def feeding(path: str, dataset: str, model: str, without: Collection[str] = ()) -> Fields:
-    """The order of samples, and who loads them where a loader runs."""
+    """The order of samples, and who loads them where a loader runs; a fit has neither."""
+    if models.family(model).library:
+        return {}
     fields: Fields = {"shuffle": st.toggle("Shuffle every epoch", DEFAULTS.shuffle, **state.bound("shuffle"))}
     if path in LOADER_PATHS and "loader_workers" not in without:
         fields["loader_workers"] = number("loader_workers", dataset, model)

@@ -13,6 +13,7 @@ from core.errors import InvalidValue
 from core.jobs.machine import Machine
 from core.question import experiment, lanes
 from core.question.experiment import Contender
+from core.question.fields import Training
 from core.question.lanes import PLAIN, Lane
 from pages.shared.draw.text import plain
 from pages.shared.form import controls
@@ -26,22 +27,17 @@ HELP = (
 )
 
 
-def choose(machine: Machine | None, *, batch_size: int, model: str) -> list[str]:
-    """Draw the control, once the machine is known; lanes that no device of it has are named with their reason.
-
-    The batch size is 0 where it is varied.
-    """
+def choose(machine: Machine | None, training: Training) -> list[str]:
+    """Draw the control, once the machine is known; lanes that no device of it has are named with their reason."""
     if machine is None:
         return []
-    wanted = {
-        written(lane): lane
-        for host in (True, False)
-        for lane in lanes.worth_trying(on_host=host, batch_size=batch_size, convolutions=model == "cnn")
-    }
+    wanted = {written(lane): lane for host in (True, False) for lane in lanes.worth_trying(training, on_host=host)}
     refused = {words: reason for words, lane in wanted.items() if (reason := _refusal(lane, machine))}
     offered = [words for words in wanted if words not in refused]
     linked = controls.linked("lanes", lambda text: written(parsed(text)))
     options = list(dict.fromkeys([*offered, *filter(None, linked), *state.lanes()]))
+    if not options and not refused:  # a fit has none
+        return []
     chosen = st.multiselect(
         "Lanes", options, placeholder="plain steps only", help=HELP, **choices.bound("lanes", options, [], _title)
     )

@@ -5,10 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from core.question import models
 from core.question.describe import text
 from core.question.experiment import Contender, Point
-from core.question.fields import FIELDS, LOADER_PATHS, TRAINING, short_label
+from core.question.fields import FIELDS, TRAINING, short_label
 from pages.shared.draw.text import plain
 from pages.shared.frame import permits
 from pages.shared.link import state
@@ -64,8 +63,5 @@ def point_values(point: Point, without: Collection[str] = ()) -> dict[str, Any]:
     if point.training:
         found = {"training": point.training, "size": point.size} if point.training in permits.trainings() else {}
         return {name: value for name, value in found.items() if name not in without}
-    idle = {*without} | set(models.AXES) - set(models.family(point.model).axes)
-    if point.data_path not in LOADER_PATHS:
-        idle |= {"loader_workers"}
-    fields = {name: getattr(point, name) for name in TRAINING if name not in idle}
+    fields = {name: getattr(point, name) for name in TRAINING if name not in {*without} | point.idle}
     return {**fields, "training": ""}

@@ -39,7 +39,20 @@ def test_an_axis_begins_and_ends_within_its_range_and_a_size_says_how_its_places
 
 
 def test_axes_are_offered_by_the_parts_of_a_form_the_sizes_of_models_first():
-    assert list(fields.SIZE_AXES) == ["hidden_size", "depth", "width", "parameters", "size", "batch_size", "samples"]
+    assert list(fields.SIZE_AXES) == [
+        "hidden_size",
+        "depth",
+        "width",
+        "heads",
+        "sequence_length",
+        "embedding_rows",
+        "rounds",
+        "leaves",
+        "parameters",
+        "size",
+        "batch_size",
+        "samples",
+    ]
     assert list(fields.OTHER_AXES) == ["learning_rate", "loader_workers"]
     assert set(models.AXES) <= set(fields.SIZE_AXES)
 

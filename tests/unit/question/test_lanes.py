@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from core.errors import InvalidValue
 from core.files.project import PROJECT
-from core.question import lanes
+from core.question import lanes, models
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point, spoken
-from core.question.fields import TRAINING
+from core.question.fields import TRAINING, Training
 from core.question.lanes import PLAIN, Lane
 from core.results.store import Store
 
@@ -142,6 +142,25 @@ def test_stored_rows_still_have_the_identity_of_their_question():
         assert [Lane.of(row) for row in ordered] == [contender.lane for contender in contenders]
 
 
+def test_other_mathematics_is_refused_in_float64_and_pieces_of_a_batch_of_one():
+    asked = Training(dtype="float64", batch_size=1_000)
+    for word in ("bf16", "tf32"):
+        field, value, allowed = lanes.unfit(Lane.parse([word]), asked)
+        assert (field, value) == ("precision", word)
+        assert "float64" in allowed
+    assert lanes.unfit(Lane.parse(["compiled10", "kept"]), asked) is None
+    assert all(lane.same_mathematics for host in (True, False) for lane in lanes.worth_trying(asked, on_host=host))
+    with pytest.raises(InvalidValue, match=r"micro_batch is 1.*a batch of one sample has no pieces"):
+        Experiment(point=Point(batch_size=1), contenders=(Contender.parse("cpu+micro1"),))
+
+
+def test_lanes_that_store_images_by_pixel_are_for_every_family_with_convolutions():
+    lane = Lane.parse(["channels_last"])
+    fits = {model for model in models.FAMILIES if lanes.unfit(lane, Training(model=model)) is None}
+    assert fits == {"cnn", "resnet"}
+    assert lanes.unfit(lane, Training(model="invented-later")) is not None
+
+
 def test_jobs_of_earlier_versions_are_still_read():
     point = {name: getattr(Point(), name) for name in TRAINING}
     data = {"point": point, "contenders": ["cpu", "cuda:0", "cpu@1"], "budget_s": 60.0}
@@ -150,7 +169,7 @@ def test_jobs_of_earlier_versions_are_still_read():
 
 
 def test_lanes_worth_trying_fit_the_training_and_the_device():
-    host = lanes.worth_trying(on_host=True, batch_size=1000, convolutions=True)
+    host = lanes.worth_trying(Training(batch_size=1000, model="cnn"), on_host=True)
     assert {"+".join(lane.words) for lane in host} >= {
         "compiled10",
         "compiled",
@@ -160,12 +179,12 @@ def test_lanes_worth_trying_fit_the_training_and_the_device():
         "channels_last",
     }
     assert not any(lane.execution == "graph" for lane in host)
-    card = lanes.worth_trying(on_host=False, batch_size=1000, convolutions=False)
+    card = lanes.worth_trying(Training(batch_size=1000), on_host=False)
     assert [lane.words for lane in card[:2]] == [("graph10",), ("graph",)]
     assert not any(lane.micro_batch or lane.memory_format == "channels_last" for lane in card)
 
 
 @pytest.mark.parametrize("batch_size", [1, 64, 256, 257, 2 * 257])
 def test_a_batch_that_fits_the_cache_or_has_no_fitting_divisor_is_not_cut(batch_size):
-    worth = lanes.worth_trying(on_host=True, batch_size=batch_size, convolutions=False)
+    worth = lanes.worth_trying(Training(batch_size=batch_size), on_host=True)
     assert not any(lane.micro_batch for lane in worth)

@@ -15,6 +15,7 @@ from core.answer.export import script
 from core.errors import CrossoverError
 from core.files.project import PROJECT
 from core.measure import networks
+from core.measure.boosting.training import BoostingTraining
 from core.measure.data import batches, datasets
 from core.measure.training import Training
 from core.question import own
@@ -32,7 +33,7 @@ HOSTILE = '"""\nimport os; os.system("echo owned")\n#\\" \'\'\' {{ 7 }} {% raw %
 @pytest.mark.parametrize("dataset", DATASETS)
 @pytest.mark.parametrize("model", FAMILIES)
 def test_every_training_gets_a_script_that_compiles(dataset, model):
-    text = script.script(run(point=Point(dataset=dataset, model=model)))
+    text = script.script(run({"cpu@1": 1e-3, "cpu@2": 5e-4}, point=Point(dataset=dataset, model=model), device="cpu"))
     compile(text, "script.py", "exec")
     assert not re.search(r"{{|{%|{#", text)
     assert "crossover" not in {name.split(".")[0] for name in _imported(text)}
@@ -42,13 +43,22 @@ def test_every_training_gets_a_script_that_compiles(dataset, model):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("dataset", "model", "data_path"),
-    [("digits", "cnn", "resident"), ("disc", "doubling-mlp", "per_batch"), ("signal", "mlp", "loader")],
+    [
+        ("digits", "cnn", "resident"),
+        ("token-order", "lstm-cells", "resident"),
+        ("digits", "transformer", "per_batch"),
+        ("clicks", "mlp", "resident"),
+        ("digits", "resnet", "resident"),
+        ("disc", "doubling-mlp", "per_batch"),
+        ("signal", "mlp", "loader"),
+        ("signal", "xgboost", "per_batch"),
+    ],
 )
 def test_it_trains_what_we_train_and_prints_its_times_beside_the_stored(tmp_path, dataset, model, data_path):
     point = Point(
-        dataset=dataset, model=model, samples=300, hidden_size=16, depth=2, batch_size=50, data_path=data_path
+        dataset=dataset, model=model, samples=300, hidden_size=16, depth=2, batch_size=50, data_path=data_path, rounds=3
     )
-    data = datasets.load(dataset, samples=point.samples, seed=point.seed)
+    data = datasets.of(point)
     rows = [
         dataclasses.replace(row, dataset_hash=data.hash, threads=1)
         for row in run({"cpu@1": 1e-3, "cpu@2": 5e-4}, point=point, device="cpu")
@@ -73,6 +83,17 @@ STUDIES = {
     "parameters": (Point(dataset="disc", samples=200, model="mlp", batch_size=50), (500, 5_000)),
     "batch_size": (Point(dataset="disc", samples=200, hidden_size=16), (10, 50)),
     "samples": (Point(dataset="disc", batch_size=50, hidden_size=16), (100, 200)),
+    "heads": (
+        Point(dataset="digits", model="transformer", samples=200, batch_size=50, hidden_size=8, depth=1),
+        (2, 4),
+    ),
+    "sequence_length": (
+        Point(dataset="token-order", model="transformer", samples=200, batch_size=50, hidden_size=8, depth=1),
+        (5, 8),
+    ),
+    "embedding_rows": (Point(dataset="clicks", samples=200, batch_size=50, hidden_size=8, depth=1), (100, 1_000)),
+    "rounds": (Point(dataset="disc", samples=200, model="xgboost"), (2, 4)),
+    "leaves": (Point(dataset="disc", samples=200, model="lightgbm", rounds=3), (2, 4)),
 }
 """Axis of every kind of study → a small training and sizes."""
 
@@ -92,14 +113,24 @@ def test_there_is_a_study_of_every_kind():
     assert STUDIES.keys() == SIZE_AXES.keys() - set(own.FIELDS)
 
 
-@pytest.mark.parametrize("axis", STUDIES)
+FITS = ("rounds", "leaves")
+
+
+@pytest.mark.parametrize("axis", FITS)
+def test_the_script_of_a_study_of_fits_has_the_sizes_of_every_row(axis):
+    rows, space = of_study(axis), {"__name__": "script"}
+    exec(compile(script.script(rows), "script.py", "exec"), space)
+    assert [getattr(one, axis) for one in space["RUNS"]] == list(STUDIES[axis][1])
+
+
+@pytest.mark.parametrize("axis", [axis for axis in STUDIES if axis not in FITS])
 def test_the_script_of_a_study_builds_the_network_of_every_row(axis):
     rows = of_study(axis)
     space = {"__name__": "script"}
     exec(compile(script.script(rows), "script.py", "exec"), space)
     built = [sum(values.numel() for values in space["network"](one).parameters()) for one in space["RUNS"]]
     assert built == [row.parameters for row in rows[::2]]
-    assert len(set(built)) == (len(built) if axis in (*AXES, "parameters") else 1)
+    assert len(set(built)) == (len(built) if axis in {*AXES, "parameters"} - {"heads"} else 1)
     assert [one.batch_size for one in space["RUNS"]] == [row.batch_size for row in rows[::2]]
     assert [one.samples for one in space["RUNS"]] == [row.samples for row in rows[::2]]
 
@@ -185,6 +216,10 @@ def _imported(text: str) -> set[str]:
 
 def _first_loss(point: Point, data: datasets.Data) -> float:
     """The first step as the measuring process trains it."""
+    if point.is_fit:
+        fits = BoostingTraining(point, data, "cpu")
+        fits.advance(1)
+        return fits.loss()
     host = torch.device("cpu")
     feed = batches.feed(dataclasses.replace(point, data_path="resident"), data, data.train, host)
     training = Training(networks.build(point.network, point.seed), feed, learning_rate=point.learning_rate)

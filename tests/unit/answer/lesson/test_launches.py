@@ -14,7 +14,7 @@ from core.question import models
 from core.question.experiment import Contender, Experiment, Point
 from tests import rows
 
-VIEWS = {"t", "view", "detach", "reshape", "transpose", "_unsafe_view"}
+VIEWS = {"t", "view", "detach", "reshape", "transpose", "expand", "_unsafe_view"}
 
 
 class _Counter(TorchDispatchMode):
@@ -48,6 +48,7 @@ FAMILIES = [
     *(("mlp", {"hidden_size": 8, "depth": depth}) for depth in (1, 2, 3, 6)),
     *(("doubling-mlp", {"depth": depth}) for depth in (2, 5)),
     ("cnn", {"width": 1}),
+    *(("resnet", {"width": 1, "depth": depth}) for depth in (1, 2)),
 ]
 
 

@@ -11,10 +11,16 @@ import torch
 from core.errors import DatasetUnavailable, InvalidValue
 from core.measure.data import datasets
 from core.question import catalog
+from core.question.experiment import Point
 from tests import idx
 
 BUNDLED = [name for name, facts in catalog.DATASETS.items() if facts.bundled]
 IMAGES = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST"}
+
+
+ROWS = 50
+LENGTH = 12
+"""Tokens of a sample."""
 
 
 def few(name: str) -> int:
@@ -28,7 +34,8 @@ def load(tmp_path):
         samples = samples or few(name)
         if name in IMAGES and not (tmp_path / IMAGES[name]).exists():
             idx.write(tmp_path, loader=IMAGES[name])
-        return datasets.load(name, samples=samples, seed=seed, folder=tmp_path)
+        sizes = {"sequence_length": LENGTH, "embedding_rows": ROWS}
+        return datasets.load(name, samples=samples, seed=seed, **sizes, folder=tmp_path)
 
     return loaded
 
@@ -38,12 +45,13 @@ def test_samples_have_the_shape_type_and_classes_of_the_catalog(load, name):
     data, facts = load(name), catalog.DATASETS[name]
     assert len(data.train) == few(name)
     for split in (data.train, data.validation, data.test):
-        assert split.samples.shape == (len(split.labels), *facts.shape)
-        assert (split.samples.dtype, split.labels.dtype) == (torch.float32, torch.int64)
+        assert split.samples.shape == (len(split.labels), *facts.shape_at(LENGTH))
+        kind = torch.int32 if facts.vocabulary else torch.float32
+        assert (split.samples.dtype, split.labels.dtype) == (kind, torch.int64)
     assert set(data.train.labels.tolist()) == set(range(len(facts.classes)))
 
 
-@pytest.mark.parametrize("name", catalog.DATASETS)
+@pytest.mark.parametrize("name", [name for name, facts in catalog.DATASETS.items() if not facts.vocabulary])
 def test_training_samples_are_standardised(load, name):
     samples = load(name).train.samples
     assert float(samples.mean()) == pytest.approx(0, abs=1e-4)
@@ -178,6 +186,32 @@ def test_what_comes_with_scikit_learn_says_what_to_install_without_it(monkeypatc
         datasets.load(name, samples=100, seed=0)
 
 
+@pytest.mark.parametrize("name", ["digits", "signal"])
+def test_samples_in_float64_are_the_same_numbers_and_have_the_same_hash(load, name):
+    plain, longer = load(name), datasets.load(name, samples=few(name), seed=0, dtype="float64")
+    assert longer.hash == plain.hash
+    for part in ("train", "validation", "test"):
+        samples = getattr(longer, part).samples
+        assert samples.dtype == torch.float64
+        assert torch.equal(samples.float(), getattr(plain, part).samples)
+    sample, label = longer.one_by_one[7]
+    assert torch.equal(sample, longer.train.samples[7])
+    assert label == longer.train.labels[7]
+    assert len(longer.one_by_one) == len(longer.train)
+
+
+def test_clicks_are_numbers_below_the_rows_that_are_asked_for_and_the_class_follows_from_the_category():
+    few_rows, many = (
+        datasets.load("clicks", samples=2_000, seed=0, embedding_rows=rows).train for rows in (10, 1_000_000)
+    )
+    assert (int(few_rows.samples.min()), int(few_rows.samples.max())) == (0, 9)
+    assert torch.equal(few_rows.labels, many.labels)
+    assert float(many.labels.float().mean()) == pytest.approx(0.4, abs=0.15)
+    counts = many.samples[:, 0].unique(return_counts=True)[1]
+    assert counts.max() > 0.03 * len(many)  # few are frequent
+    assert (counts == 1).sum() > 0.5 * len(counts)  # and most are rare
+
+
 def test_what_is_in_use_is_not_loaded_again_and_what_is_not_is_forgotten():
     held = datasets.load("disc", samples=100, seed=5)
     assert datasets.load("disc", samples=100, seed=5) is held
@@ -187,3 +221,28 @@ def test_what_is_in_use_is_not_loaded_again_and_what_is_not_is_forgotten():
     gc.collect()
     assert not [key for key in datasets._LOADED if key[0] == "disc" and key[2] == 5]
     assert datasets.load("disc", samples=100, seed=5).hash == name
+
+
+@pytest.mark.parametrize("length", [4, 40])
+def test_three_tokens_come_once_each_in_the_order_that_the_class_names(length):
+    data = datasets.load("token-order", samples=200, seed=0, sequence_length=length)
+    facts, names = catalog.DATASETS["token-order"], "abc"
+    assert data.train.samples.shape == (200, length)
+    assert int(data.train.samples.max()) < facts.vocabulary
+    for sample, label in zip(data.train.samples.tolist(), data.train.labels.tolist(), strict=True):
+        assert "".join(names[token] for token in sample if token < 3) == facts.classes[label]
+
+
+def test_tokens_are_the_same_whatever_a_network_computes_in_and_others_of_another_length():
+    plain, longer = (
+        datasets.load("token-order", samples=100, seed=0, sequence_length=8, dtype=dtype)
+        for dtype in ("float32", "float64")
+    )
+    assert torch.equal(plain.train.samples, longer.train.samples)
+    assert longer.train.samples.dtype == torch.int32
+    assert plain.hash == longer.hash
+    assert plain.hash != datasets.load("token-order", samples=100, seed=0, sequence_length=9).hash
+
+
+def test_the_data_of_a_training_are_those_of_its_own_length():
+    assert datasets.of(Point(dataset="token-order", samples=100, sequence_length=5)).train.samples.shape == (100, 5)

@@ -70,6 +70,20 @@ def test_pixels_stored_together_train_the_same(data):
     assert losses(mine, 6) == pytest.approx(losses(started(data, point=CNN), 6), rel=1e-4)
 
 
+@pytest.mark.parametrize("words", ["", "fused", "micro5", "graph4"])
+def test_a_training_in_float64_begins_with_the_weights_of_float32_and_has_losses_in_float64(data, words):
+    point = dataclasses.replace(POINT, dtype="float64")
+    longer = datasets.of(point)
+    mine = started(longer, Lane.parse(filter(None, [words])), point=point, recorder=FakeRecorder())
+    plain = started(data)
+    for a, b in zip(mine.weights(), plain.weights(), strict=True):
+        assert a.dtype == torch.float64
+        assert torch.equal(a.float(), b)
+    mine.advance(9)
+    assert {loss.dtype for loss in mine._losses} == {torch.float64}
+    assert mine.read_losses() == pytest.approx(losses(plain, 9), rel=1e-5)
+
+
 def test_bfloat16_is_another_training_with_weights_that_stay_fp32(data):
     mine = started(data, Lane(precision="bf16"))
     found, plain = losses(mine, 20), losses(started(data), 20)

@@ -1,0 +1,39 @@
+"""What is said of fits of gradient boosting, where it is not what is said of networks."""
+
+from core import units
+from core.question import models
+from core.question.experiment import spoken
+from core.question.fields import label, short_label
+from core.results.schema import Trial
+
+
+def is_fit(trial: Trial) -> bool:
+    """Whether a step of a row is a whole fit."""
+    return not trial.training and trial.model in models.boosting.LIBRARIES
+
+
+def training(trial: Trial) -> str:
+    """What was fitted, in a line; operations and parameters are not known, and not guessed."""
+    return (
+        f"{label('model', trial.model)} on {short_label('dataset', trial.dataset)}: {units.count(trial.samples)} rows, "
+        f"{units.counted(trial.rounds, 'round')} of at most {trial.leaves} leaves, learning rate "
+        f"{units.significant(trial.learning_rate)}; a step is a whole fit, of which neither parameters nor operations "
+        "are known"
+    )
+
+
+def worded(trial: Trial, text: str) -> str:
+    """A sentence about steps and epochs, as it is said of a row: each is a fit where steps are fits."""
+    return (
+        text.replace("the step", "a fit").replace("epoch", "fit").replace("a step", "a fit") if is_fit(trial) else text
+    )
+
+
+def cause(baseline: Trial, challenger: Trial) -> str:
+    """Why two devices differ, as far as that is known of fits."""
+    library = models.boosting.LIBRARIES[baseline.model].title
+    return (
+        f"Why is not known: a fit is one piece, and {library} does not tell where its time goes. On "
+        f"{spoken(challenger.contender)} as on {spoken(baseline.contender)} rows, rounds and leaves decide; Crossover "
+        "varies them."
+    )

@@ -1,0 +1,47 @@
+"""What a training needs, as far as its settings tell before anything of it is measured.
+
+Of networks it follows from their layers. Of a fit of gradient boosting nobody knows it: what is said of one here serves
+to order sizes, to bound what a host allows and to keep memory from running out, and is never shown as a fact of it.
+"""
+
+from core.question.experiment import Point
+
+FIT_OPERATIONS = 20
+"""Operations that stand for one number of a table in one round for one class, so that a fit of 20,000 rows counts as
+what a network counts that takes as long; good for an order of magnitude."""
+
+FIT_TABLES = 4
+"""Times its table that a fit takes in memory beside it, at most: scikit-learn's takes 3.5, LightGBM's 1.8 and XGBoost's
+1.1 (`tests.benchmarks.boosting`, 500,000 rows of 20 features)."""
+
+FIT_ROW_BYTES = 16
+"""Bytes for each row and class: gradients of first and second order, and the sum of the trees so far."""
+
+
+def work(point: Point) -> int:
+    """Operations of one step, or what grows as they do where they are not known."""
+    if point.training:
+        return point.size
+    network = point.network
+    if not point.is_fit:
+        return network.flops_per_step(point.batch_size)
+    numbers = point.samples * network.sample_bytes // network.number_bytes
+    return FIT_OPERATIONS * numbers * point.rounds * _trees(network.classes)
+
+
+def step_bytes(point: Point, at_once: int) -> int:
+    """Bytes that a step of one's network or fit holds beside its samples.
+
+    Args:
+        point: the training; none of one's own.
+        at_once: samples of a batch that are trained at once.
+    """
+    network = point.network
+    if not point.is_fit:
+        return network.memory_bytes(at_once)
+    return point.samples * (FIT_TABLES * network.sample_bytes + FIT_ROW_BYTES * _trees(network.classes))
+
+
+def _trees(classes: int) -> int:
+    """Trees of a round: of two classes one tells both."""
+    return classes if classes > 2 else 1
