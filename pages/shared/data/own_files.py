@@ -25,7 +25,7 @@ TRAINING_VARIABLE = "CROSSOVER_TRAINING"
 """Environment variable that names a training of one's own, or a folder of them, for the pages to offer."""
 
 OPTION = "--training"
-COMMAND = f"streamlit run streamlit_app.py -- {OPTION} my_training.py"
+COMMAND = " ".join(("streamlit", "run", "streamlit_app.py", "--", OPTION, "my_training.py"))
 """How a server is started that offers one."""
 
 PARAMETERS = ["size", "device"]
