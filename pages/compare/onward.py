@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.jobs.machine import Machine
-from core.question import models
 from core.question.experiment import Experiment
+from core.question.sweep import size_axes
 from core.results.schema import Trial
 from pages.shared.answer import run_view
 from pages.shared.data import reads
@@ -44,7 +44,7 @@ def crossover(shown: Experiment) -> None:
     if point.training or len(shown.contenders) < 2:
         return
     if st.button("Find the crossover", icon=":material/timeline:", width="stretch", help=CROSSOVER_HELP):
-        varied = models.family(point.model).axes[:1]
+        varied = size_axes(point.model, point.dataset)[:1]
         link: dict[str, str | list[str]] = {n: value for n, value in links.brief(point).items() if n not in varied}
         link |= {"contenders": [str(contender) for contender in shown.contenders], "fair": "false"}
         state.start("crossover", link)

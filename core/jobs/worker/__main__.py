@@ -101,12 +101,12 @@ class _Doorkeeper(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _make_way(experiment: Experiment) -> None:
-    """Let one's own training import what it likes, and end a step that never does: this process is its last.
+    """Let code that is not ours import what it likes, and end a step that never does: this process is its last.
 
     Raises:
         NotAllowed: a file here makes this machine a host.
     """
-    if experiment.point.training:
+    if experiment.point.training or experiment.point.is_fit:
         policy.check_own(experiment)
         sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Doorkeeper)]
         faulthandler.dump_traceback_later(SILENT_BUDGETS * experiment.budget_s + SILENCE_S, exit=True)

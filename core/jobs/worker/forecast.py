@@ -13,7 +13,7 @@ from core import units
 from core.answer.study.search import MOST_SIZES, USUAL_SIZES
 from core.jobs.worker.point_result import PointResult, label
 from core.measure.readings.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS
-from core.question import models
+from core.question import cost, models
 from core.question.experiment import Point
 from core.question.sweep import Sweep
 from core.results.schema import Trial
@@ -31,15 +31,15 @@ def too_slow(sweep: Sweep, point: Point, results: Mapping[Point, PointResult]) -
 
     What is known comes from points that differ from it on one axis only and have no more operations a step.
     """
-    lesser = [other for other in results if _flops(other) <= _flops(point) and _differences(sweep, point, other) == 1]
+    lesser = [other for other in results if _work(other) <= _work(point) and _differences(sweep, point, other) == 1]
     for other in lesser:
         if results[other].trouble == "slow":
             return f"so was {label(sweep, other)}, which needs no more operations"
     timed = [other for other in lesser if results[other].timed]
     if not timed:
         return ""
-    near = max(timed, key=_flops)
-    stretch = _flops(point) / _flops(near)
+    near = max(timed, key=_work)
+    stretch = _work(point) / _work(near)
     expected_s = pairs_s(results[near].rows, sweep.pairs, stretch)
     if stretch > FARTHEST or expected_s <= TOO_SLOW * sweep.point_budget_s:
         return ""
@@ -89,8 +89,8 @@ def search_s(
 
 def _whole_s(sweep: Sweep, left: Sequence[Point], results: Mapping[Point, PointResult]) -> float | None:
     """Seconds of all that is left, whatever the budget; None before a point was measured."""
-    measured = [(_flops(point), result) for point, result in results.items() if result.seconds is not None]
-    return sum(_point_s(sweep, _flops(point), measured) for point in left) if measured else None
+    measured = [(_work(point), result) for point, result in results.items() if result.seconds is not None]
+    return sum(_point_s(sweep, _work(point), measured) for point in left) if measured else None
 
 
 def _point_s(sweep: Sweep, flops: int, measured: Sequence[tuple[int, PointResult]]) -> float:
@@ -100,10 +100,7 @@ def _point_s(sweep: Sweep, flops: int, measured: Sequence[tuple[int, PointResult
     return max(0.0, (result.seconds or 0.0) - blocks_s) + min(stretched_s, max(blocks_s, sweep.point_budget_s))
 
 
-@functools.lru_cache(maxsize=1024)
-def _flops(point: Point) -> int:
-    """Operations of one step; of one's own training its size, which is all that is known."""
-    return point.size if point.training else point.network.flops_per_step(point.batch_size)
+_work = functools.lru_cache(maxsize=1024)(cost.work)
 
 
 def _differences(sweep: Sweep, point: Point, other: Point) -> int:

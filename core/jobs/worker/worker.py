@@ -148,7 +148,7 @@ class Worker:
         return min(self.idle_s, HOLDING_IDLE_S) if self._used - {HOST} else self.idle_s
 
     def _work(self, job: Job) -> bool:
-        """Measure one job. False if this process cannot be trusted with another, as after one's own training."""
+        """Measure one job. False if this process cannot be trusted with another, as after code that is not ours."""
         reporter = Reporter(self.queue, job)
         try:
             with self._alone(reporter):
@@ -163,7 +163,7 @@ class Worker:
             return False
         else:
             self._end(reporter, measured)
-        return not job.asked.point.training
+        return not (job.asked.point.training or job.asked.point.is_fit)
 
     def _measure(self, reporter: Reporter) -> list[Trial] | SweepEnd | Exhibit | None:
         match reporter.job.asked:

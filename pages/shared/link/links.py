@@ -236,8 +236,7 @@ def brief(point: Point) -> dict[str, str]:
     if point.training:
         return point_settings(point)
     link, usual = point_settings(point), {**point_settings(Point(dataset=point.dataset)), "dataset": Point().dataset}
-    shaped_by = models.family(point.model).axes
+    shaped_by = models.shaped_by(point.model, point.dataset)
     if point.model != usual["model"]:  # a size of another family may usually be another
         usual = {name: value for name, value in usual.items() if name not in shaped_by}
-    useless = set(models.AXES) - set(shaped_by)
-    return {name: value for name, value in link.items() if name not in useless and value != usual.get(name)}
+    return {name: value for name, value in link.items() if name not in point.idle and value != usual.get(name)}

@@ -6,6 +6,7 @@ import pytest
 
 from core.answer import comparable
 from core.errors import NotComparable
+from core.question import models
 from core.question.experiment import Point
 from tests import rows
 
@@ -31,7 +32,7 @@ def test_all_of_the_training_must_agree_in_a_run_and_in_a_study():
 def test_along_an_axis_it_may_differ_itself_and_what_follows_from_it():
     assert comparable.varying("batch_size") == {"batch_size"}
     assert comparable.varying("samples") == {"samples", "dataset_hash"}
-    assert comparable.varying("parameters") == {"parameters", "hidden_size", "depth", "width"}
+    assert comparable.varying("parameters") == {"parameters", *models.AXES} >= {"hidden_size", "depth", "width"}
     assert comparable.along(("samples", "seed", "dataset_hash"), "samples") == ("seed",)
     assert comparable.along(("samples", "seed", "dataset_hash"), "depth") == ("samples", "seed", "dataset_hash")
 
