@@ -1,6 +1,6 @@
 """What a person reads on every page, in its main states, is words and not the identifiers of links and columns.
 
-Links, commands and code show them, where one copies them; so do the options of controls, which are part of the link.
+Links, commands and code show them, where one copies them.
 """
 
 import re
@@ -15,8 +15,8 @@ from tests import rows, studies
 from tests.ui import drawn
 from tests.ui.conftest import CPU, GPU
 
-OF_CONTROLS = ("Selectbox.", "MultiSelect.", "Slider.", "Radio.", "Option.", "Code.", "TextArea.placeholder")
-"""Texts that are copied, and options of controls, which are words of the link."""
+COPIED = ("Code.", "TextArea.placeholder")
+"""Texts that are there to be copied."""
 
 CONTENDER = r"(?<![\w/.-])(?:cpu|cuda:\d)(?:@\d+)?(?:\+\w+)*(?![\w/.])"
 WORDS = ("mlp", "cnn", "doubling-mlp", "fashion-mnist", "hidden_size", "batch_size", "learning_rate", "data_path")
@@ -54,7 +54,7 @@ VIEWS = {
 
 def read(app):
     """Every text that a person reads, tables and rows of charts included, without what is code or an address."""
-    said = [one.text for one in drawn.texts(app) if not one.field.startswith(OF_CONTROLS)]
+    said = [one.text for one in drawn.texts(app) if not one.field.startswith(COPIED)]
     texts = (text.replace("\\", "").replace(":small[]", "") for text in (*said, *drawn.cells(app)))
     return [re.sub(r"```.*?```|`[^`]*`|https?://\S+|\S*\?\S*=\S*", "", text, flags=re.S) for text in texts]
 

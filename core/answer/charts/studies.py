@@ -72,11 +72,11 @@ def crossover(
         {"layer": "obstacle", "size": entry.size, "reason": entry.obstacle} for entry in shown if entry.obstacle
     ]
     close = [*([answer.tie] if answer.tie else []), *answer.also_close]
-    zones = [_zone(TIED, *zone) for zone in close]  # the wider zones first, so that they lie below
-    zones += [_zone(INTERVAL, crossing.low, crossing.high) for crossing in answer.crossings]
-    zones += [_zone(OPEN, *between) for between in _open(answer)]
+    zones = [_zone(answer.axis, TIED, *zone) for zone in close]  # the wider zones first, so that they lie below
+    zones += [_zone(answer.axis, INTERVAL, crossing.low, crossing.high) for crossing in answer.crossings]
+    zones += [_zone(answer.axis, OPEN, *between) for between in _open(answer)]
     assumed = answer.assumed.crossings if answer.assumed else ()
-    zones += [_zone(ASSUMED, crossing.low, crossing.high) for crossing in assumed]
+    zones += [_zone(answer.axis, ASSUMED, crossing.low, crossing.high) for crossing in assumed]
     crossings = crossing_rows(answer)
     sizes = [entry.size for entry in shown] + [row[end] for row in zones for end in ("from", "to")]
     times = [row["time"] for row in (*readings, *medians)]
@@ -178,26 +178,31 @@ def _middle_half(times: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def _zone(name: str, low: float, high: float) -> Row:
-    return {"layer": name, "zone": name, "from": low, "to": high, "shown": look.span(low, high)}
+def _zone(axis: str, name: str, low: float, high: float) -> Row:
+    return {"layer": name, "zone": name, "from": low, "to": high, "shown": _span(axis, low, high)}
+
+
+def _span(axis: str, low: float, high: float) -> str:
+    """An interval of sizes in few characters, rounded as the sentence rounds it."""
+    return look.span(*wording.outwards(axis, low, high))
 
 
 def crossing_rows(answer: Crossover) -> list[Row]:
     """Where the faster device changes, as it is written above a chart."""
-    return [_crossing(at, whole=wording.whole(answer.axis)) for at in answer.crossings]
+    return [_crossing(answer.axis, at) for at in answer.crossings]
 
 
-def _crossing(at: Crossing, *, whole: bool) -> Row:
+def _crossing(axis: str, at: Crossing) -> Row:
     """On an axis of few whole numbers the first one beyond the estimate, as nobody can build what lies between."""
     low, high = (math.ceil(end) for end in (at.low, at.high))
-    if whole and high <= wording.MOST_WHOLE:
+    if wording.whole(axis) and high <= wording.MOST_WHOLE:
         interval = "" if low == high else f" ({low}–{high})"
-        return _written(at, f"from {math.ceil(at.estimate)} on{interval}")
-    return _written(at, f"about {look.compact(at.estimate)} ({look.span(at.low, at.high)})")
+        return _written(axis, at, f"from {math.ceil(at.estimate)} on{interval}")
+    return _written(axis, at, f"about {look.compact(at.estimate)} ({_span(axis, at.low, at.high)})")
 
 
-def _written(at: Crossing, label: str) -> Row:
-    interval = f"{look.compact(at.estimate)}, {look.span(at.low, at.high)}"
+def _written(axis: str, at: Crossing, label: str) -> Row:
+    interval = f"{look.compact(at.estimate)}, {_span(axis, at.low, at.high)}"
     return {"layer": "crossing", "size": at.estimate, "shown": interval, "label": label}
 
 

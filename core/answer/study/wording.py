@@ -91,10 +91,14 @@ def nearest(axis: str, estimate: float) -> str:
     return size(math.ceil(estimate) if whole(axis) and estimate <= MOST_WHOLE else _rounded(estimate))
 
 
+def outwards(axis: str, low: float, high: float) -> tuple[float, float]:
+    """Both ends of an interval of sizes, as sentences and charts say them: few whole numbers are rounded outwards."""
+    return (math.floor(low), math.ceil(high)) if whole(axis) and high < 1_000 else (low, high)
+
+
 def ends(axis: str, low: float, high: float) -> tuple[str, str]:
-    """Both ends of an interval of sizes; on an axis of whole numbers rounded outwards."""
-    if whole(axis) and high < 1_000:
-        return size(math.floor(low)), size(math.ceil(high))
+    """The same, written."""
+    low, high = outwards(axis, low, high)
     return size(low), size(high)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from core.answer.charts import grids, look, speedups, studies
 from core.answer.charts.grids import Cell
+from core.answer.study import wording
 from core.answer.study.result import Assumed, Band, Clear, Crossing, Crossover, Evidence, Size
 from core.text import MOST_IN_LABEL
 
@@ -399,3 +400,11 @@ def test_where_nothing_is_clear_an_open_end_is_shaded_and_an_assumed_crossover_h
     spec = studies.crossover(single, pairs)
     assert [(zone["from"], zone["to"]) for zone in rows(spec, studies.ASSUMED)] == [(20, 40)]
     assert rows(spec, studies.INTERVAL) == rows(spec, "crossing") == []
+
+
+def test_a_chart_rounds_the_interval_of_a_crossing_as_its_sentence_does():
+    pairs = [evidence(size, 2.0, 1.0) for size in (8, 64, 512)]
+    said = answer(pairs, crossings=((128.4, 154.3, 186.2),), axis="hidden_size")
+    (zone,) = rows(studies.crossover(said, pairs), studies.INTERVAL)
+    assert (zone["shown"], studies.crossing_rows(said)[0]["label"]) == ("128–187", "about 154 (128–187)")
+    assert wording.ends("hidden_size", 128.4, 186.2) == ("128", "187")
