@@ -8,7 +8,8 @@ import sys
 import pytest
 import torch
 
-from core.errors import DeviceUnavailable, InvalidValue, TooSlow
+from core.answer.comparable import TRAINING, require_equal
+from core.errors import DeviceUnavailable, InvalidValue, NotComparable, TooSlow
 from core.files.project import PROJECT
 from core.measure import contender, trial
 from core.measure.data import datasets
@@ -50,22 +51,45 @@ def small(**changes: object) -> Point:
     return Point(**{"samples": 300, "hidden_size": 16, "depth": 1, "batch_size": 50, "epochs": 4, **changes})
 
 
+WIDELY = dict.fromkeys(("linear", "doubling-mlp", "cnn"), ("disc", "signal", "digits", "mnist", "fashion-mnist"))
+ONCE = [model for model, facts in models.FAMILIES.items() if model not in {"mlp", *WIDELY} and not facts.library]
 TRAINED = [
-    (name, model)
-    for name, facts in catalog.DATASETS.items()
-    for model in (("mlp",) if facts.bundled and len(facts.shape) == 1 else models.FAMILIES)
+    *((name, "mlp") for name in catalog.DATASETS),
+    *((name, model) for model, names in WIDELY.items() for name in names),
+    *(("digits", model) for model in ONCE),
 ]
-"""Every model on every data set, but for bundled tables, which are all of one kind."""
+"""One model on every data set, every network on one; that each fits each is told by its facts, in the unit tests."""
 
 
 @pytest.mark.parametrize(("dataset", "model"), TRAINED)
 def test_every_model_trains_on_every_data_set(images, dataset, model):
     samples = min(300, catalog.DATASETS[dataset].max_samples)
-    (row,) = run(small(dataset=dataset, samples=samples, model=model, depth=2, width=1, epochs=40))
+    (row,) = run(
+        small(dataset=dataset, samples=samples, model=model, depth=1 if model in ONCE else 2, width=1, epochs=40)
+    )
     assert row.outcome == "completed"
     assert row.parameters == sum(p.numel() for p in _module(row).parameters())
     assert min(row.loss[-20:]) < 0.98 * row.loss[0]
     assert sum(row.confusion) == row.test_samples == len(row.predictions)
+
+
+@pytest.mark.parametrize("model", ["mlp", "cnn", "resnet"])
+def test_float64_begins_where_float32_does_and_is_another_training(model):
+    rows = [run(small(model=model, width=1, epochs=1, dtype=dtype))[0] for dtype in ("float32", "float64")]
+    assert [row.dtype for row in rows] == ["float32", "float64"]
+    assert rows[1].loss[0] == pytest.approx(rows[0].loss[0], rel=1e-4)
+    assert rows[1].dataset_hash == rows[0].dataset_hash
+    assert rows[1].parameters == rows[0].parameters
+    with pytest.raises(NotComparable, match="number format"):
+        require_equal(rows[0], rows[1], TRAINING)
+
+
+@pytest.mark.parametrize("model", ["mlp", "cnn", "resnet"])
+def test_a_batch_of_one_sample_trains_every_sample_of_an_epoch(model):
+    (row,) = run(small(model=model, samples=100, batch_size=1, width=1, epochs=1, learning_rate=0.01))
+    assert (row.outcome, row.steps_per_epoch) == ("completed", 100)
+    assert row.loss_step[-1] == 100
+    assert len(row.predictions) == row.test_samples
 
 
 def _module(row: Trial) -> torch.nn.Module:
