@@ -16,7 +16,7 @@ LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="132" height="28" viewBo
 RULES = """
 .stApp { font-variant-numeric: tabular-nums; }
 [data-testid="stSliderThumbValue"],
-button[data-variant="segmented_control"][data-selected] { color: inherit !important; }
+button:is([data-variant="segmented_control"], [data-variant="pills"])[data-selected] { color: inherit !important; }
 [data-testid="stMainBlockContainer"] { padding: 4.5rem 2.5rem 4rem; max-width: 1600px; }
 [data-testid="stMainBlockContainer"] h1 { padding: 0 0 0.5rem; }
 [data-testid="stMainBlockContainer"] h2 { padding: 1rem 0 0.25rem; }
