@@ -1,6 +1,7 @@
 """Trainings of one's own through the real worker: what is hostile in them loses nothing and disturbs no later run."""
 
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -75,6 +76,27 @@ def test_a_step_that_ends_its_process_or_raises_ends_its_job_and_the_next_is_mea
     assert job.state == state
     assert said in job.message
     assert run(PLAIN).state == "finished"
+
+
+EATS = (
+    "import resource; now = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize(); "
+    "resource.setrlimit(resource.RLIMIT_AS, (now + 2**28,) * 2); self.eaten = []; "
+    "[self.eaten.append(bytearray(2**24)) for _ in range(100)]"
+)
+"""Takes memory until there is no more, which is a quarter of a GiB here."""
+
+CLOSES = "import os; os.closerange(3, 256)"
+"""Closes every file of its process, the worker's own too."""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's limits of memory")
+def test_what_eats_memory_or_closes_files_loses_no_later_run(queue, run, tmp_path):
+    ate, closed = run(changed(step=EATS)), run(changed(step=CLOSES))
+    assert [row.outcome for row in client.rows(queue, ate)] == ["out_of_memory"]
+    assert closed.state in ("finished", "failed", "crashed")
+    after = client.follow(queue, queue.submit(HARMLESS, Store(tmp_path / "results")).id, lambda _: None)
+    assert (after.state, [row.outcome for row in client.rows(queue, after)]) == ("finished", ["timed"])
+    assert len({ate.worker, closed.worker, after.worker}) == 3
 
 
 def test_a_step_that_hangs_is_ended_by_stop(queue, tmp_path):

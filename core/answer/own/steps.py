@@ -12,6 +12,10 @@ from typing import Literal
 
 Cause = Literal["loader", "before", "transfer", "host", "waits", "calls", "float64", "arithmetic"]
 
+MOST_CALLS = 3
+"""Times that calling operations may take what it takes in a training of numbers: modules do more around each. What is
+left beyond counts as arithmetic, since a machine that others use makes all of it longer."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Steps:
@@ -36,7 +40,7 @@ class Steps:
         kept: tensors alive.
         inside_s: in operations, drained and counted.
         float64_s: of these in float64.
-        between_s: in long stretches between them.
+        between_s: in long stretches between them; the least counts, as others only make stretches longer.
         floor_s: of an operation with nothing to compute: with its call; counted; reading a value.
         learns: whether a parameter changes.
         threads_set: whether they set the number of threads.
@@ -128,11 +132,11 @@ class Steps:
             return outside
         left = max(0.0, step_s - sum(outside.values()))
         reads_s = min(left, _median(self.waits) * self.floor_s[2])
-        host_s = min(left - reads_s, statistics.median(self.between_s))
+        host_s = min(left - reads_s, min(self.between_s))
         left -= reads_s + host_s
         arithmetic_s = min(self._arithmetic_s, left)
         least_s = (_median(self.operations) - _median(self.waits)) * self.floor_s[0]
-        calls_s = max(min(left, least_s), left - arithmetic_s)
+        calls_s = min(left, max(least_s, min(left - arithmetic_s, MOST_CALLS * least_s)))
         arithmetic_s = left - calls_s
         in_float64 = arithmetic_s * self._float64_share
         return {
@@ -151,7 +155,7 @@ class Steps:
         idle_s = max(0.0, step_s - busy_s)
         if not self._counted:
             return {cause: min(seconds, idle_s) for cause, seconds in outside.items()}
-        host_s, calls_s = statistics.median(self.between_s), _median(self.operations) * self.floor_s[0]
+        host_s, calls_s = min(self.between_s), _median(self.operations) * self.floor_s[0]
         all_s = sum(outside.values()) + host_s + calls_s
         waits_s = min(idle_s, max(0.0, step_s - all_s)) if self.reads else 0.0
         costs: dict[Cause, float] = {**outside, "host": host_s, "waits": waits_s}

@@ -46,7 +46,7 @@ def find(device: torch.device, drain: Callable[[], object], clock: Clock = time.
         step = _training(device)
         for _ in range(WARM_UP):
             step()
-        step_s = min(_timed(step, STEPS, drain, clock) for _ in range(REPEATS))
+        step_s = statistics.median(_timed(step, STEPS, drain, clock) for _ in range(REPEATS))
         watched = [_watched(step, Watching(device, str, drain, clock)) for _ in range(WATCHED)]
         number = torch.zeros((), device=device)
         read_s = _timed(number.item, READS, drain, clock)

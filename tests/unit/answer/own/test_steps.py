@@ -125,3 +125,11 @@ def test_another_device_than_asked_for_comes_before_every_cost():
 def test_a_cost_is_said_once():
     found = findings(steps(float64_s=(0.0101,) * 4, float64=(90,) * 4))
     assert [each.kind for each in found] == ["float64"]
+
+
+def test_a_stretch_that_one_step_alone_has_is_none_of_each_step():
+    assert findings(steps(between_s=(0.009, 0.0, 0.009, 0.009))) == []
+
+
+def test_a_step_that_a_busy_machine_makes_longer_is_not_said_to_be_made_of_calls():
+    assert findings(steps(step_s=0.1)) == []
