@@ -112,6 +112,15 @@ def test_devices_are_not_touched_while_somebody_else_measures(queue, make_worker
     assert used == []
 
 
+def test_a_process_that_fitted_gradient_boosting_takes_no_other_job(queue, store, make_worker):
+    asked = experiment(QUICK)
+    point = dataclasses.replace(asked.point, model="hist-boosting", rounds=5, leaves=4)
+    fit = queue.submit(dataclasses.replace(asked, point=point), store)
+    following = queue.submit(asked, store)
+    assert make_worker().run() == "renew"
+    assert (queue.job(fit.id).state, queue.job(following.id).state) == ("finished", "queued")
+
+
 def test_a_refused_experiment_fails_with_its_sentence_and_the_worker_goes_on(queue, store, make_worker):
     refused, following = queue.submit(experiment(REFUSED), store), queue.submit(experiment(QUICK), store)
     assert make_worker().run() == "idle"
