@@ -119,6 +119,10 @@ def _full_runs(device: str, store: Path) -> Iterator[Step]:
         asked = ("--preset", "signal", "--data-path", "resident", "--hidden-size", str(neurons), *both)
         yield _run(f"signal at {neurons}", store, *asked, budget_s=15)
     yield _run("digits", store, "--dataset", "digits", *both, budget_s=25)
+    for model in ("lstm", "lstm-cells", "transformer"):
+        lanes = f"cpu,{device},{device}+graph10" if device.startswith("cuda") else f"cpu,{device}"
+        asked = ("--dataset", "token-order", "--model", model, "--devices", lanes)
+        yield _run(f"{model} on tokens", store, *asked, budget_s=15)
     for preset, dataset in (("mnist-linear", "mnist"), ("fashion-cnn", "fashion-mnist")):
         if _there(dataset):
             yield _run(preset, store, "--preset", preset, *both, budget_s=40)
