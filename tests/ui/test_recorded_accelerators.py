@@ -102,6 +102,21 @@ def test_choosing_one_on_the_page_puts_it_into_the_link(world, open_page):
     assert "This very training was recorded" in words(app)
 
 
+def test_between_sizes_that_both_machines_timed_a_size_is_expected_before_it_is_measured(world, open_page):
+    world.has(CPU)
+    record_study(world)
+    assert "expected from" not in words(open_page(recorded=NAME, hidden_size="100"))
+    world.keep(measured_here())
+    before = len(reads.results().trials())
+    app = open_page(recorded=NAME, hidden_size="100")
+    said = words(app)
+    assert f"expected from {len(TIMES)} measured sizes" in said
+    assert "at a hidden size of 100: about " in said
+    assert any(alt.startswith("Speedup against hidden size: measured sizes, and what is expected") for alt in alts(app))
+    assert len(reads.results().trials()) == before
+    assert "expected from" not in words(open_page(recorded=NAME, hidden_size="16384"))
+
+
 def test_a_run_is_shown_beside_the_recording_as_of_two_machines(world, open_page):
     world.has(CPU)
     record(world)
