@@ -77,6 +77,8 @@ def require(table: pa.Table, *, newer: bool = False) -> None:
 
 def _require_column(field: pa.Field, column: pa.ChunkedArray) -> None:
     kind = field.type
+    if column.null_count == len(column):
+        return
     if pa.types.is_list(kind):
         most = LONGEST.get(field.name, SHORT_LIST)
         if (pc.max(pc.list_value_length(column)).as_py() or 0) > most:
@@ -84,6 +86,8 @@ def _require_column(field: pa.Field, column: pa.ChunkedArray) -> None:
         column, kind = pc.list_flatten(column), kind.value_type
         if column.null_count:
             raise ForeignFile(f"its list {field.name} has an entry without a value")
+        if not len(column):
+            return
     if pa.types.is_string(kind):
         most = LONG_TEXTS.get(field.name, MAX_TEXT_BYTES)
         if (pc.max(pc.binary_length(column)).as_py() or 0) > most:
