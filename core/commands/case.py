@@ -7,7 +7,7 @@ from core.answer.export import case_report
 from core.commands import FAILED, OK, arguments, measuring, output
 from core.jobs import client
 from core.jobs.queue import Queue
-from core.question import policy, usual
+from core.question import policy
 from core.question.experiment import Contender, Experiment
 from core.question.published import cases
 from core.results import environment
@@ -43,7 +43,7 @@ def case(options: argparse.Namespace) -> int:
 def _measured(shown: cases.Case, options: argparse.Namespace) -> tuple[list[list[Trial]], bool]:
     """Rows of the training and of its remedy, measured now or of the store; whether all are there that were wanted."""
     queue, store = Queue(), Store(options.store)
-    asked = shown.asked(_contenders(options, queue))
+    asked = shown.asked(_contenders(shown, options, queue))
     if options.run:
         for experiment in asked:
             policy.check_own(experiment)
@@ -51,12 +51,12 @@ def _measured(shown: cases.Case, options: argparse.Namespace) -> tuple[list[list
     return runs, all(runs) or not options.run
 
 
-def _contenders(options: argparse.Namespace, queue: Queue) -> tuple[Contender, ...]:
+def _contenders(shown: cases.Case, options: argparse.Namespace, queue: Queue) -> tuple[Contender, ...]:
     """Who contends; without a run, nothing is started to find out which devices there are."""
-    if options.run or options.devices:
+    if options.devices:
         return measuring.contenders(options.devices, queue)
-    last = client.machine(queue)
-    return usual.contenders(last.device_names if last else (), environment.read().cores_usable)
+    known = measuring.machine(queue) if options.run else client.machine(queue)
+    return shown.contenders(known.device_names if known else (), environment.read().cores_usable)
 
 
 def _rows(experiment: Experiment, store: Store, queue: Queue, options: argparse.Namespace) -> list[Trial]:

@@ -15,7 +15,7 @@ from core.answer.lesson import cases as answers
 from core.answer.run.speedup import is_host
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
-from core.question import describe, usual
+from core.question import describe
 from core.question.experiment import Experiment
 from core.question.published.cases import CAUSES, Case
 from core.results.schema import Trial
@@ -87,7 +87,7 @@ def _task(case: Case, machine: Machine | None) -> tuple[Experiment, ...]:
     """What is measured of a case on this machine; nothing where it is not known, or nothing of the case runs."""
     if machine is None or not case.runnable:
         return ()
-    return case.asked(usual.contenders(machine.device_names, machine.environment.cores_usable))
+    return case.asked(case.contenders(machine.device_names, machine.environment.cores_usable))
 
 
 def _pictures(case: Case, rows: Sequence[Trial]) -> None:

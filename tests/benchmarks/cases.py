@@ -22,6 +22,7 @@ from core.jobs.queue import Queue
 from core.question.experiment import Contender, Experiment
 from core.question.published import cases
 from core.question.published.cases import Case
+from core.results import environment
 from core.results.schema import Trial
 from core.results.store import Store
 
@@ -67,7 +68,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     queue = Queue()
-    contenders = measuring.contenders(options.devices, queue)
+    given = measuring.contenders(options.devices, queue) if options.devices else ()
+    devices, cores = measuring.machine(queue).device_names, environment.read().cores_usable
     wanted = (
         options.only.split(",") if options.only else [case.name for case in cases.cases().values() if case.runnable]
     )
@@ -75,7 +77,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for case in map(cases.case, wanted):
             try:
-                outcomes.append(run(case, contenders, queue, Store(Path(folder))))
+                outcomes.append(run(case, given or case.contenders(devices, cores), queue, Store(Path(folder))))
             except CrossoverError as error:
                 print(f"{case.name:20} failed: {error}", file=sys.stderr)
                 continue

@@ -6,7 +6,7 @@ ours. Each has a training that can be run here in place of theirs, as settings o
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ from typing import Any
 from core.errors import InvalidValue
 from core.files import documents, sources
 from core.files.project import PROJECT
+from core.question import usual
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import FIELDS, TRAINING
+from core.question.models import boosting
 
 FILE = PROJECT / "data" / "published" / "cases.toml"
 FOLDER = PROJECT / "examples" / "cases"
@@ -177,6 +179,17 @@ class Case:
             changed = replace(here, training=change.training or here.training, size=change.size or here.size)
             return _point(changed)
         return _point(replace(here, fields={**here.fields, **change.fields}))
+
+    def contenders(self, devices: Iterable[str], cores: int) -> tuple[Contender, ...]:
+        """Who contends where nobody said: as anywhere, of the devices that its training can be on.
+
+        Args:
+            devices: of this machine.
+            cores: that the measuring process may use.
+        """
+        library = boosting.LIBRARIES.get(self.here.fields.get("model", "")) if self.here else None
+        able = [name for name in devices if library is None or name.partition(":")[0] in library.devices]
+        return usual.contenders(able, cores)
 
     def asked(self, contenders: tuple[Contender, ...]) -> tuple[Experiment, ...]:
         """What is measured: the training, and what it becomes with the remedy where there is one. Raises as `point`."""

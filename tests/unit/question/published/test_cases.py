@@ -63,6 +63,13 @@ def test_its_files_ship_with_the_project_and_have_the_functions_that_it_names(on
     assert FOLDER.is_relative_to(PROJECT)
 
 
+def test_trees_that_know_no_accelerator_contend_on_the_cpu_alone():
+    devices = ("cpu", "cuda:0")
+    assert [str(one) for one in case("xgboost-credit").contenders(devices, 4)] == ["cpu@1", "cpu@4"]
+    assert [str(one) for one in case("many-threads").contenders(devices, 4)] == ["cpu", "cuda:0"]
+    assert case("xgboost-credit").asked(case("xgboost-credit").contenders(devices, 4))
+
+
 def test_a_case_without_a_training_cannot_be_asked_for():
     with pytest.raises(InvalidValue, match="a training that can be run here"):
         case("overheated").asked(PAIR)
