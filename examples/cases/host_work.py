@@ -29,12 +29,12 @@ def _swing(state, push):
 
 
 def simulation(size, device):
-    """A simulator in Python moves 64 carts 16 times, then the policy is trained on where they are."""
+    """A simulator in Python moves 64 carts 40 times, then the policy is trained on where they are."""
     _, learn = _policy(size, device)
     carts = [[0.1, 0.0, 0.01 * at, 0.0] for at in range(64)]
 
     def step():
-        for _ in range(16):
+        for _ in range(40):
             carts[:] = [_swing(cart, 1.0) for cart in carts]
         learn(torch.tensor(carts).to(device))
 
@@ -48,7 +48,7 @@ def simulation_in_tensors(size, device):
 
     def step():
         place, speed, angle, turn = carts.unbind(1)
-        for _ in range(16):
+        for _ in range(40):
             turn = turn + 0.02 * (9.8 * angle.sin() + angle.cos())
             speed = speed + 0.02
             place, speed, angle, turn = (place + 0.02 * speed) % 2, speed % 2, (angle + 0.02 * turn) % 3, turn % 2
