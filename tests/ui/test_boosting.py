@@ -1,10 +1,13 @@
 """Gradient boosting on the forms: what a fit has a choice in, and what is said where its library is missing."""
 
+from core.question.experiment import Contender, Experiment, Point
 from core.question.models import boosting
+from tests import rows
 from tests.ui.conftest import CPU, GPU, words
-from tests.ui.find import button, control
+from tests.ui.find import alts, button, control
 
 CROSSOVER = "pages/crossover/crossover.py"
+THREADS = tuple(map(Contender.parse, ("cpu@1", "cpu@2")))
 
 
 def keys(app):
@@ -44,3 +47,17 @@ def test_without_its_library_the_page_says_what_to_install(world, open_page, mon
     app = open_page(model="xgboost")
     assert button(app, "Run").disabled
     assert "XGBoost is not installed here" in words(app)
+
+
+def test_a_run_of_fits_says_its_loss_and_that_a_fit_is_one_piece_and_shows_no_epochs_or_lanes(world, open_page):
+    point = Point(dataset="signal", samples=1_000, model="xgboost", rounds=5)
+    asked = Experiment(point=point, contenders=THREADS)
+    none = {f"breakdown_{part}_s": () for part in ("loader", "transfer", "forward", "backward", "optimizer")}
+    fit = {"parameters": 0, "flops_per_step": 0, "loss": (0.3,), "loss_step": (1,), **none}
+    world.keep([rows.trial(contender=str(one), experiment=asked, **fit) for one in THREADS])
+    app = open_page(run=rows.RUN_ID)
+    shown = words(app)
+    assert "the mean log loss over its first training rows is 0.300 on 1 CPU thread" in shown
+    assert "A fit is one piece" in shown
+    assert "What would help?" not in shown
+    assert "Time of each epoch by device" not in alts(app)

@@ -1,10 +1,14 @@
 """What is said of fits of gradient boosting, where it is not what is said of networks."""
 
+from collections.abc import Sequence
+
 from core import units
 from core.question import models
 from core.question.experiment import spoken
 from core.question.fields import label, short_label
 from core.results.schema import Trial
+
+PIECE = "A fit is one piece: its library does not tell where its time goes."
 
 
 def is_fit(trial: Trial) -> bool:
@@ -20,6 +24,12 @@ def training(trial: Trial) -> str:
         f"{units.significant(trial.learning_rate)}; a step is a whole fit, of which neither parameters nor operations "
         "are known"
     )
+
+
+def losses(trials: Sequence[Trial]) -> str:
+    """How well each device's fit tells its own training rows, in a sentence."""
+    said = [f"{units.significant(row.loss[-1])} on {spoken(row.contender)}" for row in trials if row.loss]
+    return f"After a fit, the mean log loss over its first training rows is {' and '.join(said)}."
 
 
 def worded(trial: Trial, text: str) -> str:

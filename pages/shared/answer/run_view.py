@@ -10,7 +10,8 @@ import streamlit as st
 
 from core import units
 from core.answer.charts import runs
-from core.answer.run import claims, own, own_facts
+from core.answer.own import facts
+from core.answer.run import claims, fits, own
 from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
 from core.answer.run.speedup import is_host
 from core.answer.study.machines import two_machines
@@ -41,7 +42,7 @@ def draw(trials: Sequence[Trial], recorded: Sequence[Trial] = (), machine: Machi
         lambda: accelerators.verdicts(trials, recorded),
         lambda: _verdicts(run),
         lambda: _contenders(rows),
-        lambda: None if trials[0].training else remedies.section(run, machine),
+        lambda: None if trials[0].training or fits.is_fit(trials[0]) else remedies.section(run, machine),
         lambda: _training(rows, note=accelerators.caption(trials, recorded)),
         lambda: _where_the_time_goes(run, rows),
         lambda: learned(everything),
@@ -122,9 +123,9 @@ def _line(answer: RowAnswer) -> dict[str, str]:
         "Step": units.if_known(step.median_s, units.duration),
         "95 % interval": units.interval(step.low_s, step.high_s, units.duration),
         "Noise": units.if_known(step.noise, units.share),
-        **({} if trial.training else epoch),
+        **({} if trial.training or fits.is_fit(trial) else epoch),
         "Start-up": units.if_known(answer.startup_s, units.duration),
-        **(own_facts.told(trial) if trial.training else learned),
+        **(facts.told(trial) if trial.training else learned),
     }
 
 
@@ -133,6 +134,9 @@ def _training(rows: Sequence[RowAnswer], note: str) -> None:
     if not any(trial.loss for trial in trials):
         return
     st.header("Training")
+    if fits.is_fit(trials[0]):
+        st.markdown(plain(fits.losses(trials)))
+        return
     if trials[0].training:
         _chart(None, runs.loss_over_time, trials, "Loss over time", "Training loss against time of training")
         st.caption("Read between the blocks. Each device built it anew, with the same seed.")
@@ -158,7 +162,7 @@ def _where_the_time_goes(run: RunAnswer, rows: Sequence[RowAnswer]) -> None:
     if any(row.times for row in rows):
         _chart(left, runs.breakdown, everything, "One step", "Time per step by part")
     else:
-        left.caption("No breakdown was measured.")
+        left.caption(fits.PIECE if fits.is_fit(everything[0]) else "No breakdown was measured.")
     for row in rows:
         if row.whole:
             left.caption(plain(row.whole))
@@ -177,7 +181,7 @@ def _seen(trials: Sequence[Trial]) -> None:
         st.markdown(f"- {plain(sentence)}")
     if not any(said):
         st.markdown("Nothing stands out in what can be seen of its steps from outside.")
-    for sentence in dict.fromkeys(map(own_facts.unknown, trials)):
+    for sentence in dict.fromkeys(map(facts.unknown, trials)):
         st.caption(plain(sentence))
 
 

@@ -1,0 +1,42 @@
+"""What is said of fits of gradient boosting."""
+
+import dataclasses
+
+from core.answer.export import run_report
+from core.answer.run import causes, fits, training_time
+from core.question.experiment import Contender, Experiment, Point
+from tests.rows import run, trial
+
+POINT = Point(dataset="signal", samples=20_000, model="xgboost", rounds=50)
+
+
+def of(**changes):
+    rows = run({"cpu@1": 0.4, "cpu@2": 0.2}, point=POINT, device="cpu")
+    return [dataclasses.replace(row, parameters=0, flops_per_step=0, epochs=1, **changes) for row in rows]
+
+
+def test_a_fit_is_told_by_rows_rounds_and_leaves_and_what_is_not_known_is_said():
+    (first, *_) = of()
+    said = fits.training(first)
+    assert "20,000 rows, 50 rounds of at most 31 leaves" in said
+    assert "neither parameters nor operations are known" in said
+    assert not fits.is_fit(trial())
+    text = run_report.text(of())
+    assert "a fit" in text
+    assert "0 parameters" not in text
+
+
+def test_threads_share_a_fit_and_its_start_up_is_paid_back_after_fits():
+    one, two = of(startup_device_s=0.0, startup_build_s=2.0, startup_first_step_s=0.3, loss=(0.3,), loss_step=(1,))
+    assert "2 threads do a fit 1.99× as fast as 1 thread" in causes.cause(one, two)
+    later = dataclasses.replace(two, startup_build_s=3.0)
+    said = training_time.break_even(one, later).sentence
+    assert "fits" in said
+    assert "epoch" not in said
+    assert fits.losses([one, two]).endswith("is 0.300 on 1 CPU thread and 0.300 on 2 CPU threads.")
+
+
+def test_why_a_gpu_differs_is_not_guessed():
+    asked = Experiment(point=POINT, contenders=(Contender(), Contender(device="cuda:0")))
+    rows = [trial(contender=name, experiment=asked) for name in ("cpu", "cuda:0")]
+    assert causes.cause(*rows).startswith("Why is not known: a fit is one piece, and XGBoost does not tell")
