@@ -229,7 +229,7 @@ def test_a_preparation_that_outlasts_the_budget_is_cut_short(monkeypatch):
 def test_a_loss_that_becomes_nan_is_is_an_outcome_with_times_and_no_report():
     (row,) = run(small(learning_rate=10.0, hidden_size=300, depth=2, epochs=60))
     assert row.outcome == "diverged"
-    assert len(row.block_s) == 3
+    assert len(row.block_s) >= 3  # more where the machine is so busy that every epoch takes more blocks
     assert (row.confusion, row.predictions) == ((), b"")
 
 
