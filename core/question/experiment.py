@@ -1,8 +1,7 @@
 """What is asked: one training, and the contenders that it is run on.
 
-Frozen and self-validating: an `Experiment` that exists is one that can be tried. Its identity is a hash of
-its canonical JSON, so that the same question always has the same name in links, jobs and the store. Nothing
-here measures, and nothing here knows what hardware this machine has.
+An `Experiment` that exists is one that can be tried. Its identity is a hash of its canonical JSON, so that the same
+question always has the same name in links, jobs and the store. Nothing here measures, or knows this machine.
 """
 
 import dataclasses
@@ -308,12 +307,11 @@ def spoken(text: str) -> str:
 
 def allowed(field: str, *, dataset: str, model: str) -> tuple[float, float]:
     """Lowest and highest value of a number, as the data set and the model family narrow it."""
-    low, high = FIELDS[field].low, FIELDS[field].high
     if field == "samples":
-        return low, catalog.dataset(dataset).max_samples
+        return FIELDS[field].low, catalog.dataset(dataset).max_samples
     if field == "depth" and model == "doubling-mlp":
         return DOUBLING_DEPTH
-    return low, high
+    return FIELDS[field].low, FIELDS[field].high
 
 
 def _settle(instance: object, field: str, value: object) -> None:

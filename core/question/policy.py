@@ -22,10 +22,10 @@ from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed
 from core.files.documents import read_toml, stamp
 from core.files.project import PROJECT
 from core.files.settings import LARGEST, domains, number, typed
-from core.question import cost
 from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment, Point
 from core.question.fields import FIELDS
+from core.question.models import cost
 from core.question.sweep import MAX_POINTS, Sweep
 
 POLICY_VARIABLE = "CROSSOVER_POLICY"

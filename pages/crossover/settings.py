@@ -142,7 +142,7 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Sweep | None:
 def _facts(sweep: Sweep, machine: Machine | None) -> None:
     counts = reads.sweep_parameters(sweep)
     low, high = units.count(min(counts)), units.count(max(counts))
-    span = "" if sweep.point.is_fit else f" · {low} to {high} parameters"
+    span = "" if sweep.point.is_fit else f" · {low if low == high else f'{low} to {high}'} parameters"
     st.caption(f"{_points(sweep)}{span}{_how_long(sweep, machine)}")
 
 

@@ -7,8 +7,8 @@ networks took them (docs/crossover.md), and from how fast this machine was at ot
 from collections.abc import Sequence
 
 from core.answer.study.search import USUAL_SIZES
-from core.question import cost
 from core.question.experiment import Contender, Experiment, Point
+from core.question.models import cost
 from core.question.sweep import Sweep
 
 BLOCK_S, BLOCK_STEPS = 0.13, 6

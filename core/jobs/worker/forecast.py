@@ -13,8 +13,9 @@ from core import units
 from core.answer.study.search import MOST_SIZES, USUAL_SIZES
 from core.jobs.worker.point_result import PointResult, label
 from core.measure.readings.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS
-from core.question import cost, models
+from core.question import models
 from core.question.experiment import Point
+from core.question.models import cost
 from core.question.sweep import Sweep
 from core.results.schema import Trial
 

@@ -8,8 +8,8 @@ from core.errors import OutOfMemory
 from core.measure.data.datasets import Data
 from core.measure.device import devices
 from core.measure.device.devices import Device
-from core.question import cost
 from core.question.experiment import Contender, Experiment, Point
+from core.question.models import cost
 
 SHARE = 0.7
 """Share of what is free that trainings which are kept alive may take; the rest is for what is not counted here."""

@@ -100,7 +100,7 @@ def _layers(shape: Shape, classes: int, sizes: Mapping[str, int]) -> tuple[Layer
 
 TRANSFORMER = Family(
     name="transformer",
-    title="Transformer encoder",
+    title="Transformer",
     summary="Blocks of scaled dot-product attention and two fully connected layers, over a sequence as wide as the "
     "hidden size.",
     axes=("hidden_size", "depth", "heads"),

@@ -98,6 +98,6 @@ def _family(name: str, title: str, summary: str, kind: Kind, *, fused: bool) -> 
 _LOOPED = "one cell after another in a loop, with the same weights: every step is launched by itself."
 
 LSTM = _family("lstm", "LSTM", "Long short-term memory over a sequence, as torch's fused layers.", "LSTM", fused=True)
-LSTM_CELLS = _family("lstm-cells", "LSTM, cell by cell", f"An LSTM as {_LOOPED}", "LSTM", fused=False)
+LSTM_CELLS = _family("lstm-cells", "LSTM by cells", f"An LSTM as {_LOOPED}", "LSTM", fused=False)
 GRU = _family("gru", "GRU", "Gated recurrent units over a sequence, as torch's fused layers.", "GRU", fused=True)
-GRU_CELLS = _family("gru-cells", "GRU, cell by cell", f"A GRU as {_LOOPED}", "GRU", fused=False)
+GRU_CELLS = _family("gru-cells", "GRU by cells", f"A GRU as {_LOOPED}", "GRU", fused=False)

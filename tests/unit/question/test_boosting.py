@@ -3,10 +3,10 @@
 import pytest
 
 from core.errors import InvalidValue, NotAllowed
-from core.question import cost, describe, lanes, models, policy
+from core.question import describe, lanes, models, policy
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import FIELDS
-from core.question.models import boosting
+from core.question.models import boosting, cost
 from core.question.policy import Policy
 from core.question.sweep import Axis, Sweep, size_axes, vary
 
