@@ -8,7 +8,8 @@ import statistics
 from dataclasses import dataclass
 
 from core import units
-from core.answer.run import fits, own, own_facts
+from core.answer.own import facts
+from core.answer.run import fits, own
 from core.answer.run.speedup import is_host, speedup, step_time
 from core.answer.statistics import TIE
 from core.question.experiment import spoken
@@ -104,7 +105,7 @@ def times(trial: Trial) -> dict[str, float]:
     One's own training has parts of its own.
     """
     if trial.training:
-        return own_facts.times(trial)
+        return facts.times(trial)
     known = parts(trial)
     return {part: getattr(known, f"{part}_s") for part in PARTS} if known else {}
 
