@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.measure.data import datasets
+from core.question.models import boosting
 
 PYTHON = sys.executable
 
@@ -146,6 +147,9 @@ def _adaptive(device: str, store: Path) -> Iterator[Step]:
     yield _sweep("adaptive, disc by parameters", store, *small, budget_s=150)
     wide = ("--preset", "signal", "--data-path", "resident", "--axis", "hidden_size", "--range", "8:8192", *both)
     yield _sweep("adaptive, signal by hidden size", store, *wide, budget_s=150)
+    if device.startswith("cuda") and not boosting.missing("xgboost"):
+        trees = ("--dataset", "signal", "--model", "xgboost", "--axis", "samples", "--range", "1000:1000000", *both)
+        yield _sweep("adaptive, xgboost by rows", store, *trees, budget_s=90)
 
 
 def _compiled(device: str, store: Path) -> Iterator[Step]:
