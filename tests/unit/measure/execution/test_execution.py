@@ -84,6 +84,13 @@ def test_a_training_in_float64_begins_with_the_weights_of_float32_and_has_losses
     assert mine.read_losses() == pytest.approx(losses(plain, 9), rel=1e-5)
 
 
+@pytest.mark.parametrize("words", ["channels_last", "micro1", "graph2", "channels_last+micro2+graph2"])
+def test_a_residual_network_trains_the_same_in_every_lane_and_in_pieces_of_its_batch(data, words):
+    point = Point(samples=60, model="resnet", depth=1, batch_size=4)
+    mine = started(data, Lane.parse(words.split("+")), point=point, recorder=FakeRecorder())
+    assert losses(mine, 4) == pytest.approx(losses(started(data, point=point), 4), rel=1e-4)
+
+
 def test_bfloat16_is_another_training_with_weights_that_stay_fp32(data):
     mine = started(data, Lane(precision="bf16"))
     found, plain = losses(mine, 20), losses(started(data), 20)
