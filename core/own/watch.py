@@ -29,6 +29,8 @@ from core.own.pace import ENOUGH, MOST, Pace
 MOST_TOGETHER = 16
 """Batches of one update that are counted together at most."""
 
+_FLOORS: dict[tuple[str, int], floor.Floor] = {}
+
 
 def watch(*what: Any, device: str | torch.device | None = None, quiet: bool = False) -> "Watch":
     """Watch one's own loop, which goes through what is returned, or is surrounded by a `with` of it.
@@ -255,8 +257,17 @@ class Watch:
         with contextlib.suppress(Exception):  # a device in trouble; what was clocked is worth saying
             self._learns = self._changed()
             if self._counts.operations and self._floor is None:
-                self._floor = floor.find(self._device, self._drain, self._clock)
+                self._floor = self._find_floor()
         self._tell()
+
+    def _find_floor(self) -> floor.Floor:
+        """Measured once in a process for a device and a number of threads, as every loop waits for it."""
+        if self._clock is not time.perf_counter_ns:
+            return floor.find(self._device, self._drain, self._clock)
+        key = str(self._device), torch.get_num_threads()
+        if key not in _FLOORS:
+            _FLOORS[key] = floor.find(self._device, self._drain)
+        return _FLOORS[key]
 
     def _tell(self) -> None:
         """Print it once, and once more when a later pass has counted enough."""

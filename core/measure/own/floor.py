@@ -16,7 +16,7 @@ from torch.nn import functional
 from core.measure.own.watching import Clock, Watching
 
 LAYERS = 3
-WARM_UP, STEPS, REPEATS, WATCHED, READS = 10, 20, 5, 5, 200
+WARM_UP, STEPS, REPEATS, WATCHED, READS = 5, 10, 5, 5, 100
 
 
 @dataclass(frozen=True, kw_only=True)
