@@ -29,12 +29,12 @@ def _swing(state, push):
 
 
 def simulation(size, device):
-    """A simulator in Python moves 64 carts 40 times, then the policy is trained on where they are."""
+    """A simulator in Python moves 512 carts ten times, then the policy is trained on where they are."""
     _, learn = _policy(size, device)
-    carts = [[0.1, 0.0, 0.01 * at, 0.0] for at in range(64)]
+    carts = [[0.1, 0.0, 0.01 * at, 0.0] for at in range(512)]
 
     def step():
-        for _ in range(40):
+        for _ in range(10):
             carts[:] = [_swing(cart, 1.0) for cart in carts]
         learn(torch.tensor(carts).to(device))
 
@@ -44,11 +44,11 @@ def simulation(size, device):
 def simulation_in_tensors(size, device):
     """The same carts moved as one tensor, on the device."""
     _, learn = _policy(size, device)
-    carts = torch.tensor([[0.1, 0.0, 0.01 * at, 0.0] for at in range(64)]).to(device)
+    carts = torch.tensor([[0.1, 0.0, 0.01 * at, 0.0] for at in range(512)]).to(device)
 
     def step():
         place, speed, angle, turn = carts.unbind(1)
-        for _ in range(40):
+        for _ in range(10):
             turn = turn + 0.02 * (9.8 * angle.sin() + angle.cos())
             speed = speed + 0.02
             place, speed, angle, turn = (place + 0.02 * speed) % 2, speed % 2, (angle + 0.02 * turn) % 3, turn % 2
