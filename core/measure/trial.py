@@ -18,11 +18,11 @@ from core.measure.boosting.contender import BoostingContender
 from core.measure.contender import MeasuredContender
 from core.measure.data import datasets
 from core.measure.device import devices, failures
-from core.measure.order import Orders
 from core.measure.outcome import ending
 from core.measure.outcome.row import row
 from core.measure.own import contender as own
 from core.measure.preparing import different, startup, threads
+from core.measure.preparing.order import Orders
 from core.progress import Progress
 from core.question import lanes
 from core.question.experiment import BEST_THREADS, EVERY_EPOCH, Experiment, spoken
