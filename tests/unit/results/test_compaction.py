@@ -478,3 +478,18 @@ def test_every_column_is_where_it_was(store):
     compact(store.folder)
     assert pq.read_schema(files(store)[0]).equals(SCHEMA)
     assert store.rows().sort_by("trial_id").equals(to_table(by_name(rows)))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(OSError(errno.EROFS, "Read-only file system"), "Read-only file system"), (OSError("it is gone"), "it is gone")],
+)
+def test_a_folder_that_cannot_be_written_is_named_with_the_reason(store, monkeypatch, error, said):
+    fill(store, 2)
+
+    def refuse(_):
+        raise error
+
+    monkeypatch.setattr(compaction, "_compact", refuse)
+    with pytest.raises(StoreError, match=f"cannot be written: {said}\\.$"):
+        compact(store.folder)
