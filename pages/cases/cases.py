@@ -15,6 +15,8 @@ INTRO = (
     "reported, what the cause was, and the same kind of training to run on this machine."
 )
 
+COMMAND = " ".join(("python -m core run", "--training", "my_training.py:build", "--size", "512"))
+
 
 def page() -> None:
     """The questions with the cases that fit; or the one that is open."""
@@ -39,7 +41,7 @@ def _own() -> None:
         "Your own file can be taken apart in the same way, without a line of ours in it: where its time goes, what it "
         "waits for, and from which size on another device pays off."
     )
-    st.code("python -m core run --training my_training.py:build --size 512", language=None, wrap_lines=True)
+    st.code(COMMAND, language=None, wrap_lines=True)
     own_controls.invite()
     with st.container(horizontal=True):
         st.page_link(navigation.COMPARE, label="Compare", icon=":material/balance:")
