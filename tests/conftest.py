@@ -5,7 +5,7 @@ import uuid
 import pytest
 from hypothesis import HealthCheck, settings
 
-from core.jobs.spare import SPARE_VARIABLE
+from core.files.spare import SPARE_VARIABLE
 
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")  # a busy machine is no failure

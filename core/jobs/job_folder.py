@@ -2,7 +2,7 @@
 
 `request.json` (written once), `status.json` (replaced whole), `cancel` (a mark that it shall stop), `partial.parquet`
 (rows as they would be if it ended now), `unsaved.parquet` (rows on their way into the store, or refused by it) and
-`exhibit.json` (what a lesson showed). While the disk takes none of them, they lie in `core.jobs.spare` memory. Who may
+`exhibit.json` (what a lesson showed). While the disk takes none of them, they lie in `core.files.spare` memory. Who may
 write which, and when, is decided in `core.jobs.queue`.
 """
 
@@ -20,8 +20,7 @@ from typing import Annotated, Any, Self
 from msgspec import Meta
 
 from core.errors import CrossoverError, DamagedFile
-from core.files import atomic, documents
-from core.jobs import spare
+from core.files import atomic, documents, spare
 from core.jobs.job import ACTIVE, Job, State
 from core.jobs.process import Process, Surroundings
 from core.jobs.uptime import Moment

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from core import units
 from core.errors import JobError, NotAllowed
+from core.files import spare
 from core.files.project import PROJECT
-from core.jobs import saving, spare, turns
+from core.jobs import saving, turns
 from core.jobs.all_jobs import KEPT_JOBS, AllJobs
 from core.jobs.job import Job
 from core.jobs.job_folder import JobFolder

@@ -40,9 +40,9 @@ from core.classroom.question import NEVER, WINNERS, ClassQuestion
 from core.errors import CrossoverError
 from core.files import atomic
 from core.files.project import PROJECT
+from core.files.spare import SPARE_VARIABLE
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.jobs.spare import SPARE_VARIABLE
 from core.results.store import Store
 from pages.shared.data import reads
 from tests.benchmarks.sessions import Refused, Session, await_health, free_port

@@ -19,11 +19,11 @@ from streamlit import config
 from core.classroom import handed_in
 from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Prediction, Student
 from core.classroom.question import CHALLENGER, ClassQuestion
+from core.files.spare import SPARE_VARIABLE
 from core.jobs import client, process, saving
 from core.jobs.job import Job
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.jobs.spare import SPARE_VARIABLE
 from core.jobs.uptime import Moment
 from core.jobs.worker_file import Serving
 from core.progress import Progress

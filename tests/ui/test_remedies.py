@@ -58,7 +58,9 @@ def _titles(*words):
 def test_every_chosen_device_is_measured_plainly_and_in_each_lane_that_it_has(world, open_page):
     world.has(HOST, CARD)
     app = open_page(lanes=["compiled10", "graph"])
-    assert "Training on the CPU (CUDA graph) is not possible: only NVIDIA and AMD GPUs replay CUDA graphs." in words(app)
+    assert "Training on the CPU (CUDA graph) is not possible: only NVIDIA and AMD GPUs replay CUDA graphs." in words(
+        app
+    )
     checked(button(app, "Run").click().run())
     contenders = [str(contender) for contender in submitted(world).contenders]
     assert contenders == ["cpu", "cuda:0", "cpu+compiled10", "cuda:0+compiled10", "cuda:0+graph"]

@@ -5,6 +5,7 @@ import inspect
 
 import pytest
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from core.question.published.cases import FOLDER, cases
 
@@ -44,7 +45,13 @@ def train(built):
 
 @pytest.mark.parametrize("name", BUILDERS)
 def test_it_trains(name):
-    train(BUILDERS[name](8, CPU))
+    built, updated = BUILDERS[name](8, CPU), []
+    hook = register_optimizer_step_post_hook(lambda *_: updated.append(True))
+    try:
+        train(built)
+    finally:
+        hook.remove()
+    assert updated
 
 
 def test_every_training_belongs_to_a_case():

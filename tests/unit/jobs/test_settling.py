@@ -12,11 +12,11 @@ import psutil
 import pytest
 
 from core.errors import JobError, StoreError
-from core.files import atomic
-from core.jobs import client, process, saving, spare, uptime
+from core.files import atomic, spare
+from core.files.spare import SPARE_VARIABLE
+from core.jobs import client, process, saving, uptime
 from core.jobs.job import SILENCE_S, Job
 from core.jobs.queue import Queue
-from core.jobs.spare import SPARE_VARIABLE
 from core.jobs.worker_file import Serving
 from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep

@@ -59,6 +59,7 @@ def test_without_ray_a_sentence_says_what_to_install(tmp_path, monkeypatch):
 def test_machines_that_join_by_themselves_need_nothing(tmp_path):
     with launching.launcher("workers", tmp_path, "x") as nobody:
         nobody.keep()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("on", ["", "mars", "slurm:", "slurm:x", "rays"])
