@@ -3,9 +3,9 @@
     python -m tests.benchmarks.shared_writers [--writers 64] [--rows 200] [--kills 50] [--seed 16]
 
 Each writer is a process with a copy of the store of its own, which adds rows one by one and writes down the name of
-each when it was added. At random moments a writer, or one that compacts again and again, is killed and started anew. At
-the end whatever waits is sent by a process that takes over each copy, a fresh copy reads everything, and every name that
-was written down has to be there, once. The server is moto's, in a process of its own.
+each when it was added. At random moments a writer, or one that compacts again and again, is killed and started anew.
+At the end whatever waits is sent by a process that takes over each copy, a fresh copy reads everything, and every name
+that was written down has to be there, once. The server is moto's, in a process of its own.
 
 Exit status 1 if a row is lost, or is there twice.
 """
