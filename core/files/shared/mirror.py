@@ -31,6 +31,9 @@ ROWS = "rows"
 BRING_EVERY_S = 2.0
 """A place is asked so often at most by one process."""
 
+AGAIN_S = 20.0
+"""The same once it could not be reached: finding that out takes seconds, for which readers wait."""
+
 AT_ONCE = 8
 """Files that are brought or sent at the same time."""
 
@@ -79,7 +82,7 @@ class Mirror:
                 self.failure = ""
             except (StoreError, OSError) as error:
                 self.failure = str(error)
-            self._next = time.monotonic() + BRING_EVERY_S
+            self._next = time.monotonic() + (AGAIN_S if self.failure else BRING_EVERY_S)
 
     @contextlib.contextmanager
     def adding(self, name: str, under: str) -> Iterator[None]:

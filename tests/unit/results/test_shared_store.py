@@ -18,6 +18,7 @@ from tests import rows
 def machines(shared_address, tmp_path, monkeypatch):
     """The stores of two machines that share one address."""
     monkeypatch.setattr(mirror, "BRING_EVERY_S", 0.0)
+    monkeypatch.setattr(mirror, "AGAIN_S", 0.0)
 
     def machine(name):
         with monkeypatch.context() as patch:

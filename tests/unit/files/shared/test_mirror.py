@@ -14,6 +14,7 @@ MOST = 1_000
 def machines(shared_address, tmp_path, monkeypatch):
     """Two machines with a mirror each of one place, which they ask whenever they look."""
     monkeypatch.setattr(mirror, "BRING_EVERY_S", 0.0)
+    monkeypatch.setattr(mirror, "AGAIN_S", 0.0)
 
     def machine(name):
         folder = mirror.made(shared_address, tmp_path / name)
@@ -140,3 +141,15 @@ def test_a_folder_says_of_what_it_is_the_mirror(machines, tmp_path):
     assert mirror.address_of(tmp_path) == ""
     assert mirror.of(tmp_path, MOST) is None
     assert mirror.of(here.folder, MOST) is mirror.of(here.folder, MOST)
+
+
+def test_a_place_that_could_not_be_reached_is_left_alone_for_a_while(machines, monkeypatch):
+    here, _ = machines
+    monkeypatch.setattr(mirror, "AGAIN_S", 60.0)
+    with monkeypatch.context() as patch:
+        cut_off(here, patch)
+        here.bring()
+        patch.setattr(here.place, "names", lambda *_: pytest.fail("it was asked again at once"))
+        here.bring()
+    here.bring(now=True)
+    assert here.failure == ""
