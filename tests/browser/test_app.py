@@ -51,7 +51,7 @@ def test_a_first_comparison_from_an_empty_machine_to_the_answer_and_back_tomorro
 
 
 def test_moving_a_control_rewrites_the_link(glance):
-    page = settled(glance("/compare"))
+    page = settled(glance("/compare?hidden_size=128"))
     page.locator(".st-key-depth").get_by_role("slider").press("ArrowRight")
     expect(page).to_have_url(re.compile("depth=3"))
     expect(page.get_by_text("42,634")).to_be_visible()

@@ -21,6 +21,9 @@ LINKS = {
         f"/compare?dataset=signal&{POINT}{SIZES['mlp']}&devices=cpu&lanes=compiled10&lanes=fused&budget_s=25&more=true",
         f"/compare?dataset=signal&{POINT}{SIZES['doubling-mlp']}&budget_s=25",
         f"/compare?dataset=fashion-mnist&{POINT}&model=cnn&width=3",
+        "/compare?dataset=token-order&model=transformer&heads=2&sequence_length=16&dtype=float64",
+        "/compare?dataset=clicks&embedding_rows=1000",
+        "/compare?dataset=signal&model=hist-boosting&rounds=20&leaves=16",
         f"/compare?run={rows.RUN_ID}&epochs=3&loss=true&reports=true",
         f"/compare?run={rows.RUN_ID}&blocks=true",
         "/compare?recorded={accelerator}&stock=true&more=true",
@@ -45,6 +48,20 @@ LINKS = {
         "/crossover?axis=batch_size&batch_size_range=8&batch_size_range=512&study={study}&basis=cold_start"
         "&speedup=true&recorded_studies=false&timings=true",
         "/crossover?axis=hidden_size&recorded={accelerator}&recorded_sizes=false&stock=true&more=true",
+        "/crossover?dataset=token-order&model=transformer&axis=heads&heads_range=1&heads_range=8&also=sequence_length"
+        "&sequence_length_values=8&sequence_length_values=16",
+        "/crossover?dataset=token-order&model=transformer&axis=sequence_length&sequence_length_range=8"
+        "&sequence_length_range=64&also=heads&heads_values=2&heads_values=4",
+        "/crossover?dataset=token-order&model=transformer&heads=2&sequence_length=16&dtype=float64",
+        "/crossover?dataset=clicks&axis=embedding_rows&embedding_rows_range=1000&embedding_rows_range=100000",
+        "/crossover?dataset=clicks&axis=hidden_size&also=embedding_rows&embedding_rows_values=100"
+        "&embedding_rows_values=10000",
+        "/crossover?dataset=clicks&axis=hidden_size&embedding_rows=1000",
+        "/crossover?dataset=signal&model=hist-boosting&axis=rounds&rounds_range=10&rounds_range=100&also=leaves"
+        "&leaves_values=8&leaves_values=64",
+        "/crossover?dataset=signal&model=hist-boosting&axis=leaves&leaves_range=8&leaves_range=64&also=rounds"
+        "&rounds_values=10&rounds_values=50",
+        "/crossover?dataset=signal&model=hist-boosting&axis=samples&rounds=20&leaves=16",
         "/crossover?{grid}",
     ],
     "devices": ["/devices"],
@@ -79,12 +96,13 @@ LINKS = {
     ],
 }
 NOT_HERE = {
-    "crossover": {"fair", "recorded_speedup", "fingerprints", "own_speedup"},
-    "gallery": {"unread"},
+    "compare": {"training", "size", "pairs"},
+    "crossover": {"fair", "recorded_speedup", "fingerprints", "own_speedup", "training", "size_range"},
+    "gallery": {"unread", "in_training"},
     "class": {"codes"},
 }
-"""Controls of a machine with an accelerator, of two machines' sizes, of one's own file, of a damaged one, and of a
-teacher; tests of the pages have them."""
+"""Controls of a machine with an accelerator, of two machines' sizes, of one's own file or training, of a damaged file,
+and of a teacher; tests of the pages have them."""
 
 
 def compare(page):
