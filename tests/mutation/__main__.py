@@ -64,7 +64,7 @@ TESTS = {
     ),
     "core/measure/preparing/threads.py": (UNIT + "measure/preparing/test_threads.py",),
     "core/measure/preparing/room.py": (UNIT + "measure/preparing/test_room.py",),
-    "core/measure/preparing/order.py": (UNIT + "measure/test_order.py",),
+    "core/measure/preparing/order.py": (UNIT + "measure/preparing/test_order.py",),
     "core/measure/execution/compiled.py": (LANES,),
     "core/measure/execution/graph.py": (LANES,),
     "core/measure/execution/step.py": (LANES,),
