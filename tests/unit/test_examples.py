@@ -23,6 +23,7 @@ def _one_thread():
     torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_an_example_trains_at_a_small_size_and_on_another_device_anew(file):
     if needed := NEEDED.get(file.stem):

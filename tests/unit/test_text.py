@@ -70,6 +70,7 @@ def test_letters_that_join_others_are_let_through_only_where_a_script_needs_them
     assert text.REPLACEMENT in text.seen(joined)
 
 
+@pytest.mark.slow
 def test_what_is_not_looked_at_closely_is_always_let_through():
     usual = [letter for letter in map(chr, range(0x110000)) if not text._UNUSUAL.search(letter)]
     assert len(usual) > 30_000

@@ -213,6 +213,7 @@ def test_all_rows_are_given_out_only_as_far_as_one_file_goes(monkeypatch):
         handed_in.everything([("ada", table), ("bob", table)], "csv")
 
 
+@pytest.mark.slow
 def test_of_a_store_the_newest_rows_are_read_within_bounds(tmp_path, monkeypatch):
     store = Store(tmp_path)
     for row in measured_rows():

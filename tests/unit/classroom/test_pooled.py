@@ -117,6 +117,7 @@ def test_what_is_worked_out_of_rows_grows_with_their_number_and_not_with_its_squ
     assert counts[1] <= 10.5 * counts[0]
 
 
+@pytest.mark.slow
 def test_what_nobody_foresaw_in_a_students_rows_is_said_of_that_student(tmp_path, monkeypatch, caplog):
     store = Store(tmp_path)
     for row in measured():

@@ -70,6 +70,7 @@ def ended(host, state="finished", machine_id=HERE.machine_id, **changes):
     return dataclasses.replace(ONE, host=host, state=state, machine_id=machine_id, **changes)
 
 
+@pytest.mark.slow
 def test_each_machine_has_its_answer(run, store, answering):
     answering(ended("lab-1"), ended("lab-2", machine_id="bbbbbbbbbbbb"))
     status, out, err = run(*SWEEP, "--store", str(store.folder))
@@ -82,6 +83,7 @@ def test_each_machine_has_its_answer(run, store, answering):
     assert "lab-2 (Test CPU): finished" in err
 
 
+@pytest.mark.slow
 def test_machines_that_are_alike_and_share_points_have_one_answer(run, store, answering):
     answering(ended("lab-1"), ended("lab-2"))
     status, out, _ = run(*SWEEP, "--store", str(store.folder), "--spread", "shared", "--json")
@@ -92,6 +94,7 @@ def test_machines_that_are_alike_and_share_points_have_one_answer(run, store, an
     assert len(machine["crossovers"]) == 1
 
 
+@pytest.mark.slow
 def test_a_machine_that_failed_is_told_with_its_sentence(run, store, answering):
     answering(ended("lab-1"), ended("lab-2", "failed", machine_id="b", message="The device cuda:0 is not there."))
     status, out, _ = run(*SWEEP, "--store", str(store.folder))

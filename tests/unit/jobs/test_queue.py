@@ -78,6 +78,7 @@ def test_jobs_are_claimed_in_the_order_of_submission(queue, store):
     assert queue.claim(ME) is None
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(moves=st.lists(st.sampled_from(["submit", "claim", "stop"]), max_size=12), choice=st.randoms())
 def test_whatever_is_asked_in_whatever_order_the_oldest_waiting_job_is_next(tmp_path_factory, moves, choice):

@@ -147,6 +147,7 @@ def uncompiled(monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
 
 
+@pytest.mark.slow
 def test_a_lane_of_several_steps_a_call_is_trained_in_whole_calls(data, machine, uncompiled):
     measured = warm(data, "cpu@1+compiled10")
     measured.block(0)
@@ -468,6 +469,7 @@ def test_long_steps_need_none_before_them_when_threads_are_tried(data, machine, 
     assert measured.raw.threads == 2
 
 
+@pytest.mark.slow
 def test_a_lane_is_compiled_for_the_two_counts_that_train_plain_steps_fastest(
     data, machine, uncompiled, monkeypatch, three_cores
 ):
@@ -485,6 +487,7 @@ def test_a_lane_is_compiled_for_the_two_counts_that_train_plain_steps_fastest(
     assert measured.compiling_s == 55.0
 
 
+@pytest.mark.slow
 def test_on_an_accelerator_a_lane_is_compiled_once(data, machine, uncompiled, monkeypatch, three_cores, card):
     measured = MeasuredContender(Contender.parse("cuda:0+compiled"), POINT, data)
     prepared = []

@@ -29,6 +29,7 @@ def started(data, *, first_step: int = 0) -> Training:
     return Training(networks.build(POINT.network, seed=0), feed, learning_rate=0.1, steps=first_step)
 
 
+@pytest.mark.slow
 def test_it_is_what_anyone_would_write_by_hand(data):
     network = networks.build(POINT.network, seed=0)
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1)

@@ -56,12 +56,14 @@ def test_a_lane_that_fails_ends_alone_and_says_why(monkeypatch, method):
     assert lane.message == "cpu@1+micro5 failed: RuntimeError: Failed to find C compiler."
 
 
+@pytest.mark.slow
 def test_a_lane_that_fails_later_keeps_its_blocks(monkeypatch):
     failing(monkeypatch, "block", RuntimeError("capture error"), after=1)
     plain, lane = run(PLAIN, LANE)
     assert (len(plain.block_pair), len(lane.block_pair), lane.outcome) == (2, 1, "interrupted")
 
 
+@pytest.mark.slow
 def test_a_lane_that_fails_at_the_very_end_keeps_its_blocks(monkeypatch):
     failing(monkeypatch, "close", RuntimeError("capture error"))
     plain, lane = run(PLAIN, LANE)
@@ -96,6 +98,7 @@ def test_the_memory_of_a_contender_is_free_before_the_device_is_asked_to_take_it
     assert found[0] == [True]
 
 
+@pytest.mark.slow
 def test_no_memory_after_the_blocks_costs_no_block_and_no_outcome(monkeypatch):
     def refuse(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory.")
@@ -120,6 +123,7 @@ def test_a_size_of_a_sweep_at_which_one_thread_is_best_is_timed_all_the_same(mon
     assert [row.outcome for row in run(PLAIN, Contender())] == ["timed", "timed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("enough_at", "pairs", "message"),
     [(2, 3, "Decided after 3 pairs"), (4, 4, "Decided after 4 pairs"), (99, 6, "It ended after 6 pairs")],
@@ -142,6 +146,7 @@ def test_a_run_that_need_not_be_whole_ends_at_a_look_that_says_enough(monkeypatc
     assert looks == [look for look in (3, 4) if look <= pairs]
 
 
+@pytest.mark.slow
 def test_a_run_that_was_trained_to_its_end_by_then_is_completed_and_tested():
     asked = Experiment(point=POINT, contenders=(PLAIN,), whole=False)
     (row,) = measure(asked, hooks=Hooks(), run_id="b" * 12)
@@ -155,6 +160,7 @@ def visited(*contenders, **asked):
     return Measurement(Experiment(point=POINT, contenders=contenders, **asked), Hooks(), "b" * 12)
 
 
+@pytest.mark.slow
 def test_each_visit_times_a_pair_and_the_last_concludes_and_frees_the_memory():
     measurement, seen = visited(PLAIN, LANE, pairs=3), []
     for more in (True, True, False):
@@ -175,6 +181,7 @@ def test_what_goes_on_between_visits_is_not_the_time_of_a_measurement(machine):
     assert row.block_begin_ns[1] - row.block_end_ns[0] > 100e9
 
 
+@pytest.mark.slow
 def test_a_budget_is_that_of_a_measurement_s_own_visits(machine):
     measurement = visited(PLAIN, pairs=100, budget_s=2)
     visits = 1
@@ -195,6 +202,7 @@ def test_a_measurement_that_is_given_up_between_visits_frees_its_memory_and_keep
     assert measurement.visit() is False
 
 
+@pytest.mark.slow
 def test_points_that_are_visited_in_turns_share_their_data_and_train_as_if_alone():
     both = [visited(PLAIN, pairs=2), visited(PLAIN, pairs=2)]
     for _ in range(2):
@@ -223,6 +231,7 @@ def lopsided(machine, monkeypatch, slow):
     monkeypatch.setattr(MeasuredContender, "_use_settings", use)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slow", [1.2, 8])
 def test_what_a_budget_cut_short_is_tested_after_as_many_steps_on_both(machine, monkeypatch, slow):
     lopsided(machine, monkeypatch, slow)
@@ -235,6 +244,7 @@ def test_what_a_budget_cut_short_is_tested_after_as_many_steps_on_both(machine, 
     assert all(row.loss_step[-1] == row.steps for row in (base, other))
 
 
+@pytest.mark.slow
 def test_what_was_trained_to_its_end_is_not_trained_again(machine):
     rows = run(PLAIN, LANE, pairs=0)
     assert {row.outcome for row in rows} == {"completed"}

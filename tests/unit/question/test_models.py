@@ -43,6 +43,7 @@ def test_parameters_are_those_of_the_torch_module(point):
     assert point.network.parameters == sum(parameter.numel() for parameter in module.parameters())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS, ids=name)
 def test_operations_of_a_step_are_those_torch_counts(point):
     module, samples, labels = one_batch(point)

@@ -71,6 +71,7 @@ def test_a_partition_is_a_plain_folder_whatever_a_row_says(name):
     assert second == "month=2026-11"
 
 
+@pytest.mark.slow
 def test_compaction_on_one_machine_is_seen_by_the_other(machines):
     here, there = machines
     for number in range(6):
@@ -92,6 +93,7 @@ def test_a_row_that_both_wrote_counts_once(machines):
     assert names(here) == ["000000000001-0"]
 
 
+@pytest.mark.slow
 def test_only_one_machine_compacts_at_a_time(machines):
     here, there = machines
     here.add(row(1))
@@ -102,6 +104,7 @@ def test_only_one_machine_compacts_at_a_time(machines):
     assert set(Place(mirror.address_of(here.folder)).names("claims")) == set()
 
 
+@pytest.mark.slow
 def test_a_compaction_that_cannot_send_its_part_removes_nothing(machines, monkeypatch):
     here, there = machines
     here.add(row(1))
@@ -123,6 +126,7 @@ def test_a_compaction_that_cannot_send_its_part_removes_nothing(machines, monkey
     assert names(here) == names(there) == ["000000000001-0", "000000000002-0"]
 
 
+@pytest.mark.slow
 def test_a_compaction_that_was_killed_before_it_removed_files_loses_nothing(machines, monkeypatch):
     here, there = machines
     here.add(row(1))

@@ -443,6 +443,7 @@ def test_of_rows_with_one_name_the_most_complete_is_read(store, rows, winner):
     assert store.trials() == [winner]
 
 
+@pytest.mark.slow
 @given(steps=st.lists(st.integers(0, 10_000), min_size=1, max_size=8))
 def test_whatever_the_order_the_row_with_most_steps_is_read(steps):
     table = to_table([_interrupted(count) for count in steps])
@@ -742,6 +743,7 @@ def test_a_file_that_was_cut_off_anywhere_is_skipped(sound, length):
     assert len(reasons) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(place=st.integers(0, 2**32), bit=st.integers(0, 7))
 def test_a_damaged_measurement_is_never_taken_for_a_sound_one(sound, place, bit):

@@ -65,6 +65,7 @@ def values(spec, contender=None) -> list[dict]:
     return [row for row in spec["data"]["values"] if contender is None or row["contender"] == titled(contender)]
 
 
+@pytest.mark.slow
 @every_chart
 def test_a_chart_is_valid_and_plain_json(spec):
     alt.Chart.from_dict(spec)  # checks it against the schema of Vega-Lite

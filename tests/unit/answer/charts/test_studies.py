@@ -120,6 +120,7 @@ def scale(spec, channel):
     return dict(zip(found["domain"], found["range"], strict=True))
 
 
+@pytest.mark.slow
 @every_chart
 def test_a_chart_is_valid_and_plain_json(spec):
     alt.Chart.from_dict(spec)  # checks it against the schema of Vega-Lite

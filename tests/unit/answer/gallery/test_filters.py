@@ -25,6 +25,7 @@ def held(tmp_path_factory):
     return filters.held(frame, table.studies(frame))
 
 
+@pytest.mark.slow
 def test_everything_is_counted_in_one_line(held):
     assert filters.in_one_line(held) == "14 trials in 2 studies from 2 machines; CPUs and cuda devices."
 

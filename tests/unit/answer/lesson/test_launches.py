@@ -52,6 +52,7 @@ FAMILIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("foreach", [True, False])
 @pytest.mark.parametrize("shape", [(20,), (1, 28, 28)])
 @pytest.mark.parametrize(("family", "sizes"), FAMILIES)

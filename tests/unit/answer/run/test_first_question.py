@@ -44,6 +44,7 @@ def test_against_an_accelerator_or_nobody_it_is_the_usual_one(contenders):
     assert first_question.training(contenders, stored()) == Point()
 
 
+@pytest.mark.slow
 def test_the_gallery_says_that_threads_matter_well_below_the_usual_first_size():
     runs = defaultdict(dict)
     for row in Store(GALLERY).trials(machine_id=None):

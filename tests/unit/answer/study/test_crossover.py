@@ -199,6 +199,7 @@ def same(one: Crossover, other: Crossover):
         assert (b.low, b.estimate, b.high) == pytest.approx((a.low, a.estimate, a.high), rel=1e-6)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(case=CASES, factor=st.sampled_from([1e-6, 0.37, 1e4]))
 def test_scaling_both_devices_changes_nothing_but_the_times(case, factor):
@@ -218,6 +219,7 @@ def test_scaling_both_devices_changes_nothing_but_the_times(case, factor):
     assert [of.baseline_s for of in other.sizes] == pytest.approx([of.baseline_s * factor for of in one.sizes])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(case=CASES)
 def test_swapping_the_devices_swaps_the_verdicts(case):
@@ -233,6 +235,7 @@ def test_swapping_the_devices_swaps_the_verdicts(case):
         assert (b.low, b.estimate, b.high) == pytest.approx((a.low, a.estimate, a.high), rel=1e-6)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(case=CASES, seed=st.integers(0, 999))
 def test_shuffling_sizes_and_pairs_changes_nothing(case, seed):
@@ -255,6 +258,7 @@ def test_shuffling_sizes_and_pairs_changes_nothing(case, seed):
     assert other.sentence == one.sentence
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(case=CASES)
 def test_the_outcome_and_its_numbers_agree(case):

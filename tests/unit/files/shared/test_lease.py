@@ -4,11 +4,14 @@ import os
 import threading
 import time
 
+import pytest
+
 from core.files.shared import lease
 from core.files.shared.lease import Lease
 from core.files.shared.place import Place
 
 
+@pytest.mark.slow
 def test_one_holds_it_until_it_is_given_back(shared_address):
     place = Place(shared_address)
     first, second = (Lease(place, "compaction", 60) for _ in range(2))
@@ -26,6 +29,7 @@ def test_names_are_held_apart(shared_address):
     assert Lease(place, "two", 60).take()
 
 
+@pytest.mark.slow
 def test_of_many_who_come_at_once_at_most_one_holds_it(shared_address, monkeypatch):
     monkeypatch.setattr(lease, "PAUSE_S", 0.01)
     place, gate, taken = Place(shared_address), threading.Barrier(8), []
@@ -72,6 +76,7 @@ def test_a_claim_that_is_renewed_does_not_lapse(tmp_path):
     assert not Lease(place, "x", 60).take()
 
 
+@pytest.mark.slow
 def test_what_is_no_claim_of_ours_is_left_for_people(tmp_path):
     place = Place(f"file://{tmp_path}")
     place.write("claims/x/notes.txt", b"do not touch")

@@ -70,6 +70,7 @@ def test_a_bucket_that_is_not_there_is_named_in_a_sentence(object_store):
         Place(address).check()
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_named_in_a_sentence(object_store):
     address = object_store.address().replace(object_store.endpoint, "127.0.0.1:9")
     with pytest.raises(StoreError, match=r"cannot be reached: network connection\.$"):

@@ -76,6 +76,7 @@ def test_an_interrupt_takes_the_question_away(at):
     assert at.questions() == []
 
 
+@pytest.mark.slow
 def test_while_the_place_cannot_be_reached_nothing_is_over(at, monkeypatch):
     def fail(*_):
         raise StoreError("The store cannot be reached.")

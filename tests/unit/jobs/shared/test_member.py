@@ -133,6 +133,7 @@ def test_a_point_that_fails_is_told_and_not_tried_again(at, working):
     assert (end.state, end.message) == ("failed", "The device cuda:7 is not on this machine.")
 
 
+@pytest.mark.slow
 def test_a_search_asks_for_what_it_wants_next_until_it_is_content(at, working):
     axis = dataclasses.replace(sweep().axes[0], values=tuple(2**power for power in range(3, 11)))
     question = asked_of("shared", axes=(axis,), adaptive=True)
@@ -142,6 +143,7 @@ def test_a_search_asks_for_what_it_wants_next_until_it_is_content(at, working):
     assert {64, 128} <= set(sizes(working))
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_once_and_again_when_it_is_asked_anew(at, working):
     question = asked_of("everywhere", sizes=(8,))
     at.ask(question)

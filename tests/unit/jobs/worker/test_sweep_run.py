@@ -178,6 +178,7 @@ def cut_off(rows: list[Trial]) -> dict[int, set[int]]:
 # What is measured
 
 
+@pytest.mark.slow
 def test_a_grid_is_begun_point_by_point_and_its_rows_are_the_jobs(queue, store, serve):
     job, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
     assert serve(bench) == "idle"
@@ -192,6 +193,7 @@ def test_a_grid_is_begun_point_by_point_and_its_rows_are_the_jobs(queue, store, 
     assert (done.progress.sweep.done, done.progress.sweep.total) == (4, 4)
 
 
+@pytest.mark.slow
 def test_points_take_turns_in_rounds_of_varying_order_a_pair_a_visit(queue, store, serve, visits):
     asked = sweep(sizes=SIZES)
     queue.submit(asked, store)
@@ -202,6 +204,7 @@ def test_points_take_turns_in_rounds_of_varying_order_a_pair_a_visit(queue, stor
     assert len({tuple(sizes) for sizes in visits.rounds}) > 1
 
 
+@pytest.mark.slow
 def test_a_point_is_in_the_store_once_it_has_its_pairs_and_the_page_sees_the_others_as_they_are(
     queue, store, serve, visits
 ):
@@ -237,6 +240,7 @@ def test_a_point_is_in_the_store_once_it_has_its_pairs_and_the_page_sees_the_oth
     )
 
 
+@pytest.mark.slow
 def test_points_for_which_there_is_no_memory_at_once_take_turns_in_groups_that_span_the_range(
     queue, store, serve, visits
 ):
@@ -249,6 +253,7 @@ def test_points_for_which_there_is_no_memory_at_once_take_turns_in_groups_that_s
     assert sizes(client.rows(queue, queue.job(job.id))) == [8, 16, 32, 64, 128]
 
 
+@pytest.mark.slow
 def test_a_point_that_is_too_large_to_stand_beside_others_comes_last_and_the_others_take_turns(
     queue, store, serve, visits
 ):
@@ -258,6 +263,7 @@ def test_a_point_that_is_too_large_to_stand_beside_others_comes_last_and_the_oth
     assert {size for size, _ in visits.log[:18]} == {8, 16, 32}
 
 
+@pytest.mark.slow
 def test_no_more_points_are_alive_than_a_search_may_choose(queue, store, serve, visits, monkeypatch):
     monkeypatch.setattr(sweep_run, "MOST_AT_ONCE", 2)
     queue.submit(sweep(sizes=SIZES), store)
@@ -265,6 +271,7 @@ def test_no_more_points_are_alive_than_a_search_may_choose(queue, store, serve, 
     assert [size for size, pair in visits.log if pair == 1] == [8, 32, 16, 64]
 
 
+@pytest.mark.slow
 def test_a_point_for_which_there_is_no_memory_after_all_waits_until_the_others_are_done(queue, store, serve, visits):
     def crowded(experiment, record):
         alone = all(point.released or point.experiment == experiment for point in visits.points)
@@ -280,6 +287,7 @@ def test_a_point_for_which_there_is_no_memory_after_all_waits_until_the_others_a
     assert {row.outcome for row in client.rows(queue, done)} == {"timed"}
 
 
+@pytest.mark.slow
 def test_the_running_point_reports_its_own_progress_beside_that_of_the_sweep(queue, store, serve):
     seen = []
 
@@ -296,6 +304,7 @@ def test_the_running_point_reports_its_own_progress_beside_that_of_the_sweep(que
     ]
 
 
+@pytest.mark.slow
 def test_points_that_the_store_has_are_not_measured_again_and_count_as_rows_of_the_job(queue, store, serve):
     queue.submit(sweep(sizes=TWO), store)
     serve(Bench())
@@ -318,6 +327,7 @@ def test_a_training_that_was_completed_answers_a_point(queue, store, serve):
     assert bench.measured == [16]
 
 
+@pytest.mark.slow
 def test_a_fresh_sweep_measures_every_point_again(queue, store, serve):
     queue.submit(sweep(sizes=TWO), store)
     serve(Bench())
@@ -328,6 +338,7 @@ def test_a_fresh_sweep_measures_every_point_again(queue, store, serve):
     assert len(client.rows(queue, queue.job(job.id))) == 4
 
 
+@pytest.mark.slow
 def test_rows_of_a_grid_over_two_axes_come_in_the_order_of_its_points(queue, store, serve):
     axes = (Axis(name="hidden_size", values=(8, 16)), Axis(name="batch_size", values=(32, 64)))
     job = queue.submit(sweep(axes=axes), store)
@@ -340,6 +351,7 @@ def test_rows_of_a_grid_over_two_axes_come_in_the_order_of_its_points(queue, sto
 # Points without times
 
 
+@pytest.mark.slow
 def test_a_point_that_does_not_fit_is_kept_noted_and_the_sweep_goes_on(queue, store, serve):
     job, bench = queue.submit(sweep(sizes=SIZES), store), Bench(_16=full)
     serve(bench)
@@ -354,6 +366,7 @@ def test_a_point_that_does_not_fit_is_kept_noted_and_the_sweep_goes_on(queue, st
     assert queue.job(again.id).message == done.message
 
 
+@pytest.mark.slow
 def test_a_lane_that_fails_is_noted_said_once_and_not_tried_again(queue, store, serve):
     job = queue.submit(sweep(sizes=SIZES), store)
     serve(Bench(_16=failing, _32=failing))
@@ -367,6 +380,7 @@ def test_a_lane_that_fails_is_noted_said_once_and_not_tried_again(queue, store, 
     assert (bench.measured, queue.job(again.id).state) == ([], "finished")
 
 
+@pytest.mark.slow
 def test_a_row_that_no_reader_takes_costs_no_other_and_is_said_to_be_missing(queue, store, serve):
     job = queue.submit(sweep(sizes=SIZES), store)
     serve(Bench(_16=negative))
@@ -422,6 +436,7 @@ def test_after_its_budget_a_sweep_begins_no_further_point_and_says_so(queue, sto
     assert done.progress.sweep.notes == (done.message,)
 
 
+@pytest.mark.slow
 def test_no_point_is_begun_beside_others_that_could_not_be_over_within_the_budget(
     queue, store, serve, visits, monkeypatch
 ):
@@ -458,6 +473,7 @@ def test_a_bug_at_a_point_fails_the_sweep_and_calls_for_a_fresh_process(queue, s
     assert sizes(store.trials()) == [8]
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_stopped_keeps_what_each_point_has_and_goes_on_behind_those_that_are_done(
     queue, store, serve, visits
 ):
@@ -481,6 +497,7 @@ def test_a_sweep_that_is_stopped_keeps_what_each_point_has_and_goes_on_behind_th
     assert {row.outcome for row in client.rows(queue, queue.job(job.id))} == {"timed"}
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_stopped_within_a_visit_keeps_its_rows_too(queue, store, serve):
     def stop(experiment, record):
         queue.request_stop(record.job.id)
@@ -506,6 +523,7 @@ def test_a_sweep_that_is_asked_to_stop_before_it_begins_measures_nothing(queue, 
     assert queue.job(job.id).message == "Stopped: 0 of 2 points are saved; run it again to continue."
 
 
+@pytest.mark.slow
 def test_rows_that_the_store_refuses_are_kept_with_the_job_and_end_the_sweep(queue, store, serve, visits, monkeypatch):
     add = Store.add
 
@@ -582,6 +600,7 @@ def test_an_adaptive_sweep_finds_the_crossing_of_a_curve_and_goes_on_from_the_st
     assert not done & set(second.measured)
 
 
+@pytest.mark.slow
 def test_beside_a_size_that_a_search_chose_the_one_that_waits_longest_has_its_turn(
     queue, store, serve, visits, monkeypatch
 ):
@@ -670,6 +689,7 @@ def _bury(queue: Queue, job: Job, dead: Process) -> Job:
     return Queue(queue.folder).job(job.id)
 
 
+@pytest.mark.slow
 def test_a_sweep_that_was_killed_shows_what_was_saved_of_each_point(queue, store, serve, visits, dead):
     def die(size):
         if len(visits.log) == 12:

@@ -214,6 +214,7 @@ def test_every_contender_says_what_importing_the_library_cost(data, place, monke
         assert raw.startup_transfer_s is None
 
 
+@pytest.mark.slow
 def test_a_run_leaves_rows_with_predictions_a_loss_and_nothing_that_is_not_known():
     asked = Experiment(point=of("xgboost"), contenders=(Contender(threads=1),), budget_s=10.0, whole=False)
     (row,) = trial.measure(asked, hooks=trial.Hooks())

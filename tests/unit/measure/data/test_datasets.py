@@ -212,6 +212,7 @@ def test_clicks_are_numbers_below_the_rows_that_are_asked_for_and_the_class_foll
     assert (counts == 1).sum() > 0.5 * len(counts)  # and most are rare
 
 
+@pytest.mark.slow
 def test_what_is_in_use_is_not_loaded_again_and_what_is_not_is_forgotten():
     held = datasets.load("disc", samples=100, seed=5)
     assert datasets.load("disc", samples=100, seed=5) is held

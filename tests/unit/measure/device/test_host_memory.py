@@ -36,6 +36,7 @@ for kept in (False, True, False):
 """
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_not_asked_for_again():
     """In a process of its own: other tests have a past. Pages may be of 4 KiB or, transparently, of 2 MiB."""
     root = PROJECT

@@ -224,6 +224,7 @@ def compilations(monkeypatch):
     return asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["compiled", "compiled4", "compiled10+micro4"])
 def test_compiled_lanes_train_in_what_was_compiled_and_the_same_as_plain_steps(data, words, compilations):
     lane = Lane.parse(words.split("+"))

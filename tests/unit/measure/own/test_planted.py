@@ -98,6 +98,7 @@ def planted_share(costs, **planted):
 BOTH = pytest.mark.parametrize("asynchronous", [False, True], ids=["cpu", "delayed"])
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("cause", ["loader", "host"])
 def test_work_of_the_host_is_named_with_what_a_step_takes_longer_for_it(cause, asynchronous):
@@ -108,6 +109,7 @@ def test_work_of_the_host_is_named_with_what_a_step_takes_longer_for_it(cause, a
     assert found.share > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("reads", "asynchronous"), [(200, False), (1, True), (3, True)])
 def test_reading_values_is_named_with_what_a_step_takes_longer_for_it(reads, asynchronous):
     """On an accelerator that is what is left to do when the host comes to wait, which it could have done meanwhile."""
@@ -120,6 +122,7 @@ def test_reading_values_is_named_with_what_a_step_takes_longer_for_it(reads, asy
     assert found.share > 0.3
 
 
+@pytest.mark.slow
 @BOTH
 def test_float64_is_named_with_the_time_that_arithmetic_in_it_takes(asynchronous):
     costs, idle = (Costs(asynchronous=asynchronous, number_s=number_s) for number_s in (1e-7, 0.0))
@@ -131,6 +134,7 @@ def test_float64_is_named_with_the_time_that_arithmetic_in_it_takes(asynchronous
     )
 
 
+@pytest.mark.slow
 def test_a_tiny_batch_is_named_with_what_a_step_takes_that_has_one_row():
     costs = Costs(asynchronous=False)
     least_s, training = undisturbed_s(costs, Planted(costs, rows=1)), Planted(costs, rows=4)
@@ -139,6 +143,7 @@ def test_a_tiny_batch_is_named_with_what_a_step_takes_that_has_one_row():
     assert found.share == pytest.approx(least_s / undisturbed_s(costs, training), abs=0.1)
 
 
+@pytest.mark.slow
 def test_a_tiny_batch_on_an_accelerator_is_named_with_what_a_step_saves_that_is_launched_for_nothing():
     costs, free = Costs(asynchronous=True), Costs(asynchronous=True, call_s=0.0)
     found = findings(seen(costs, Planted(costs, rows=2)))[0]
@@ -147,6 +152,7 @@ def test_a_tiny_batch_on_an_accelerator_is_named_with_what_a_step_saves_that_is_
     assert found.share == pytest.approx(planted, abs=0.1)
 
 
+@pytest.mark.slow
 def test_what_is_hidden_behind_a_busy_device_is_not_named():
     costs = Costs(asynchronous=True, number_s=1e-6)
     assert planted_share(costs, host_s=1e-3) == pytest.approx(0.0, abs=0.02)

@@ -1,5 +1,6 @@
 """What counts as a wait: values that are read on the device, and not those that a data set reads on the host."""
 
+import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -23,6 +24,7 @@ def waits(work, device="cpu"):
     return watching.found["waits"]
 
 
+@pytest.mark.slow
 def test_a_label_that_a_data_set_makes_a_number_of_is_waited_for_by_nobody():
     assert waits(lambda: list(DataLoader(Labelled(), batch_size=4))) == 0
 

@@ -43,6 +43,7 @@ def test_each_says_whom_it_fits_in_words_of_the_questionnaire(one):
         assert set(answers) <= set(QUESTIONS[question][1])
 
 
+@pytest.mark.slow
 @runnable
 def test_what_runs_in_its_place_is_a_question_with_and_without_the_remedy(one):
     asked = one.asked(PAIR)

@@ -103,6 +103,7 @@ def test_a_bad_value_is_found_when_its_rows_are_asked_for_and_not_before(store, 
     assert [entry.reason for entry in store.read().skipped] == ["its column steps has a negative value"]
 
 
+@pytest.mark.slow
 def test_a_torn_row_group_is_not_read_and_hides_no_other_file(store, decoded):
     path = store.add_all(to_table(rows_of(40)))
     whole = path.read_bytes()

@@ -107,6 +107,7 @@ def test_text_that_a_spreadsheet_would_run_is_neutralised(lead):
     assert cells["device_name"] == "A100 = fast"
 
 
+@pytest.mark.slow
 @given(text=st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20), data=st.binary(max_size=4))
 def test_no_cell_of_text_begins_a_formula(text, data):
     (cells,) = _cells([trial(message=text, cpu_name=text, predictions=data)])
@@ -114,6 +115,7 @@ def test_no_cell_of_text_begins_a_formula(text, data):
         assert not re.match(r"[=+\-@＝＋－＠\t\r\n]", cells[column])
 
 
+@pytest.mark.slow
 @given(text=st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20))
 def test_text_with_commas_quotes_and_lines_stays_one_cell(text):
     (cells,) = _cells([trial(message=f"a{text}")])
