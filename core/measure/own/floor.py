@@ -49,10 +49,13 @@ def find(device: torch.device, drain: Callable[[], object], clock: Clock = time.
         step_s = statistics.median(_timed(step, STEPS, drain, clock) for _ in range(REPEATS))
         watched = [_watched(step, Watching(device, str, drain, clock)) for _ in range(WATCHED)]
         number = torch.zeros((), device=device)
-        read_s = _timed(number.item, READS, drain, clock)
+        read_s, call_s = (
+            statistics.median(_timed(work, READS, drain, clock) for _ in range(REPEATS))
+            for work in (number.item, tuple)
+        )
     operations = watched[-1].found["operations"]
     inside_ns = statistics.median(each.inside_ns for each in watched)
-    return Floor(call_s=step_s / operations, inside_s=inside_ns / 1e9 / operations, read_s=read_s)
+    return Floor(call_s=step_s / operations, inside_s=inside_ns / 1e9 / operations, read_s=max(0.0, read_s - call_s))
 
 
 @contextmanager
