@@ -5,6 +5,7 @@ Written between timed blocks, never inside one. Not a result: results are rows i
 
 from dataclasses import dataclass
 
+from core import units
 from core.errors import InvalidValue
 from core.files.documents import Count, Seconds
 
@@ -63,6 +64,11 @@ class SweepProgress:
     remaining_s: Seconds | None = None
     least_s: Seconds | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def left(self) -> str:
+        """How long the rest may take, as the end of a line; empty while that is not known."""
+        return "" if self.remaining_s is None else f", about {units.duration(max(1.0, self.remaining_s))} left"
 
     @property
     def share(self) -> float:

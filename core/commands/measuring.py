@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from tqdm import tqdm
 
-from core import units
 from core.commands import output
 from core.errors import JobError
 from core.jobs import client
@@ -107,9 +106,8 @@ def _phase(job: Job) -> str:
     if progress is None or progress.sweep is None or not job.active:
         return progress.phase if progress and job.active else job.state
     sweep = progress.sweep
-    left = "" if sweep.remaining_s is None else f", about {units.duration(max(1.0, sweep.remaining_s))} left"
     size = f", {sweep.size_label}" if sweep.size_label else ""
-    return f"{sweep.done} of {sweep.total} points{size}: {progress.phase}{left}"
+    return f"{sweep.done} of {sweep.total} points{size}: {progress.phase}{sweep.left}"
 
 
 def _done(job: Job) -> float:

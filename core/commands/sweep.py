@@ -163,10 +163,7 @@ def _stored(asked: Sweep, store: Store, queue: Queue) -> list[Trial]:
 
 def _search_is_over(asked: Sweep, found: Mapping[Point, Sequence[Trial]]) -> bool:
     """Whether an adaptive sweep that knows these points would measure no other."""
-    pair = (str(asked.contenders[0]), str(asked.contenders[-1]))
-    rows = [row for answer in found.values() for row in answer]
-    known = study.between(rows, asked.axes[0].name, pair, others=dict.fromkeys(map(asked.size, found), ""))
-    return search.next_step([asked.size(point) for point in asked.points], known).size is None
+    return search.next_step([asked.size(point) for point in asked.points], study.of_sweep(asked, found)).size is None
 
 
 def _answers(asked: Sweep, rows: Sequence[Trial], basis: Basis) -> list[tuple[Study, Crossover]]:

@@ -17,9 +17,9 @@ from core.answer.study.crossover import locate
 from core.answer.study.doubts import company
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import NotComparable
-from core.question.experiment import MAX_CONTENDERS, titled
+from core.question.experiment import MAX_CONTENDERS, Point, titled
 from core.question.fields import SIZE_AXES
-from core.question.sweep import size_of
+from core.question.sweep import Sweep, size_of
 from core.results.reuse import CUT_OFF
 from core.results.schema import Trial
 
@@ -121,6 +121,22 @@ def between(
     for size, reason in (others or {}).items():
         known.setdefault(size, Evidence(size=size, obstacle=reason or "its rows cannot be compared"))
     return list(known.values())
+
+
+def of_sweep(
+    sweep: Sweep, answers: Mapping[Point, Sequence[Trial]], notes: Mapping[Point, str] | None = None
+) -> list[Evidence]:
+    """Evidence at each size of a sweep that was visited, of its first contender against its last.
+
+    Args:
+        sweep: along one size.
+        answers: rows of each point that was visited.
+        notes: why points may have no comparable rows.
+    """
+    pair = (str(sweep.contenders[0]), str(sweep.contenders[-1]))
+    rows = [row for answer in answers.values() for row in answer]
+    told = {**dict.fromkeys(answers, ""), **(notes or {})}
+    return between(rows, sweep.axes[0].name, pair, others={sweep.size(point): note for point, note in told.items()})
 
 
 def identity(pair: tuple[Trial, Trial], axis: str) -> str:

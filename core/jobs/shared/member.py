@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core import units
 from core.answer.run import certainty
 from core.answer.study import search, study
 from core.errors import CrossoverError, StoreError
@@ -235,12 +234,8 @@ class Working:
 
 def _wanted(sweep: Sweep, answers: Mapping[str, Sequence[Trial]], failed: Mapping[Point, str]) -> list[Point]:
     """The point that a search measures next; none once it is over."""
-    pair = (str(sweep.contenders[0]), str(sweep.contenders[-1]))
     known = {point: answers[name] for point in sweep.points if (name := sweep.experiment(point).id) in answers}
-    rows = [row for answer in known.values() for row in answer]
-    others = dict.fromkeys(map(sweep.size, known), "") | {sweep.size(point): said for point, said in failed.items()}
-    evidence = study.between(rows, sweep.axes[0].name, pair, others=others)
-    size = search.next_step([sweep.size(point) for point in sweep.points], evidence).size
+    size = search.next_step(list(map(sweep.size, sweep.points)), study.of_sweep(sweep, known, failed)).size
     return [point for point in sweep.points if sweep.size(point) == size]
 
 
@@ -257,5 +252,4 @@ def _progress(job: Job) -> str:
     sweep = job.progress.sweep
     if sweep is None:
         return job.progress.phase
-    left = "" if sweep.remaining_s is None else f", about {units.duration(max(1.0, sweep.remaining_s))} left"
-    return f"{sweep.done} of {sweep.total} points{left}"
+    return f"{sweep.done} of {sweep.total} points{sweep.left}"

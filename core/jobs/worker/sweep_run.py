@@ -289,10 +289,8 @@ class SweepRun:
 
 def evidence(sweep: Sweep, results: Mapping[Point, PointResult]) -> list[Evidence]:
     """What is known at each size that was measured or skipped, of the first contender against the last."""
-    pair = (str(sweep.contenders[0]), str(sweep.contenders[-1]))
-    rows = [row for result in results.values() for row in result.rows]
-    others = {sweep.size(point): result.note for point, result in results.items()}
-    return study.between(rows, sweep.axes[0].name, pair, others=others)
+    rows = {point: result.rows for point, result in results.items()}
+    return study.of_sweep(sweep, rows, {point: result.note for point, result in results.items()})
 
 
 def _points(count: int) -> str:
