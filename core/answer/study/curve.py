@@ -76,6 +76,9 @@ UNLIKELY = 8.0
 MOST_SIZES = 48
 """Sizes nearest to the place in question that take part; the cost grows with their third power."""
 
+MOST_STEPS = 40
+"""Of Newton's method; eight to fifteen are the rule."""
+
 _PAIR_SCALE = math.sqrt(2) * NormalDist().inv_cdf(0.75)
 _MEDIAN_SCALE = NormalDist().inv_cdf(0.75)
 
@@ -149,7 +152,7 @@ def own_variances(groups: Sequence[Vector], pool: Noise) -> Vector:
     common, variances = _sd(pool) ** 2, []
     for group in groups:
         freedom = TRUST * (len(group) - 1)
-        own = float(np.median(_deviations(group))) ** 2 if len(group) > 1 else 0.0
+        own = statistics.median(_deviations(group).tolist()) ** 2 if len(group) > 1 else 0.0
         variances.append((freedom * own + OWN_WEIGHT * common) / (freedom + OWN_WEIGHT))
     return np.array(variances)
 
@@ -197,16 +200,27 @@ def half_width(readings: Readings, tail: float, visits: Vector | None = None) ->
     """
     taus = np.array(VISITS[: 1 if visits is None else len(visits)])
     own = np.sqrt(readings.spread) * _sd(readings.noise)
-    factors, weights = zip(*(_noise_weights(freedom) for freedom in readings.freedom.tolist()), strict=True)
-    variances = (np.array(factors) * own[:, None])[:, :, None] ** 2 + readings.visits[:, None, None] * taus**2
-    shares = np.exp(np.array(weights))[:, :, None] * (np.ones(1) if visits is None else visits)
+    factors, weights = _noise_weights(readings.freedom)
+    variances = (factors * own[:, None])[:, :, None] ** 2 + readings.visits[:, None, None] * taus**2
+    shares = np.exp(weights)[:, :, None] * (np.ones(1) if visits is None else visits)
     sds, shares = np.sqrt(variances).reshape(len(own), -1), shares.reshape(len(own), -1)
-    low, high = np.zeros(len(own)), 100.0 * sds.max(axis=1)
-    for _ in range(40):
-        middle = (low + high) / 2
-        beyond = (shares * _normal(-middle[:, None] / sds)).sum(axis=1) > tail
-        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
-    return np.asarray(high)
+    return _beyond(sds, shares, tail)
+
+
+def _beyond(sds: Vector, shares: Vector, tail: float) -> Vector:
+    """Where so much lies beyond of each row's mixture of normal distributions around 0, by Newton's method.
+
+    What lies beyond falls ever more slowly, so that no step from 0 goes too far.
+    """
+    width = np.zeros(len(sds))
+    for _ in range(MOST_STEPS):
+        at = width[:, None] / sds
+        beyond = (shares * _normal(-at)).sum(axis=1) - tail
+        step = beyond * math.sqrt(2 * math.pi) / (shares / sds * np.exp(-(at**2) / 2)).sum(axis=1)
+        width += step
+        if np.abs(step).max() <= 1e-9 * width.max():
+            break
+    return width
 
 
 class Curve:
@@ -281,15 +295,15 @@ def _sd(noise: Noise) -> float:
     return math.sqrt((freedom * noise.sd**2 + PRIOR_WEIGHT * PRIOR_NOISE**2) / (freedom + PRIOR_WEIGHT))
 
 
-def _noise_weights(readings: float) -> tuple[Vector, Vector]:
+def _noise_weights(readings: Vector | float) -> tuple[Vector, Vector]:
     """Candidate factors on the noise, and the logarithm of their probability: scaled inverse chi-square.
 
     Args:
-        readings: on which the noise rests, beyond the first of each size.
+        readings: on which the noise rests, beyond the first of each size; of one noise or of several.
     """
-    factors, freedom = np.array(NOISE_FACTORS), TRUST * readings + PRIOR_WEIGHT
+    factors, freedom = np.array(NOISE_FACTORS), TRUST * np.asarray(readings)[..., None] + PRIOR_WEIGHT
     weights = -freedom * np.log(factors) - freedom / (2 * factors**2)
-    return factors, np.asarray(weights - np.logaddexp.reduce(weights))
+    return factors, np.asarray(weights - np.logaddexp.reduce(weights, axis=-1, keepdims=True))
 
 
 def _nearest(readings: Readings, low: float, high: float) -> Readings:
@@ -337,5 +351,9 @@ def _normal(values: Vector) -> Vector:
     """Cumulative distribution of the standard normal, to 1e-7 (Abramowitz & Stegun 7.1.26)."""
     distance = np.abs(values) / math.sqrt(2)
     t = 1 / (1 + 0.3275911 * distance)
-    tail = np.exp(-(distance**2)) / 2 * t * np.polyval(_ERROR_FUNCTION[::-1], t)
+    series = np.full_like(t, _ERROR_FUNCTION[-1])
+    for factor in _ERROR_FUNCTION[-2::-1]:
+        series *= t
+        series += factor
+    tail = np.exp(-(distance**2)) / 2 * t * series
     return np.where(values > 0, 1 - tail, tail)

@@ -67,7 +67,8 @@ def judge(readings: Readings) -> Judgement:
     fitted = Curve(readings, float(readings.sizes[0]), float(readings.sizes[-1]))
     widths = curve.half_width(readings, risk / 2, fitted.visits)
     signs = _signs(readings, widths, fitted)
-    contradicting = _contradicting(readings, curve.half_width(readings, risk / 2), signs)
+    alone = curve.half_width(readings, risk / 2) if readings.visits.any() else widths
+    contradicting = _contradicting(readings, alone, signs)
     signs[list(contradicting)] = 0
     crossings = () if contradicting else tuple(_crossings(readings, signs, fitted))
     outcome: Outcome = "undecided" if contradicting else _outcome(readings, signs, crossings, fitted)
