@@ -12,6 +12,7 @@ import math
 import multiprocessing
 import random
 import statistics
+from collections import Counter
 from dataclasses import dataclass, field
 
 from core.answer.study.crossover import locate
@@ -37,16 +38,20 @@ class Visited:
         sd: of that noise, as a logarithm.
         memory: pairs after which it is another, where it wanders; 0 where it is drawn anew.
         readings: size → seconds of both contenders, pair by pair.
+        visits: size → how often it was come to.
+        state: logarithm of what the machine does now.
     """
 
     machine: Machine
     sd: float
     memory: int
     readings: dict[float, list[tuple[float, float]]] = field(default_factory=dict)
+    visits: Counter[float] = field(default_factory=Counter)
     state: float = 0.0
 
     def visit(self, size: float, pairs: int) -> None:
         """So many pairs in one go."""
+        self.visits[size] += 1
         factor = self._wandered(0)
         for _ in range(pairs):
             found = self.machine.measure(size, 1)
@@ -57,7 +62,12 @@ class Visited:
     @property
     def evidence(self) -> list[Evidence]:
         return [
-            Evidence(size=size, baseline_s=tuple(a for a, _ in pairs), challenger_s=tuple(b for _, b in pairs))
+            Evidence(
+                size=size,
+                baseline_s=tuple(a for a, _ in pairs),
+                challenger_s=tuple(b for _, b in pairs),
+                visits=self.visits[size],
+            )
             for size, pairs in self.readings.items()
         ]
 
