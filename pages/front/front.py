@@ -1,12 +1,15 @@
 """Front: the question, an answer that was measured, and what to press."""
 
+import contextlib
+
 import streamlit as st
 
-from core.errors import CrossoverError
+from core.errors import CrossoverError, JobError
 from pages.front import choice
+from pages.shared.data import reads
 from pages.shared.draw import charts
 from pages.shared.draw.text import plain
-from pages.shared.frame import navigation
+from pages.shared.frame import navigation, permits
 from pages.shared.link import links
 
 QUESTION = "When does training on a GPU pay off?"
@@ -24,8 +27,15 @@ DOORS = (
 
 
 def page() -> None:
-    """The question on top, three doors, and answers below."""
+    """The question on top, three doors, and answers below; who can measure here finds that loaded behind them."""
     _forward()
+    _draw()
+    if permits.on_own_machine():
+        with contextlib.suppress(JobError):  # which the page that needs it says
+            reads.machine()
+
+
+def _draw() -> None:
     st.title(QUESTION, anchor=False)
     st.markdown(ANSWERED)
     with st.container(horizontal=True, key="doors"):

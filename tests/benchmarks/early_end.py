@@ -3,10 +3,11 @@
     python -m tests.benchmarks.early_end [--runs 4000] [--seed 1] [--json]
 
 Runs of two contenders are made up: logarithms of the ratios of their pairs scatter around a true one, and each takes
-over a part of the last one's deviation, as where something goes on for longer than a pair. Four ways to end a run:
+over a part of the last one's deviation, as where something goes on for longer than a pair. Five ways to end a run:
 after 60 pairs whatever they say; by the 95 % interval at 20, 30, 45 and 60 pairs, as version 0.1.0 did; by the same
-interval after every pair from 10 on, for comparison; and by the rule of `core.answer.run.certainty`, whose own function
-is asked. The verdict is that of the 95 % interval at the end, as it is told. Nothing here is measured.
+interval after every pair from 10 on, for comparison; once the wide interval lies beyond a tie altogether, or within
+it, which our rule asked for before; and by the rule of `core.answer.run.certainty`, whose own function is asked. The
+verdict is that of the 95 % interval at the end, as it is told. Nothing here is measured.
 """
 
 import argparse
@@ -49,6 +50,14 @@ def usual(values: Sequence[float]) -> bool:
     return not low <= 0 <= high or (low >= -math.log(TIE) and high <= math.log(TIE))
 
 
+def all_beyond(values: Sequence[float]) -> bool:
+    """Whether the wide interval lies beyond a tie altogether, or within one."""
+    interval, tie = median_interval(values, certainty.LEVEL / 2), math.log(TIE)
+    return interval is not None and (
+        interval[0] > tie or interval[1] < -tie or -tie <= interval[0] <= interval[1] <= tie
+    )
+
+
 def ours(values: Sequence[float]) -> bool:
     """Whether our rule ends a run of these pairs."""
     return certainty.beyond_doubt(values)
@@ -58,6 +67,7 @@ RULES: dict[str, tuple[Sequence[int], Ends]] = {
     "60 pairs": ((), usual),
     "95 % at 20, 30, 45": ((20, 30, 45), usual),
     "95 % after every pair": (range(10, MOST), usual),
+    "all beyond a tie": (LOOKS[:-1], all_beyond),
     "our rule": (LOOKS[:-1], ours),
 }
 

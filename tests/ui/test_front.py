@@ -2,7 +2,8 @@
 
 import pytest
 
-from pages.shared.frame import navigation
+from pages.shared.data import reads
+from pages.shared.frame import navigation, permits
 from tests import rows
 from tests.studies import sweep
 from tests.ui.conftest import words
@@ -59,3 +60,14 @@ def test_a_run_that_was_shared_before_is_shown(world, open_page):
 
 def test_what_is_no_link_of_ours_stays_on_the_front_page(world, open_page):
     assert open_page(PAGE, utm_source="elsewhere").title[0].value == "When does training on a GPU pay off?"
+
+
+@pytest.mark.parametrize(("on_own_machine", "started"), [(True, 1), (False, 0)])
+def test_the_measuring_process_is_loaded_behind_what_is_read_on_ones_own_machine(
+    world, open_page, monkeypatch, on_own_machine, started
+):
+    asked: list[bool] = []
+    monkeypatch.setattr(permits, "on_own_machine", lambda: on_own_machine)
+    monkeypatch.setattr(reads, "machine", lambda: asked.append(True))
+    open_page(PAGE)
+    assert len(asked) == started

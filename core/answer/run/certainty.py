@@ -2,8 +2,9 @@
 
 Who looks again and again until an interval excludes 1 finds a winner where there is none. So a run may end early by an
 interval that is wider than the one that is told: it leaves out `LEVEL` in all, and there are ten looks, so that all of
-them together name a wrong side in at most 2 of 100 runs, whatever the distribution of the pairs. And it has to lie
-beyond what is too close to matter altogether, or within it. Simulated by `tests/benchmarks/early_end.py`.
+them together name a wrong side in at most 2 of 100 runs, whatever the distribution of the pairs. It has to exclude 1
+while the one that is told lies beyond what is too close to matter, or to lie within that altogether. Simulated by
+`tests/benchmarks/early_end.py`.
 """
 
 import math
@@ -50,16 +51,16 @@ def answers(asked: Experiment, trials: Sequence[Trial]) -> bool:
 
 
 def beyond_doubt(log_ratios: Sequence[float]) -> bool:
-    """Whether so many pairs leave no doubt on which side of a tie their median lies, or that it is one.
+    """Whether so many pairs leave no doubt who is faster, by enough to matter as is told, or that nobody is.
 
     Args:
         log_ratios: logarithms of the baseline's time over the challenger's, of every pair so far.
     """
-    interval = median_interval(log_ratios, LEVEL / 2)
-    if interval is None:
+    wide, told = median_interval(log_ratios, LEVEL / 2), median_interval(log_ratios)
+    if wide is None or told is None:
         return False
-    (low, high), tie = interval, math.log(TIE)
-    return low > tie or high < -tie or (-tie <= low and high <= tie)
+    (low, high), tie = wide, math.log(TIE)
+    return (low > 0 and told[0] > tie) or (high < 0 and told[1] < -tie) or (-tie <= low and high <= tie)
 
 
 def _certain(baseline: Trial, challenger: Trial) -> bool:

@@ -1,6 +1,6 @@
 """A job as it is now: its place in the queue, the time left, the speedup so far, its loss curve, what became of it.
 
-Asks once a second while the job is alive and not at all afterwards. The end of a job is one full run of the page.
+Asks every other second while the job is alive and not at all afterwards. The end of a job is one full run of the page.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,8 +20,9 @@ from pages.shared.draw import charts
 from pages.shared.draw.text import plain, told
 from pages.shared.frame import navigation, permits
 
-REFRESH_S = 1.0
-"""Fast enough to follow, slow enough that a class of thirty watching does not disturb what is measured."""
+REFRESH_S = 2.0
+"""Fast enough to follow, slow enough that neither a class of thirty watching nor one's own browser, which draws on the
+same processor, disturbs what is measured."""
 
 SHOWN_IN = {"clock": "clock", "moving": "moving", "first_step": "learning"}
 """Kind of a demonstration → the lesson that shows it."""
@@ -87,7 +88,10 @@ def running(job_id: str, title: str = "") -> Job | None:
     if title:
         st.header("Waiting" if job.state == "queued" else "Measuring")
         st.caption(plain(title))
-    stop_button([job])
+    if job.elsewhere and reads.queue().files(job.id).asked_to_stop:
+        st.caption("The machines are told to stop; each does at the end of its block.")
+    else:
+        stop_button([job])
     if job.state == "queued":
         place(job)
         return None
@@ -141,8 +145,13 @@ def stop_button(jobs: Sequence[Job]) -> None:
 
 
 def place(job: Job) -> None:
-    if job.place > 1 or any(other.state == "running" and other.id != job.id for other in reads.queue().jobs()):
-        st.info(f"Place {job.place} in the queue. One measurement at a time keeps the times honest; people take turns.")
+    others = [other for other in reads.queue().jobs() if bool(other.elsewhere) == bool(job.elsewhere)]
+    if job.place > 1 or any(other.state == "running" and other.id != job.id for other in others):
+        whose = " of the other machines" if job.elsewhere else ""
+        why = "One measurement at a time keeps the times honest; people take turns."
+        st.info(f"Place {job.place} in the queue{whose}. {why}")
+    elif job.elsewhere:
+        st.info("Place 1 in the queue of the other machines. They are about to be asked.")
     else:
         st.info(f"Place 1 in the queue. {reads.loading() or 'The measuring process is about to take it.'}")
 
