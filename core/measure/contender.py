@@ -74,8 +74,7 @@ class MeasuredContender:
         self._fresh = FreshTrainings(point=point, data=data, device=self._device.torch)
         self._training: Training | None = None
         self._final: list[Tensor] | None = None
-        self._closed_at = 0
-        self._block_steps = MIN_BLOCK_STEPS
+        self._closed_at, self._block_steps = 0, MIN_BLOCK_STEPS
 
     @property
     def training(self) -> Training:
@@ -163,11 +162,7 @@ class MeasuredContender:
         self._settle()
 
     def warm_up(self, allowance_s: float) -> Iterator[None]:
-        """Train until warm, and find how many steps make a block. Yields between timings.
-
-        Args:
-            allowance_s: seconds after which a slow training counts as warm all the same.
-        """
+        """Train until warm, `allowance_s` seconds at most, and find how many steps make a block. Yields meanwhile."""
         raw, spent, steps = self.raw, 0.0, 1
         while (steps <= WARM_UP_STEPS or spent < WARM_UP_S) and spent < allowance_s:  # 1 + 2 + 4 + … = steps - 1 so far
             spent += self._warm_up_block(self.contender.lane.whole(steps))
@@ -236,15 +231,19 @@ class MeasuredContender:
         if examined and self._final is None and self._closed_at <= self._point.total_steps:
             self._keep_weights()
 
-    def take_apart(self, budget_s: float, *, whole_epoch: bool = True) -> None:
+    def take_apart(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
         """Afterwards: a whole epoch in one piece, the parts of a step, and how long the device is busy with one.
 
         Args:
-            budget_s: of the training; an epoch that is long beside it is not run again.
+            budget_s: of the training; what is long beside it is left out.
             whole_epoch: whether to run one at all.
+            turns: whether a step in float64 takes turns with one in float32.
         """
         self._use_settings()
         self._afterwards.take_apart(self.training, budget_s, whole_epoch=whole_epoch)
+        if turns and self._point.dtype == "float64" and self.contender.lane.execution == "eager":
+            single = partial(self._fresh.in_float32, self.contender.lane)
+            self._afterwards.take_turns(self.training, single, "float32_step_s", budget_s)
 
     def check_lane(self) -> None:
         """Train the first steps again, in this lane and plainly, from the same weights on the same batches.

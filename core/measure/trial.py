@@ -279,11 +279,11 @@ class Measurement:
             self._attempt(measured, partial(self._conclude_one, measured, step))
 
     def _conclude_one(self, measured: MeasuredContender, step: int) -> None:
-        times_suffice = self._times_suffice
+        asked, times_suffice = self.experiment, self._times_suffice
         measured.close(examined=not times_suffice)
         self._tell(f"taking {measured.contender}'s step apart")
         if measured.raw.block_steps:
-            measured.take_apart(self.experiment.budget_s, whole_epoch=not times_suffice)
+            measured.take_apart(asked.budget_s, whole_epoch=not times_suffice, turns=asked.pairs == EVERY_EPOCH)
         if not times_suffice and not measured.curve.diverged:
             self._tell(f"testing what {measured.contender} learned")
             self._unhurried(measured.go_back(step))

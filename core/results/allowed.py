@@ -97,7 +97,7 @@ MAY_BE_NEWER = frozenset(WORDS) - {"outcome", "device_kind"}
 LONG_TEXTS = {"message": 2_000}
 """Bytes of texts that may be longer than others: the reason of an end is a sentence."""
 
-ANY_NUMBER = ("loss", "lane_loss", "reference_loss", "own_first_loss", "own_evaluation")
+ANY_NUMBER = ("loss", "lane_loss", "reference_loss", "nudged_loss", "own_first_loss", "own_evaluation")
 """Losses and what one's own training says of itself may be NaN or infinite; no other number may, and none but these may
 be negative."""
 

@@ -18,7 +18,7 @@ from core.results.columns.raw import RawValues
 
 __all__ = ["COLUMNS", "OUTCOMES", "SCHEMA", "SCHEMA_VERSION", "VERSION_KEY", "Outcome", "Trial", "dictionary"]
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Raised when a column is added, removed or changes its meaning.
 
 2: the outcome `timed`, which a reader of version 1 would refuse as a value that cannot be.
@@ -28,7 +28,8 @@ SCHEMA_VERSION = 7
 6: one's own training: training, source_hash, size, breakdown_step_s, all that begins with own; parameters may be 0;
 tested_step.
 7: what the time of one's own steps is made of: own_inside_s, own_float64_s, own_between_s, own_floor_s, own_syncs;
-startup_compile_served; of a training dtype, heads, sequence_length, embedding_rows, rounds, leaves."""
+startup_compile_served; of a training dtype, heads, sequence_length, embedding_rows, rounds, leaves.
+8: nudged_loss, turns_step_s, float32_step_s, doubled_step_s."""
 
 VERSION_KEY = b"crossover_schema_version"
 """Key of the version in a parquet file's metadata."""

@@ -20,6 +20,9 @@ IDLE = 0.2
 MANY = 0.5
 """Share of a step's operations from which on they are said to be elsewhere, or in float64."""
 
+DOUBLE = "many GPUs do it at a small part of their speed"
+"""What there is to know of float64."""
+
 FEW_STEPS = 3
 """Steps that must all keep more than the one before; the first ones, which may set up something, are left out."""
 
@@ -80,7 +83,7 @@ def _said(kind: Cause, share: str, steps: Steps) -> str:
             most = "" if steps.on_host else "up to "
             return f"{_reading(steps)}: that takes {most}{share} of a step."
         case "float64":
-            return f"arithmetic in float64 takes {share} of a step; many GPUs do it at a small part of their speed."
+            return f"arithmetic in float64 takes {share} of a step; {DOUBLE}."
         case _ if steps.on_host:
             each = units.duration(steps.floor_s[0])
             return (

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from core import units
 from core.answer.own import facts
+from core.answer.own.findings import DOUBLE, IDLE, NOTABLE, Finding
 from core.answer.run import fits, own
 from core.answer.run.speedup import is_host, speedup, step_time
 from core.answer.statistics import TIE
@@ -111,12 +112,50 @@ def times(trial: Trial) -> dict[str, float]:
 
 
 def cause(baseline: Trial, challenger: Trial) -> str:
-    """Why the two differ as they do, in one or two sentences that are true of the numbers in the rows."""
+    """Why the two differ as they do, in a few sentences that are true of the numbers in the rows."""
     if baseline.training:
         return own.cause(baseline, challenger)
-    if fits.is_fit(baseline):
-        on_host = is_host(baseline) and is_host(challenger)
-        return fits.worded(baseline, threads(baseline, challenger)) if on_host else fits.cause(baseline, challenger)
+    spared = next((f"On {spoken(row.contender)} {found.sentence}" for row, found in turns(challenger, baseline)), "")
+    if not fits.is_fit(baseline):
+        return " ".join(filter(None, (_of_parts(baseline, challenger), spared)))
+    if is_host(baseline) and is_host(challenger):
+        return " ".join(filter(None, (fits.worded(baseline, threads(baseline, challenger)), spared)))
+    return spared or fits.cause(baseline, challenger)
+
+
+def turns(*rows: Trial) -> list[tuple[Trial, Finding]]:
+    """What stands out in the turns that a step took with another form of it: float64, or rows that are too few."""
+    found = ((row, _float64(row) if row.float32_step_s else _rows(row)) for row in rows)
+    return [(row, finding) for row, finding in found if finding is not None]
+
+
+def _float64(row: Trial) -> Finding | None:
+    """What a step would be shorter in float32."""
+    left = _ratios(row.float32_step_s, row.turns_step_s)
+    share = 1 - statistics.median(left) if left else 0.0
+    if share < NOTABLE or max(left) >= 1:
+        return None
+    said = f"float64 takes {units.share(share)} of a step, which is as much shorter in float32; {DOUBLE}."
+    return Finding(kind="float64", share=share, sentence=said)
+
+
+def _rows(row: Trial) -> Finding | None:
+    """What of a fit does not depend on its rows: what twice as many leave of it where all of it would double."""
+    longer = _ratios(row.doubled_step_s, row.turns_step_s)
+    share = min(1.0, 2 - statistics.median(longer)) if longer else 0.0
+    if share < IDLE or max(longer) >= 2:
+        return None
+    few = ": they are too few" if share > MAJORITY else ""
+    said = f"{units.share(share)} of a fit does not depend on its rows, as fits with every row twice show{few}."
+    return Finding(kind="rows", share=share, sentence=said)
+
+
+def _ratios(times: tuple[float, ...], others: tuple[float, ...]) -> list[float]:
+    return [mine / other for mine, other in zip(times, others, strict=False) if other > 0]
+
+
+def _of_parts(baseline: Trial, challenger: Trial) -> str:
+    """The same by the parts of a step."""
     base, other = parts(baseline), parts(challenger)
     if base is None or other is None:
         absent = [spoken(trial.contender) for trial, known in ((baseline, base), (challenger, other)) if known is None]

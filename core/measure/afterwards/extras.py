@@ -5,10 +5,12 @@ and a sentence of the row's message says so.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+import torch
 from torch import Tensor
 
 from core.measure.afterwards import phases
@@ -66,12 +68,26 @@ class Afterwards:
         self.attempt("Where a step's time goes is", lambda: self._take_step_apart(training))
         self.attempt("For how long the device is busy with a step is", lambda: self._find_busy_time(training))
 
+    def take_turns(self, training: Training, other: Callable[[], Training], column: str, budget_s: float) -> None:
+        """Another form of the step beside it: seconds of both, those of the other into a column."""
+
+        def measure() -> None:
+            step_s = self.raw.step_s or math.inf
+            timed = phases.in_turns(training, other(), self.timer, step_s=step_s, budget_s=budget_s)
+            self.raw.turns_step_s = timed[0]
+            setattr(self.raw, column, timed[1])
+
+        self.attempt("How long another form of its step takes is", measure)
+
     def examine(self, training: Training, weights: list[Tensor]) -> None:
         """Classify with these weights."""
         self.attempt("What it learned is", lambda: self._classify(training, weights))
 
     def compare(self, training: Training, plain: Callable[[], Training]) -> None:
         """Train the first steps in this lane and plainly, and keep both losses.
+
+        Where the mathematics are the same they differ by rounding, which some trainings carry on and on: plain steps
+        from weights that are one rounding apart show how far.
 
         Args:
             training: back at its first weights and its first batch.
@@ -84,6 +100,11 @@ class Afterwards:
         reference = plain()
         reference.advance(steps)
         self.raw.lane_loss, self.raw.reference_loss = lane_loss, tuple(reference.read_losses())
+        if training.lane.same_mathematics:
+            nudged = plain()
+            nudged.set_weights([torch.nextafter(weight, torch.tensor(math.inf)) for weight in nudged.weights("cpu")])
+            nudged.advance(steps)
+            self.raw.nudged_loss = tuple(nudged.read_losses())
 
     def _run_epoch(self, training: Training, budget_s: float) -> None:
         steps, lead_in, step_s = self.point.steps_per_epoch, self.raw.lead_in_steps, self.raw.step_s or 0.0

@@ -24,6 +24,9 @@ PASS_S = 0.5
 PASS_STEPS = (3, 50)
 """Fewest and most steps of the breakdown pass."""
 
+TURNS = (3, 5)
+"""Fewest and most turns that a step takes with another form of it; they take as long as an epoch may, at most."""
+
 BUSY_REPEATS = 5
 """Measurements of filler alone and filler with steps; every difference is kept."""
 
@@ -81,6 +84,33 @@ def in_parts(one_step: Callable[[], tuple[float, ...]], step_s: float) -> list[t
     steps = between(PASS_STEPS, PASS_S / step_s)
     rows = [one_step() for _ in range(steps + 1)][1:]  # the first warms up the drained way of going
     return list(zip(*rows, strict=True))
+
+
+def in_turns(
+    training: Training, other: Training, timer: Timer, *, step_s: float, budget_s: float
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Seconds of a step of two trainings that take turns, one entry a turn; none where that would take too long.
+
+    Args:
+        training: goes on training.
+        other: a fresh one on the same device, which gets warm first.
+        timer: of their device.
+        step_s: seconds of an undisturbed step of the first.
+        budget_s: of the training; what is long beside it is not done.
+    """
+    steps = max(1, math.ceil(MIN_BLOCK_S / step_s))
+    fewest, most = TURNS
+    turns = int(max(EPOCH_LIMIT_S, EPOCH_SHARE * budget_s) / (2 * steps * step_s)) - 1
+    if turns < fewest:
+        return (), ()
+    other.advance(steps)
+    rows = []
+    for _ in range(min(turns, most)):
+        rows.append([timer.time(partial(each.advance, steps)).seconds / steps for each in (training, other)])
+        training.read_losses()
+        other.read_losses()
+    as_it_is, otherwise = zip(*rows, strict=True)
+    return as_it_is, otherwise
 
 
 def epoch_s(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,8 @@ from core.measure.boosting import libraries
 from core.measure.boosting.training import NOTHING, BoostingTraining
 from core.measure.contender import MeasuredContender
 from core.measure.data.batches import Feed
-from core.measure.data.datasets import Data
+from core.measure.data.datasets import Data, Split
+from core.measure.preparing import room
 from core.measure.preparing.fresh import FreshTrainings
 from core.measure.preparing.threads import LONG_S
 from core.measure.readings.timer import BLOCK_MARGIN, LEAD_IN_S, LONGEST_LEAD_IN_S, MIN_BLOCK_S
@@ -93,8 +95,11 @@ class BoostingContender(MeasuredContender):
         long_s = LONG_S if self.contender.on_host else LONG_ON_ACCELERATOR_S
         self.raw.lead_in_steps = max(1, math.ceil(LEAD_IN_S / fit_s)) if 0 < fit_s < long_s else 0
 
-    def take_apart(self, budget_s: float, *, whole_epoch: bool = True) -> None:
-        """Nothing: a fit is one piece, and a whole training is one fit, as the blocks time it."""
+    def take_apart(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
+        """A fit is one piece, and a whole training is one fit: only what does not depend on its rows can be told."""
+        if turns and 2 * room.needed_bytes(self._point, self.contender, self._data) <= self._device.free_bytes():
+            self._use_settings()
+            self._afterwards.take_turns(self.training, self._doubled, "doubled_step_s", budget_s)
 
     def examine(self) -> None:
         """Classify with the model that was fitted last; all of them are alike."""
@@ -102,6 +107,14 @@ class BoostingContender(MeasuredContender):
             examine, self.fits.chances, self._point.network.classes, self._data, torch.device("cpu"), self.raw
         )
         self._afterwards.attempt("What it learned is", classify)
+
+    def _doubled(self) -> Training:
+        """Fits of a table that has every row twice: trees split as before, and each leaf has twice the rows."""
+        train = self._data.train
+        twice = Split(samples=train.samples.repeat_interleave(2, 0), labels=train.labels.repeat_interleave(2))
+        fits = BoostingTraining(self._point, replace(self._data, train=twice), str(self._device.torch))
+        fits.threads = self.fits.threads
+        return fits
 
     def _lead_in_steps(self) -> int:
         return self.raw.lead_in_steps

@@ -130,7 +130,7 @@ class OwnContender(MeasuredContender):
         self.raw.own_threads_set = self.raw.own_threads_set or torch.get_num_threads() != count
         self.raw.own_printed = self._foreign.printed.lines
 
-    def take_apart(self, budget_s: float, *, whole_epoch: bool = True) -> None:
+    def take_apart(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
         """Afterwards: loader, transfer and step apart, what steps do, and whether it learns."""
         self._use_settings()
         self._attempt("Where a step's time goes is", self._sample)

@@ -1,13 +1,13 @@
 """Fresh trainings of a point on a device: a network with its first weights, and its batches from any step on."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor, nn
 
 from core.measure import networks
-from core.measure.data import batches
+from core.measure.data import batches, datasets
 from core.measure.data.batches import Feed
 from core.measure.data.datasets import Data, Split
 from core.measure.execution.step import Batch
@@ -45,6 +45,14 @@ class FreshTrainings:
     def training(self, lane: Lane) -> Training:
         """A fresh network in training, with a feed that begins with the first step."""
         return Training(self.network(), self.feed(0), learning_rate=self.point.learning_rate, lane=lane)
+
+    def in_float32(self, lane: Lane) -> Training:
+        """The same in float32."""
+        point = replace(self.point, dtype="float32")
+        single = FreshTrainings(point=point, data=datasets.of(point), device=self.device)
+        if self.resident is not None:
+            single.move_data()
+        return single.training(lane)
 
     def network(self) -> nn.Module:
         """A fresh network on the device."""

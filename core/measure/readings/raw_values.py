@@ -48,6 +48,10 @@ class RawValues:
     startup_first_step_s: float | None = None
     lane_loss: tuple[float, ...] = ()
     reference_loss: tuple[float, ...] = ()
+    nudged_loss: tuple[float, ...] = ()
+    turns_step_s: tuple[float, ...] = ()
+    float32_step_s: tuple[float, ...] = ()
+    doubled_step_s: tuple[float, ...] = ()
     epoch_check_s: float | None = None
     breakdown_loader_s: tuple[float, ...] = ()
     breakdown_transfer_s: tuple[float, ...] = ()

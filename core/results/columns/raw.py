@@ -109,6 +109,25 @@ class RawValues:
         unit="nats",
         default=(),
     )
+    nudged_loss: tuple[float, ...] = column(
+        FLOATS,
+        "the same plain steps from first weights that were moved by one rounding each: how far training carries "
+        "rounding on by itself; empty where the mathematics are other",
+        unit="nats",
+        default=(),
+    )
+    turns_step_s: tuple[float, ...] = column(
+        FLOATS, "steps as they are, in turns with those of the next two columns", unit="s per step", default=()
+    )
+    float32_step_s: tuple[float, ...] = column(
+        FLOATS, "the same steps in float32, where they are in float64", unit="s per step", default=()
+    )
+    doubled_step_s: tuple[float, ...] = column(
+        FLOATS,
+        "fits of gradient boosting with every row taken twice: what takes no longer then does not depend on rows",
+        unit="s per step",
+        default=(),
+    )
     epoch_check_s: float | None = column(
         FLOAT, "one whole epoch trained in one piece afterwards, to check the blocks", unit="s", default=None
     )

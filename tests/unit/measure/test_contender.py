@@ -318,6 +318,37 @@ def test_a_lane_is_held_against_plain_steps_from_the_first_one_on(data, machine,
     assert list(measured.raw.reference_loss) == expected
     assert list(measured.raw.lane_loss) == pytest.approx(expected, rel=1e-5)
     assert list(measured.raw.lane_loss) != expected  # in another order of summation
+    assert list(measured.raw.nudged_loss) == pytest.approx(expected, rel=1e-5)
+    assert list(measured.raw.nudged_loss) != expected  # from weights one rounding apart
+
+
+def test_a_lane_of_other_mathematics_is_not_held_against_rounding(data, machine):
+    measured = started(data, "cpu@1+bf16")
+    measured.check_lane()
+    assert len(measured.raw.reference_loss) == 20
+    assert measured.raw.nudged_loss == ()
+
+
+def test_a_step_in_float64_takes_turns_with_one_in_float32(machine):
+    seen = []
+    measured = warm(datasets.of(replace(POINT, dtype="float64")), dtype="float64")
+    real = measured._fresh.in_float32
+    measured._fresh.in_float32 = lambda lane: seen.append(real(lane)) or seen[0]
+    measured.take_apart(60.0)
+    assert {weight.dtype for weight in seen[0].weights()} == {torch.float32}
+    assert {weight.dtype for weight in measured.training.weights()} == {torch.float64}
+    assert measured.raw.turns_step_s == measured.raw.float32_step_s == pytest.approx((1e-3,) * 5)
+    assert measured.training.read_losses() == []
+
+
+@pytest.mark.parametrize(("budget_s", "turns"), [(60.0, 0), (100.0, 4)])
+def test_turns_that_are_long_beside_the_budget_are_fewer_or_left_out(machine, budget_s, turns):
+    machine.seconds = lambda steps: steps * 1.0
+    measured = warm(datasets.of(replace(POINT, dtype="float64")), allowance_s=1.0, dtype="float64")
+    measured.take_apart(budget_s)
+    assert len(measured.raw.turns_step_s) == len(measured.raw.float32_step_s) == turns
+    measured.take_apart(1e3, turns=False)
+    assert len(measured.raw.turns_step_s) == turns
 
 
 def test_the_steps_of_whole_calls_beyond_those_that_are_checked_are_left_out(data, machine, uncompiled):

@@ -492,7 +492,7 @@ def test_a_list_of_the_blocks_that_an_older_version_did_not_have_is_not_made_up(
     assert "not equally long" in skipped.reason
 
 
-@pytest.mark.parametrize(("version", "protocol"), [("1", 1), ("2", 1), ("4", 2)])
+@pytest.mark.parametrize(("version", "protocol"), [("1", 1), ("2", 1), ("4", 2), ("7", 2)])
 def test_files_written_by_earlier_versions_are_read(tmp_path, version, protocol):
     """Each is a measured row as that version stored it."""
     file = shutil.copy(Path(__file__).parent / "earlier" / f"version-{version}.parquet", tmp_path)

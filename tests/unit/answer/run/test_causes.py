@@ -154,3 +154,15 @@ def test_threads_whose_blocks_scatter_too_much_are_not_judged():
 def test_two_settings_that_used_as_many_threads_are_the_same_work():
     one, best = taken_apart("cpu@1", forward=1), taken_apart("cpu", forward=1, threads=1)
     assert causes.cause(one, best) == "Both trained with 1 thread, so they did the same work in the same way."
+
+
+def test_float64_is_named_from_steps_that_took_turns_with_float32():
+    turns = {"turns_step_s": (1.0,) * 3, "float32_step_s": (0.5, 0.55, 0.45)}
+    host, device = taken_apart(forward=1), taken_apart("cuda:0", forward=1, busy_s=0.9e-3, **turns)
+    assert causes.cause(host, device).endswith(
+        "On the GPU float64 takes 50 % of a step, which is as much shorter in float32; many GPUs do it at a small part "
+        "of their speed."
+    )
+    for times in ((0.95,) * 3, (0.5, 1.1, 0.5), ()):  # not worth a word, not in every turn, not measured
+        quick = taken_apart("cuda:0", forward=1, busy_s=0.9e-3, turns_step_s=(1.0,) * 3, float32_step_s=times)
+        assert "float64" not in causes.cause(host, quick)

@@ -36,7 +36,22 @@ def test_threads_share_a_fit_and_its_start_up_is_paid_back_after_fits():
     assert fits.losses([one, two]).endswith("is 0.300 on 1 CPU thread and 0.300 on 2 CPU threads.")
 
 
+def test_what_does_not_depend_on_rows_is_named_from_fits_of_twice_as_many():
+    one, two = of(turns_step_s=(0.1,) * 3, doubled_step_s=(0.12, 0.13, 0.11))
+    assert causes.cause(one, two).endswith(
+        "On 2 CPU threads 80 % of a fit does not depend on its rows, as fits with every row twice show: they are too "
+        "few."
+    )
+    large = of(turns_step_s=(0.1,) * 3, doubled_step_s=(0.19, 0.2, 0.18))
+    assert "depend" not in causes.cause(*large)
+    unsure = of(turns_step_s=(0.1,) * 3, doubled_step_s=(0.12, 0.3, 0.11))
+    assert "depend" not in causes.cause(*unsure)
+
+
 def test_why_a_gpu_differs_is_not_guessed():
     asked = Experiment(point=POINT, contenders=(Contender(), Contender(device="cuda:0")))
     rows = [trial(contender=name, experiment=asked) for name in ("cpu", "cuda:0")]
     assert causes.cause(*rows).startswith("Why is not known: a fit is one piece, and XGBoost does not tell")
+    known = dataclasses.replace(rows[1], turns_step_s=(1.0,) * 3, doubled_step_s=(1.6,) * 3)
+    said = "On the GPU 40 % of a fit does not depend on its rows, as fits with every row twice show."
+    assert causes.cause(rows[0], known) == said

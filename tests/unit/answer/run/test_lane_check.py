@@ -37,6 +37,19 @@ def test_rounding_is_within_tolerance_and_said_in_parts():
     )
 
 
+def test_rounding_that_plain_steps_carry_on_as_far_is_no_broken_promise():
+    losses, nudged = (2.3, 2.2, 2.1 * 1.0005), (2.3, 2.2, 2.1 * 1.0002)
+    _, row = lane_run("cpu@1+compiled", losses, execution="compiled", nudged_loss=nudged)
+    found = lane_check.agreement(row)
+    assert (found.within, found.broken) == (True, False)
+    assert found.sentence.endswith(
+        "differ by 1 part in 2,000 at most; plain steps that begin one rounding apart differ as much."
+    )
+    early = _replaced(row, lane_loss=(2.3, 2.2 * 1.0005, 2.1))
+    assert lane_check.agreement(early).broken  # before plain steps went apart
+    assert lane_check.agreement(_replaced(row, nudged_loss=(2.3, 2.2, 2.1))).broken
+
+
 def test_a_lane_that_breaks_its_promise_is_mentioned_by_the_verdict():
     base, row = lane_run("cpu@1+compiled", (2.3, 2.2, 2.15), execution="compiled")
     assert lane_check.agreement(row).broken

@@ -193,6 +193,28 @@ def test_a_long_fit_is_a_block_of_its_own_and_a_short_one_has_company(data, plac
     assert measured.raw.step_s == pytest.approx(0.02)
 
 
+def test_fits_take_turns_with_fits_of_twice_the_rows(data, place):
+    library, rows = place("hist-boosting", Library(FakeClock(), seconds=0.2)), []
+    real = library.fit
+    library.fit = lambda samples, labels: rows.append(len(samples)) or real(samples, labels)
+    measured = started(data)
+    list(measured.warm_up(60.0))
+    rows.clear()
+    measured.take_apart(60.0)
+    assert rows == [400, *[200, 400] * 5]
+    assert measured.raw.turns_step_s == measured.raw.doubled_step_s == pytest.approx((0.2,) * 5)
+    measured.take_apart(60.0, turns=False)
+    assert len(rows) == 11
+
+
+def test_rows_are_not_doubled_where_memory_would_not_suffice(data, place, monkeypatch):
+    place("hist-boosting", Library(FakeClock(), seconds=0.2))
+    measured = started(data)
+    monkeypatch.setattr(type(measured._device), "free_bytes", lambda device: 1)
+    measured.take_apart(60.0)
+    assert measured.raw.doubled_step_s == ()
+
+
 def test_threads_are_tried_with_whole_fits_and_every_fit_has_the_best(data, place):
     library = place("hist-boosting", Library(FakeClock(), seconds=0.3))
     measured = BoostingContender(Contender(), POINT, data)
