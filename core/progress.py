@@ -9,6 +9,9 @@ from core import units
 from core.errors import InvalidValue
 from core.files.documents import Count, Seconds
 
+WAITING = "waiting for another measurement on this machine"
+"""Phase of a measurement whose turn has come while somebody else measures."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ContenderProgress:

@@ -1,6 +1,7 @@
 """`worker`, `machines`, and `--on` of a sweep: one question on many machines that share a store."""
 
 import argparse
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -167,9 +168,7 @@ def _line(member: Member) -> str:
 
 
 def _plain(member: Member) -> dict[str, Any]:
-    return {
-        name: getattr(member, name) for name in ("host", "machine_id", "cpu", "devices", "state", "message", "rows")
-    }
+    return dataclasses.asdict(member)
 
 
 def _say_what_waits(options: argparse.Namespace) -> None:

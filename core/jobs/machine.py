@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from filelock import BaseFileLock, FileLock
+from filelock import BaseFileLock, FileLock, Timeout
 from msgspec import Meta
 
 from core.files.documents import Seconds
@@ -70,6 +70,19 @@ def measurement_lock() -> BaseFileLock:
     """
     path = Path(os.environ.get(LOCK_VARIABLE) or _shared_folder() / "crossover-measurement.lock")
     return FileLock(path, mode=0o666)
+
+
+def is_measuring() -> bool:
+    """Whether somebody measures on this machine now; not where that cannot be found out."""
+    lock = measurement_lock()
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    except OSError:
+        return False
+    lock.release()
+    return False
 
 
 def _shared_folder() -> Path:

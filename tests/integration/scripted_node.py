@@ -9,7 +9,7 @@ import sys
 from core import __main__ as command_line
 from core.files.shared import mirror
 from core.jobs import client
-from core.jobs.shared import board, member
+from core.jobs.shared import board, member, presence
 from tests.integration.scripted_worker import COMMAND
 
 LEASE_S, TELL_S, LOOK_S, BRING_EVERY_S = 15, 1.0, 0.3, 0.2
@@ -17,7 +17,7 @@ LEASE_S, TELL_S, LOOK_S, BRING_EVERY_S = 15, 1.0, 0.3, 0.2
 
 def main() -> int:
     client.COMMAND = COMMAND
-    board.LEASE_S, member.TELL_S, member.LOOK_S, mirror.BRING_EVERY_S = LEASE_S, TELL_S, LOOK_S, BRING_EVERY_S
+    board.LEASE_S, presence.TELL_S, member.LOOK_S, mirror.BRING_EVERY_S = LEASE_S, TELL_S, LOOK_S, BRING_EVERY_S
     return command_line.main(sys.argv[1:])
 
 

@@ -17,7 +17,7 @@ from core.jobs import client, process
 from core.jobs.job import Job
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import Queue
-from core.jobs.worker.worker import WAITING
+from core.progress import WAITING
 from core.results.store import Store
 from tests.integration import scripted_worker
 from tests.integration.following import PATIENCE_S, ended, kill, measuring, submit, until, watched

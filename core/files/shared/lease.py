@@ -25,16 +25,18 @@ PAUSE_S = 0.2
 class Lease:
     """A claim on something that has a name."""
 
-    def __init__(self, place: Place, name: str, lasting_s: int) -> None:
+    def __init__(self, place: Place, name: str, lasting_s: int, holder: str = "") -> None:
         """Say what is claimed; nothing is claimed yet.
 
         Args:
             place: that all share who may claim it.
-            name: of what is claimed; letters, digits, hyphens.
+            name: of what is claimed; letters, digits, hyphens, slashes.
             lasting_s: seconds for which the claim counts.
+            holder: whose claims are the same one, made anew, so that who was killed need not wait for its own to lapse;
+                left out, everybody's are different.
         """
         self._place, self._folder = place, f"{FOLDER}/{name}"
-        self._mine = f"{self._folder}/{lasting_s}-{uuid.uuid4().hex}"
+        self._mine = f"{self._folder}/{lasting_s}-{holder or uuid.uuid4().hex}"
 
     def take(self) -> bool:
         """Claim it; returns whether it is held from now on.
@@ -79,6 +81,22 @@ class Lease:
         for name in lapsed:
             self._place.remove(name)
         return len(lapsed) == len(claims)
+
+
+def held(place: Place, under: str, now_s: float) -> set[str]:
+    """Names of what is claimed below a name, as far as the claims still count.
+
+    Args:
+        place: of the claims.
+        under: what the names begin with, without the slash behind it.
+        now_s: what the clock of the place says.
+
+    Raises:
+        StoreError: the place cannot be reached.
+    """
+    claims = place.names(f"{FOLDER}/{under}")
+    counting = (name for name, found in claims.items() if now_s - found.written_s <= _lasting_s(name))
+    return {name.removeprefix(f"{FOLDER}/").rpartition("/")[0] for name in counting}
 
 
 def _lasting_s(name: str) -> float:

@@ -6,7 +6,9 @@ Nothing here measures, and what other machines wrote is checked like any foreign
 """
 
 import dataclasses
+import functools
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -15,8 +17,10 @@ from msgspec import Meta
 
 from core.errors import CrossoverError, InvalidValue
 from core.files import documents
+from core.files.shared import lease
 from core.files.shared.lease import Lease
 from core.files.shared.place import Place
+from core.question.experiment import PROTOCOL_VERSION
 from core.question.sweep import Sweep
 from core.results.finding import mirrored
 
@@ -28,7 +32,18 @@ SPREADS: dict[Spread, str] = {
 }
 """How a question is spread over machines, with a phrase for people."""
 
-State = Literal["free", "measuring", "waiting", "finished", "failed", "stopped"]
+State = Literal["free", "busy", "measuring", "waiting", "finished", "failed", "stopped"]
+"""What a machine does.
+
+- free: nothing, for want of a question.
+- busy: nothing, as something else is measured on it.
+- measuring: it measures.
+- waiting: it has work and cannot go on; the message says why.
+- finished, failed, stopped: how it ended with its question.
+"""
+
+ENDED: tuple[State, ...] = ("finished", "failed", "stopped")
+"""States in which a machine is done with its question."""
 
 MOST_BYTES = 2**20
 """Size of a file beyond which it is not one of ours."""
@@ -40,6 +55,8 @@ LEASE_S = 45
 """Seconds for which a machine holds a point without saying so again."""
 
 QUESTIONS, MACHINES, ENDS, CLOCK = "questions", "machines", "ends", "clock"
+
+_ID = re.compile(r"[0-9a-f]{16}-(everywhere|shared)")
 
 Line = Annotated[str, Meta(max_length=2_000)]
 
@@ -76,7 +93,10 @@ class Member:
         state: what it does.
         question: on which it works, or worked last; empty before the first.
         message: one sentence where there is something to say.
-        rows: of that question that it measured or found.
+        doing: where the point lies that it measures, e.g. `hidden size 512`; empty between points.
+        done: points of that question that have an answer for it.
+        total: points of that question; 0 where a search chooses them.
+        left_s: seconds that the rest would take on this machine alone; None while that is not known.
     """
 
     host: Annotated[str, Meta(pattern=r"^[\w.-]{1,100}$")]
@@ -86,7 +106,10 @@ class Member:
     state: State = "free"
     question: Line = ""
     message: Line = ""
-    rows: documents.Count = 0
+    doing: Line = ""
+    done: documents.Count = 0
+    total: documents.Count = 0
+    left_s: documents.Seconds | None = None
 
 
 class Board:
@@ -105,7 +128,7 @@ class Board:
         Raises:
             StoreError: the place cannot be reached.
         """
-        data = {"sweep": question.sweep.to_json(), "spread": question.spread}
+        data = {"sweep": question.sweep.to_json(), "spread": question.spread, "protocol": PROTOCOL_VERSION}
         self.place.write(f"{QUESTIONS}/{question.id}.json", json.dumps(data).encode())
 
     def close(self, question_id: str) -> None:
@@ -124,15 +147,26 @@ class Board:
         """
         return f"{QUESTIONS}/{question_id}.json" in self.place.names(QUESTIONS)
 
-    def questions(self) -> list[Question]:
-        """What is asked, the oldest first; what cannot be read is passed over.
+    def asked(self) -> dict[str, Question | str]:
+        """By its name what is asked, the oldest first, or why it cannot be answered here.
 
         Raises:
             StoreError: the place cannot be reached.
         """
-        names = sorted(self.place.names(QUESTIONS).items(), key=lambda item: item[1].written_s)
-        read = (self._question(name) for name, _ in names)
-        return [question for question in read if question is not None]
+        found: dict[str, Question | str] = {}
+        for name, _ in sorted(self.place.names(QUESTIONS).items(), key=lambda item: item[1].written_s):
+            data, question_id = self.place.read(name, MOST_BYTES), Path(name).stem
+            if data is not None and _ID.fullmatch(question_id):
+                found[question_id] = _question(question_id, data)
+        return found
+
+    def questions(self) -> list[Question]:
+        """What is asked and can be answered here, the oldest first.
+
+        Raises:
+            StoreError: the place cannot be reached.
+        """
+        return [question for question in self.asked().values() if isinstance(question, Question)]
 
     def tell(self, member: Member) -> None:
         """Say what a machine does now; when it is done with a question, that is kept for who asked.
@@ -142,7 +176,7 @@ class Board:
         """
         data = json.dumps(dataclasses.asdict(member)).encode()
         self.place.write(f"{MACHINES}/{member.host}.json", data)
-        if member.state in ("finished", "failed", "stopped"):
+        if member.state in ENDED:
             self.place.write(f"{ENDS}/{member.question}/{member.host}.json", data)
 
     def members(self) -> list[Member]:
@@ -173,6 +207,14 @@ class Board:
         ended = filter(None, map(self._member, self.place.names(f"{ENDS}/{question_id}")))
         return {member.host: member for member in ended}
 
+    def end(self, question_id: str, host: str) -> Member | None:
+        """How one machine ended that worked on a question; None if it has not.
+
+        Raises:
+            StoreError: the place cannot be reached.
+        """
+        return self._member(f"{ENDS}/{question_id}/{host}.json")
+
     def forget_ends(self, question_id: str) -> None:
         """Let a question that is asked anew have no ends of before.
 
@@ -182,35 +224,56 @@ class Board:
         for name in self.place.names(f"{ENDS}/{question_id}"):
             self.place.remove(name)
 
-    def lease(self, question_id: str, what: str) -> Lease:
-        """A claim on a part of a question."""
-        return Lease(self.place, f"{question_id}-{what}", LEASE_S)
+    def lease(self, question_id: str, part: str, host: str) -> Lease:
+        """A machine's claim on a part of a question."""
+        return Lease(self.place, f"{question_id}/{part}", LEASE_S, holder=host)
+
+    def held(self, question_id: str) -> set[str]:
+        """Parts of a question that machines hold.
+
+        Raises:
+            StoreError: the place cannot be reached.
+        """
+        names = lease.held(self.place, question_id, self._now_s())
+        return {name.removeprefix(f"{question_id}/") for name in names}
 
     def _now_s(self) -> float:
         """What the clock of the place says; the clocks of machines differ."""
         self.place.write(f"{CLOCK}/now", b"")
         return self.place.names(CLOCK)[f"{CLOCK}/now"].written_s
 
-    def _question(self, name: str) -> Question | None:
-        data = self._read(name, dict[str, Any])
-        try:
-            match data:
-                case {"sweep": sweep, "spread": "everywhere" | "shared" as spread}:
-                    question = Question(sweep=Sweep.from_json(sweep), spread=spread)
-                    return None if question.sweep.point.training else question
-        except CrossoverError:
-            pass
-        return None
-
     def _member(self, name: str) -> Member | None:
-        return self._read(name, Member)
-
-    def _read(self, name: str, kind: type[T]) -> T | None:
         data = self.place.read(name, MOST_BYTES)
-        try:
-            return None if data is None else documents.parse_json(data.decode(), kind)
-        except (ValueError, RecursionError, CrossoverError):
-            return None
+        return None if data is None else _parsed(data, Member)
+
+
+@functools.lru_cache(maxsize=64)
+def _question(question_id: str, data: bytes) -> Question | str:
+    """What a file asks, or why that cannot be answered here."""
+    match _parsed(data, dict[str, Any]):
+        case {"protocol": int(protocol)} if protocol != PROTOCOL_VERSION:
+            return (
+                f"It was asked by another version of Crossover, which measures by protocol {protocol}, and the one on "
+                f"this machine by {PROTOCOL_VERSION}: install the same on both."
+            )
+        case {"sweep": sweep, "spread": "everywhere" | "shared" as spread}:
+            try:
+                question = Question(sweep=Sweep.from_json(sweep), spread=spread)
+            except (CrossoverError, RecursionError) as error:
+                return f"This version of Crossover cannot read the question: {error}"
+            if question.sweep.point.training:
+                return "A training of one's own is measured on one's own machine: code is taken from no other."
+            if question.id == question_id:
+                return question
+    return "This version of Crossover cannot read the question: install the same on all machines."
+
+
+def _parsed(data: bytes, kind: type[T]) -> T | None:
+    """What another machine wrote, or None where that is nothing of ours."""
+    try:
+        return documents.parse_json(data.decode(), kind)
+    except (ValueError, RecursionError, CrossoverError):
+        return None
 
 
 def board_of(folder: Path) -> Board:

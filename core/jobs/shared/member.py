@@ -1,29 +1,33 @@
 """A machine at work for others: takes what is open at the place of a shared store, measures it, and says so.
 
 It asks its own queue as anybody at this machine would, so that its rows are those of a run by hand: the same measuring
-process, the same lock of the machine, the same settings. Of a question that is shared it holds one point at a time; a
-machine that dies gives its point back when its lease lapses. While the place cannot be reached it goes on with what it
-has, and its rows wait here.
+process, the same lock of the machine, the same settings. Of a question that is shared it holds one point at a time,
+until the place has its rows; a machine that dies gives its point back when its lease lapses. While the place cannot be
+reached it goes on with what it holds, and takes nothing new before others could say again what they hold.
 """
 
 import contextlib
-import dataclasses
 import hashlib
-import re
-import socket
+import random
+import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from filelock import FileLock, Timeout
 
 from core.answer.run import certainty
 from core.answer.study import search, study
-from core.errors import CrossoverError, StoreError
+from core.errors import CrossoverError, DeviceUnavailable
 from core.files.shared.lease import Lease
-from core.jobs import client
+from core.jobs import client, machine
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
 from core.jobs.shared.board import Board, Member, Question, State
+from core.jobs.shared.presence import Presence, Told, how_far, introduced
+from core.jobs.worker import point_result
+from core.progress import WAITING
 from core.question.experiment import Experiment, Point
 from core.question.sweep import Sweep
 from core.results.finding import mirrored
@@ -33,55 +37,48 @@ from core.results.store import Store
 LOOK_S = 1.0
 """How often it is looked whether a question is still open."""
 
-TELL_S = 10.0
-"""How often a machine says that it is there, and that it still holds what it holds."""
+PATIENCE_S = 20.0
+"""A point whose measurement has to wait for longer, as something else is measured on this machine, is given back."""
+
+BUSY = "Something else is measured on this machine."
+OTHERS = "Others measure what is left."
 
 _WATCH_S = 0.2
-
-Told = Callable[[Member], None]
-
-
-def host_name(queue: Queue) -> str:
-    """The name of this machine among those that share a store: its own, and a mark of its folder of jobs."""
-    mark = hashlib.sha256(str(queue.folder).encode()).hexdigest()[:6]
-    return f"{re.sub(r'[^A-Za-z0-9.-]', '-', socket.gethostname())[:60] or 'machine'}-{mark}"
 
 
 @dataclass
 class _Work:
-    """What is done for one question: points that this machine could not measure, and how often it told."""
+    """What is done for one question: where its points are, which failed here, how long others took."""
 
     question: Question
+    experiments: Mapping[Point, Experiment]
     failed: dict[Point, str] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
     open: bool = True
     looked: float = -LOOK_S
-    told: float = -TELL_S
 
 
 class Working:
     """This machine, at work for whoever shares a store."""
 
-    def __init__(self, board: Board, store: Store, queue: Queue, machine: Machine, on_change: Told) -> None:
+    def __init__(self, board: Board, store: Store, queue: Queue, found: Machine, on_change: Told) -> None:
         """Take part; nothing is told yet.
 
         Args:
             board: what machines tell each other.
             store: the rows of this machine's copy.
             queue: of this machine.
-            machine: what the measuring process found here.
+            found: what the measuring process found here.
             on_change: told whenever this machine says something new of itself.
         """
-        self._board, self._store, self._queue, self._machine, self._on_change = board, store, queue, machine, on_change
-        names = tuple(info.name for info in machine.devices)
-        about = machine.environment
-        self._member = Member(
-            host=host_name(queue), machine_id=about.machine_id, cpu=about.cpu_name[:200], devices=names
-        )
-        self._done: set[str] = set()
-        self._told = -TELL_S
+        self._board, self._store, self._queue, self._machine = board, store, queue, found
+        self._presence = Presence(board, introduced(queue, found), on_change)
+        self._end = 0.0
 
     def work(self, *, for_s: float, only: str = "") -> Member:
         """Answer what is asked until so much time has passed.
+
+        One process of a machine does so for a store; another one waits until that has ended.
 
         Args:
             for_s: seconds after which nothing new is begun.
@@ -90,166 +87,211 @@ class Working:
         Returns:
             What it said of itself last.
         """
-        end = time.monotonic() + for_s
+        self._end = time.monotonic() + for_s
+        mark = hashlib.sha256(str(self._store.folder.absolute()).encode()).hexdigest()[:8]
+        self._queue.folder.mkdir(parents=True, exist_ok=True)
+        alone = FileLock(self._queue.folder / f"sharing-{mark}.lock")
         try:
-            while time.monotonic() < end:
-                question = self._next(only)
-                if question is not None:
-                    self._answer(question)
-                elif only:
-                    break
-                else:
-                    self._tell(every_s=TELL_S)
-                    time.sleep(LOOK_S)
+            while self._has_time and self._goes_on(alone, only):
+                pass
         finally:
-            with contextlib.suppress(StoreError):
-                self._board.leave(self._member.host)
-        return self._member
+            if alone.is_locked:
+                self._presence.leave()
+            alone.release()
+        return self._presence.member
 
-    def _next(self, only: str) -> Question | None:
-        """A question that is open and not answered here; None also while the place cannot be reached."""
-        try:
-            asked = self._board.questions()
-            for question in asked:
-                if only in ("", question.id) and self._is_new(question):
-                    return question
-        except StoreError as error:
-            self._say("waiting", str(error))
-        return None
+    @property
+    def _has_time(self) -> bool:
+        return time.monotonic() < self._end
 
-    def _is_new(self, question: Question) -> bool:
+    def _goes_on(self, alone: FileLock, only: str) -> bool:
+        """Answer one question, or look again in a moment; False once there is nothing left to wait for."""
+        with contextlib.suppress(Timeout):
+            if not alone.is_locked:
+                alone.acquire(timeout=0)
+            if self._answered_one(only):
+                return True
+        if only and self._is_over(only):
+            return False
+        time.sleep(LOOK_S)
+        return True
+
+    def _answered_one(self, only: str) -> bool:
+        """Answer a question that is open and new here; False if there is none, or the place cannot be reached."""
+        with self._presence.reaching():
+            for question_id, question in self._board.asked().items():
+                if only not in ("", question_id) or not self._is_new(question_id):
+                    continue
+                if isinstance(question, Question):
+                    self._answer(question)
+                    return True
+                self._presence.note(question=question_id)
+                self._presence.say("failed", question)
+            self._presence.keep("busy" if machine.is_measuring() else "free")
+            return False
+        self._presence.keep("waiting", self._presence.trouble)
+        return False
+
+    def _is_over(self, question_id: str) -> bool:
+        """Whether a question is answered by this machine, or asked no more; not while that cannot be found out."""
+        with self._presence.reaching():
+            return not self._board.is_open(question_id) or not self._is_new(question_id)
+        return False
+
+    def _is_new(self, question_id: str) -> bool:
         """Whether this machine has not answered it; one that was asked anew since has lost its ends."""
-        ended = self._board.ends(question.id).get(self._member.host)
+        ended = self._board.end(question_id, self._presence.member.host)
         return ended is None or ended.state == "stopped"
 
     def _answer(self, question: Question) -> None:
-        work = _Work(question)
-        self._member = dataclasses.replace(self._member, question=question.id, rows=0)
-        self._say("measuring", "")
+        sweep = question.sweep
+        work = _Work(question, {point: sweep.experiment(point) for point in sweep.points})
+        total = 0 if sweep.adaptive else len(work.experiments)
+        self._presence.note(question=question.id, done=0, total=total, left_s=None)
+        self._presence.say("measuring")
         try:
-            if question.spread == "everywhere":
-                state, message = self._whole(work)
-            else:
-                state, message = self._points(work)
+            self._require_devices(sweep)
+            end = self._whole(work) if question.spread == "everywhere" else self._points(work)
         except CrossoverError as error:
-            state, message = "failed", str(error)
+            end = "failed", str(error)
         mirrored.bring(self._store.folder)
-        self._say(state, message)
+        state, message = end or ("free", "")
+        self._presence.say(state, message)
 
-    def _whole(self, work: _Work) -> tuple[State, str]:
+    def _require_devices(self, sweep: Sweep) -> None:
+        """Refuse at once what would fail at every point."""
+        there = [info.device for info in self._machine.devices]
+        for contender in sweep.contenders:
+            if contender.device not in there:
+                raise DeviceUnavailable(
+                    f"The device {contender.device} is not on this machine, which has {', '.join(there)}."
+                )
+
+    def _whole(self, work: _Work) -> tuple[State, str] | None:
+        """Measure all points as one job; None if the time is over before."""
         job = self._measured(work, work.question.sweep, None)
-        self._member = dataclasses.replace(self._member, rows=len(job.trial_ids))
-        return _end(job, work)
+        if job is None:
+            return None if work.open else ("stopped", "")
+        return ("finished" if job.complete else "failed"), job.message
 
-    def _points(self, work: _Work) -> tuple[State, str]:
-        """Measure points that nobody has measured on a machine like this one, one at a time."""
+    def _points(self, work: _Work) -> tuple[State, str] | None:
+        """Measure points that nobody has measured on a machine like this one, one at a time; None as above."""
         while self._is_open(work):
+            if not self._has_time:
+                return None
             todo = self._todo(work)
             if not todo:
-                break
-            if not any(self._point(work, point) for point in todo):  # others hold them all
-                self._tell(every_s=TELL_S)
+                return ("failed" if work.failed else "finished"), " ".join(dict.fromkeys(work.failed.values()))
+            if not self._took_one(work, todo):
                 time.sleep(LOOK_S)
-        self._member = dataclasses.replace(self._member, rows=len(self._answers(work.question.sweep)))
-        if not work.open:
-            return "stopped", ""
-        return ("failed" if work.failed else "finished"), " ".join(dict.fromkeys(work.failed.values()))
+        return "stopped", ""
+
+    def _todo(self, work: _Work) -> list[Point]:
+        """Points to measure: of a grid all that have no answer, of a search the one that it wants next."""
+        sweep, answers = work.question.sweep, self._answers(work.experiments.values())
+        known = {point: answers[name] for point, asked in work.experiments.items() if (name := asked.id) in answers}
+        todo = [point for point in work.experiments if point not in known and point not in work.failed]
+        left_s = statistics.median(work.seconds) * len(todo) if work.seconds and not sweep.adaptive else None
+        self._presence.note(done=len(known), left_s=left_s)
+        if not sweep.adaptive:
+            order = random.Random(self._presence.member.host)  # another one each, so that few want the same at once
+            return order.sample(todo, len(todo))
+        sizes = list(map(sweep.size, sweep.points))
+        wanted = search.next_step(sizes, study.of_sweep(sweep, known, work.failed)).size
+        return [point for point in work.experiments if sweep.size(point) == wanted]
+
+    def _took_one(self, work: _Work, todo: Sequence[Point]) -> bool:
+        """Measure the first point that nobody holds; False if this machine has to wait."""
+        if machine.is_measuring():
+            self._presence.keep("busy", BUSY)
+            return False
+        if self._presence.settled:  # or others may hold what lapsed while nobody could say so
+            with self._presence.reaching():
+                held = self._board.held(work.question.id)
+                if any(self._point(work, point) for point in todo if self._part(work, point) not in held):
+                    return True
+                self._presence.keep("waiting", OTHERS)
+                return False
+        self._presence.keep("waiting", self._presence.trouble)
+        return False
+
+    def _part(self, work: _Work, point: Point) -> str:
+        return f"{work.experiments[point].id}-{self._presence.member.machine_id}"
 
     def _point(self, work: _Work, point: Point) -> bool:
-        """Measure a point if nobody holds it; returns whether it was ours to measure."""
-        asked = work.question.sweep.experiment(point)
-        lease = self._board.lease(work.question.id, f"{asked.id}-{self._member.machine_id}")
+        """Measure a point if nobody holds it; returns whether it was ours to measure.
+
+        Raises:
+            StoreError: the place cannot be reached.
+        """
+        asked = work.experiments[point]
+        lease = self._board.lease(work.question.id, self._part(work, point), self._presence.member.host)
         if not lease.take():
             return False
+        self._presence.note(doing=point_result.label(work.question.sweep, point))
         try:
             mirrored.bring_now(self._store.folder)
-            if self._answered([asked]):
-                return True
-            job = self._measured(work, asked, lease)
-            if not job.complete and work.open:
-                work.failed[point] = job.message or f"The measurement has {job.state}."
-            return True
+            if not mirrored.failure(self._store.folder) and not self._answers([asked]):
+                began = time.monotonic()
+                job = self._measured(work, asked, lease)
+                if job is not None and not job.complete:
+                    work.failed[point] = job.message or f"The measurement has {job.state}."
+                elif job is not None:
+                    work.seconds.append(time.monotonic() - began)
+                self._deliver(work, lease)
         finally:
-            with contextlib.suppress(StoreError):
+            self._presence.note(doing="")
+            with self._presence.reaching():
                 lease.release()
+        return True
 
-    def _measured(self, work: _Work, asked: Experiment | Sweep, lease: Lease | None) -> Job:
-        """The job of a question, ended; it is stopped when the question is taken away."""
-        job = self._queue.submit(asked, self._store)
-        while job.active:
-            if not self._is_open(work):
-                return client.stop(self._queue, job.id)
-            self._keep(work, job, lease)
-            time.sleep(_WATCH_S)
-            job = client.watch(self._queue, job.id)
+    def _measured(self, work: _Work, asked: Experiment | Sweep, lease: Lease | None) -> Job | None:
+        """The job of a question, ended; None if it was ended here before, as it shall not be measured on."""
+        job, began = self._queue.submit(asked, self._store), time.monotonic()
+        try:
+            while job.active:
+                self._take_over(job)
+                if not self._is_open(work) or not self._keeps(job, lease, time.monotonic() - began):
+                    return None
+                time.sleep(_WATCH_S)
+                job = client.watch(self._queue, job.id)
+        finally:
+            if job.active:
+                client.stop(self._queue, job.id)
+        self._take_over(job)
         return job
 
-    def _keep(self, work: _Work, job: Job, lease: Lease | None) -> None:
-        """Say every now and then that this machine is there, and holds what it holds."""
-        if time.monotonic() - work.told < TELL_S:
-            return
-        work.told = time.monotonic()
-        self._say("measuring", _progress(job))
-        if lease is not None:
-            with contextlib.suppress(StoreError):
-                lease.renew()
+    def _keeps(self, job: Job, lease: Lease | None, seconds: float) -> bool:
+        """Say how far a job is; False if it shall end, as the time is over, or others can have its point."""
+        waits = job.progress is not None and job.progress.phase == WAITING
+        if waits:
+            held = self._presence.keep("busy", BUSY, lease)
+        else:
+            held = self._presence.keep("measuring", how_far(self._presence.member), lease)
+        if lease is None:
+            return self._has_time
+        stuck = (waits or job.state == "queued") and seconds > PATIENCE_S and machine.is_measuring()
+        return held and not stuck
+
+    def _take_over(self, job: Job) -> None:
+        """Say of a whole sweep how far it is."""
+        if job.progress is not None and (sweep := job.progress.sweep) is not None:
+            self._presence.note(doing=sweep.size_label, done=sweep.done, total=sweep.total, left_s=sweep.remaining_s)
+
+    def _deliver(self, work: _Work, lease: Lease) -> None:
+        """Hold a point until the place has its rows, or another machine would measure it again."""
+        while mirrored.waiting(self._store.folder) and self._is_open(work) and self._has_time:
+            mirrored.bring_now(self._store.folder)
+            self._presence.keep("waiting", mirrored.failure(self._store.folder), lease)
+            time.sleep(_WATCH_S)
 
     def _is_open(self, work: _Work) -> bool:
         """Whether the question is still asked; while that cannot be found out, it is."""
         if work.open and time.monotonic() - work.looked >= LOOK_S:
             work.looked = time.monotonic()
-            with contextlib.suppress(StoreError):
+            with self._presence.reaching():
                 work.open = self._board.is_open(work.question.id)
         return work.open
 
-    def _todo(self, work: _Work) -> list[Point]:
-        """Points to measure: of a grid all that have no answer, of a search the one that it wants next."""
-        sweep = work.question.sweep
-        answers = self._answers(sweep)
-        if sweep.adaptive:
-            return _wanted(sweep, answers, work.failed)
-        return [
-            point for point in sweep.points if sweep.experiment(point).id not in answers and point not in work.failed
-        ]
-
-    def _answers(self, sweep: Sweep) -> Mapping[str, Sequence[Trial]]:
-        return self._answered([sweep.experiment(point) for point in sweep.points])
-
-    def _answered(self, experiments: Sequence[Experiment]) -> Mapping[str, Sequence[Trial]]:
-        return self._store.answers(experiments, self._machine.here, accepted=certainty.answers)
-
-    def _tell(self, *, every_s: float) -> None:
-        if time.monotonic() - self._told >= every_s:
-            self._say("free", "")
-
-    def _say(self, state: State, message: str) -> None:
-        self._told = time.monotonic()
-        said = dataclasses.replace(self._member, state=state, message=message[:2_000])
-        if said != self._member:
-            self._on_change(said)
-        self._member = said
-        with contextlib.suppress(StoreError):
-            self._board.tell(said)
-
-
-def _wanted(sweep: Sweep, answers: Mapping[str, Sequence[Trial]], failed: Mapping[Point, str]) -> list[Point]:
-    """The point that a search measures next; none once it is over."""
-    known = {point: answers[name] for point in sweep.points if (name := sweep.experiment(point).id) in answers}
-    size = search.next_step(list(map(sweep.size, sweep.points)), study.of_sweep(sweep, known, failed)).size
-    return [point for point in sweep.points if sweep.size(point) == size]
-
-
-def _end(job: Job, work: _Work) -> tuple[State, str]:
-    if not work.open:
-        return "stopped", ""
-    return ("finished" if job.complete else "failed"), job.message
-
-
-def _progress(job: Job) -> str:
-    """How far a job is, in a few words."""
-    if job.progress is None:
-        return "waiting for its turn" if job.state == "queued" else ""
-    sweep = job.progress.sweep
-    if sweep is None:
-        return job.progress.phase
-    return f"{sweep.done} of {sweep.total} points{sweep.left}"
+    def _answers(self, experiments: Iterable[Experiment]) -> Mapping[str, Sequence[Trial]]:
+        return self._store.answers(list(experiments), self._machine.here, accepted=certainty.answers)

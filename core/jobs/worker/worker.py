@@ -25,7 +25,7 @@ from core.jobs.queue import Queue
 from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.sweep_run import Begin, Fit, SweepEnd, SweepRun
 from core.jobs.worker_file import Serving
-from core.progress import Progress
+from core.progress import WAITING, Progress
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender, Experiment
 from core.question.sweep import Sweep
@@ -41,9 +41,6 @@ HOLDING_IDLE_S = 3 * 60.0
 HOST = Contender().device
 
 CODE = PROJECT / "core"
-
-WAITING = "waiting for another measurement on this machine"
-"""Phase of a job whose turn has come while somebody else measures."""
 
 SETTLE_EVERY_S, SETTLE_S = 5.0, 120.0
 """How often, and while a job ends for how long, what could not be written is tried again."""
@@ -113,11 +110,12 @@ class Worker:
         machine: what this machine is; start-up costs are added once the machine was free.
         code: the code that this process runs.
         idle_s: seconds without work after which it stops.
+        heir: number of the process that takes its place, once it runs code of others; 0 before.
     """
 
     def __init__(self, queue: Queue, bench: Bench, machine: Machine, *, code: Code, idle_s: float) -> None:
         self.queue, self.bench, self.machine, self.code, self.idle_s = queue, bench, machine, code, idle_s
-        self._process = process.this()
+        self.heir, self._process = 0, process.this()
         self._machine_lock, self._used = measurement_lock(), set[str]()
         self.queue.worker_file.report(self.machine, self._process)
 
@@ -166,6 +164,8 @@ class Worker:
         return not (job.asked.point.training or job.asked.point.is_fit)
 
     def _measure(self, reporter: Reporter) -> list[Trial] | SweepEnd | Exhibit | None:
+        if reporter.job.asked.point.training:
+            self.heir = client.start_heir(self.queue)
         match reporter.job.asked:
             case Sweep() as sweep:
                 return SweepRun(sweep, reporter, self.machine, begin=self.bench.begin, fit=self.bench.fit).run()
@@ -308,9 +308,11 @@ def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, co
     _log.info("A fresh process goes on.")
     for child in psutil.Process().children(recursive=True):  # whatever a training of one's own has started
         with contextlib.suppress(psutil.Error):
-            child.kill()
+            if child.pid != worker.heir:
+                child.kill()
     _leave(queue, lock)
-    client.ensure_worker(queue)
+    if not worker.heir:
+        client.ensure_worker(queue)
 
 
 def _begin_to_serve(queue: Queue, load: Callable[[], Bench], code: Code, idle_s: float) -> Worker:

@@ -53,7 +53,7 @@ def test_who_said_nothing_for_long_is_not_there(at, tmp_path):
 
 @pytest.mark.parametrize("state", ["finished", "failed", "stopped"])
 def test_how_a_machine_ended_is_kept_when_it_has_left(at, state):
-    ended = dataclasses.replace(MEMBER, state=state, question=QUESTION.id, message="A sentence.", rows=4)
+    ended = dataclasses.replace(MEMBER, state=state, question=QUESTION.id, message="A sentence.", done=4)
     at.tell(ended)
     at.leave(MEMBER.host)
     assert at.ends(QUESTION.id) == {"lab-1": ended}
@@ -97,10 +97,21 @@ def test_a_name_of_a_machine_leads_nowhere_else(at):
 
 
 def test_points_are_held_apart(at):
-    first, second = (at.lease(QUESTION.id, what) for what in ("one", "two"))
+    first, second = (at.lease(QUESTION.id, part, "lab-1") for part in ("one", "two"))
     assert first.take()
     assert second.take()
-    assert not at.lease(QUESTION.id, "one").take()
+    assert at.held(QUESTION.id) == {"one", "two"}
+    assert not at.lease(QUESTION.id, "one", "lab-2").take()
+    assert at.lease(QUESTION.id, "one", "lab-1").take()  # the same machine's, made anew
+
+
+def test_what_a_dead_machine_held_is_held_no_more(at, tmp_path):
+    assert at.lease(QUESTION.id, "one", "lab-1").take()
+    [claim] = (tmp_path / "store/shared/claims" / QUESTION.id / "one").iterdir()
+    before = time.time() - board.LEASE_S - 1
+    os.utime(claim, (before, before))
+    assert at.held(QUESTION.id) == set()
+    assert at.lease(QUESTION.id, "one", "lab-2").take()
 
 
 def test_the_board_of_a_plain_folder_lies_within_it_and_is_no_row(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from core.errors import StoreError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
-from core.jobs.shared import board, member
+from core.jobs.shared import board, member, presence
 from core.jobs.shared.board import Question
 from core.jobs.shared.member import Working
 from core.question.experiment import Experiment
@@ -22,6 +22,7 @@ FOUND = Machine(environment=environment.read(), devices=scripted_worker.DEVICES)
 def at(store, monkeypatch):
     monkeypatch.setattr(member, "LOOK_S", 0.001)
     monkeypatch.setattr(member, "_WATCH_S", 0.001)
+    monkeypatch.setattr(presence, "SETTLE_S", -presence.TELL_S)
     return board.board_of(store.folder)
 
 
@@ -79,10 +80,10 @@ def test_a_whole_question_is_one_job(at, working):
 def test_points_that_are_shared_are_asked_one_by_one(at, working):
     question = asked_of("shared", sizes=(8, 16, 32))
     at.ask(question)
-    working.work(for_s=0.05)
-    assert sizes(working) == [8, 16, 32]
+    working.work(for_s=60.0, only=question.id)
+    assert sorted(sizes(working)) == [8, 16, 32]
     [end] = at.ends(question.id).values()
-    assert (end.state, end.rows) == ("finished", 3)
+    assert (end.state, end.done, end.total) == ("finished", 3, 3)
     assert set(at.place.names("claims")) == set()
 
 
@@ -92,8 +93,8 @@ def test_what_another_machine_like_this_one_has_measured_is_left_out(at, working
     for row in scripted_worker.timed(question.sweep.experiment(question.sweep.points[1]), "abcdefabcdef", **facts):
         store.add(row)
     at.ask(question)
-    working.work(for_s=0.05)
-    assert sizes(working) == [8, 32]
+    working.work(for_s=60.0, only=question.id)
+    assert sorted(sizes(working)) == [8, 32]
 
 
 def test_what_a_machine_of_another_kind_has_measured_is_measured_here_too(at, working, store):
@@ -101,15 +102,14 @@ def test_what_a_machine_of_another_kind_has_measured_is_measured_here_too(at, wo
     for row in scripted_worker.timed(question.sweep.experiment(question.sweep.points[0]), "abcdefabcdef"):
         store.add(dataclasses.replace(row, machine_id="bbbbbbbbbbbb"))
     at.ask(question)
-    working.work(for_s=0.05)
-    assert sizes(working) == [8, 16]
+    working.work(for_s=60.0, only=question.id)
+    assert sorted(sizes(working)) == [8, 16]
 
 
 def test_a_point_that_another_holds_is_waited_for(at, working):
     question = asked_of("shared", sizes=(8, 16))
-    held = at.lease(
-        question.id, f"{question.sweep.experiment(question.sweep.points[0]).id}-{FOUND.environment.machine_id}"
-    )
+    first = question.sweep.experiment(question.sweep.points[0])
+    held = at.lease(question.id, f"{first.id}-{FOUND.environment.machine_id}", "another")
     assert held.take()
     at.ask(question)
     measured = working._measured
@@ -119,7 +119,7 @@ def test_a_point_that_another_holds_is_waited_for(at, working):
         return measured(work, asked, lease)
 
     working._measured = then_release
-    working.work(for_s=0.3)
+    working.work(for_s=60.0, only=question.id)
     assert sizes(working) == [16, 8]
 
 
@@ -127,8 +127,8 @@ def test_a_point_that_fails_is_told_and_not_tried_again(at, working):
     working.failing[16] = "The device cuda:7 is not on this machine."
     question = asked_of("shared", sizes=(8, 16, 32))
     at.ask(question)
-    working.work(for_s=0.05)
-    assert sizes(working) == [8, 16, 32]
+    working.work(for_s=60.0, only=question.id)
+    assert sorted(sizes(working)) == [8, 16, 32]
     [end] = at.ends(question.id).values()
     assert (end.state, end.message) == ("failed", "The device cuda:7 is not on this machine.")
 
@@ -138,7 +138,7 @@ def test_a_search_asks_for_what_it_wants_next_until_it_is_content(at, working):
     axis = dataclasses.replace(sweep().axes[0], values=tuple(2**power for power in range(3, 11)))
     question = asked_of("shared", axes=(axis,), adaptive=True)
     at.ask(question)
-    working.work(for_s=0.5)
+    working.work(for_s=60.0, only=question.id)
     assert len(sizes(working)) == len(set(sizes(working)))
     assert {64, 128} <= set(sizes(working))
 
@@ -147,11 +147,11 @@ def test_a_search_asks_for_what_it_wants_next_until_it_is_content(at, working):
 def test_a_question_is_answered_once_and_again_when_it_is_asked_anew(at, working):
     question = asked_of("everywhere", sizes=(8,))
     at.ask(question)
-    working.work(for_s=0.05)
-    working.work(for_s=0.05)
+    working.work(for_s=60.0, only=question.id)
+    working.work(for_s=60.0, only=question.id)
     assert len(working.asked) == 1
     at.forget_ends(question.id)
-    working.work(for_s=0.05)
+    working.work(for_s=60.0, only=question.id)
     assert len(working.asked) == 2
 
 
@@ -171,7 +171,7 @@ def test_a_question_that_is_taken_away_meanwhile_leaves_the_rest(at, working, mo
         return measured(work, asked, lease)
 
     working._measured = then_close
-    working.work(for_s=0.05)
+    working.work(for_s=60.0, only=question.id)
     assert len(sizes(working)) == 1
     assert [end.state for end in at.ends(question.id).values()] == ["stopped"]
 
@@ -186,10 +186,10 @@ def test_while_the_place_cannot_be_reached_it_says_so_and_goes_on(at, working, m
     assert [(said.state, said.message) for said in working.told] == [("waiting", "The store cannot be reached.")]
     question = asked_of("everywhere", sizes=(8,))
     at.ask(question)
-    working.work(for_s=0.05)
+    working.work(for_s=60.0, only=question.id)
     assert len(working.asked) == 1
 
 
 def test_machines_with_folders_of_jobs_of_their_own_have_names_of_their_own(queue, tmp_path):
     other = type(queue)(tmp_path / "other")
-    assert member.host_name(queue) == member.host_name(queue) != member.host_name(other)
+    assert presence.host_name(queue) == presence.host_name(queue) != presence.host_name(other)
