@@ -22,7 +22,7 @@ from pages.shared.data import reads
 from pages.shared.data.own_files import OwnFile
 from pages.shared.draw.text import plain
 from pages.shared.form import controls, devices, lane_controls, own_controls
-from pages.shared.frame.layout import Sides
+from pages.shared.frame.layout import Sides, two_abreast
 from pages.shared.job import asking
 from pages.shared.link import state
 
@@ -55,26 +55,23 @@ def _own(file: OwnFile, machine: Machine | None, sides: Sides) -> Experiment | N
 
 def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Experiment | None:
     with sides.settings:
-        data, model = st.columns(2, gap="medium")
+        both = two_abreast()
         beside = st.container()
         more = st.expander("More settings", **state.bound_view("more"))
-    with data:
-        dataset = controls.dataset()
-        fields: dict[str, Any] = {"dataset": dataset.name, **controls.samples(dataset)}
-    with model:
-        family = controls.family()
-        fields |= {"model": family.name, **controls.sizes(family, dataset.name)}
-    with data:
+    with both:
+        dataset, family = controls.dataset(), controls.family()
+        fields: dict[str, Any] = {"dataset": dataset.name, "model": family.name, **controls.samples(dataset)}
+        fields |= controls.sizes(family, dataset.name)
         fields |= controls.training(dataset.name, family.name)
     with more:
         seldom, limits = _more(dataset.name, family.name)
         fields |= seldom
         lanes = lane_controls.choose(machine, Training(**fields))
     wanted = controls.looked_for(fields)
-    with beside if accelerators.stock(machine) else more:
-        accelerators.choose(machine, wanted)
     with beside:
         chosen = lane_controls.applied(devices.choose(machine), lanes, machine)
+    with beside if accelerators.stock(machine) else more:
+        accelerators.choose(machine, wanted)
     with sides.ask:
         point, asked, fault = _ask(fields, chosen, limits, machine, lane_controls.too_many(chosen, lanes))
         if point:

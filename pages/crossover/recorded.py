@@ -125,8 +125,8 @@ def _line(study: Study) -> dict[str, str]:
     return {
         "Along": axis_title(study.axis),
         "From … to": f"{wording.size(sizes[0])} to {wording.size(sizes[-1])} ({len(sizes)} sizes)",
-        "Devices": f"{titled(study.challenger)} against {titled(study.baseline)}",
         "Crossover": study_view.in_short(lambda: prepared.located(study, "steady")),
+        "Devices": f"{titled(study.challenger)} against {titled(study.baseline)}",
         "Training": describe.in_short(row) + ("" if row.training else f", batch {row.batch_size:,}"),
         "Machine": f"{row.cpu_name} ({row.machine_id[:6]})",
     }

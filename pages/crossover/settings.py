@@ -23,7 +23,7 @@ from pages.shared.answer import accelerators
 from pages.shared.data import prepared, reads
 from pages.shared.data.own_files import OwnFile
 from pages.shared.form import controls, devices, lane_controls, own_controls
-from pages.shared.frame.layout import Sides
+from pages.shared.frame.layout import Sides, two_abreast
 from pages.shared.job import asking
 from pages.shared.link import choices, links, others, state
 
@@ -97,7 +97,7 @@ def _bounds() -> dict[str, float]:
 def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Sweep | None:
     with sides.settings:
         over = st.container(gap="xsmall")
-        data, model = st.columns(2, gap="medium")
+        data = model = two_abreast()
         beside = st.container(gap="xsmall")
         more = st.expander("More settings", **state.bound_view("more"))
     with data:

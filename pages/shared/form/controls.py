@@ -63,10 +63,10 @@ def sizes(of: models.Family, dataset: str, without: Collection[str] = ()) -> Fie
 
 
 def training(dataset: str, model: str, without: Collection[str] = ()) -> Fields:
-    """Batch size, epochs, learning rate, and whatever else every training has."""
+    """Batch size, epochs, learning rate, and whatever other number every training has."""
     settled = models.boosting.SETTLED if models.family(model).library else {}
     names = [name for name in TRAINING if FIELDS[name].panel == "training" and name not in {*without, *settled}]
-    return {name: word(name) if FIELDS[name].words else number(name, dataset, model) for name in names}
+    return {name: number(name, dataset, model) for name in names if not FIELDS[name].words}
 
 
 def word(name: str) -> str:
@@ -94,10 +94,11 @@ def data_path(model: str) -> Fields:
 
 
 def feeding(path: str, dataset: str, model: str, without: Collection[str] = ()) -> Fields:
-    """The order of samples, and who loads them where a loader runs; a fit has neither."""
+    """The order of samples, who loads them where a loader runs, and what has words for values; a fit has none of it."""
     if models.family(model).library:
         return {}
     fields: Fields = {"shuffle": st.toggle("Shuffle every epoch", DEFAULTS.shuffle, **state.bound("shuffle"))}
+    fields |= {name: word(name) for name in TRAINING if FIELDS[name].panel == "training" and FIELDS[name].words}
     if path in LOADER_PATHS and "loader_workers" not in without:
         fields["loader_workers"] = number("loader_workers", dataset, model)
     return fields

@@ -27,6 +27,10 @@ BESIDE = """
 }
 """
 
+ABREAST = """
+.st-key-two_abreast { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); column-gap: 2rem; }
+"""
+
 FOLDED = """
 .st-key-asked { flex-wrap: nowrap; }
 .st-key-asked > :last-child { flex: 1 1 0; min-width: 0; }
@@ -72,7 +76,7 @@ def sides(title: str, *, asked: str = "", folds: bool = True) -> Sides:
         asked: what is being measured, in a line that stands for the settings; empty while nothing is.
         folds: whether the settings fold on a phone; not those that have to be read before one asks.
     """
-    st.html(f"<style>{FOLDED if asked else BESIDE}</style>")
+    st.html(f"<style>{ABREAST}{FOLDED if asked else BESIDE}</style>")
     if not asked:
         with st.container(key="skip_settings"):
             st.html(SKIP, unsafe_allow_javascript=True)
@@ -88,3 +92,8 @@ def sides(title: str, *, asked: str = "", folds: bool = True) -> Sides:
         settings = st.container(key="settings", gap="xsmall")
         ask = st.container(key="ask", gap="small")
     return Sides(settings=settings, ask=ask, answer=answer)
+
+
+def two_abreast() -> DeltaGenerator:
+    """A place for small controls, which stand two in a row in the order in which they are drawn."""
+    return st.container(key="two_abreast")
