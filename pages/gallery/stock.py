@@ -10,11 +10,12 @@ from typing import Any, cast
 
 import streamlit as st
 
+from core import units
 from core.answer.charts import gallery
 from core.answer.gallery import filters, trust
 from core.answer.gallery.filters import Found, Held
 from core.answer.gallery.table import Overview, StudyLine
-from core.answer.study import study
+from core.answer.study import study, wording
 from core.answer.study.result import Crossover, Outcome
 from core.answer.study.study import Study
 from core.errors import CrossoverError
@@ -70,8 +71,8 @@ SPOKEN: dict[str, Callable[[str], str]] = {
 
 NOT_READ = "The rows of this study were removed, cannot be read, or are more than a page reads at once."
 
-MOST_NAMED, MOST_WARNED = 200, 3
-"""Files that are named one by one, of those that could not be read and of those of a newer version."""
+MOST_NAMED = 200
+"""Files that are named one by one, of those that could not be read."""
 
 MOST_ANSWERED, TOGETHER = 48, 6
 """Studies that are answered for the filter and the order, and those whose rows are read in one go."""
@@ -95,10 +96,9 @@ def held(overview: Overview) -> Held:
 
 def unread(overview: Overview) -> None:
     """Name the files that could not be read as they are."""
-    for name in overview.newer[:MOST_WARNED]:
-        st.warning(plain(f"{name} was written by a newer version; what this version knows of it is shown."))
-    if len(overview.newer) > MOST_WARNED:
-        st.warning(f"So were {len(overview.newer) - MOST_WARNED:,} other files.")
+    if newer := overview.newer:
+        which = f" and {units.counted(len(newer) - 1, 'more file')} were" if len(newer) > 1 else " was"
+        st.warning(plain(f"{newer[0]}{which} written by a newer version; what this version knows of it is shown."))
     skipped = tuple(dict.fromkeys((*overview.skipped, *reads.refused())))
     if skipped:
         with st.expander(f"{len(skipped)} files could not be read", **state.bound_view("unread")) as part:
@@ -218,4 +218,4 @@ def _answered(study_id: str, trial_ids: Sequence[str], _read: Callable[[], Mappi
     except CrossoverError as error:
         return None, str(error), NO_KINDS
     baseline, challenger = opened.runs[0]
-    return answer, answer.sentence, (baseline.device_kind, challenger.device_kind)
+    return answer, wording.headline(answer), (baseline.device_kind, challenger.device_kind)

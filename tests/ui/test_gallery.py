@@ -11,7 +11,7 @@ import pytest
 from core.answer.gallery import table as gallery_table
 from core.answer.gallery import trust
 from core.answer.gallery.published_studies import published_studies
-from core.answer.study import study
+from core.answer.study import study, wording
 from core.question.experiment import Point
 from core.results.schema import SCHEMA, VERSION_KEY
 from core.results.tables import object_bytes, to_table
@@ -81,7 +81,7 @@ def test_an_empty_gallery_says_how_to_fill_it(world, open_page):
 
 
 def test_what_is_here_is_said_in_one_line(studied, open_page):
-    assert "18 trials in 3 studies from 3 machines; CPUs and cuda devices." in words(open_page(PAGE))
+    assert "18 trials in 3 studies from 3 machines; CPUs and NVIDIA GPUs." in words(open_page(PAGE))
 
 
 # Trials
@@ -206,7 +206,7 @@ def test_each_study_is_a_card_with_its_chart_its_answer_and_its_mark(studied, op
     assert len(alts(app)) == len(studied)
     said = words(app)
     for of in studied.values():
-        assert study.crossover(of).sentence in said
+        assert wording.headline(study.crossover(of)) in said
     assert said.count("Trust: full, 9 of 9") == 2
     assert "Trust: partly, 8 of 9" in said
     assert "protocol 99" in said
@@ -571,6 +571,8 @@ def test_a_file_of_a_newer_version_is_named_and_read(stocked, open_page):
     pq.write_table(newer, stocked.store.folder / "newer.parquet")
     app = open_page(PAGE)
     assert "newer.parquet was written by a newer version" in words(app)
+    pq.write_table(newer, stocked.store.folder / "other.parquet")
+    assert "newer.parquet and 1 more file were" in words(open_page(PAGE))
     assert "8 of 8 trials" in words(app)
 
 

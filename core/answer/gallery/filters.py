@@ -17,6 +17,7 @@ from core.answer.gallery import trust
 from core.answer.gallery.table import StudyLine
 from core.answer.gallery.trust import Level
 from core.answer.study.result import DECIDED, Outcome
+from core.question.device_kinds import DEVICE_KINDS
 
 FILTERS: dict[str, str] = {
     "in_machine": "machine",
@@ -150,8 +151,8 @@ def in_one_line(held: Held) -> str:
     if not len(held.trials):
         return "Results of real machines, to look at and to compare."
     machines, kinds = held.trials["machine_id"].nunique(), held.trials["device_kind"].astype(str).unique()
-    accelerators = sorted(set(kinds) - {"cpu"})
-    *others, last = ["CPUs", *(f"{kind} devices" for kind in accelerators)]
+    accelerators = sorted(DEVICE_KINDS[kind].title for kind in {*kinds} - {"cpu"} if kind in DEVICE_KINDS)
+    *others, last = ["CPUs", *(f"{title.removeprefix('another ')}s" for title in accelerators)]
     devices = f"{', '.join(others)} and {last}" if others else "CPUs only"
     parts = [units.counted(len(held.trials), "trial"), units.counted(len(held.studies), "study", "studies")]
     return f"{parts[0]} in {parts[1]} from {units.counted(machines, 'machine')}; {devices}."

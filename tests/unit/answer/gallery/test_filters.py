@@ -27,7 +27,7 @@ def held(tmp_path_factory):
 
 @pytest.mark.slow
 def test_everything_is_counted_in_one_line(held):
-    assert filters.in_one_line(held) == "14 trials in 2 studies from 2 machines; CPUs and cuda devices."
+    assert filters.in_one_line(held) == "14 trials in 2 studies from 2 machines; CPUs and NVIDIA GPUs."
 
 
 def test_an_empty_store_says_what_would_be_here(tmp_path):
