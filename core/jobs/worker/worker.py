@@ -22,6 +22,7 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine, measurement_lock
 from core.jobs.process import Surroundings
 from core.jobs.queue import Queue
+from core.jobs.worker import heir
 from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.sweep_run import Begin, Fit, SweepEnd, SweepRun
 from core.jobs.worker_file import Serving
@@ -165,7 +166,7 @@ class Worker:
 
     def _measure(self, reporter: Reporter) -> list[Trial] | SweepEnd | Exhibit | None:
         if reporter.job.asked.point.training:
-            self.heir = client.start_heir(self.queue)
+            self.heir = self.heir or heir.start(self.queue)
         match reporter.job.asked:
             case Sweep() as sweep:
                 return SweepRun(sweep, reporter, self.machine, begin=self.bench.begin, fit=self.bench.fit).run()
