@@ -32,6 +32,8 @@ LEVELS = 2
 VARIABLE = re.compile(r"CROSSOVER_[A-Z]+")
 CAUSES_NAMED = {
     "small": "operations or a step that is too small",
+    "recurrent": "what one call for all cells spares, or a step that is too small",
+    "rows": "what of a fit does not depend on its rows",
     "host": "the host's time between operations",
     "waits": "values that are read",
     "loader": "the loader's share",

@@ -16,66 +16,6 @@ def _trained(model, device, batch, loss_of):
     return step
 
 
-class Cells(nn.Module):
-    """A sequence through an LSTM or a GRU, one cell after the other in Python."""
-
-    def __init__(self, cell, inputs, size):
-        super().__init__()
-        self.cell, self.head = cell(inputs, size), nn.Linear(size, 2)
-
-    def forward(self, sequences):
-        state = None
-        for now in sequences.unbind(1):
-            state = self.cell(now) if state is None else self.cell(now, state)
-        return self.head(state[0] if isinstance(state, tuple) else state)
-
-
-class Fused(nn.Module):
-    """The same through PyTorch's own layer, which goes through the whole sequence in one call."""
-
-    def __init__(self, layer, inputs, size):
-        super().__init__()
-        self.layer, self.head = layer(inputs, size, batch_first=True), nn.Linear(size, 2)
-
-    def forward(self, sequences):
-        return self.head(self.layer(sequences)[0][:, -1])
-
-
-def _sequences(model, device, batch, length, inputs):
-    drawn = torch.randn(batch, length, inputs), torch.randint(0, 2, (batch,))
-    return _trained(model, device, drawn, lambda model, x, y: nn.functional.cross_entropy(model(x), y))
-
-
-def lstm_cells(size, device):
-    """64 sequences of 32 numbers through LSTM cells."""
-    return _sequences(Cells(nn.LSTMCell, 3, size), device, 64, 32, 3)
-
-
-def lstm_fused(size, device):
-    """The same through a fused LSTM."""
-    return _sequences(Fused(nn.LSTM, 3, size), device, 64, 32, 3)
-
-
-def gru_cells(size, device):
-    """32 sequences of 16 vectors through GRU cells."""
-    return _sequences(Cells(nn.GRUCell, size, size), device, 32, 16, size)
-
-
-def gru_fused(size, device):
-    """The same through a fused GRU."""
-    return _sequences(Fused(nn.GRU, size, size), device, 32, 16, size)
-
-
-def lstm_alone(size, device):
-    """One sequence of 20 numbers at a time through LSTM cells."""
-    return _sequences(Cells(nn.LSTMCell, 3, size), device, 1, 20, 3)
-
-
-def lstm_together(size, device):
-    """64 sequences of 20 numbers at once through LSTM cells."""
-    return _sequences(Cells(nn.LSTMCell, 3, size), device, 64, 20, 3)
-
-
 def _autoencoder(size, device, batch):
     """Counts of 1,200 genes through ten hidden numbers."""
     model = nn.Sequential(
@@ -126,23 +66,6 @@ def forecast(size, device):
 def forecast_of_more(size, device):
     """Batches of 512 series."""
     return _forecast(size, device, 512)
-
-
-def _encoder(size, device, batch):
-    """Two layers of a transformer on sequences of 32 words."""
-    layer = nn.TransformerEncoderLayer(size, 4, 4 * size, dropout=0.0, batch_first=True)
-    model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-    return _trained(model, device, (torch.randn(batch, 32, size),), lambda model, x: model(x).pow(2).mean())
-
-
-def encoder(size, device):
-    """One sequence at a time."""
-    return _encoder(size, device, 1)
-
-
-def encoder_of_more(size, device):
-    """64 sequences at once."""
-    return _encoder(size, device, 64)
 
 
 def _letters(size, device, batch):

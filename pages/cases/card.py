@@ -131,7 +131,7 @@ def _measured(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> No
     if not before:
         return
     st.header("What we find")
-    found = answers.diagnosis(case, before)
+    found = answers.diagnosis(case, before, after)
     for one in found.named:
         st.markdown(plain(one.sentence))
     box, icon = (st.success, ":material/check:") if found.agrees else (st.warning, ":material/question_mark:")

@@ -1,4 +1,4 @@
-"""Public cases that can be run here: the causes that each run names, whether the thread's is among them, the remedy.
+"""Public cases that can be run here: the causes that each run names, whether the thread's is the first, the remedy.
 
     python -m tests.benchmarks.cases [--only NAME,NAME] [--devices cpu@1,cpu@2] [--json]
 
@@ -40,7 +40,8 @@ class Outcome:
     @property
     def line(self) -> str:
         """The outcome in a row of a table."""
-        agrees = {True: "yes", False: "no", None: "nothing named"}[self.found.agrees]
+        place = f"no, place {self.found.place}" if self.found.place else "no"
+        agrees = {True: "yes", False: place, None: "nothing named"}[self.found.agrees]
         named = ", ".join(one.kind or "large enough" for one in self.found.named) or "-"
         gains = ", ".join(f"{one.value:.2f}x" if one.value else "?" for one in self.gains) or "-"
         note = " (takes a GPU to see what it costs)" if self.takes_a_gpu else ""
@@ -51,7 +52,7 @@ def run(case: Case, contenders: tuple[Contender, ...], queue: Queue, store: Stor
     """Measure a case and its remedy; raises CrossoverError where that cannot be done."""
     runs = [_measured(asked, queue, store) for asked in case.asked(contenders)]
     before, after = (*runs, [])[:2]
-    found = answers.diagnosis(case, before)
+    found = answers.diagnosis(case, before, after)
     gains = answers.gains(case, before, after)
     return Outcome(name=case.name, cause=case.cause, takes_a_gpu=bool(case.gpu), found=found, gains=gains)
 

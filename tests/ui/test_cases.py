@@ -111,13 +111,13 @@ def test_another_cause_than_the_threads_is_said(world, open_page):
 
 def test_files_that_came_with_the_app_can_be_run_on_ones_own_machine_and_are_offered_nowhere(world, open_page):
     world.has(CPU)
-    app = open_page(PAGE, case="double-precision")
+    app = open_page(PAGE, case="letters")
     assert not button(app, "Run").disabled
     checked(button(app, "Run").click().run())
     assert {job.experiment.folder for job in world.queue.jobs()} == {str(FOLDER)}
     assert {job.experiment.point.training for job in world.queue.jobs()} == {
-        "precision.py:double",
-        "precision.py:single",
+        "small_steps.py:letters",
+        "small_steps.py:letters_of_more",
     }
     assert not set(own_files.shipped()) & set(own_files.offered())
 
@@ -127,15 +127,15 @@ def test_on_a_host_no_file_is_run_and_the_command_is_shown(world, open_page, mon
     path.write_text('who_may_run = "everybody"\n')
     monkeypatch.setenv(policy.POLICY_VARIABLE, str(path))
     world.has(CPU)
-    app = open_page(PAGE, case="double-precision")
+    app = open_page(PAGE, case="letters")
     assert button(app, "Run").disabled
     assert "never run on a host" in words(app)
-    assert "python -m core case double-precision --run" in words(app)
+    assert "python -m core case letters --run" in words(app)
 
 
 def test_a_shipped_file_is_known_by_its_source():
-    point = case("double-precision").point()
-    assert own_files.of(point).path == PROJECT / "examples" / "cases" / "precision.py"
+    point = case("letters").point()
+    assert own_files.of(point).path == PROJECT / "examples" / "cases" / "small_steps.py"
     assert own_files.state_of(point) == ""
     assert "has changed since" in own_files.state_of(dataclasses.replace(point, source_hash="0" * 16))
     assert permits.own_files is own_files

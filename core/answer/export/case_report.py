@@ -59,7 +59,7 @@ def measured(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> lis
     """What was measured here, a sentence a line; empty where nothing was."""
     if not before:
         return []
-    found = cases.diagnosis(case, before)
+    found = cases.diagnosis(case, before, after)
     times = (f"{titled(row.contender)} {units.duration(sorted(row.step_s)[len(row.step_s) // 2])}" for row in before)
     told = [*_told("Measured", f"{', '.join(times)} a step")] if all(row.step_s for row in before) else []
     told += [line for one in found.named for line in _told("Named", one.sentence)]
@@ -70,7 +70,7 @@ def measured(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> lis
 
 def document(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> dict[str, Any]:
     """The same as plain data."""
-    found = cases.diagnosis(case, before) if before else None
+    found = cases.diagnosis(case, before, after) if before else None
     return {
         "case": dataclasses.asdict(case),
         "diagnosis": dataclasses.asdict(found) if found else None,

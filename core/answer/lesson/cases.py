@@ -8,18 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core import units
-from core.answer.run import causes, own, remedies
+from core.answer.own.findings import IDLE
+from core.answer.own.findings import findings as stands_out
+from core.answer.run import causes, fits, own, remedies
 from core.answer.run.speedup import is_host, speedup, step_time
 from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
 from core.question import device_kinds
 from core.question.experiment import spoken, titled
+from core.question.models.boosting import LIBRARIES
 from core.question.published.cases import CAUSES, Case
 from core.results.schema import Trial
 
 SAME: dict[str, tuple[str, ...]] = {
-    "small": ("small", "idle"),
-    "recurrent": ("small", "idle"),
-    "rows": ("small", "idle"),
+    "small": ("small", "idle", "recurrent"),
+    "recurrent": ("recurrent", "small", "idle"),
+    "rows": ("rows", "small", "idle"),
     "threads": ("small",),
     "host": ("host", "waits"),
     "waits": ("waits", "syncs"),
@@ -28,13 +31,37 @@ SAME: dict[str, tuple[str, ...]] = {
 }
 """Cause of a thread → what a measurement names where it is the same."""
 
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+COSTS = {
+    "loader": "waiting for batches",
+    "transfer": "placing batches",
+    "host": "what the host does between operations",
+    "waits": "reading values",
+    "calls": "calling operations",
+    "float64": "arithmetic in float64",
+    "arithmetic": "arithmetic",
+}
+"""What a step of a file is made of, as far as it was counted."""
+
+
+LEAST = 0.01
+"""Share of a step from which a part of it is told."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Named:
-    """One cause that a run names: a key of `CAUSES`, or empty for any other, and the sentence."""
+    """One cause that a run names.
+
+    Attributes:
+        kind: what `SAME` knows it by; empty of a sentence that names no cause.
+        sentence: that in words.
+        share: of a step that it costs; None where that is not said.
+    """
 
     kind: str
     sentence: str
+    share: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +69,14 @@ class Diagnosis:
     """What a run says of a case.
 
     Attributes:
-        named: every cause that it names, that which costs most first.
-        agrees: whether the cause of the thread is among them; None where nothing is named.
+        named: all that it says, that which costs most first.
+        place: of the thread's cause among those that are named, 1 for the first; None if it is not among them.
+        agrees: whether it is the first; None where none is named.
         sentence: that in words.
     """
 
     named: tuple[Named, ...]
+    place: int | None
     agrees: bool | None
     sentence: str
 
@@ -71,27 +100,43 @@ class Gain:
     sentence: str
 
 
-def diagnosis(case: Case, rows: Sequence[Trial]) -> Diagnosis:
-    """The causes that a run of a case names, and whether that of the thread is among them."""
-    found = named(rows)
+def diagnosis(case: Case, before: Sequence[Trial], after: Sequence[Trial] = ()) -> Diagnosis:
+    """The causes that a run of a case names, and which of them is that of the thread.
+
+    Args:
+        case: the thread.
+        before: rows of its training.
+        after: rows of the same with the remedy, which show what is spared by larger batches or one call for all cells.
+    """
+    seen = named(before)
+    spared = (one for one in _spared(case, gains(case, before, after)) if one.kind not in {each.kind for each in seen})
+    found = tuple(sorted((*seen, *spared), key=lambda one: -(one.share or 0.0)))
+    causing = dict.fromkeys(one.kind for one in found if one.kind)
+    said, same = CAUSES[case.cause], SAME.get(case.cause, ())
     if not found:
-        return Diagnosis(named=(), agrees=None, sentence="These blocks name no cause.")
-    said = CAUSES[case.cause]
-    agrees = any(one.kind in SAME.get(case.cause, ()) for one in found)
-    if not agrees:
-        return Diagnosis(named=found, agrees=False, sentence=f"That is not the cause of the thread, which is {said}.")
-    return Diagnosis(named=found, agrees=True, sentence=f"That is the cause of the thread as well: {said}.")
+        sentence = f"No cause was found: these blocks do not show {said}."
+        return Diagnosis(named=_made_of(before), place=None, agrees=None, sentence=sentence)
+    place = next((number for number, kind in enumerate(causing, 1) if kind in same), None)
+    return Diagnosis(named=found, place=place, agrees=place == 1, sentence=_compared(said, place))
+
+
+def _compared(said: str, place: int | None) -> str:
+    if place == 1:
+        return f"That is the cause of the thread as well: {said}."
+    if place is None:
+        return f"That is not the cause of the thread, which is {said}."
+    return f"The cause of the thread, {said}, is the {ORDINALS[place - 1]} of those that are named here."
 
 
 def named(rows: Sequence[Trial]) -> tuple[Named, ...]:
-    """The causes that the rows of a run name, the baseline first."""
+    """The causes that the rows of a run name, that which costs most first."""
     if not any(row.step_s for row in rows):
         return ()
     baseline, challenger = rows[0], rows[-1]
     if baseline.training:
         small = (one for one in _pair(baseline, challenger) if one.kind)
         return (*_own(challenger, baseline), *small)
-    return _catalogue(baseline, challenger)
+    return (*_turns(challenger, baseline), *_catalogue(baseline, challenger))
 
 
 def gains(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> tuple[Gain, ...]:
@@ -116,14 +161,14 @@ def _catalogue(baseline: Trial, challenger: Trial) -> tuple[Named, ...]:
     base, other = causes.parts(baseline), causes.parts(challenger)
     if base is None or other is None:
         return _pair(baseline, challenger)
-    sentence = causes.cause(baseline, challenger)
-    if min(base.share("loader"), other.share("loader")) > causes.MAJORITY:
-        return (Named(kind="loader", sentence=sentence),)
+    sentence, loader = causes.of_parts(baseline, challenger), min(base.share("loader"), other.share("loader"))
+    if loader > causes.MAJORITY:
+        return (Named(kind="loader", sentence=sentence, share=loader),)
     if is_host(baseline) and is_host(challenger):
         return _pair(baseline, challenger)
     device = base if is_host(challenger) else other
     waits = device.launch_share is not None and device.launch_share > causes.MAJORITY
-    return (Named(kind="small" if waits else "", sentence=sentence),)
+    return (Named(kind="small" if waits else "", sentence=sentence, share=device.launch_share if waits else None),)
 
 
 def _pair(baseline: Trial, challenger: Trial) -> tuple[Named, ...]:
@@ -133,16 +178,68 @@ def _pair(baseline: Trial, challenger: Trial) -> tuple[Named, ...]:
     shared = causes.shared(baseline, challenger)
     if shared is None:
         return ()
-    return (Named(kind="" if shared else "small", sentence=causes.threads(baseline, challenger)),)
+    sentence = fits.worded(baseline, causes.threads(baseline, challenger))
+    return (Named(kind="" if shared else "small", sentence=sentence),)
+
+
+def _turns(*rows: Trial) -> tuple[Named, ...]:
+    """What a step in float32 spares, or how much of a fit does not depend on rows; said once."""
+    found = (
+        Named(kind=one.kind, sentence=f"On {spoken(row.contender)} {one.sentence}", share=one.share)
+        for row, one in causes.turns(*rows)
+    )
+    return tuple(found)[:1]
 
 
 def _own(*rows: Trial) -> tuple[Named, ...]:
     """What is seen of rows of one's own training, each kind once."""
     found: dict[str, Named] = {}
     for row in rows:
-        for kind, sentence in own.kinds(row):
-            found.setdefault(kind, Named(kind=kind, sentence=sentence))
+        for one in stands_out(own.steps(row)):
+            said = f"On {titled(row.contender)} {one.sentence}"
+            found.setdefault(one.kind, Named(kind=one.kind, sentence=said, share=one.share))
     return tuple(found.values())
+
+
+def _made_of(rows: Sequence[Trial]) -> tuple[Named, ...]:
+    """What the steps of a file are made of, where none of it stands out."""
+    row = next((row for row in rows if row.training and row.step_s), None)
+    costs = own.steps(row).costs if row else {}
+    parts = sorted(((share, COSTS[name]) for name, share in costs.items() if name in COSTS), reverse=True)
+    told = [f"{name} {units.share(share)}" for share, name in parts if share >= LEAST]
+    if row is None or not told:
+        return ()
+    return (Named(kind="", sentence=f"Of a step on {spoken(row.contender)}: {', '.join(told)}."),)
+
+
+def _spared(case: Case, found: Sequence[Gain]) -> tuple[Named, ...]:
+    """What the remedy spares on every contender, where it is larger batches, more rows or one call for all cells."""
+    low = [gain for gain in found if gain.value is not None and gain.low is not None]
+    kind, said = _change(case)
+    if not kind or not low or len(low) < len(found) or min(gain.low or 0.0 for gain in low) <= 1:
+        return ()
+    least = min(low, key=lambda gain: gain.value or 0.0)
+    share = 1 - 1 / (least.value or 1.0)
+    if share < IDLE:
+        return ()
+    on, title = spoken(least.contender), case.remedy.title if case.remedy else ""
+    return (Named(kind=kind, sentence=said.format(title=title, on=on, share=units.share(share)), share=share),)
+
+
+def _change(case: Case) -> tuple[str, str]:
+    """The cause that shows in what a remedy spares, and the sentence on it; empty where it changes something else."""
+    if case.remedy is None or case.here is None:
+        return "", ""
+    if "model" in case.remedy.fields:
+        return (
+            "recurrent",
+            "{title} spares {share} of a step on {on}, and computes the same in fewer, larger operations.",
+        )
+    if case.more_work == 1:
+        return "", ""
+    if case.here.fields.get("model") in LIBRARIES:
+        return "rows", "With {title}, a row takes {share} less of the time on {on}: it was not the rows that took it."
+    return "small", "With {title}, a sample takes {share} less of the time on {on}: there was too little in a step."
 
 
 def _gain(case: Case, before: Trial, after: Trial) -> Gain:

@@ -117,7 +117,7 @@ def cause(baseline: Trial, challenger: Trial) -> str:
         return own.cause(baseline, challenger)
     spared = next((f"On {spoken(row.contender)} {found.sentence}" for row, found in turns(challenger, baseline)), "")
     if not fits.is_fit(baseline):
-        return " ".join(filter(None, (_of_parts(baseline, challenger), spared)))
+        return " ".join(filter(None, (of_parts(baseline, challenger), spared)))
     if is_host(baseline) and is_host(challenger):
         return " ".join(filter(None, (fits.worded(baseline, threads(baseline, challenger)), spared)))
     return spared or fits.cause(baseline, challenger)
@@ -154,8 +154,8 @@ def _ratios(times: tuple[float, ...], others: tuple[float, ...]) -> list[float]:
     return [mine / other for mine, other in zip(times, others, strict=False) if other > 0]
 
 
-def _of_parts(baseline: Trial, challenger: Trial) -> str:
-    """The same by the parts of a step."""
+def of_parts(baseline: Trial, challenger: Trial) -> str:
+    """Why two networks differ, by the parts of a step."""
     base, other = parts(baseline), parts(challenger)
     if base is None or other is None:
         absent = [spoken(trial.contender) for trial, known in ((baseline, base), (challenger, other)) if known is None]

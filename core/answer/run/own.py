@@ -44,13 +44,7 @@ def steps(trial: Trial) -> Steps:
 
 def findings(trial: Trial) -> list[str]:
     """What is worth knowing of one row, that which costs most first; empty where nothing was seen."""
-    return [said for _, said in kinds(trial)]
-
-
-def kinds(trial: Trial) -> list[tuple[str, str]]:
-    """The same, each with what it is about in a word, as `core.answer.own.findings` has it."""
-    name = titled(trial.contender)
-    return [(found.kind, f"On {name} {found.sentence}") for found in stands_out(steps(trial))]
+    return [f"On {titled(trial.contender)} {found.sentence}" for found in stands_out(steps(trial))]
 
 
 def first_losses(trials: Sequence[Trial]) -> str:
