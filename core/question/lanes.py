@@ -6,7 +6,7 @@ default, so that the plain way to train has no name: `cpu` means what it always 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -163,6 +163,24 @@ WORTH_TRYING = {
     False: ("graph10", "graph", "compiled10", "compiled", "bf16", "tf32", "fused", "channels_last"),
 }
 """By whether the device is the host: words of lanes that may help, those that helped most before first."""
+
+
+LONG_STEP_S = 2e-3
+"""From steps of so long on, several in one compiled call gain nothing over one: on a CPU ten in a call were the best
+lane up to 0.6 ms a step, and one from 2.7 ms on (docs/performance.md). Compiling takes longer than all the rest."""
+
+
+def compiled_once(found: Sequence[Lane], step_s: float | None) -> list[Lane]:
+    """Lanes to try with a training on a CPU without those compiled ones that its steps are too long or too short for.
+
+    Args:
+        found: lanes.
+        step_s: of plain steps; None where that is not known, and nothing is left out.
+    """
+    if step_s is None:
+        return list(found)
+    several = step_s < LONG_STEP_S
+    return [lane for lane in found if lane.execution != "compiled" or (lane.steps_per_call > 1) == several]
 
 
 def worth_trying(training: Training, *, on_host: bool) -> tuple[Lane, ...]:

@@ -146,16 +146,25 @@ def test_what_is_not_measured_is_offered_for_each_device_and_asked_for_with_its_
     world.keep(rows.run({"cpu": 1e-3, "cuda:0": 5e-4}, point=POINT))
     app = open_page(run=rows.RUN_ID)
     assert {"Measure what would help the CPU", "Measure what would help the GPU"} <= set(labels(app))
-    assert "Compiling takes tens of seconds" in words(app)
+    assert "Compiling takes most of that, the first time." in words(app)
     app = checked(button(app, "Measure what would help the GPU").click().run())
     asked = submitted(world)
-    assert (asked.point, asked.pairs) == (POINT, 20)
+    assert (asked.point, asked.pairs) == (POINT, 14)
     contenders = [str(contender) for contender in asked.contenders]
     assert contenders[0] == "cuda:0"
     assert {"cuda:0+graph10", "cuda:0+compiled", "cuda:0+fused"} <= set(contenders)
     assert not any("tf32" in name for name in contenders)
     assert app.query_params["run"] == rows.RUN_ID  # who asks stays with the result
     assert "Place 1 in the queue" in words(app)
+
+
+@pytest.mark.parametrize(("step_s", "compiled"), [(1e-4, "cpu@4+compiled10"), (1e-2, "cpu@4+compiled")])
+def test_lanes_of_a_cpu_run_on_the_threads_of_the_row_and_one_of_them_is_compiled(world, open_page, step_s, compiled):
+    world.has(HOST)
+    world.keep(rows.run({"cpu": step_s}, point=POINT))
+    checked(button(open_page(run=rows.RUN_ID), "Measure what would help the CPU").click().run())
+    contenders = [str(contender) for contender in submitted(world).contenders]
+    assert contenders == ["cpu@4", compiled, "cpu@4+kept", "cpu@4+fused", "cpu@4+bf16", "cpu@4+foreach"]
 
 
 def test_what_was_measured_before_is_shown_without_measuring(world, open_page):

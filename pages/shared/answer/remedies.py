@@ -5,6 +5,7 @@ measured is offered to be, for the times alone, on one device at a time: its lan
 steps.
 """
 
+import contextlib
 from collections.abc import Sequence
 
 import streamlit as st
@@ -23,7 +24,7 @@ from core.jobs.machine import Machine
 from core.jobs.uptime import Moment
 from core.question import lanes
 from core.question.experiment import MAX_CONTENDERS, Contender, Experiment, Point, spoken, titled
-from core.question.lanes import PLAIN
+from core.question.lanes import PLAIN, Lane
 from core.results.schema import Trial
 from pages.shared.answer import study_view
 from pages.shared.data import prepared, reads
@@ -32,14 +33,14 @@ from pages.shared.draw.text import date, plain, told
 from pages.shared.frame import permits
 from pages.shared.job import live
 
-PAIRS = 20
+PAIRS = 14
 """Pairs of blocks of each lane: half of them still give an interval, once the best lane was chosen on the others."""
 
 CAPTION = (
     "Each lane took turns with plain steps on the same device. Above 1× it is faster; the interval holds the true "
     "ratio with 95 % probability. Compiling and recording are paid once, at the start, and are not in these figures."
 )
-COMPILING = "Compiling takes tens of seconds for each compiled lane."
+COMPILING = "Compiling takes most of that, the first time."
 
 
 def section(run: RunAnswer, machine: Machine | None = None) -> None:
@@ -73,21 +74,28 @@ def beside(trial: Trial, trials: Sequence[Trial]) -> bool:
     )
 
 
-def question(row: Trial, machine: Machine) -> Experiment | None:
-    """The lanes that the device of a row of plain steps has here, beside these, for the times alone, if it has any."""
+def questions(row: Trial, machine: Machine) -> tuple[Experiment, ...]:
+    """The lanes that the device of a row of plain steps has here, beside these, for the times alone, if it has any.
+
+    The first is what is asked: lanes of a CPU run on the threads of the row, and are compiled once. The others would
+    answer as well: every lane, tried with several numbers of threads where the row was.
+    """
     refusals = next((info.refusals for info in machine.devices if info.device == row.device), None)
     if refusals is None:
-        return None
-    worth = lanes.worth_trying(row, on_host=speedup.is_host(row))
+        return ()
+    on_host = speedup.is_host(row)
+    worth = lanes.worth_trying(row, on_host=on_host)
     here = [lane for lane in worth if not lanes.why_not(lane, refusals, row.device)][: MAX_CONTENDERS - 1]
-    try:
-        point = Point.of(row)
-        contenders = [
-            Contender.parse(f"{row.contender}{''.join(f'+{w}' for w in lane.words)}") for lane in (PLAIN, *here)
-        ]
-        return Experiment(point=point, contenders=tuple(contenders), pairs=PAIRS) if here else None
-    except InvalidValue:
-        return None
+    few = lanes.compiled_once(here, speedup.step_time(row).median_s) if on_host else here
+    served = f"cpu@{row.threads}" if row.contender == "cpu" and row.threads else row.contender
+    with contextlib.suppress(InvalidValue):
+        return tuple(_beside_plain(row, *asked) for asked in {(served, tuple(few)): 0, (row.contender, tuple(here)): 0})
+    return ()
+
+
+def _beside_plain(row: Trial, contender: str, worth: Sequence[Lane]) -> Experiment:
+    names = [f"{contender}{''.join(f'+{word}' for word in lane.words)}" for lane in (PLAIN, *worth)]
+    return Experiment(point=Point.of(row), contenders=tuple(map(Contender.parse, names)), pairs=PAIRS)
 
 
 @told(st.warning)
@@ -144,10 +152,11 @@ def _line(one: Remedy) -> None:
 
 def _offer(row: Trial, machine: Machine, own: Remedies | None, *, waited: bool) -> bool:
     """Draw what was measured of a device's lanes before, its measurement, or the button; whether one is under way."""
-    asked = question(row, machine)
-    if asked is None or (own and _has_all(own, asked)):
+    all_asked = [one for one in questions(row, machine) if len(one.contenders) > 1]
+    if not all_asked or (own and _has_all(own, all_asked[0])):
         return False
-    stored = reads.known([asked], machine).get(asked.id, [])
+    asked, known = all_asked[0], reads.known(all_asked, machine)
+    stored = next((known[one.id] for one in all_asked if one.id in known), [])
     told = RunAnswer(stored).remedies if stored and stored[0].run_id != row.run_id else ()
     if told:
         st.caption(plain(f"More lanes of {titled(row.contender)}, measured {date(stored[0].started_at)}:"))
@@ -167,8 +176,8 @@ def _offer(row: Trial, machine: Machine, own: Remedies | None, *, waited: bool) 
 
 
 def _has_all(own: Remedies, asked: Experiment) -> bool:
-    have = {one.contender for one in (*own.same, *own.other, *own.broken)}
-    return have >= {str(contender) for contender in asked.contenders[1:]}
+    have = {one.title for one in (*own.same, *own.other, *own.broken)}
+    return have >= {contender.lane.title for contender in asked.contenders[1:]}
 
 
 def _under_way(job: Job, machine: Machine, *, waited: bool) -> None:
@@ -190,13 +199,17 @@ def _expected(asked: Experiment, machine: Machine) -> str:
     return f"expected to take {least} to {most}"
 
 
+def _compiles(asked: Experiment) -> bool:
+    return any(contender.lane.execution == "compiled" for contender in asked.contenders)
+
+
 def _button(asked: Experiment, row: Trial, machine: Machine, *, fresh: bool) -> None:
     titles = "; ".join(contender.lane.title for contender in asked.contenders[1:])
     reason = permits.refusal(asked)
     st.caption(
         plain(
             f"Measures plain steps on {spoken(row.contender)} and, in turns with them: {titles}. For the times alone, "
-            f"{_expected(asked, machine)}. {COMPILING} {reason}"
+            f"{_expected(asked, machine)}. {COMPILING if _compiles(asked) else ''} {reason}"
         )
     )
     label = f"Measure what would help {plain(spoken(row.contender))}"
