@@ -13,7 +13,7 @@ from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
 from core.errors import CrossoverError
 from core.question.describe import in_short
 from core.question.experiment import titled
-from core.question.fields import label
+from core.question.fields import FIELDS, label
 from core.results.schema import Trial
 
 
@@ -62,9 +62,10 @@ def _training(trial: Trial) -> str:
         return own.training(trial)
     if fits.is_fit(trial):
         return fits.training(trial)
+    numbers = "" if trial.dtype == FIELDS["dtype"].default else f" in {trial.dtype}"
     return (
         f"{in_short(trial)}: "
-        f"{units.count(trial.parameters)} parameters, batch {trial.batch_size}, "
+        f"{units.count(trial.parameters)} parameters{numbers}, batch {trial.batch_size}, "
         f"{units.operations(trial.flops_per_step)} a step, {trial.steps_per_epoch} steps an epoch"
     )
 

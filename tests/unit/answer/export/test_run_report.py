@@ -13,3 +13,8 @@ def test_the_thread_counts_that_were_tried_are_said():
     assert list(cpu["threads_tried"]) == [1, 2, 4]
     assert min(cpu["threads_tried"], key=cpu["threads_tried"].__getitem__) == cpu["threads"]
     assert gpu["threads_tried"] == {}
+
+
+def test_numbers_of_64_bits_are_said():
+    assert "parameters, batch" in run_report.text(rows.run())
+    assert "parameters in float64, batch" in run_report.text(rows.run(dtype="float64"))
