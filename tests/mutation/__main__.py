@@ -31,36 +31,44 @@ ROOT = Path(__file__).parent.parent.parent
 COUNT, SEED = 30, 14
 
 UNIT, STUDY, LANES = "tests/unit/", "tests/unit/answer/study/", "tests/unit/measure/execution"
+AFTERWARDS = UNIT + "measure/test_contender_afterwards.py"
+CONTENDER = (UNIT + "measure/test_contender.py", AFTERWARDS, UNIT + "measure/test_contender_settings.py")
 
 TESTS = {
-    "core/answer/run/speedup.py": (UNIT + "answer/run/test_speedup.py", UNIT + "answer/run/test_obstacles.py"),
+    "core/answer/run/speedup.py": tuple(
+        UNIT + f"answer/run/test_{name}.py" for name in ("speedup", "run_times", "obstacles")
+    ),
     "core/answer/study/best_lanes.py": (STUDY + "test_best_lanes.py", STUDY + "test_moved_crossover.py"),
-    "core/answer/study/crossover.py": (STUDY + "test_figures.py", STUDY + "test_crossover.py"),
+    "core/answer/study/crossover.py": tuple(
+        STUDY + f"test_{name}.py" for name in ("figures", "crossover", "crossover_properties", "open_answers")
+    ),
     "core/answer/study/curve.py": (STUDY + "test_figures.py", STUDY + "test_curve.py"),
     "core/answer/study/search.py": (STUDY + "test_next_step.py", STUDY + "test_search.py"),
     "core/answer/comparable.py": (UNIT + "answer/test_comparable.py",),
     "core/answer/statistics.py": (UNIT + "answer/test_intervals.py", UNIT + "answer/test_statistics.py"),
-    "core/results/store.py": (UNIT + "results/test_store.py",),
+    "core/results/store.py": tuple(
+        UNIT + f"results/test_{name}.py" for name in ("store", "store_writing", "refused_files")
+    ),
     "core/results/compaction.py": (UNIT + "results/test_compaction.py",),
     "core/measure/readings/timer.py": (UNIT + "measure/readings/test_timer.py",),
     "core/measure/training.py": (UNIT + "measure/test_training.py", LANES),
-    "core/measure/contender.py": (UNIT + "measure/test_contender.py",),
+    "core/measure/contender.py": CONTENDER,
     "core/measure/readings/raw_values.py": (
         UNIT + "measure/readings/test_raw_values.py",
-        UNIT + "measure/test_contender.py",
+        *CONTENDER,
     ),
     "core/measure/afterwards/examination.py": (
         UNIT + "measure/afterwards/test_examination.py",
-        UNIT + "measure/test_contender.py",
+        *CONTENDER,
     ),
-    "core/measure/afterwards/extras.py": (UNIT + "measure/test_contender.py",),
+    "core/measure/afterwards/extras.py": CONTENDER,
     "core/measure/preparing/startup.py": (
         UNIT + "measure/preparing/test_startup.py",
-        UNIT + "measure/test_contender.py",
+        *CONTENDER,
     ),
     "core/measure/afterwards/phases.py": (
         UNIT + "measure/afterwards/test_phases.py",
-        UNIT + "measure/test_contender.py",
+        *CONTENDER,
     ),
     "core/measure/preparing/threads.py": (UNIT + "measure/preparing/test_threads.py",),
     "core/measure/preparing/room.py": (UNIT + "measure/preparing/test_room.py",),

@@ -1,4 +1,4 @@
-"""A host on which a step takes as long as a test says."""
+"""A host on which a step takes as long as a test says, and what is trained there."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from core.measure import contender
+from core.measure.data import datasets
 from core.measure.device import devices
 from core.measure.readings.timer import Timer
 from core.measure.training import Training
 from tests.fakes import FakeClock
+from tests.unit.measure.started import POINT
 
 
 @pytest.fixture
@@ -30,3 +32,14 @@ def machine(monkeypatch):
     yield found
     torch.set_num_threads(threads)
     devices.use_strict_fp32()
+
+
+@pytest.fixture(scope="module")
+def data():
+    return datasets.load("digits", samples=POINT.samples, seed=0)
+
+
+@pytest.fixture
+def uncompiled(monkeypatch):
+    """Compiled lanes without the time that compiling takes."""
+    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
