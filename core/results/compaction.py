@@ -8,7 +8,7 @@ not a plain file is left as it is and named.
 
 import contextlib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -78,19 +78,20 @@ def compact(folder: Path) -> Compacted:
     if not folder.is_dir():
         return Compacted()
     try:
-        with FileLock(folder / LOCK, timeout=0), mirrored.held(folder):
-            return _compact(folder)
+        with FileLock(folder / LOCK, timeout=0), mirrored.held(folder) as require_held:
+            return _compact(folder, require_held)
     except Timeout as error:
         raise StoreError(f"The store {folder} is being compacted already; wait until that is done.") from error
     except OSError as error:
         raise StoreError(f"The store {folder} cannot be written: {error.strerror or error}.") from error
 
 
-def _compact(folder: Path) -> Compacted:
+def _compact(folder: Path, require_held: Callable[[], None]) -> Compacted:
     for abandoned in folder.glob(f".{PREFIX}-*.tmp"):  # by a compaction that was killed
         abandoned.unlink(missing_ok=True)
     left: list[Skipped] = []
-    done = sum((_merged(folder, files, table) for files, table in _batches(folder, left)), Compacted())
+    merged = (_merged(folder, files, table, require_held) for files, table in _batches(folder, left))
+    done = sum(merged, Compacted())
     return done + Compacted(left=tuple(left))
 
 
@@ -137,7 +138,7 @@ def _small(file: File) -> pa.Table | None:
     return piece.table
 
 
-def _merged(folder: Path, files: Sequence[File], table: pa.Table) -> Compacted:
+def _merged(folder: Path, files: Sequence[File], table: pa.Table, require_held: Callable[[], None]) -> Compacted:
     """Write the rows of some files into parts, then remove the files."""
     rows = _without_copies(folder, files, table)
     copies = table.num_rows - rows.num_rows
@@ -145,8 +146,11 @@ def _merged(folder: Path, files: Sequence[File], table: pa.Table) -> Compacted:
         return Compacted()
     ordered = rows.sort_by([(name, "ascending") for name in ORDER])
     targets = [_written(folder, part) for part in writing.split(ordered) if part.num_rows]
-    mirrored.require_sent(folder)
-    gone = [file for file in files if _removed(file)]
+    mirrored.require_sent([*targets, *(folder.glob(f"*{SUFFIX}") if copies else ())])
+    require_held()
+    unchanged = [file for file in files if _unchanged(file)]
+    mirrored.remove([file.path for file in unchanged])
+    gone = [file for file in unchanged if _removed(file)]
     atomic.flush_folder(folder)
     return Compacted(merged=len(gone), parts=len(targets), rows=rows.num_rows, copies=copies)
 
@@ -180,12 +184,17 @@ def _written(folder: Path, table: pa.Table) -> Path:
     raise StoreError(f"The store {folder} was not compacted: the new file cannot be read, because {reason}.")
 
 
-def _removed(file: File) -> bool:
-    """Remove a file whose rows are in a part now; not if somebody wrote it anew, or on Windows reads it just now."""
+def _unchanged(file: File) -> bool:
+    """Whether a file is as it was read, and nobody wrote it anew."""
     with contextlib.suppress(FileNotFoundError, PermissionError):
         facts = file.path.stat()
-        if (facts.st_size, facts.st_mtime_ns) == (file.size, file.written_ns):
-            mirrored.remove(file.path)
-            file.path.unlink()
-            return True
+        return (facts.st_size, facts.st_mtime_ns) == (file.size, file.written_ns)
+    return False
+
+
+def _removed(file: File) -> bool:
+    """Remove a file whose rows are in a part now; on Windows not if somebody reads it just now."""
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        file.path.unlink()
+        return True
     return False

@@ -7,10 +7,12 @@ try again. A holder that sleeps for longer than its lease may find another in it
 must stay right then, and only be done twice.
 """
 
+import contextlib
 import random
 import time
 import uuid
 
+from core.errors import StoreError
 from core.files.shared.place import Place
 
 FOLDER = "claims"
@@ -45,9 +47,14 @@ class Lease:
             StoreError: the place cannot be reached.
         """
         for _ in range(TRIES):
-            self._place.write(self._mine, b"")
-            if self._alone():
-                return True
+            try:
+                self._place.write(self._mine, b"")
+                if self._alone():
+                    return True
+            except StoreError:
+                with contextlib.suppress(StoreError):  # or it would keep others away, though nobody holds it
+                    self.release()
+                raise
             self.release()
             time.sleep(random.uniform(0, PAUSE_S))
         return False
@@ -55,13 +62,20 @@ class Lease:
     def renew(self) -> bool:
         """Let the claim count from now on; returns whether it was still held.
 
+        Whether it had lapsed is said by the clock of the place, as this machine may have slept, or have another time.
+
         Raises:
             StoreError: the place cannot be reached.
         """
-        if self._mine not in self._place.names(self._folder):
+        before = self._place.names(self._folder).get(self._mine)
+        if before is None:
             return False
         self._place.write(self._mine, b"")
-        return True
+        now = self._place.names(self._folder).get(self._mine)
+        if now is not None and now.written_s - before.written_s <= _lasting_s(self._mine):
+            return True
+        self.release()
+        return False
 
     def release(self) -> None:
         """Give it back.

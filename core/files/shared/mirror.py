@@ -11,7 +11,7 @@ import hashlib
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -34,8 +34,11 @@ BRING_EVERY_S = 2.0
 AGAIN_S = 20.0
 """The same once it could not be reached: finding that out takes seconds, for which readers wait."""
 
-AT_ONCE = 8
-"""Files that are brought or sent at the same time."""
+AT_ONCE = 24
+"""Files that are brought, sent or removed at the same time; a server far away takes long for each."""
+
+LAG_S = 30.0
+"""Age up to which a file that is here stays, though the place does not list it: some list late what was written."""
 
 LOOKS = 5
 """Listings that are made until none of the names of the one before is missing."""
@@ -76,17 +79,24 @@ class Mirror:
         with self._lock:
             if not now and time.monotonic() < self._next:
                 return
+            self._try(self.send, self._take_over)
+
+    def _try(self, *steps: Callable[[], None]) -> None:
+        """Do what needs the place; what fails is done next time, which is not at once."""
+        failures = []
+        for step in steps:
             try:
-                self._take_over()
-                self._send_waiting()
-                self.failure = ""
-            except (StoreError, OSError) as error:
-                self.failure = str(error)
-            self._next = time.monotonic() + (AGAIN_S if self.failure else BRING_EVERY_S)
+                step()
+            except StoreError as error:
+                failures.append(str(error))
+            except OSError as error:
+                failures.append(f"The copy {self.folder} cannot be written: {error.strerror or error}.")
+        self.failure = failures[0] if failures else ""
+        self._next = time.monotonic() + (AGAIN_S if self.failure else BRING_EVERY_S)
 
     @contextlib.contextmanager
     def adding(self, name: str, under: str) -> Iterator[None]:
-        """Send a file that is written here meanwhile; it waits if the place cannot be reached.
+        """Send a file that is written here meanwhile; it waits if the place cannot be reached, or could not lately.
 
         Args:
             name: of the file.
@@ -96,16 +106,14 @@ class Mirror:
             OSError: the folder cannot be written.
         """
         marker = self._marker(name)
-        atomic.write_bytes(marker, under.encode())
+        atomic.write(marker, lambda file: file.write(under.encode()))  # a row without it would be taken for removed
         try:
             yield
         except BaseException:
             marker.unlink(missing_ok=True)
             raise
-        try:
-            self._send(name)
-        except StoreError as error:
-            self.failure = str(error)
+        if not self.failure or time.monotonic() >= self._next:
+            self._try(lambda: self._send(name))
 
     def _marker(self, name: str) -> Path:
         return self.folder / f".{name}{WAITING}"
@@ -126,32 +134,43 @@ class Mirror:
         marked = (path.name[1 : -len(WAITING)] for path in self.folder.glob(f".*{WAITING}"))
         return sorted(name for name in marked if (self.folder / name).exists())
 
-    def remove(self, name: str) -> None:
-        """Take a file away there; here that is left to the caller.
+    def remove(self, names: Set[str]) -> None:
+        """Take files away there; here that is left to the caller.
 
         Raises:
-            StoreError: the place cannot be reached.
+            StoreError: the place cannot be reached; some may be gone.
         """
-        if name not in self._there:
-            self._there = {path.rpartition("/")[2]: path for path in self.place.names(ROWS)}
-        if target := self._there.pop(name, ""):
-            self.place.remove(target)
+        if not names <= self._there.keys():
+            self._there = _local_names(self.place.names(ROWS))
+        targets = [target for name in names if (target := self._there.pop(name, ""))]
+        _each(self.place.remove, targets)
 
-    def _send_waiting(self) -> None:
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            list(pool.map(self._send, self.waiting()))
+    def send(self) -> None:
+        """Send what waits.
+
+        Raises:
+            StoreError: the place cannot be reached; some may wait still.
+        """
+        _each(self._send, self.waiting())
 
     def _take_over(self) -> None:
         # what is here and marked by nobody was there before this listing, so what is missing from it was removed there
         waiting = set(self.waiting())
         here = {path.name for path in self.folder.glob("*.parquet")} - waiting - set(self.waiting())
         found = self._listed()
-        names = {path.rpartition("/")[2]: path for path in found}
-        self._there = {name: path for name, path in names.items() if NAME.fullmatch(name)}
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            list(pool.map(lambda name: self._fetch(name, found[self._there[name]]), self._there.keys() - here))
-        for name in here - names.keys():
-            (self.folder / name).unlink(missing_ok=True)
+        if here and not found:
+            kept = f"those in its copy {self.folder} are kept, delete that folder if this is meant"
+            raise StoreError(f"The store {self.place.address} has no rows any more; {kept}.")
+        self._there = _local_names(found)
+        _each(lambda name: self._fetch(name, found[self._there[name]]), self._there.keys() - here)
+        for name in here - self._there.keys():
+            self._drop(self.folder / name)
+
+    def _drop(self, path: Path) -> None:
+        """Remove what the place has not any more, unless it may only not list it yet."""
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime >= LAG_S:
+                path.unlink()
 
     def _listed(self) -> dict[str, Found]:
         """What is there, none of those missing that hold its rows, though a listing is not made in one moment.
@@ -173,6 +192,27 @@ class Mirror:
         data = self.place.read(self._there[name], self._most_bytes)
         if data is not None and len(data) == found.size:
             atomic.replace(path, lambda file: file.write(data))
+
+
+def _local_names(paths: Iterable[str]) -> dict[str, str]:
+    """Names here of what lies in folders there; where people put two of one name there, each has one of its own."""
+    names: dict[str, str] = {}
+    for path in sorted(paths):
+        name = path.rpartition("/")[2]
+        if NAME.fullmatch(name):
+            twin = f"{hashlib.sha256(path.encode()).hexdigest()[:12]}-{name}"
+            names[twin if name in names else name] = path
+    return names
+
+
+def _each(do: Callable[[str], None], names: Iterable[str]) -> None:
+    """Do something with each of some files, many at once; what fails is raised when no other is begun any more."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        try:
+            list(pool.map(do, names))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def made(address: str, root: Path) -> Path:

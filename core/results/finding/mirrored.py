@@ -5,7 +5,7 @@ Whoever reads or writes the folder of a store need not know that; what is differ
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -78,45 +78,60 @@ def adding(target: Path, table: pa.Table) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def held(folder: Path) -> Iterator[None]:
+def held(folder: Path) -> Iterator[Callable[[], None]]:
     """Let no other machine compact a shared place meanwhile; an ordinary folder has its lock.
+
+    Yields:
+        What makes sure that this is still so, to be called before anything is removed: two who each believe that the
+        other keeps a copy would remove both.
 
     Raises:
         StoreError: another one does, or the place cannot be reached.
     """
     shared = mirror_of(folder)
     if shared is None:
-        yield
+        yield lambda: None
         return
     lease = Lease(shared.place, "compaction", COMPACTION_S)
+    taken = StoreError(f"The store {shared.place.address} is being compacted already; wait until that is done.")
     if not lease.take():
-        raise StoreError(f"The store {shared.place.address} is being compacted already; wait until that is done.")
+        raise taken
+
+    def require_held() -> None:
+        if not lease.renew():
+            raise taken
+
     try:
         shared.bring(now=True)
-        yield
+        if shared.failure:
+            raise StoreError(shared.failure)
+        yield require_held
     finally:
         with contextlib.suppress(StoreError):
             lease.release()
 
 
-def require_sent(folder: Path) -> None:
-    """Make sure that the place has every file that was written here, before others are removed for them.
+def require_sent(paths: Collection[Path]) -> None:
+    """Make sure that the place has files that were written here, before others are removed for them.
 
     Raises:
         StoreError: it has not.
     """
-    if (shared := mirror_of(folder)) is not None and shared.waiting():
-        raise StoreError(shared.failure or f"The store {shared.place.address} has not taken all files.")
+    for folder in {path.parent for path in paths}:
+        shared = mirror_of(folder)
+        if shared is not None and {path.name for path in paths} & set(shared.waiting()):
+            raise StoreError(shared.failure or f"The store {shared.place.address} has not taken all files.")
 
 
-def remove(path: Path) -> None:
-    """Remove a file from the place, where its folder is a mirror; here that is left to the caller.
+def remove(paths: Collection[Path]) -> None:
+    """Remove files of one folder from the place that it mirrors, if it is a mirror; here that is left to the caller.
 
     Raises:
-        StoreError: the place cannot be reached.
+        StoreError: the place cannot be reached; some may be gone.
     """
-    if (shared := mirror_of(path.parent)) is not None:
-        shared.remove(path.name)
+    for folder in {path.parent for path in paths}:
+        if (shared := mirror_of(folder)) is not None:
+            shared.remove({path.name for path in paths})
 
 
 def waiting(folder: Path) -> int:

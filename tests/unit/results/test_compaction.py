@@ -487,7 +487,7 @@ def test_every_column_is_where_it_was(store):
 def test_a_folder_that_cannot_be_written_is_named_with_the_reason(store, monkeypatch, error, said):
     fill(store, 2)
 
-    def refuse(_):
+    def refuse(*_):
         raise error
 
     monkeypatch.setattr(compaction, "_compact", refuse)

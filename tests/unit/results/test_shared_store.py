@@ -19,6 +19,7 @@ def machines(shared_address, tmp_path, monkeypatch):
     """The stores of two machines that share one address."""
     monkeypatch.setattr(mirror, "BRING_EVERY_S", 0.0)
     monkeypatch.setattr(mirror, "AGAIN_S", 0.0)
+    monkeypatch.setattr(mirror, "LAG_S", 0.0)
 
     def machine(name):
         with monkeypatch.context() as patch:
@@ -132,7 +133,7 @@ def test_a_compaction_that_was_killed_before_it_removed_files_loses_nothing(mach
     here.add(row(1))
     here.add(row(2))
     with monkeypatch.context() as patch:
-        patch.setattr(compaction, "_removed", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(compaction, "_unchanged", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             compaction.compact(here.folder)
     assert names(there) == ["000000000001-0", "000000000002-0"]

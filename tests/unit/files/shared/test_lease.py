@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from core.errors import StoreError
 from core.files.shared import lease
 from core.files.shared.lease import Lease
 from core.files.shared.place import Place
@@ -69,11 +70,50 @@ def test_a_claim_that_is_renewed_does_not_lapse(tmp_path):
     place = Place(f"file://{tmp_path}")
     holder = Lease(place, "x", 60)
     assert holder.take()
-    [claim] = (tmp_path / "claims/x").iterdir()
-    before = time.time() - 61
-    os.utime(claim, (before, before))
+    age(tmp_path, 59)
     assert holder.renew()
+    age(tmp_path, 59)
     assert not Lease(place, "x", 60).take()
+
+
+def test_a_holder_that_slept_for_longer_than_its_claim_counts_does_not_hold_it_though_nobody_came(tmp_path):
+    place = Place(f"file://{tmp_path}")
+    holder = Lease(place, "x", 60)
+    assert holder.take()
+    age(tmp_path, 61)
+    assert not holder.renew()
+    assert place.names("claims") == {}
+
+
+@pytest.mark.parametrize("wrong_s", [-86_400.0, 86_400.0])
+def test_the_clock_of_a_machine_is_not_asked(tmp_path, monkeypatch, wrong_s):
+    place = Place(f"file://{tmp_path}")
+    first, second = (Lease(place, "x", 60) for _ in range(2))
+    assert first.take()
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + wrong_s)
+    assert not second.take()
+    assert first.renew()
+
+
+def test_who_could_not_find_out_whether_they_hold_it_leaves_no_claim(tmp_path, monkeypatch):
+    place = Place(f"file://{tmp_path}")
+
+    def fail(_):
+        raise StoreError("The store cannot be reached.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place, "names", fail)
+        with pytest.raises(StoreError, match="cannot be reached"):
+            Lease(place, "x", 60).take()
+    assert Lease(place, "x", 60).take()
+
+
+def age(folder, seconds):
+    """Let the only claim have been written so long before by the clock of the place."""
+    [claim] = (folder / "claims/x").iterdir()
+    before = time.time() - seconds
+    os.utime(claim, (before, before))
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ def machines(shared_address, tmp_path, monkeypatch):
     """Two machines with a mirror each of one place, which they ask whenever they look."""
     monkeypatch.setattr(mirror, "BRING_EVERY_S", 0.0)
     monkeypatch.setattr(mirror, "AGAIN_S", 0.0)
+    monkeypatch.setattr(mirror, "LAG_S", 0.0)
 
     def machine(name):
         folder = mirror.made(shared_address, tmp_path / name)
@@ -56,7 +57,7 @@ def test_what_one_machine_removes_the_other_loses(machines):
     write(here, "a.parquet")
     write(here, "b.parquet")
     there.bring()
-    there.remove("a.parquet")
+    there.remove({"a.parquet"})
     (there.folder / "a.parquet").unlink()
     here.bring()
     assert set(held(here)) == set(held(there)) == {"b.parquet"}
