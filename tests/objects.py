@@ -1,8 +1,12 @@
-"""An object store of the test's own, in this process: moto's server, which speaks S3 over HTTP."""
+"""An object store of the test's own: moto's server, which speaks S3 over HTTP."""
 
 import itertools
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from pyarrow import fs
 
@@ -34,7 +38,7 @@ class ObjectStore:
 
 @contextmanager
 def served() -> Iterator[ObjectStore]:
-    """A server, for as long as it is needed; the environment must hold `KEYS`."""
+    """A server in this process, for as long as it is needed; the environment must hold `KEYS`."""
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -44,3 +48,27 @@ def served() -> Iterator[ObjectStore]:
         yield ObjectStore(f"{host}:{port}")
     finally:
         server.stop()
+
+
+@contextmanager
+def served_apart(port: int = 0) -> Iterator[ObjectStore]:
+    """The same in a process of its own, so that it can be killed, and shares no lock with who measures."""
+    port = port or _free_port()
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while server.poll() is None:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1.0):
+                break
+            time.sleep(0.1)
+        yield ObjectStore(f"127.0.0.1:{port}")
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

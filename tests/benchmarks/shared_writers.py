@@ -1,32 +1,46 @@
 """Many machines write to one S3 store at once, and some are killed: is a row lost, or there twice?
 
-    python -m tests.benchmarks.shared_writers [--writers 64] [--rows 200] [--kills 50] [--seed 16]
+    python -m tests.benchmarks.shared_writers [--writers 64] [--rows 200] [--kills 50] [--seed 16] [--store s3://…]
 
 Each writer is a process with a copy of the store of its own, which adds rows one by one and writes down the name of
-each when it was added. At random moments a writer, or one that compacts again and again, is killed and started anew.
-At the end whatever waits is sent by a process that takes over each copy, a fresh copy reads everything, and every name
-that was written down has to be there, once. The server is moto's, in a process of its own.
+each when it was added. At random moments a writer or, every second time, one that compacts again and again is killed
+and started anew. At the end whatever waits is sent by a process that takes over each copy, a fresh copy reads
+everything, once before and once after a last compaction, and every name that was written down has to be there, once.
+The server is moto's, in a process of its own, or the one at an empty address that is given.
 
 Exit status 1 if a row is lost, or is there twice.
 """
 
 import argparse
-import collections
+import contextlib
 import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pyarrow.parquet as pq
 
 from core.errors import StoreError
 from core.files.project import PROJECT
+from core.files.shared import mirror
+from core.files.shared.mirror import Mirror
+from core.files.shared.place import Place
 from core.results import compaction
 from core.results.finding import mirrored
+from core.results.reading import MAX_FILE_BYTES
 from core.results.store import Store
 from tests import objects, rows
+
+LEASE_S = 10
+"""Seconds after which a compaction counts as dead here, so that the next goes on soon; they meet more often so."""
+
+TRIES = 20
 
 
 def main() -> int:
@@ -35,6 +49,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=200)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=16)
+    parser.add_argument("--store", help="address of an empty place; credentials are the environment's")
     parser.add_argument("--write", nargs=3, metavar=("ADDRESS", "NUMBER", "ROWS"), help=argparse.SUPPRESS)
     parser.add_argument("--compact", metavar="ADDRESS", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -42,9 +57,12 @@ def main() -> int:
         return _write(options.write[0], int(options.write[1]), int(options.write[2]))
     if options.compact:
         return _compact(options.compact)
-    os.environ.update(objects.KEYS)
-    with tempfile.TemporaryDirectory() as folder, objects.served() as server:
-        return _all(Path(folder), server.address(), options)
+    with tempfile.TemporaryDirectory() as folder:
+        if options.store:
+            return _all(Path(folder), options.store, options)
+        os.environ.update(objects.KEYS)
+        with objects.served_apart() as server:
+            return _all(Path(folder), server.address(), options)
 
 
 def _all(folder: Path, address: str, options: argparse.Namespace) -> int:
@@ -56,7 +74,8 @@ def _all(folder: Path, address: str, options: argparse.Namespace) -> int:
     kills = 0
     while any(process.poll() is None for name, process in running.items() if name != "compaction"):
         time.sleep(moments.uniform(0.1, 1.0))
-        name = moments.choice([*(name for name, process in running.items() if process.poll() is None), "compaction"])
+        at_work = [name for name, process in running.items() if process.poll() is None and name != "compaction"]
+        name = moments.choice(at_work) if at_work and kills % 2 == 0 else "compaction"
         if kills < options.kills:
             running[name].kill()
             running[name].wait()
@@ -66,16 +85,36 @@ def _all(folder: Path, address: str, options: argparse.Namespace) -> int:
     running["compaction"].kill()
     running["compaction"].wait()
     wrote = time.monotonic() - began
-    for name in commands:
-        _copy(folder, name, address)
-    written = [line for name in commands for line in _lines(folder / name / "added")]
-    table = _copy(folder, "reader", address).read(["trial_id"]).table
-    found = collections.Counter(table["trial_id"].to_pylist())
-    lost = set(written) - found.keys()
-    twice = [name for name, count in found.items() if count > 1]
-    print(f"{options.writers} writers, {len(set(written)):,} rows added, {kills} kills, {wrote:.0f} s of writing:")
-    print(f"{len(found):,} read back, {len(lost)} lost, {len(twice)} there twice.")
-    return 1 if lost or twice or len(set(written)) < options.writers * options.rows else 0
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: _send(folder, name, address), commands))
+    sent = time.monotonic() - began - wrote
+    written = {line for name in commands for line in _lines(folder / name / "added")}
+    print(f"{options.writers} writers, {len(written):,} rows added, {kills} kills, {wrote:.0f} s of writing,")
+    print(f"{sent:.0f} s to send what waited.")
+    wrong = len(written) < options.writers * options.rows
+    for name in ("reader", "compacted"):
+        before = time.monotonic()
+        wrong |= _read_back(_located(folder, name, address), written)
+        print(f"in {time.monotonic() - before:.0f} s by a machine that had no copy ({name}).", flush=True)
+        mirrored.COMPACTION_S = LEASE_S
+        while name == "reader" and not _compacted(_located(folder, name, address)):
+            time.sleep(1.0)
+    return int(wrong)
+
+
+def _read_back(copy: Path, written: Set[str]) -> bool:
+    """Say what a copy that is brought up to date holds of what was written; returns whether that is wrong."""
+    mirrored.bring_now(copy)
+    if failure := mirrored.failure(copy):
+        raise StoreError(failure)
+    files = Counter(pq.read_table(path, columns=["trial_id"]).num_rows for path in copy.glob("*.parquet"))
+    found = Counter(Store(copy).read(["trial_id"]).table["trial_id"].to_pylist())
+    lost, twice = written - found.keys(), [name for name, count in found.items() if count > 1]
+    held = sum(rows * count for rows, count in files.items())
+    print(
+        f"{len(found):,} read back of {held:,} rows in {files.total():,} files, {len(lost)} lost, {len(twice)} twice,"
+    )
+    return bool(lost or twice)
 
 
 def _started(folder: Path, name: str, words: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -103,22 +142,39 @@ def _write(address: str, number: int, count: int) -> int:
 
 def _compact(address: str) -> int:
     """Compact again and again; another one's lease is waited for."""
+    mirrored.COMPACTION_S = LEASE_S
     folder = mirrored.located(address)
     while True:
-        try:
-            compaction.compact(folder)
-        except StoreError:
+        if not _compacted(folder):
             time.sleep(0.5)
 
 
-def _copy(folder: Path, name: str, address: str) -> Store:
-    """A machine's copy of the store, brought up to date by this process."""
+def _compacted(folder: Path) -> bool:
+    """Whether a compaction came to its end."""
+    try:
+        done = compaction.compact(folder)
+    except StoreError as error:
+        print(error, flush=True)
+        return False
+    print(f"{done.merged} files made {done.parts}, {done.copies} copies dropped", flush=True)
+    return True
+
+
+def _located(folder: Path, name: str, address: str) -> Path:
+    """A machine's copy of the store."""
     os.environ[mirrored.MIRRORS_VARIABLE] = str(folder / name)
-    store = Store(mirrored.located(address))
-    mirrored.bring_now(store.folder)
-    if mirrored.waiting(store.folder):
-        raise StoreError(f"{name} could not send everything: {mirrored.failure(store.folder)}")
-    return store
+    return mirrored.located(address)
+
+
+def _send(folder: Path, name: str, address: str) -> None:
+    """Send what a machine left behind; many at once, so nothing is said of it by the environment."""
+    copy = Mirror(mirror.made(address, folder / name), Place(address), MAX_FILE_BYTES)
+    for _ in range(TRIES):
+        with contextlib.suppress(StoreError):
+            copy.send()
+            return
+        time.sleep(1.0)
+    raise StoreError(f"{name} could not send everything.")
 
 
 def _lines(path: Path) -> list[str]:
