@@ -22,12 +22,13 @@ DOORS = (
     (navigation.COMPARE, "Measure on this machine", ":material/speed:"),
     (navigation.GALLERY, "Look at results", ":material/grid_view:"),
     (navigation.TUTORIALS, "Learn", ":material/school:"),
+    (navigation.CASES, "Why is my GPU not faster?", ":material/troubleshoot:"),
 )
 """Page, label and icon."""
 
 
 def page() -> None:
-    """The question on top, three doors, and answers below; who can measure here finds that loaded behind them."""
+    """The question on top, four doors, and answers below; who can measure here finds that loaded behind them."""
     _forward()
     _draw()
     if permits.on_own_machine():

@@ -1,4 +1,4 @@
-"""The front page: the question, an answer that is stored, one that was published, three doors, and old links."""
+"""The front page: the question, an answer that is stored, one that was published, four doors, and old links."""
 
 import pytest
 
@@ -21,11 +21,11 @@ def crossing(world):
     return study
 
 
-def test_it_asks_the_question_and_has_three_doors(world, open_page):
+def test_it_asks_the_question_and_has_four_doors(world, open_page):
     app = open_page(PAGE)
     assert app.title[0].value == "When does training on a GPU pay off?"
-    doors = [link.proto.label for link in app.get("page_link")][:3]
-    assert doors == ["**Measure on this machine**", "**Look at results**", "**Learn**"]
+    doors = [link.proto.label for link in app.get("page_link")][:4]
+    assert doors == ["**Measure on this machine**", "**Look at results**", "**Learn**", "**Why is my GPU not faster?**"]
 
 
 def test_without_a_stored_crossing_a_published_one_stands_alone_and_says_so(world, open_page):
