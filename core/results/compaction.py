@@ -21,6 +21,7 @@ from core.files import atomic
 from core.results import writing
 from core.results.finding import index, lookup, mirrored
 from core.results.finding.index import SUFFIX, File, Skipped
+from core.results.finding.mirrored import NAMES_SUFFIX
 from core.results.reading import read_piece
 from core.results.schema import SCHEMA_VERSION
 from core.results.store import GALLERY
@@ -33,7 +34,8 @@ PREFIX = "compacted"
 """Beginning of a part's name."""
 
 SMALL_BYTES = PART_BYTES // 4
-"""Size in memory below which a part is merged again; those that are written at a time are larger, but for the last."""
+"""Size in memory below which a part is merged again; those that are written at a time are larger, but for the last.
+Beside a larger one lie the names of its runs (`core.results.finding.lookup`): no compaction opens it again."""
 
 BATCH_BYTES = 2 * PART_BYTES
 """Rows that are sorted at a time, in memory; several times that is needed meanwhile."""
@@ -126,9 +128,14 @@ def _small(file: File) -> pa.Table | None:
     """
     if file.path.is_symlink():
         raise ForeignFile("it is a link to another file")
+    if file.path.with_suffix(NAMES_SUFFIX).exists():
+        return None
     if file.path.name.startswith(PREFIX):
-        hint = read_piece(file.path, columns=("trial_id",)).metadata.get(SIZE_KEY, b"")
+        known = read_piece(file.path, columns=(*lookup.KEYS, "started_at"))
+        hint = known.metadata.get(SIZE_KEY, b"")
         if hint.isdigit() and int(hint) >= SMALL_BYTES:
+            if known.version <= SCHEMA_VERSION:  # an earlier version put no names beside it, or was killed before
+                writing.write_names(file.path, known.table, lookup.names_of(known.table, known.groups))
             return None
     piece = read_piece(file.path)
     if piece.version > SCHEMA_VERSION:
@@ -172,10 +179,14 @@ def _without_copies(folder: Path, files: Sequence[File], table: pa.Table) -> pa.
 
 def _written(folder: Path, table: pa.Table) -> Path:
     """A new part with these rows, read once more before anything relies on it."""
-    target = folder / f"{PREFIX}-{uuid.uuid4().hex}{SUFFIX}"
+    newest = writing.dated(max(table["started_at"].to_pylist()))
+    target = folder / f"{PREFIX}-{newest}-{uuid.uuid4().hex}{SUFFIX}"
     writing.write(target, table)
     try:
-        if read_piece(target).table.num_rows == table.num_rows:
+        piece = read_piece(target)
+        if piece.table.num_rows == table.num_rows:
+            if table.nbytes >= SMALL_BYTES:
+                writing.write_names(target, table, lookup.names_of(table, piece.groups))
             return target
         reason = "it has not all rows"
     except ForeignFile as error:

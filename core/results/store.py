@@ -255,11 +255,11 @@ def _names(wanted: str | Collection[str]) -> list[str]:
 
 
 def _decoded(file: Path, names: Sequence[str]) -> tuple[int, pa.Table]:
-    piece = read_piece(file, columns=names)
+    piece = read_piece(mirrored.here(file), columns=names)
     return piece.version, piece.table
 
 
 def _checked(file: Path, names: Sequence[str]) -> tuple[int, pa.Table]:
     """Some columns of a file of which all were checked."""
-    version, table = read_file(file)
+    version, table = read_file(mirrored.here(file))
     return version, table.select(names)

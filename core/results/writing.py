@@ -5,6 +5,7 @@ any kind. Nothing here decides which rows belong together, or removes a file.
 """
 
 import errno
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -67,6 +68,27 @@ def write(target: Path, table: pa.Table) -> None:
 
     with mirrored.adding(target, table):
         atomic.write(target, fill)
+
+
+def write_names(part: Path, table: pa.Table, names: pa.Table) -> None:
+    """Put the names of a part's rows beside it, whole or not at all, here and in a shared place.
+
+    Args:
+        part: file of the rows.
+        table: some columns of its rows, with machine and time.
+        names: as `core.results.finding.lookup.names_of` has them.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    target = part.with_suffix(mirrored.NAMES_SUFFIX)
+    with mirrored.adding(target, table):
+        atomic.write(target, lambda file: pq.write_table(names, file, compression="zstd", write_page_checksum=True))
+
+
+def dated(started_at: str) -> str:
+    """A time as names of files have it, where only letters, digits and hyphens are safe."""
+    return re.sub(r"[^0-9T-]", "", started_at[:19])
 
 
 def write_rows(path: Path, trials: Sequence[Trial]) -> None:

@@ -95,7 +95,10 @@ def held(overview: Overview) -> Held:
 
 
 def unread(overview: Overview) -> None:
-    """Name the files that could not be read as they are."""
+    """Name the files that could not be read as they are, and say how many trials are too old for the lists."""
+    if overview.left_out:
+        newest, older = units.counted(len(overview.frame), "trial"), f"{overview.left_out:,}"
+        st.caption(f"These are the newest {newest}. {older} older ones are kept, and open by the link of their run.")
     if newer := overview.newer:
         which = f" and {units.counted(len(newer) - 1, 'more file')} were" if len(newer) > 1 else " was"
         st.warning(plain(f"{newer[0]}{which} written by a newer version; what this version knows of it is shown."))

@@ -1,10 +1,11 @@
 """Stores of any size, made up: rows as real sweeps leave them, many thousand a second. No time in them was measured.
 
 A sweep is one training at 20 hidden sizes on a CPU and a GPU of one machine, one run after the other; machines take
-turns. Names, settings and every block differ from row to row, so that files are as large as real ones.
+turns. Names, settings and every block differ from row to row of a table, so that files are as large as real ones.
 """
 
 import datetime
+import functools
 from collections.abc import Iterator
 
 import numpy as np
@@ -24,6 +25,9 @@ BEGIN = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 QUESTIONS = 500
 """Sweeps of a machine that ask for something else each; then it measures them again."""
 
+PART_SWEEPS = 300
+"""Sweeps of a large part: it takes some 40 MiB in memory, as those that compaction makes."""
+
 DATASETS, BATCHES, DEPTHS = ("digits", "mnist", "fashion-mnist"), (32, 64, 128), (1, 2, 3)
 GPUS = ("NVIDIA H200", "NVIDIA A100", "NVIDIA L4", "AMD MI300X")
 
@@ -35,10 +39,17 @@ def tables(trials: int, machines: int, *, at_once: int = 10_000) -> Iterator[pa.
         yield table(np.arange(first, min(first + step, sweeps)), machines)
 
 
+def parts(trials: int, machines: int) -> Iterator[pa.Table]:
+    """At least so many trials as compaction leaves them: large parts, a machine and some months each, in its order."""
+    of_machine = -(-trials // (ROWS * machines))
+    for machine in range(machines):
+        for first in range(0, of_machine, PART_SWEEPS):
+            turns = np.arange(first, min(first + PART_SWEEPS, of_machine))
+            yield table(turns[np.argsort(turns % len(DATASETS), kind="stable")] * machines + machine, machines)
+
+
 def table(sweeps: "np.ndarray[tuple[int], np.dtype[np.int64]]", machines: int) -> pa.Table:
     """The rows of some sweeps, by number."""
-    draw = np.random.default_rng(int(sweeps[0]))
-    pair = to_table(run(pairs=BLOCKS, point=Point(hidden_size=128, depth=2, batch_size=64)))
     count = len(sweeps) * ROWS
     sweep, place = np.repeat(sweeps, ROWS), np.tile(np.arange(ROWS), len(sweeps))
     machine, question = sweep % machines, sweep // machines % QUESTIONS
@@ -61,10 +72,21 @@ def table(sweeps: "np.ndarray[tuple[int], np.dtype[np.int64]]", machines: int) -
         "hidden_size": size,
         "parameters": 64 * size + (depth - 1) * size**2 + 11 * size,
     }
-    found = pair.take(pa.array(np.tile([0, 1], count // 2)))
-    for name, values in {**names, **_blocks(draw, size, gpu, count)}.items():
+    found = _measured(count)
+    for name, values in names.items():
         kind = SCHEMA.field(name).type
         found = found.set_column(SCHEMA.get_field_index(name), SCHEMA.field(name), pa.array(values, kind))
+    return found
+
+
+@functools.lru_cache(maxsize=2)
+def _measured(count: int) -> pa.Table:
+    """What so many rows measured, the same in each table: files are no smaller for it."""
+    pair = to_table(run(pairs=BLOCKS, point=Point(hidden_size=128, depth=2, batch_size=64)))
+    found = pair.take(pa.array(np.tile([0, 1], count // 2)))
+    place = np.tile(np.arange(ROWS), count // ROWS)
+    for name, values in _blocks(np.random.default_rng(0), SIZES[place // 2], place % 2, count).items():
+        found = found.set_column(SCHEMA.get_field_index(name), SCHEMA.field(name), values)
     return found
 
 

@@ -20,6 +20,7 @@ from core.answer import comparable
 from core.answer.run import busy
 from core.answer.study import study
 from core.question.experiment import MAX_CONTENDERS
+from core.results.finding import lookup, mirrored
 from core.results.finding.index import FILE, Skipped, folder_index
 from core.results.reading import read_piece
 from core.results.reuse import CUT_OFF
@@ -46,6 +47,9 @@ DERIVED = pa.schema(
 )
 """What follows from them."""
 
+MOST_TRIALS = 250_000
+"""Lines of a store: they are in memory, and worked out anew when a row comes. Nobody reads so many in a list."""
+
 TEXTS_OF_THEIR_OWN = ("trial_id", "run_id", "started_at", "message")
 """Texts that hardly two rows share; all others are kept as categories."""
 
@@ -61,12 +65,13 @@ Places = npt.NDArray[np.intp]
 class Overview:
     """Everything that can be looked at, a line a trial (see `whole`), and the files that could not be read.
 
-    Of files of a newer version the known columns were read.
+    Of files of a newer version the known columns were read. `left_out`: rows of older files, beyond `MOST_TRIALS`.
     """
 
     frame: pd.DataFrame
     skipped: tuple[Skipped, ...]
     newer: tuple[str, ...]
+    left_out: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +106,8 @@ class StudyLine:
 def whole(stores: Sequence[tuple[Store, str]]) -> Overview:
     """One line for every trial of some stores, none twice, newest run first, and the files that could not be read.
 
+    Of a store of more than `MOST_TRIALS`, those of its newest files; whole rows of all others are found by name.
+
     Columns are those of `core.results.schema.Trial` in `SCALARS`, and
 
     - `step_s`: median seconds a step; NaN if nothing was timed,
@@ -119,12 +126,14 @@ def whole(stores: Sequence[tuple[Store, str]]) -> Overview:
     Raises:
         StoreError: a folder cannot be read.
     """
-    indexes = [(folder_index(store.folder, _light, _empty).now(), source) for store, source in stores]
+    indexes = [(folder_index(store.folder, _light, _empty, MOST_TRIALS).now(), source) for store, source in stores]
+    limited = [(store, known) for (store, _), (known, _) in zip(stores, indexes, strict=True) if known.older]
     tables = [_with_source(_each_once(known.table.drop_columns([FILE])), source) for known, source in indexes]
     return Overview(
         frame=_frame(pa.concat_tables([_with_source(_empty(), ""), *tables])),
         skipped=tuple(entry for known, _ in indexes for entry in known.skipped),
         newer=tuple(name for known, _ in indexes for name in known.newer),
+        left_out=sum(max(0, lookup.count(store.folder) - known.table.num_rows) for store, known in limited),
     )
 
 
@@ -147,7 +156,7 @@ def _empty() -> pa.Table:
 
 def _light(file: Path) -> tuple[int, pa.Table]:
     """The lines of one file; raises as `read_piece` does."""
-    piece = read_piece(file, columns={*SCALARS, *LISTS})
+    piece = read_piece(mirrored.here(file), columns={*SCALARS, *LISTS})
     lists = {name: piece.table[name].combine_chunks() for name in LISTS}
     known = {name: piece.table[name] for name in SCALARS} | _derived(lists)
     return piece.version, pa.table(known, schema=_empty().schema)

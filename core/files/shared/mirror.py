@@ -1,11 +1,14 @@
 """A folder of this machine that holds the files of a shared place: read here, written here and there.
 
 Files of a place are never rewritten, only added and, once they were merged, taken away. So a copy is up to date as soon
-as it has the same names. What is written here is there for readers here at once, and waits beside its marker until
-the place has it: nothing is lost while the place cannot be reached. Nothing here knows what is in a file.
+as it has the same names. A large file that has a small one beside it, which says what is in it, is brought when it is
+wanted, and put into a folder of its own beside the copy, which may be emptied at any time. What is written here is
+there for readers here at once, and waits beside its marker until the place has it: nothing is lost while the place
+cannot be reached. Nothing here knows what is in a file.
 """
 
 import contextlib
+import errno
 import functools
 import hashlib
 import re
@@ -43,7 +46,13 @@ LAG_S = 30.0
 LOOKS = 5
 """Listings that are made until none of the names of the one before is missing."""
 
-NAME = re.compile(r"[A-Za-z0-9][\w.+@=-]{0,180}\.parquet", re.ASCII)
+LARGE = ".parquet"
+"""Ending of files that may be left where they are."""
+
+BROUGHT = ".brought"
+"""What the folder of a mirror is called with for those of them that were wanted."""
+
+NAME = re.compile(r"[A-Za-z0-9][\w.+@=-]{0,180}\.(parquet|names)", re.ASCII)
 """Names of files that are brought; others are left where they are."""
 
 
@@ -56,15 +65,16 @@ class Mirror:
         failure: why the place could not be brought up to date lately; empty if it could.
     """
 
-    def __init__(self, folder: Path, place: Place, most_bytes: int) -> None:
+    def __init__(self, folder: Path, place: Place, most_bytes: int, beside: str = "") -> None:
         """Take a folder; nothing is asked of the place yet.
 
         Args:
             folder: of this machine; it is there.
             place: that it mirrors.
             most_bytes: of a file; larger ones stay where they are.
+            beside: what a file ends in that says what is in the one beside it, which is then brought when it is wanted.
         """
-        self.folder, self.place, self._most_bytes = folder, place, most_bytes
+        self.folder, self.place, self._most_bytes, self._beside = folder, place, most_bytes, beside
         self.failure = ""
         self._lock = threading.Lock()
         self._there: dict[str, str] = {}
@@ -156,13 +166,15 @@ class Mirror:
     def _take_over(self) -> None:
         # what is here and marked by nobody was there before this listing, so what is missing from it was removed there
         waiting = set(self.waiting())
-        here = {path.name for path in self.folder.glob("*.parquet")} - waiting - set(self.waiting())
+        present = {path.name for path in self.folder.iterdir() if NAME.fullmatch(path.name)}
+        here = present - waiting - set(self.waiting())
         found = self._listed()
         if here and not found:
             kept = f"those in its copy {self.folder} are kept, delete that folder if this is meant"
             raise StoreError(f"The store {self.place.address} has no rows any more; {kept}.")
-        self._there = _local_names(found)
-        _each(lambda name: self._fetch(name, found[self._there[name]]), self._there.keys() - here)
+        self._there = self._whole(_local_names(found))
+        wanted = [name for name in self._there.keys() - here if not self._left_there(name)]
+        _each(lambda name: self._fetch(name, found[self._there[name]]), wanted)
         for name in here - self._there.keys():
             self._drop(self.folder / name)
 
@@ -184,6 +196,40 @@ class Mirror:
             if before.keys() <= now.keys():
                 break
         return now
+
+    def fetched(self, name: str) -> Path:
+        """A file that was left in the place until it is wanted, which is now.
+
+        Raises:
+            FileNotFoundError: there is none.
+            StoreError: the place cannot be reached, or the file not be kept here.
+        """
+        path = self.folder.with_name(self.folder.name + BROUGHT) / name
+        if path.exists():
+            return path
+        if self.failure and time.monotonic() < self._next:
+            raise StoreError(self.failure)
+        if name not in self._there:
+            self._there = _local_names(self.place.names(ROWS))
+        data = self.place.read(self._there[name], self._most_bytes) if name in self._there else None
+        if data is None:
+            raise FileNotFoundError(errno.ENOENT, "it is not there any more", name)
+        try:
+            path.parent.mkdir(exist_ok=True)
+            atomic.replace(path, lambda file: file.write(data))
+        except OSError as error:
+            raise StoreError(f"The folder {path.parent} cannot be written: {error.strerror or error}.") from error
+        return path
+
+    def _whole(self, there: dict[str, str]) -> dict[str, str]:
+        """Without files that say what is in another that is not there, or not yet."""
+        orphans = {name for name in there if self._beside and name.endswith(self._beside)}
+        orphans = {name for name in orphans if name.removesuffix(self._beside) + LARGE not in there}
+        return {name: path for name, path in there.items() if name not in orphans}
+
+    def _left_there(self, name: str) -> bool:
+        """Whether a file stays in the place until it is wanted, because the one beside it says what is in it."""
+        return bool(self._beside) and name.endswith(LARGE) and name.removesuffix(LARGE) + self._beside in self._there
 
     def _fetch(self, name: str, found: Found) -> None:
         path = self.folder / name
@@ -245,16 +291,16 @@ def address_of(folder: Path) -> str:
         return ""
 
 
-def of(folder: Path, most_bytes: int) -> Mirror | None:
+def of(folder: Path, most_bytes: int, beside: str = "") -> Mirror | None:
     """The mirror in a folder, one for a process; None if the folder is an ordinary one.
 
     Raises:
         StoreError: the place that it mirrors cannot be used.
     """
     address = address_of(folder)
-    return _of(folder, address, most_bytes) if address else None
+    return _of(folder, address, most_bytes, beside) if address else None
 
 
 @functools.lru_cache(maxsize=16)
-def _of(folder: Path, address: str, most_bytes: int) -> Mirror:
-    return Mirror(folder, Place(address), most_bytes)
+def _of(folder: Path, address: str, most_bytes: int, beside: str) -> Mirror:
+    return Mirror(folder, Place(address), most_bytes, beside)

@@ -6,9 +6,12 @@ file that vanished before it was read makes the folder be listed again. Nothing 
 """
 
 import functools
+import math
 import os
+import re
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +34,8 @@ AT_ONCE = 1_000
 
 UNKNOWN = -1
 """Size of a file that could not be looked at. Why, shows when it is read."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d{6}")
 
 TRIES = 100
 """Times that a folder is listed again because something vanished; a compaction makes that happen once or twice."""
@@ -76,12 +81,14 @@ class Findings:
         files: number → file.
         skipped: files that could not be read, by name.
         newer: files of a newer version, by name.
+        older: number of files that were not looked at, as newer ones have as many rows as are wanted.
     """
 
     table: pa.Table
     files: dict[int, File]
     skipped: tuple[Skipped, ...]
     newer: tuple[str, ...]
+    older: int = 0
 
 
 Derive = Callable[[Path], tuple[int, pa.Table]]
@@ -95,11 +102,14 @@ class FolderIndex:
         folder: of a store; one that does not exist is empty.
         derive: what to derive.
         empty: what is derived of no file.
+        most_rows: how many are wanted, or a few more; then the newest files are looked at, and older ones are not.
     """
 
-    def __init__(self, folder: Path, derive: Derive, empty: pa.Table) -> None:
+    def __init__(self, folder: Path, derive: Derive, empty: pa.Table, most_rows: float = math.inf) -> None:
         self._folder, self._derive, self._lock = folder, derive, threading.Lock()
-        self._table = empty.append_column(FILE, pa.array([], pa.int32()))
+        self._most_rows, self._older = most_rows, 0
+        self._rows: dict[File, int] = {}
+        self._empty = self._table = empty.append_column(FILE, pa.array([], pa.int32()))
         self._numbers: dict[File, int] = {}
         self._refused: dict[File, str] = {}
         self._newer: set[File] = set()
@@ -125,6 +135,7 @@ class FolderIndex:
                 files={number: file for file, number in self._numbers.items()},
                 skipped=tuple(sorted([*refused, *(unreadable or ())], key=lambda entry: entry.name)),
                 newer=tuple(sorted(file.path.name for file in self._newer)),
+                older=self._older,
             )
 
     @property
@@ -144,31 +155,45 @@ class FolderIndex:
     def _catch_up(self, files: Set[File]) -> list[Skipped] | None:
         """Read what is new, drop what is gone; files that may be readable later, or None if one vanished meanwhile."""
         self._forget((self._numbers.keys() | self._refused.keys()) - files)
-        new = sorted(files - self._numbers.keys() - self._refused.keys(), key=lambda file: file.path.name)
-        unreadable, tables, vanished = [], [], False
-        for file in new:
+        limited = self._most_rows < math.inf
+        new = files if limited else files - self._numbers.keys() - self._refused.keys()
+        unreadable: list[Skipped] = []
+        tables: list[pa.Table] = []
+        rows, older, vanished = 0, set[File](), False
+        for file in sorted(new, key=_begun if limited else _name, reverse=True):
+            if rows >= self._most_rows:
+                older.add(file)
+                continue
             try:
-                tables.append(self._read(file))
-            except FileNotFoundError as error:
-                if file.size == UNKNOWN:
-                    unreadable.append(Skipped(name=file.path.name, reason=unreadable_because(error)))
-                else:
-                    vanished = True
-            except ForeignFile as error:
-                self._refused[file] = str(error)
-            except OSError as error:
-                unreadable.append(Skipped(name=file.path.name, reason=unreadable_because(error)))
+                if file not in self._numbers and file not in self._refused:
+                    tables.insert(0, self._read(file, unreadable))
+            except FileNotFoundError:
+                vanished = True
+            rows += self._rows.get(file, 0)
             if len(tables) == AT_ONCE:
                 tables = [pa.concat_tables(tables).combine_chunks()]
+        self._older = len(older)
+        self._forget(older)
         if tables:
             self._table = pa.concat_tables([self._table, *tables]).combine_chunks()
             del tables
             pa.default_memory_pool().release_unused()  # what was decoded on the way takes several times the room
         return None if vanished else unreadable
 
-    def _read(self, file: File) -> pa.Table:
-        version, table = self._derive(file.path)
+    def _read(self, file: File, unreadable: list[Skipped]) -> pa.Table:
+        """What is derived of a file, nothing of one that cannot be read; raises FileNotFoundError if it is gone."""
+        try:
+            version, table = self._derive(file.path)
+        except ForeignFile as error:
+            self._refused[file] = str(error)
+            return self._empty
+        except (OSError, StoreError) as error:
+            if isinstance(error, FileNotFoundError) and file.size != UNKNOWN:
+                raise
+            unreadable.append(Skipped(name=file.path.name, reason=unreadable_because(error)))
+            return self._empty
         number = self._numbers[file] = self._next
+        self._rows[file] = table.num_rows
         self._next += 1
         if version > SCHEMA_VERSION:
             self._newer.add(file)
@@ -178,6 +203,7 @@ class FolderIndex:
         numbers = [self._numbers.pop(file) for file in files if file in self._numbers]
         for file in files:
             self._refused.pop(file, None)
+            self._rows.pop(file, None)
         self._newer -= files
         if numbers:
             gone = pc.is_in(self._table[FILE], pa.array(numbers, pa.int32()))
@@ -185,9 +211,11 @@ class FolderIndex:
 
 
 @functools.lru_cache(maxsize=16)
-def folder_index(folder: Path, derive: Derive, empty: Callable[[], pa.Table]) -> FolderIndex:
+def folder_index(
+    folder: Path, derive: Derive, empty: Callable[[], pa.Table], most_rows: float = math.inf
+) -> FolderIndex:
     """The one index of a folder and of what is derived; those of a few folders are remembered."""
-    return FolderIndex(folder, derive, empty())
+    return FolderIndex(folder, derive, empty(), most_rows)
 
 
 def listed(folder: Path) -> set[File]:
@@ -208,21 +236,42 @@ def listed(folder: Path) -> set[File]:
     return now
 
 
-def unreadable_because(error: OSError) -> str:
-    """Why the system does not let a file be read, in words."""
-    return f"it cannot be read: {error.strerror or error}"
+def unreadable_because(error: OSError | StoreError) -> str:
+    """Why the system, or a place that is shared, does not let a file be read, in words."""
+    return f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+
+
+def _name(file: File) -> str:
+    return file.path.name
+
+
+def _begun(file: File) -> tuple[str, str]:
+    """When the newest row of a file began, as its name says; else when it was written, and a file's name."""
+    if file.size == UNKNOWN:
+        return "~", file.path.name  # the newest, so that it is named
+    if dated := _DATE.search(file.path.name):
+        return dated[0], file.path.name
+    return time.strftime("%Y-%m-%dT%H%M%S", time.gmtime(file.written_ns / 1e9)), file.path.name
 
 
 def _entries(folder: Path) -> Iterator[File]:
+    """The files of rows; one beside which its names lie is known by these, and in a mirror it may lie elsewhere."""
+    beside = mirrored.NAMES_SUFFIX
     try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.endswith(SUFFIX) and (file := _looked_at(folder / entry.name, entry)):
-                    yield file
+        with os.scandir(folder) as opened:
+            entries = {entry.name: entry for entry in opened if entry.name.endswith((SUFFIX, beside))}
     except FileNotFoundError:
         return
     except OSError as error:
         raise StoreError(f"The store {folder} cannot be read: {error.strerror or error}.") from error
+    elsewhere = mirrored.is_mirror(folder)
+    for name, entry in entries.items():
+        if name.endswith(SUFFIX):
+            entry = entries.get(name.removesuffix(SUFFIX) + beside, entry)
+        elif not elsewhere or (name := name.removesuffix(beside) + SUFFIX) in entries:
+            continue
+        if file := _looked_at(folder / name, entry):
+            yield file
 
 
 def _looked_at(path: Path, entry: "os.DirEntry[str]") -> File | None:

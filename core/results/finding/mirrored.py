@@ -26,6 +26,9 @@ MIRRORS_VARIABLE = "CROSSOVER_SHARED"
 COMPACTION_S = 900
 """Seconds after which a compaction counts as dead; two at once would do no harm but to each other's work."""
 
+NAMES_SUFFIX = ".names"
+"""What the file ends in that lies beside a large part, and says whose rows are in it."""
+
 SEVERAL = "several"
 """Machine of a file with rows of several."""
 
@@ -48,7 +51,24 @@ def mirror_of(folder: Path) -> Mirror | None:
     Raises:
         StoreError: the place cannot be used.
     """
-    return mirror.of(folder, MAX_FILE_BYTES)
+    return mirror.of(folder, MAX_FILE_BYTES, NAMES_SUFFIX)
+
+
+def is_mirror(folder: Path) -> bool:
+    """Whether a folder mirrors a shared place."""
+    return bool(mirror.address_of(folder))
+
+
+def here(path: Path) -> Path:
+    """Where a file of a store can be read on this machine, brought from a shared place if it was left there.
+
+    Raises:
+        FileNotFoundError: there is none.
+        StoreError: the place cannot be reached.
+    """
+    if path.exists() or (shared := mirror_of(path.parent)) is None:
+        return path
+    return shared.fetched(path.name)
 
 
 def bring(folder: Path) -> None:
@@ -71,7 +91,7 @@ def failure(folder: Path) -> str:
 
 @contextlib.contextmanager
 def adding(target: Path, table: pa.Table) -> Iterator[None]:
-    """Send a file of rows that is written meanwhile, where its folder is a mirror."""
+    """Send a file of rows, or beside one, that is written meanwhile, where its folder is a mirror."""
     shared = mirror_of(target.parent)
     with shared.adding(target.name, partition(table)) if shared is not None else contextlib.nullcontext():
         yield

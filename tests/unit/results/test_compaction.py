@@ -114,6 +114,23 @@ def test_small_parts_are_merged_with_what_came_later_and_large_ones_are_not(stor
     assert len(store.trials()) == 9
 
 
+def test_beside_a_large_part_lie_its_names_and_no_compaction_opens_it_again(store, monkeypatch):
+    rows = fill(store, 4)
+    monkeypatch.setattr(compaction, "SMALL_BYTES", 1)
+    compact(store.folder)
+    (part,) = files(store)
+    assert part.with_suffix(".names").exists()
+    part.with_suffix(".names").unlink()  # as versions before left it, and a kill between the two
+    compact(store.folder)
+    assert part.with_suffix(".names").exists()
+    opened, real = [], compaction.read_piece
+    monkeypatch.setattr(compaction, "read_piece", lambda path, **what: opened.append(path) or real(path, **what))
+    compact(store.folder)
+    assert opened == []
+    assert by_name(store.trials()) == by_name(rows)
+    assert store.trials(run_id=names(4)[1]) == rows[2:4]
+
+
 def test_parts_are_no_larger_than_readers_take(store, monkeypatch):
     rows = fill(store, 20)
     monkeypatch.setattr(writing, "PART_ROWS", 7)

@@ -199,3 +199,31 @@ def test_columns_and_bytes_are_those_of_a_row_written_by_hand(machines):
     given = dataclasses.replace(row(1), message="Grüße")
     here.add(given)
     assert there.trials() == [given]
+
+
+def test_a_large_part_stays_in_the_place_until_a_row_of_it_is_wanted(machines, monkeypatch):
+    here, there = machines
+    monkeypatch.setattr(compaction, "SMALL_BYTES", 1)
+    here.add_all(to_table([row(number) for number in range(4)]))
+    here.add(row(4))
+    compaction.compact(here.folder)
+    there.add(row(5))
+    assert there.trials(run_id="00000000000f") == []
+    assert len(list(there.folder.glob("*.parquet"))) == 1, "its own row alone"
+    assert there.trials(run_id="000000000002") == [row(2)]
+    assert names(there) == [f"{number:012x}-0" for number in range(6)]
+    compaction.compact(there.folder)
+    assert names(here) == names(there)
+
+
+def test_rows_that_cannot_be_reached_are_not_taken_for_none(machines, monkeypatch):
+    here, there = machines
+    monkeypatch.setattr(compaction, "SMALL_BYTES", 1)
+    for number in range(2):
+        here.add(row(number))
+    compaction.compact(here.folder)
+    assert there.trials(run_id="00000000000f") == []
+    cut_off(there, monkeypatch)
+    with pytest.raises(StoreError, match="cannot be reached"):
+        there.trials(run_id="000000000001")
+    assert "cannot be reached" in str(there.read().skipped)

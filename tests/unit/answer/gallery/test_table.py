@@ -286,3 +286,16 @@ def test_light_rows_are_whole_rows_without_their_lists(store):
     assert {name: type(value) for name, value in kept.items()} == {
         name: type(getattr(row, name)) for name in table.SCALARS
     }
+
+
+def test_of_very_many_trials_the_newest_files_are_listed_and_the_others_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(table, "MOST_TRIALS", 3)
+    store = Store(tmp_path / "rows")
+    for day in range(1, 7):
+        store.add(trial(run_id=f"{day:012x}", started_at=f"2026-01-0{day}T00:00:00+00:00"))
+    known = table.whole([(store, "measured here")])
+    assert (known.frame["run_id"].tolist(), known.left_out) == ([f"{day:012x}" for day in (6, 5, 4)], 3)
+    store.add(trial(run_id="f" * 12, started_at="2026-01-09T00:00:00+00:00"))
+    known = table.whole([(store, "measured here")])
+    assert (known.frame["run_id"].tolist()[::2], known.left_out) == (["f" * 12, f"{5:012x}"], 4)
+    assert store.trials(run_id=f"{1:012x}")[0].run_id == f"{1:012x}", "what is not listed is found by its name"

@@ -154,3 +154,41 @@ def test_a_place_that_could_not_be_reached_is_left_alone_for_a_while(machines, m
         here.bring()
     here.bring(now=True)
     assert here.failure == ""
+
+
+def beside(machine, names):
+    return Mirror(machine.folder, machine.place, MOST, names)
+
+
+def test_what_another_file_tells_of_is_brought_when_it_is_wanted(machines):
+    here, there = machines[0], beside(machines[1], ".names")
+    write(here, "part.parquet", b"many rows")
+    write(here, "part.names", b"whose")
+    write(here, "row.parquet")
+    there.bring(now=True)
+    assert held(there) == {"row.parquet": b"rows"}
+    assert (there.folder / "part.names").read_bytes() == b"whose"
+    assert there.fetched("part.parquet").read_bytes() == b"many rows"
+    assert held(there) == {"row.parquet": b"rows"}, "the folder is as it was, so that nobody lists it anew"
+    with pytest.raises(FileNotFoundError):
+        there.fetched("another.parquet")
+
+
+def test_a_file_that_is_wanted_is_asked_for_once(machines, monkeypatch):
+    here, there = machines[0], beside(machines[1], ".names")
+    write(here, "part.parquet")
+    write(here, "part.names")
+    there.bring(now=True)
+    there.fetched("part.parquet")
+    cut_off(there, monkeypatch)
+    assert there.fetched("part.parquet").read_bytes() == b"rows"
+
+
+def test_what_tells_of_a_file_that_is_not_there_yet_is_not_brought(machines):
+    here, there = machines[0], beside(machines[1], ".names")
+    write(here, "part.names")
+    there.bring(now=True)
+    assert not (there.folder / "part.names").exists()
+    write(here, "part.parquet")
+    there.bring(now=True)
+    assert (there.folder / "part.names").exists()

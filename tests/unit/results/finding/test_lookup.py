@@ -84,7 +84,7 @@ def test_of_rows_of_one_name_the_best_counts_even_if_another_was_asked_for(store
 def test_names_whose_hashes_are_the_same_are_told_apart(store, monkeypatch):
     rows = rows_of(3)
     store.add_all(to_table(rows))
-    monkeypatch.setattr(lookup, "_hashes", lambda names: lookup.np.zeros(len(names), lookup.np.int64))
+    monkeypatch.setattr(lookup, "_hashes", lambda names: lookup.np.zeros(len(names), lookup.np.uint32))
     assert store.trials(run_id=name(1)) == rows[2:4]
     assert store.trials(run_id="f" * 12) == []
 
@@ -116,11 +116,12 @@ def test_a_torn_row_group_is_not_read_and_hides_no_other_file(store, decoded):
     assert len(store.check().skipped) == 1
 
 
-def test_trials_that_have_several_rows_are_told(store):
-    store.add_all(to_table(rows_of(3)))
-    assert lookup.several(store.folder, [row.trial_id for row in rows_of(3)]) == set()
-    store.add(rows_of(2)[2])
-    assert lookup.several(store.folder, [row.trial_id for row in rows_of(3)]) == {rows_of(2)[2].trial_id}
+def test_trials_of_runs_with_more_rows_than_these_are_told(store):
+    rows = rows_of(3)
+    store.add_all(to_table(rows))
+    assert lookup.several(store.folder, [row.trial_id for row in rows]) == set()
+    store.add(rows[2])
+    assert lookup.several(store.folder, [row.trial_id for row in rows]) == {rows[2].trial_id, rows[3].trial_id}
 
 
 def test_a_file_that_may_not_be_read_any_more_is_left_out(store, monkeypatch):
@@ -147,3 +148,46 @@ def test_more_rows_than_are_wanted_at_once_are_not_read_on(store, decoded):
     with pytest.raises(StoreError, match="of memory and are not read at once"):
         store.trials(run_id=[name(number) for number in range(20)], most_bytes=few)
     assert len(decoded) < 4, "what is too much is not decoded to the end"
+
+
+def test_names_that_lie_beside_a_part_spare_opening_it_before_a_row_is_wanted(store, monkeypatch):
+    rows = rows_of(6)
+    part = store.add_all(to_table(rows))
+    writing.write_names(part, to_table(rows), lookup.names(part)[1])
+    opened, real = [], lookup.read_piece
+
+    def counted(source: Path, **what: Any) -> reading.Piece:
+        opened.append(source)
+        return real(source, **what)
+
+    monkeypatch.setattr(lookup, "read_piece", counted)
+    assert store.trials(run_id="f" * 12) == []
+    assert lookup.count(store.folder) == 12
+    assert opened == []
+    assert store.trials(run_id=name(2)) == rows[4:6]
+    assert opened == [part]
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 torn PAR1", None], ids=["empty", "torn", "rows"])
+def test_what_lies_beside_a_part_and_holds_no_names_is_not_believed(store, content):
+    rows = rows_of(3)
+    part = store.add_all(to_table(rows))
+    part.with_suffix(".names").write_bytes(part.read_bytes() if content is None else content)
+    assert store.trials(run_id=name(2)) == rows[4:6]
+    assert lookup.count(store.folder) == 6
+
+
+def test_names_beside_no_part_are_no_rows(store):
+    part = store.add_all(to_table(rows_of(2)))
+    writing.write_names(part, to_table(rows_of(2)), lookup.names(part)[1])
+    part.unlink()
+    assert store.trials(run_id=name(1)) == []
+    assert lookup.count(store.folder) == 0
+
+
+def test_rows_of_one_run_that_ask_for_different_things_are_each_found(store):
+    """No writer of ours makes them; whoever does has not hidden one behind the other."""
+    first, second = trial(run_id=name(1)), trial(run_id=name(1), trial_id=f"{name(1)}-1", experiment_id="ab")
+    store.add_all(to_table([first, second]))
+    assert store.trials(experiment_id="ab") == [second]
+    assert store.trials(experiment_id=first.experiment_id) == [first]
