@@ -1,10 +1,11 @@
-"""An object store of the test's own: moto's server, which speaks S3 over HTTP."""
+"""An object store for tests, which speaks S3 over HTTP: moto's server, or the one that the environment names."""
 
-import itertools
+import os
 import socket
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -17,7 +18,8 @@ KEYS = {
 }
 """Credentials as the environment gives them; moto takes any."""
 
-_numbers = itertools.count()
+SERVER_VARIABLE = "CROSSOVER_TEST_S3"
+"""Environment variable that names host and port of a real server that knows `KEYS`, to be used instead."""
 
 
 class ObjectStore:
@@ -28,7 +30,7 @@ class ObjectStore:
 
     def address(self) -> str:
         """The address of a place that nobody has used."""
-        bucket = f"lab{next(_numbers)}"
+        bucket = f"lab-{uuid.uuid4().hex}"
         made = fs.S3FileSystem(
             endpoint_override=self.endpoint, scheme="http", region="us-east-1", allow_bucket_creation=True
         )
@@ -39,6 +41,9 @@ class ObjectStore:
 @contextmanager
 def served() -> Iterator[ObjectStore]:
     """A server in this process, for as long as it is needed; the environment must hold `KEYS`."""
+    if endpoint := os.environ.get(SERVER_VARIABLE):
+        yield ObjectStore(endpoint)
+        return
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -51,9 +56,9 @@ def served() -> Iterator[ObjectStore]:
 
 
 @contextmanager
-def served_apart(port: int = 0) -> Iterator[ObjectStore]:
+def served_apart() -> Iterator[ObjectStore]:
     """The same in a process of its own, so that it can be killed, and shares no lock with who measures."""
-    port = port or _free_port()
+    port = _free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

@@ -6,6 +6,7 @@ keep them, and never from an address, which stands in commands, jobs and message
 
 import contextlib
 import functools
+import os
 import re
 import threading
 import time
@@ -246,6 +247,8 @@ def _parsed(address: str) -> tuple[str, dict[str, str], str]:
 
 @functools.lru_cache(maxsize=16)
 def _kept_s3(settings: tuple[tuple[str, str], ...]) -> fs.FileSystem:
+    # a checksum behind the data goes without their length, which Ceph's gateway refuses with status 411, as others do
+    os.environ.setdefault("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required")
     return fs.S3FileSystem(
         connect_timeout=CONNECT_S,
         request_timeout=ANSWER_S,
