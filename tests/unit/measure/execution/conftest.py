@@ -1,0 +1,11 @@
+"""Samples that every lane trains on."""
+
+import pytest
+
+from core.measure.data import datasets
+from tests.unit.measure.execution.trained import POINT
+
+
+@pytest.fixture(scope="module")
+def data():
+    return datasets.load("digits", samples=POINT.samples, seed=0)
