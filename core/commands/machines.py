@@ -3,21 +3,28 @@
 import argparse
 import dataclasses
 import re
+import shutil
+import signal
+import textwrap
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
+from core import units
 from core.answer.run import certainty
 from core.answer.study import study
 from core.answer.study.result import Basis
 from core.commands import FAILED, OK, arguments, measuring, output
-from core.errors import CrossoverError, InvalidValue
+from core.errors import CrossoverError, InvalidValue, JobError
 from core.jobs.queue import Queue
 from core.jobs.shared import asking, board
 from core.jobs.shared.asking import Seen
 from core.jobs.shared.board import SPREADS, Board, Member, Question
 from core.jobs.shared.launching import Launcher, launcher
 from core.jobs.shared.member import Working
+from core.jobs.shared.presence import introduced
+from core.question import describe
 from core.question.sweep import Sweep
+from core.results import environment
 from core.results.finding import mirrored
 from core.results.reuse import Here, newest_answers
 from core.results.schema import Trial
@@ -65,7 +72,14 @@ def worker(options: argparse.Namespace) -> int:
     queue = Queue()
     store, at = Store(options.store), board.board_of(options.store)
     store.check_writable()
-    working = Working(at, store, queue, measuring.machine(queue), lambda member: output.say(_line(member)))
+    signal.signal(signal.SIGTERM, _leave)  # as Slurm ends what has no time left, or was cancelled
+    try:
+        found = measuring.machine(queue)
+    except JobError as error:
+        about = introduced(queue, environment.read())
+        at.tell(dataclasses.replace(about, state="failed", question=options.question, message=str(error)))
+        raise
+    working = Working(at, store, queue, found, lambda member: output.say(_line(member)))
     try:
         last = working.work(for_s=options.for_s, only=options.question)
     except KeyboardInterrupt:
@@ -74,15 +88,62 @@ def worker(options: argparse.Namespace) -> int:
     return FAILED if last.state == "failed" else OK
 
 
+def _leave(_number: int, _frame: object) -> NoReturn:
+    """End as at a keyboard's interrupt: what is measured is stopped, and what is held is given back."""
+    raise KeyboardInterrupt
+
+
 def machines(options: argparse.Namespace) -> int:
     """Print who is there, and what is asked."""
     at = board.board_of(options.store)
-    members, questions = at.members(), at.questions()
-    lines = [_line(member) for member in members] or ["No machine is at work here."]
-    lines += [f"asked: {question.id}" for question in questions]
-    document = {"machines": list(map(_plain, members)), "questions": [question.id for question in questions]}
-    output.answer(options, document, "\n".join(lines))
+    members, asked = at.members(), at.asked()
+    ended = {question_id: list(at.ends(question_id).values()) for question_id in asked}
+    lines = _overview(members) + [line for each in asked.items() for line in _standing(*each, members, ended[each[0]])]
+    questions = [
+        {"id": name, **_question_plain(question, members), "ended": list(map(_plain, ended[name]))}
+        for name, question in asked.items()
+    ]
+    output.answer(options, {"machines": list(map(_plain, members)), "questions": questions}, "\n".join(lines))
     return OK
+
+
+def _overview(members: list[Member]) -> list[str]:
+    """Machines in lines for people, those that are alike together."""
+    lines = [] if members else ["No machine is at work here."]
+    for alike in _groups(members, alike=True):
+        first = alike[0]
+        devices = ", ".join(dict.fromkeys((first.cpu, *first.devices)))
+        lines += [f"{units.counted(len(alike), 'machine')} of kind {first.machine_id}: {devices}", *_table(alike)]
+    return lines
+
+
+def _standing(question_id: str, question: Question | str, members: list[Member], ended: list[Member]) -> list[str]:
+    """How a question stands, in lines for people."""
+    if isinstance(question, str):
+        return ["", f"Asked as {question_id}: {question}"]
+    left = asking.left_s(question, members)
+    rest = f" About {units.duration(max(1.0, left))} left." if left is not None else ""
+    lines = ["", f"Asked as {question_id}: {describe.sentence(question.sweep)}; {SPREADS[question.spread]}.{rest}"]
+    return lines + ([f"Done with it: {len(ended)}.", *_table(ended)] if ended else [])
+
+
+def _question_plain(question: Question | str, members: list[Member]) -> dict[str, Any]:
+    if isinstance(question, str):
+        return {"refused": question}
+    left_s = asking.left_s(question, members)
+    return {"sentence": describe.sentence(question.sweep), "spread": question.spread, "left_s": left_s}
+
+
+def _table(members: list[Member]) -> list[str]:
+    """A line for each machine, long sentences below each other."""
+    host, state = (max(len(getattr(member, name)) for member in members) for name in ("host", "state"))
+    columns = max(40, shutil.get_terminal_size().columns)
+    lines = []
+    for member in members:
+        start = f"  {member.host:{host}}  {member.state:{state}}  "
+        text = textwrap.fill(start + member.message, columns, subsequent_indent=" " * len(start)).rstrip()
+        lines.append(text)
+    return lines
 
 
 def ask(asked: Sweep, options: argparse.Namespace) -> int:
@@ -93,8 +154,9 @@ def ask(asked: Sweep, options: argparse.Namespace) -> int:
     mirrored.bring_now(options.store)
     answered = {host: rows for host, member in seen.ended.items() if (rows := _rows(asked, options, member))}
     _show(asked, seen, answered, options)
-    failed = [member for member in seen.ended.values() if member.state != "finished"]
-    return OK if answered and not failed else FAILED
+    groups = _groups(seen.ended.values(), alike=options.spread == "shared")
+    complete = all(any(member.state == "finished" for member in group) for group in groups)
+    return OK if answered and complete else FAILED
 
 
 def _followed(at: Board, question: Question, keeper: Launcher) -> Seen:

@@ -1,18 +1,27 @@
 """A real Ray cluster of processes on this machine, whose nodes have jobs, a lock and a name each."""
 
+import contextlib
 import importlib.util
+import json
 import os
+import subprocess
+import sys
 import threading
 
+import psutil
 import pytest
 
+from core.errors import JobError
+from core.files.project import PROJECT
+from core.jobs.queue import Queue
 from core.jobs.shared import asking, board
 from core.jobs.shared.board import Question
+from core.jobs.shared.on_ray import RayNodes
 from core.results.store import Store
 from tests import nodes
 from tests.integration import following
 from tests.integration.following import until
-from tests.integration.scripted_worker import sweep
+from tests.integration.scripted_worker import UNTIL_RELEASED, sweep
 
 pytestmark = [
     pytest.mark.slow,
@@ -37,15 +46,17 @@ def cluster(tmp_path, monkeypatch):
     """A head that measures as well, and what adds a node; nothing of them outlives the test."""
     from ray.cluster_utils import Cluster
 
+    (tmp_path / "modules").mkdir()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
     for name, value in nodes.surroundings(tmp_path / "head").items():
         monkeypatch.setenv(name, value)
     made = Cluster(initialize_head=True, head_node_args={**MACHINE, "include_dashboard": False})
     monkeypatch.setenv("RAY_ADDRESS", made.address)
     names = ["head"]
 
-    def add(name):
+    def add(name, **variables):
         names.append(name)
-        return made.add_node(**MACHINE, env_vars=nodes.surroundings(tmp_path / name))
+        return made.add_node(**MACHINE, env_vars={**nodes.surroundings(tmp_path / name), **variables})
 
     made.add = add
     yield made
@@ -54,58 +65,118 @@ def cluster(tmp_path, monkeypatch):
         nodes.kill_machine(tmp_path / name)
 
 
+def ask(folder, question):
+    """Have a question answered by the nodes of the cluster, as `sweep --on ray` does."""
+    command = ["worker", "--store", str(folder), "--question", question.id]
+    with RayNodes("ray", command, module=nodes.MODULE) as machines:
+        return asking.follow(board.board_of(folder), question, lambda _: None, machines.keep)
+
+
+def asked_of(**changes):
+    return Question(sweep=sweep(**{"sizes": SIZES, **changes}), spread="shared")
+
+
+def measured(folder):
+    """Each size and contender as often as it was measured to the end."""
+    return sorted((row.hidden_size, row.contender) for row in Store(folder).trials() if row.outcome == "timed")
+
+
+ONCE = sorted((size, contender) for size in SIZES for contender in ("cpu@1", "cpu"))
+
+
 @pytest.mark.timeout(400)
 def test_every_point_is_measured_once_though_a_node_is_killed_and_one_is_added(cluster, tmp_path):
-    from core.jobs.shared.on_ray import RayNodes
-
     for name in ("one", "two"):
         cluster.add(name)
-    store = Store(tmp_path / "store")
-    question = Question(sweep=sweep(sizes=SIZES), spread="shared")
-    command = ["worker", "--store", str(store.folder), "--question", question.id]
-    answered = []
-
-    def ask():
-        with RayNodes("ray", command, module=nodes.MODULE) as machines:
-            at = board.board_of(store.folder)
-            answered.append(asking.follow(at, question, lambda _: None, machines.keep))
-
-    asks = threading.Thread(target=ask)
+    folder, answered = tmp_path / "store", []
+    asks = threading.Thread(target=lambda: answered.append(ask(folder, asked_of())))
     asks.start()
-    until(lambda: {row.hidden_size for row in store.trials()}, lambda sizes: len(sizes) >= 3)
+    until(lambda: measured(folder), lambda found: len(found) >= 6)
     nodes.kill_machine(tmp_path / "one")
     cluster.add("three")
     asks.join(300)
     [seen] = answered
     assert {member.state for member in seen.ended.values()} == {"finished"}
-    measured = sorted((row.hidden_size, row.contender) for row in store.trials() if row.outcome == "timed")
-    assert measured == sorted((size, contender) for size in SIZES for contender in ("cpu@1", "cpu"))
+    assert measured(folder) == ONCE
 
 
-def test_a_node_works_with_what_its_owner_set_and_not_with_what_ray_set(cluster, tmp_path, monkeypatch):
-    """Threads and devices in the worker's environment are those that the node's Ray was started with."""
-    from core.jobs.shared.on_ray import RayNodes
+@pytest.mark.timeout(400)
+def test_a_worker_and_then_the_asker_are_killed_and_the_same_question_goes_on_and_can_be_stopped(cluster, tmp_path):
+    cluster.add("one")
+    folder, question = tmp_path / "store", asked_of()
+    command = f"from tests.integration import test_ray as t; t.ask({str(folder)!r}, t.asked_of())"
+    asker = subprocess.Popen([sys.executable, "-c", command], cwd=PROJECT)
+    until(lambda: measured(folder), lambda found: len(found) >= 4)
+    [worker] = [process for process in workers() if process.environ()["CROSSOVER_JOBS"] == str(tmp_path / "one/jobs")]
+    worker.kill()
+    before = len(measured(folder))
+    until(lambda: measured(folder), lambda found: len(found) >= min(before + 8, len(ONCE)))
+    asker.kill()
+    asker.wait()
+    seen = ask(folder, question)
+    assert {member.state for member in seen.ended.values()} == {"finished"}
+    assert measured(folder) == ONCE
 
-    out = tmp_path / "seen"
-    (tmp_path / "tell.py").write_text(
-        "import os, pathlib, sys\n"
-        "names = ('OMP_NUM_THREADS', 'CUDA_VISIBLE_DEVICES', 'CROSSOVER_JOBS')\n"
-        "said = [str(os.environ.get(name)) for name in names] + [str(len(os.sched_getaffinity(0)))]\n"
-        "pathlib.Path(sys.argv[1]).write_text(' '.join(said))\n"
+    endless = asked_of(script=UNTIL_RELEASED)
+    at = board.board_of(folder)
+    asks = threading.Thread(target=ask, args=(folder, endless))
+    asks.start()
+    busy = until(
+        lambda: [member for member in at.members() if member.state == "measuring"], lambda all_: len(all_) == 2
     )
-    monkeypatch.setattr("core.jobs.shared.on_ray.PROJECT", tmp_path)
-    with RayNodes("ray", [str(out)], module="tell") as machines:
+    assert {member.question for member in busy} == {endless.id}
+    at.close(endless.id)
+    asks.join(60)
+    assert {member.state for member in at.ends(endless.id).values()} == {"stopped"}
+    assert [job for name in ("head", "one") for job in Queue(tmp_path / name / "jobs").active()] == []
+    assert list(workers()) == []
+
+
+def workers():
+    """Processes of ours that Ray has started."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if nodes.MODULE in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
+                yield process
+
+
+def test_a_node_works_with_what_its_owner_set_and_not_with_what_ray_set(cluster, tmp_path):
+    """Threads, devices and processors of the worker are those that the node's Ray was started with."""
+    cluster.add("one", OMP_NUM_THREADS="3", CUDA_VISIBLE_DEVICES="1")
+    (tmp_path / "modules/tell.py").write_text(
+        "import json, os, pathlib\n"
+        "folder = pathlib.Path(os.environ['CROSSOVER_JOBS']).parent\n"
+        "folder.mkdir(exist_ok=True)\n"
+        "seen = {**os.environ, 'processors': sorted(os.sched_getaffinity(0))}\n"
+        "(folder / 'draft').write_text(json.dumps(seen))\n"
+        "(folder / 'draft').rename(folder / 'seen')\n"
+    )
+    with RayNodes("ray", [], module="tell") as machines:
+        head, one = (
+            json.loads(until(lambda path=path: read(path), bool))
+            for path in (tmp_path / "head/seen", tmp_path / "one/seen")
+        )
         machines.keep()
-        said = until(lambda: out.read_text() if out.exists() else "", bool).split()
-    assert said[:2] == ["None", "None"]
-    assert said[2] == str(tmp_path / "head" / "jobs")
-    assert said[3] == str(len(os.sched_getaffinity(0)))
+    assert (head.get("OMP_NUM_THREADS"), head.get("CUDA_VISIBLE_DEVICES")) == (None, None)
+    assert (one["OMP_NUM_THREADS"], one["CUDA_VISIBLE_DEVICES"]) == ("3", "1")
+    for seen in (head, one):
+        assert seen["processors"] == sorted(os.sched_getaffinity(0))
+        assert [name for name in seen if name.startswith("RAY_") and name != "RAY_ADDRESS"] == []
+
+
+def read(path):
+    return path.read_text() if path.exists() else ""
+
+
+def test_a_cluster_that_is_gone_is_told_in_one_sentence(cluster):
+    with RayNodes("ray", [], module="platform") as machines:
+        machines.keep()
+        cluster.shutdown()
+        with pytest.raises(JobError, match=r"The Ray cluster at auto is gone\..* the same command goes on\."):
+            until(machines.keep, lambda _: False)
 
 
 def test_without_a_cluster_a_sentence_says_so(monkeypatch):
-    from core.errors import JobError
-    from core.jobs.shared.on_ray import RayNodes
-
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     with pytest.raises(JobError, match="No Ray cluster answers at auto"), RayNodes("ray", []):
         pass

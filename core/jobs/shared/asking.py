@@ -6,11 +6,11 @@ or reads a row.
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from core.errors import StoreError
-from core.jobs.shared.board import Board, Member, Question
+from core.jobs.shared.board import ENDED, Board, Member, Question
 
 POLL_S = 1.0
 
@@ -84,3 +84,18 @@ def look(board: Board, question: Question) -> Seen:
     except StoreError as error:
         return Seen(failure=str(error))
     return Seen(present=present, ended=ended)
+
+
+def left_s(question: Question, members: Iterable[Member]) -> float | None:
+    """Seconds until machines have done what is left of a question; None while nothing is known of it.
+
+    Args:
+        question: on which they work.
+        members: as they told of themselves last; those that have ended, or work on another one, are left out.
+    """
+    alike: dict[str, list[float]] = {}
+    for member in members:
+        if member.question == question.id and member.state not in ENDED and member.left_s:
+            name = member.machine_id if question.spread == "shared" else member.host
+            alike.setdefault(name, []).append(member.left_s)
+    return max((1 / sum(1 / alone_s for alone_s in group) for group in alike.values()), default=None)

@@ -176,7 +176,7 @@ class Board:
         """
         data = json.dumps(dataclasses.asdict(member)).encode()
         self.place.write(f"{MACHINES}/{member.host}.json", data)
-        if member.state in ENDED:
+        if member.state in ENDED and member.question:
             self.place.write(f"{ENDS}/{member.question}/{member.host}.json", data)
 
     def members(self) -> list[Member]:

@@ -3,8 +3,10 @@
 Whatever launches them never times anything, and hands over no rows: machines meet at the store.
 """
 
+import importlib.util
 import re
 import subprocess
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -12,10 +14,15 @@ from typing import Protocol, Self
 from core.errors import InvalidValue, JobError
 from core.files.project import PROJECT
 from core.files.shared import mirror
+from core.jobs.shared.on_ray import RayNodes
 
 WAYS = ("workers", "ray", "ray://HOST:PORT", "slurm:MACHINES")
 
 _SLURM = re.compile(r"slurm(?::(\d{1,4}))?")
+
+
+LOOK_S, GONE_S = 10.0, 25.0
+"""How often Slurm is asked for its tasks, and after how long without any they are not waited for."""
 
 
 class Launcher(Protocol):
@@ -49,9 +56,28 @@ class Slurm:
 
     def __init__(self, machines: int, command: list[str]) -> None:
         self._machines, self._command, self._job = machines, command, ""
+        self._looked = self._there = time.monotonic()
 
     def keep(self) -> None:
-        """Nothing: Slurm sees to its tasks."""
+        """Make sure that tasks are there or wait for nodes; Slurm sees to them.
+
+        Raises:
+            JobError: all of them have ended.
+        """
+        now = time.monotonic()
+        if now - self._looked < LOOK_S:
+            return
+        self._looked = now
+        asked = subprocess.run(
+            ["squeue", "--noheader", "--jobs", self._job], check=False, capture_output=True, text=True
+        )
+        if asked.stdout.strip() or (asked.returncode and "Invalid job id" not in asked.stderr):
+            self._there = now  # or Slurm does not answer just now
+        elif now - self._there >= GONE_S:
+            raise JobError(
+                f"All tasks of Slurm's job {self._job} have ended, and the question is not answered: "
+                f"slurm-{self._job}_*.out says more. The same command goes on with what is in the store."
+            )
 
     def __enter__(self) -> Self:
         script = PROJECT / "deploy" / "slurm" / "worker.sbatch"
@@ -67,6 +93,14 @@ class Slurm:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         subprocess.run(["scancel", self._job], check=False, capture_output=True)
+
+
+def installed(module: str) -> bool:
+    """Whether a module is there; it is looked for, not imported."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def launcher(on: str, store: Path, question_id: str) -> Launcher:
@@ -87,9 +121,7 @@ def launcher(on: str, store: Path, question_id: str) -> Launcher:
     if match := _SLURM.fullmatch(on):
         return Slurm(int(match[1] or 1), command)
     if on == "ray" or on.startswith("ray://"):
-        try:
-            from core.jobs.shared.on_ray import RayNodes
-        except ModuleNotFoundError as error:
-            raise JobError("Ray is not installed: pip install -r requirements-cluster.txt") from error
+        if not installed("ray"):
+            raise JobError("Ray is not installed: pip install -r requirements-cluster.txt")
         return RayNodes(on, ["worker", *command])
     raise InvalidValue("on", on, f"one of {', '.join(WAYS)}")

@@ -72,7 +72,7 @@ class Working:
             on_change: told whenever this machine says something new of itself.
         """
         self._board, self._store, self._queue, self._machine = board, store, queue, found
-        self._presence = Presence(board, introduced(queue, found), on_change)
+        self._presence = Presence(board, introduced(queue, found.environment, found.devices), on_change)
         self._end = 0.0
 
     def work(self, *, for_s: float, only: str = "") -> Member:

@@ -3,14 +3,18 @@
 Ray says which machines are there, and ends what it started; it times nothing and carries no rows. A task takes the
 whole machine, where its owner gave it the resource `crossover_machine`. The worker has the environment, processors and
 devices that the owner of the machine started Ray with, and not those that Ray gives to its own tasks.
+
+Ray ends a process that loses its cluster. So it is spoken to by one that does nothing else, `python -m
+core.jobs.shared.on_ray ADDRESS MODULE COMMAND…`, which ends when its standard input does.
 """
 
+import os
+import subprocess
+import sys
+import threading
 import time
 from types import TracebackType
 from typing import Any, Self
-
-import ray
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from core.errors import JobError
 from core.files.project import PROJECT
@@ -19,10 +23,17 @@ RESOURCE = "crossover_machine"
 """Of which a machine has 1: `ray start --resources='{"crossover_machine": 1}'`."""
 
 AGAIN_S = 10.0
-"""Seconds after which a worker is started again on a machine on which it ended."""
+"""Seconds after which a worker is started again on a machine on which it was killed."""
+
+STOP_S = 4.0
+"""Seconds that workers have to stop what they measure, once their question was taken away."""
 
 HOME_VARIABLE = "CROSSOVER_HOME"
 """Where Crossover lies on a machine, in the environment of its Ray; as on the asking machine unless it is set."""
+
+_READY = "ready"
+_SOON = {"RAY_gcs_rpc_server_reconnect_timeout_s": "15"}
+"""Seconds after which a cluster that does not answer counts as gone; Ray waits for four times as long."""
 
 
 class RayNodes:
@@ -37,34 +48,101 @@ class RayNodes:
             module: that is run with it.
         """
         self._address = "auto" if address == "ray" else address
-        self._command = ["-m", module, *command]
-        self._tasks: dict[str, tuple[Any, float]] = {}
+        self._words = [self._address, module, *command]
 
     def __enter__(self) -> Self:
-        try:
-            ray.init(address=self._address, log_to_driver=False, configure_logging=False)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise JobError(f"No Ray cluster answers at {self._address}: {reason}") from error
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "core.jobs.shared.on_ray", *self._words],
+            cwd=PROJECT,
+            env={**_SOON, **os.environ},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,  # a keyboard's interrupt is for us, who let the workers stop first
+        )
+        said = self._process.stdout.readline().strip() if self._process.stdout else ""
+        if said != _READY:
+            self.__exit__(None, None, None)
+            raise JobError(f"No Ray cluster answers at {self._address}: {said or 'it ended the connection'}")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        ray.shutdown()
+        try:
+            self._process.communicate(timeout=2 * STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
 
     def keep(self) -> None:
-        """Start a worker on every node that has none; where one ended, another one after a while."""
-        nodes = ray.nodes()  # type: ignore[no-untyped-call]
-        for node in nodes:
-            task, since = self._tasks.get(node["NodeID"], (None, 0.0))
-            ended = task is None or bool(ray.wait([task], timeout=0)[0])
-            if node["Alive"] and ended and time.monotonic() - since >= AGAIN_S:
-                self._tasks[node["NodeID"]] = self._started(node), time.monotonic()
+        """Make sure that there is a cluster; its nodes are seen to by the other process.
 
-    def _started(self, node: dict[str, Any]) -> Any:
-        whole = {RESOURCE: 1.0} if RESOURCE in node["Resources"] else {}
-        task = ray.remote(num_cpus=0, max_calls=1, max_retries=0, resources=whole)(_task())
-        there = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
-        return task.options(scheduling_strategy=there).remote(self._command, str(PROJECT), HOME_VARIABLE)
+        Raises:
+            JobError: it is gone.
+        """
+        if self._process.poll() is not None:
+            raise JobError(
+                f"The Ray cluster at {self._address} is gone. What was measured is in the store: once the cluster is "
+                "there again, the same command goes on."
+            )
+
+
+def main() -> int:
+    """Keep a worker on every node until nobody wants that any more."""
+    import ray
+
+    address, module, *command = sys.argv[1:]
+    try:
+        ray.init(address=address, log_to_driver=False, configure_logging=False)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        _print_line(str(error).splitlines()[0] if str(error) else type(error).__name__)
+        return 1
+    _print_line(_READY)
+    unwanted, tasks = threading.Event(), dict[str, tuple[Any, float]]()
+    threading.Thread(target=_await_end, args=(unwanted,), daemon=True).start()
+    while not unwanted.wait(1.0):
+        for node in ray.nodes():  # type: ignore[no-untyped-call]
+            task, since = tasks.get(node["NodeID"], (None, 0.0))
+            if node["Alive"] and (task is None or (_was_killed(task) and time.monotonic() - since >= AGAIN_S)):
+                tasks[node["NodeID"]] = _started(node, ["-m", module, *command]), time.monotonic()
+    running = [task for task, _ in tasks.values()]
+    if running:
+        ray.wait(running, num_returns=len(running), timeout=STOP_S)
+    ray.shutdown()
+    return 0
+
+
+def _await_end(unwanted: threading.Event) -> None:
+    sys.stdin.read()
+    unwanted.set()
+
+
+def _print_line(text: str) -> None:
+    """Tell who started this process."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _was_killed(task: Any) -> bool:
+    """Whether a task is over, and not because its worker had nothing left to do."""
+    import ray
+
+    if not ray.wait([task], timeout=0)[0]:
+        return False
+    try:
+        return bool(ray.get(task) < 0)
+    except ray.exceptions.RayError:
+        return True
+
+
+def _started(node: dict[str, Any], command: list[str]) -> Any:
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    whole = {RESOURCE: 1.0} if RESOURCE in node["Resources"] else {}
+    task = ray.remote(num_cpus=0, max_calls=1, max_retries=0, resources=whole)(_task())
+    there = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
+    return task.options(scheduling_strategy=there).remote(command, str(PROJECT), HOME_VARIABLE)
 
 
 def _task() -> Any:
@@ -86,3 +164,7 @@ def _task() -> Any:
         return subprocess.run([sys.executable, *command], cwd=where, env=environment, check=False).returncode
 
     return serve
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,15 +7,15 @@ import re
 import socket
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from core import units
 from core.errors import StoreError
 from core.files.shared.lease import Lease
-from core.jobs.machine import Machine
 from core.jobs.queue import Queue
 from core.jobs.shared.board import Board, Member, State
+from core.results.environment import DeviceInfo, Environment
 
 TELL_S = 10.0
 """How often a machine says that it is there, and that it still holds what it holds."""
@@ -88,10 +88,9 @@ class Presence:
             self._missed, self.trouble = time.monotonic(), str(error)
 
 
-def introduced(queue: Queue, found: Machine) -> Member:
-    """This machine as it tells of itself at first."""
-    about = found.environment
-    names = tuple(info.name for info in found.devices)
+def introduced(queue: Queue, about: Environment, devices: Sequence[DeviceInfo] = ()) -> Member:
+    """This machine as it tells of itself at first; devices are known once the measuring process has looked."""
+    names = tuple(info.name for info in devices)
     return Member(host=host_name(queue), machine_id=about.machine_id, cpu=about.cpu_name[:200], devices=names)
 
 

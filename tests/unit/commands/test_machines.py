@@ -6,6 +6,7 @@ import json
 import pytest
 
 from core.commands import measuring
+from core.errors import JobError
 from core.jobs.machine import Machine
 from core.jobs.shared import asking, board, member
 from core.jobs.shared.board import Member
@@ -105,8 +106,8 @@ def test_a_machine_that_failed_is_told_with_its_sentence(run, store, answering):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (("--spread", "nowhere"), "spread is 'nowhere'"),
-        (("--on", "mars"), "on is 'mars'"),
+        (("--spread", "nowhere"), "Spread: 'nowhere'"),
+        (("--on", "mars"), "on: 'mars'"),
     ],
 )
 def test_what_cannot_be_asked_is_told_in_a_sentence(run, store, changed, said):
@@ -130,18 +131,35 @@ def test_code_of_ones_own_is_given_to_no_other_machine(run, store, tmp_path):
     assert "code is given to no other machine" in err
 
 
-def test_who_is_there_and_what_is_asked_is_listed(run, store):
+def test_who_is_there_and_what_is_asked_is_listed(run, store, monkeypatch):
     at = board.board_of(store.folder)
     assert run("machines", "--store", str(store.folder))[1] == "No machine is at work here.\n"
-    at.tell(dataclasses.replace(ONE, state="measuring", message="3 of 8 points"))
     question = board.Question(sweep=sweep(), spread="shared")
     at.ask(question)
-    assert run("machines", "--store", str(store.folder))[1].splitlines() == [
-        "lab-1 (Test CPU): measuring: 3 of 8 points",
-        f"asked: {question.id}",
-    ]
+    at.place.write(f"questions/{'0' * 16}-shared.json", b"{}")
+    mine = {"question": question.id, "message": "hidden size 64; 3 of 8 points", "left_s": 60.0}
+    at.tell(dataclasses.replace(ONE, state="measuring", **mine))
+    at.tell(dataclasses.replace(ONE, host="lab-2", state="measuring", **mine))
+    at.tell(dataclasses.replace(ONE, host="lab-3", machine_id="b", cpu="Other CPU", state="free"))
+    at.tell(
+        dataclasses.replace(ONE, host="lab-4", state="failed", question=question.id, message="No such device. " * 9)
+    )
+    at.leave("lab-4")
+    monkeypatch.setenv("COLUMNS", "80")
+    out = run("machines", "--store", str(store.folder))[1]
+    assert f"2 machines of kind {HERE.machine_id}: Test CPU" in out
+    assert "  lab-2  measuring  hidden size 64; 3 of 8 points" in out
+    assert "  lab-3  free" in out
+    assert "About 30.0 s left." in out
+    assert f"Asked as {'0' * 16}-shared: This version of Crossover cannot read the question" in out
+    assert "  lab-4  failed  No such device. No such device." in out
+    assert max(len(line) for line in out.splitlines() if line.startswith("  ")) <= 80
     document = json.loads(run("machines", "--store", str(store.folder), "--json")[1])
+    assert [machine["state"] for machine in document["machines"]] == ["measuring", "measuring", "free"]
     assert document["machines"][0]["devices"] == ["Test CPU"]
+    [asked, refused] = sorted(document["questions"], key=lambda entry: "refused" in entry)
+    assert (asked["id"], asked["left_s"], asked["ended"][0]["host"]) == (question.id, 30.0, "lab-4")
+    assert "cannot read the question" in refused["refused"]
 
 
 def test_a_worker_works_for_as_long_as_it_is_told(run, store, monkeypatch):
@@ -150,6 +168,26 @@ def test_a_worker_works_for_as_long_as_it_is_told(run, store, monkeypatch):
     monkeypatch.setattr(member, "LOOK_S", 0.001)
     status, out, _ = run("worker", "--store", str(store.folder), "--for", "0.02s")
     assert (status, out) == (0, "")
+
+
+def test_a_machine_whose_measuring_process_does_not_start_says_so_to_who_asks(run, store, monkeypatch):
+    def fail(_):
+        raise JobError("The measuring process did not start.")
+
+    monkeypatch.setattr(measuring, "machine", fail)
+    name = f"{'0' * 16}-shared"
+    status, _, err = run("worker", "--store", str(store.folder), "--question", name)
+    assert (status, "did not start" in err) == (1, True)
+    [end] = board.board_of(store.folder).ends(name).values()
+    assert (end.state, end.message) == ("failed", "The measuring process did not start.")
+
+
+@pytest.mark.slow
+def test_of_machines_that_share_points_one_may_fail(run, store, answering):
+    answering(ended("lab-1"), ended("lab-2", "failed", message="The device cuda:0 is not there."))
+    status, out, _ = run(*SWEEP, "--store", str(store.folder), "--spread", "shared")
+    assert status == 0
+    assert out.startswith("lab-1, lab-2 (Test CPU): ")
 
 
 @pytest.mark.parametrize("span", ["", "2", "h", "-1h", "2 weeks", "1e3s"])

@@ -11,8 +11,9 @@ from core.jobs.shared import launching
 
 @pytest.fixture
 def slurm(tmp_path, monkeypatch):
-    """Commands of Slurm that write down how they were called."""
-    for name, said in (("sbatch", "echo '4711;cluster'"), ("scancel", "true")):
+    """Commands of Slurm that write down how they were called; tasks are those in the file `tasks`."""
+    squeue = f"cat {tmp_path}/tasks"
+    for name, said in (("sbatch", "echo '4711;cluster'"), ("scancel", "true"), ("squeue", squeue)):
         command = tmp_path / "bin" / name
         command.parent.mkdir(exist_ok=True)
         command.write_text(f'#!/bin/sh\necho {name} "$@" >> {tmp_path}/called\n{said}\n')
@@ -29,6 +30,19 @@ def test_slurm_gets_an_array_and_it_is_cancelled_at_the_end(slurm, tmp_path):
         assert asked.startswith("sbatch --parsable --array=1-8 ")
         assert asked.endswith(f"deploy/slurm/worker.sbatch --store {tmp_path}/store --question abc-shared")
     assert slurm()[1:] == ["scancel 4711"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Slurm's commands are of Unix")
+def test_tasks_that_all_ended_are_not_waited_for(slurm, tmp_path, monkeypatch):
+    monkeypatch.setattr(launching, "LOOK_S", 0.0)
+    monkeypatch.setattr(launching, "GONE_S", 0.0)
+    (tmp_path / "tasks").write_text("4711_1 debug crossover\n")
+    with launching.launcher("slurm:2", tmp_path / "store", "abc-shared") as nodes:
+        nodes.keep()
+        (tmp_path / "tasks").write_text("")
+        with pytest.raises(JobError, match=r"All tasks of Slurm's job 4711 have ended.*slurm-4711_\*\.out"):
+            nodes.keep()
+    assert slurm()[-1] == "scancel 4711"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Slurm's commands are of Unix")
@@ -51,7 +65,6 @@ def test_without_slurm_a_sentence_says_where_to_ask(tmp_path, monkeypatch):
 
 def test_without_ray_a_sentence_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delitem(sys.modules, "core.jobs.shared.on_ray", raising=False)
     with pytest.raises(JobError, match=r"pip install -r requirements-cluster\.txt"):
         launching.launcher("ray", tmp_path, "x")
 

@@ -1,17 +1,21 @@
 """A machine at work for others, whose measuring process is a double that only writes rows."""
 
 import dataclasses
+import json
+import time
 
 import pytest
 
 from core.errors import StoreError
+from core.jobs import client, machine
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.shared import board, member, presence
 from core.jobs.shared.board import Question
 from core.jobs.shared.member import Working
-from core.question.experiment import Experiment
+from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment
 from core.results import environment
+from core.results.finding import mirrored
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
 
@@ -188,6 +192,146 @@ def test_while_the_place_cannot_be_reached_it_says_so_and_goes_on(at, working, m
     at.ask(question)
     working.work(for_s=60.0, only=question.id)
     assert len(working.asked) == 1
+
+
+def test_a_device_that_is_not_here_is_told_before_anything_is_measured(at, working):
+    contenders = (Contender(), Contender.parse("cuda:7"))
+    question = asked_of("shared", sizes=(8, 16), contenders=contenders)
+    at.ask(question)
+    working.work(for_s=60.0, only=question.id)
+    [end] = at.ends(question.id).values()
+    assert (end.state, end.message) == ("failed", "The device cuda:7 is not on this machine, which has cpu.")
+    assert working.asked == []
+
+
+def test_a_question_of_another_version_is_refused_with_a_sentence(at, working):
+    question = asked_of("shared", sizes=(8, 16))
+    data = {"sweep": question.sweep.to_json(), "spread": "shared", "protocol": PROTOCOL_VERSION + 1}
+    at.place.write(f"questions/{'0' * 16}-shared.json", json.dumps(data).encode())
+    working.work(for_s=60.0, only=f"{'0' * 16}-shared")
+    [end] = at.ends(f"{'0' * 16}-shared").values()
+    assert end.state == "failed"
+    assert end.message.startswith("It was asked by another version of Crossover")
+    assert working.asked == []
+
+
+def test_while_something_else_is_measured_here_points_are_left_to_others(at, working, monkeypatch):
+    question = asked_of("shared", sizes=(8, 16))
+    at.ask(question)
+    others = iter([True, True, True])
+    monkeypatch.setattr(machine, "is_measuring", lambda: next(others, False))
+    working.work(for_s=60.0, only=question.id)
+    assert ("busy", "Something else is measured on this machine.") in [(s.state, s.message) for s in working.told]
+    assert sorted(sizes(working)) == [8, 16]
+
+
+def test_a_point_that_has_to_wait_for_long_is_given_back(at, store, queue, monkeypatch):
+    monkeypatch.setattr(member, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(client, "watch", lambda queue, job_id: queue.job(job_id))
+    question, told = asked_of("shared", sizes=(8,)), []
+    at.ask(question)
+
+    def is_measuring():
+        """Somebody is, from when the point waits for its turn until it is given back."""
+        jobs = queue.jobs()
+        if jobs and not jobs[-1].active:
+            at.close(question.id)
+        return bool(jobs)
+
+    monkeypatch.setattr(machine, "is_measuring", is_measuring)
+    Working(at, store, queue, FOUND, told.append).work(for_s=60.0, only=question.id)
+    assert [job.state for job in queue.jobs()] == ["stopped"]
+    assert "busy" in [said.state for said in told]
+    assert set(at.place.names("claims")) == set()
+
+
+def test_an_interrupt_stops_what_is_measured_and_gives_its_point_back(at, store, queue, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(client, "watch", interrupt)
+    question = asked_of("shared", sizes=(8, 16))
+    at.ask(question)
+    with pytest.raises(KeyboardInterrupt):
+        Working(at, store, queue, FOUND, lambda said: None).work(for_s=60.0)
+    assert [job.state for job in queue.jobs()] == ["stopped"]
+    assert set(at.place.names("claims")) == set()
+    assert at.members() == []
+
+
+@pytest.mark.parametrize("spread", board.SPREADS)
+def test_whose_time_is_over_leaves_the_rest_to_others(at, store, queue, monkeypatch, spread):
+    monkeypatch.setattr(client, "watch", lambda queue, job_id: time.sleep(0.05) or finished(queue.job(job_id), spread))
+    question = asked_of(spread, sizes=(8, 16))
+    at.ask(question)
+    last = Working(at, store, queue, FOUND, lambda said: None).work(for_s=0.04)
+    assert last.state == "free"
+    assert len(queue.jobs()) == 1
+    assert at.ends(question.id) == {}
+    assert at.is_open(question.id)
+
+
+def finished(job, spread):
+    """A job as it is when its point has come to its end; a whole sweep goes on."""
+    return dataclasses.replace(job, state="finished") if spread == "shared" else job
+
+
+def test_a_place_that_cannot_be_reached_for_a_moment_fails_nothing(at, working, monkeypatch):
+    question, held = asked_of("shared", sizes=(8, 16)), at.held
+    at.ask(question)
+    troubles = iter([StoreError("The store cannot be reached."), StoreError("The store cannot be reached.")])
+
+    def fail(question_id):
+        for error in troubles:
+            raise error
+        return held(question_id)
+
+    monkeypatch.setattr(at, "held", fail)
+    working.work(for_s=60.0, only=question.id)
+    assert ("waiting", "The store cannot be reached.") in [(said.state, said.message) for said in working.told]
+    assert [end.state for end in at.ends(question.id).values()] == ["finished"]
+
+
+def test_after_the_place_could_not_be_reached_nothing_is_taken_before_others_could_say_what_they_hold(
+    at, working, monkeypatch
+):
+    monkeypatch.setattr(presence, "SETTLE_S", 1000.0)
+    question = asked_of("shared", sizes=(8, 16))
+    at.ask(question)
+    with working._presence.reaching():
+        raise StoreError("The store cannot be reached.")
+    working.work(for_s=0.05)
+    assert working.asked == []
+    assert ("waiting", "The store cannot be reached.") in [(said.state, said.message) for said in working.told]
+
+
+def test_one_process_of_a_machine_works_for_a_store(at, working, store, queue, monkeypatch):
+    question = asked_of("shared", sizes=(8,))
+    at.ask(question)
+    measured = working._measured
+
+    def while_measuring(work, asked, lease):
+        second = Working(at, store, queue, FOUND, lambda said: None)
+        assert second.work(for_s=0.02).state == "free"
+        assert [entry.state for entry in at.members()] == ["measuring"]
+        return measured(work, asked, lease)
+
+    working._measured = while_measuring
+    working.work(for_s=60.0, only=question.id)
+    assert sizes(working) == [8]
+
+
+def test_a_point_is_held_until_the_place_has_its_rows(at, working, monkeypatch):
+    question, waiting = asked_of("shared", sizes=(8,)), [1, 1]
+    at.ask(question)
+    seen = []
+    monkeypatch.setattr(mirrored, "waiting", lambda _: len(waiting))
+    monkeypatch.setattr(
+        mirrored, "bring_now", lambda _: seen.append(len(at.held(question.id))) or (waiting and waiting.pop())
+    )
+    working.work(for_s=60.0, only=question.id)
+    assert seen[-1] == 1
+    assert waiting == []
 
 
 def test_machines_with_folders_of_jobs_of_their_own_have_names_of_their_own(queue, tmp_path):
