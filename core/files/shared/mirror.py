@@ -89,19 +89,18 @@ class Mirror:
         with self._lock:
             if not now and time.monotonic() < self._next:
                 return
-            self._try(self.send, self._take_over)
+            self._try(self._take_over, self.send)
 
     def _try(self, *steps: Callable[[], None]) -> None:
         """Do what needs the place; what fails is done next time, which is not at once."""
-        failures = []
-        for step in steps:
-            try:
+        try:
+            for step in steps:
                 step()
-            except StoreError as error:
-                failures.append(str(error))
-            except OSError as error:
-                failures.append(f"The copy {self.folder} cannot be written: {error.strerror or error}.")
-        self.failure = failures[0] if failures else ""
+            self.failure = ""
+        except StoreError as error:
+            self.failure = str(error)
+        except OSError as error:
+            self.failure = f"The copy {self.folder} cannot be written: {error.strerror or error}."
         self._next = time.monotonic() + (AGAIN_S if self.failure else BRING_EVERY_S)
 
     @contextlib.contextmanager
