@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -49,6 +50,15 @@ class Node:
     def log(self) -> str:
         """What it said."""
         return (self.folder / "log").read_text()
+
+    @property
+    def ended(self) -> bool:
+        """Whether it works no more."""
+        return self._process.poll() is not None
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C at the machine."""
+        self._process.send_signal(signal.SIGINT)
 
     def kill(self) -> None:
         """Let the power of the machine fail: nothing that belongs to it lives on."""

@@ -1,6 +1,7 @@
 """An object store for tests, which speaks S3 over HTTP: moto's server, or the one that the environment names."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -25,8 +26,18 @@ SERVER_VARIABLE = "CROSSOVER_TEST_S3"
 class ObjectStore:
     """A server with buckets."""
 
-    def __init__(self, endpoint: str) -> None:
-        self.endpoint = endpoint
+    def __init__(self, endpoint: str, process: subprocess.Popen[bytes] | None = None) -> None:
+        self.endpoint, self._process = endpoint, process
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Let it take connections meanwhile and say nothing; it must be in a process of its own."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def address(self) -> str:
         """The address of a place that nobody has used."""
@@ -66,7 +77,7 @@ def served_apart() -> Iterator[ObjectStore]:
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1.0):
                 break
             time.sleep(0.1)
-        yield ObjectStore(f"127.0.0.1:{port}")
+        yield ObjectStore(f"127.0.0.1:{port}", server)
     finally:
         server.kill()
         server.wait()

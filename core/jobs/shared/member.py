@@ -154,7 +154,7 @@ class Working:
             end = self._whole(work) if question.spread == "everywhere" else self._points(work)
         except CrossoverError as error:
             end = "failed", str(error)
-        mirrored.bring(self._store.folder)
+        self._deliver(work, None)
         state, message = end or ("free", "")
         self._presence.say(state, message)
 
@@ -278,8 +278,8 @@ class Working:
         if job.progress is not None and (sweep := job.progress.sweep) is not None:
             self._presence.note(doing=sweep.size_label, done=sweep.done, total=sweep.total, left_s=sweep.remaining_s)
 
-    def _deliver(self, work: _Work, lease: Lease) -> None:
-        """Hold a point until the place has its rows, or another machine would measure it again."""
+    def _deliver(self, work: _Work, lease: Lease | None) -> None:
+        """Hold a point, or a question, until the place has its rows: another machine would measure it again."""
         while mirrored.waiting(self._store.folder) and self._is_open(work) and self._has_time:
             mirrored.bring_now(self._store.folder)
             self._presence.keep("waiting", mirrored.failure(self._store.folder), lease)
