@@ -7,6 +7,10 @@ from core.errors import InvalidValue
 LARGEST = 10**12
 """Highest number that a key may have, unless its default is higher."""
 
+WAYS = ("workers", "ray", "ray://HOST:PORT", "slurm:MACHINES")
+"""How a sweep comes to other machines, as the command line and a settings file say it."""
+
+_WAY = re.compile(r"workers|ray|ray://[\w.-]{1,100}:\d{1,5}|slurm(:\d{1,4})?", re.ASCII)
 _DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 
 
@@ -45,3 +49,15 @@ def domains(key: str, value: object) -> tuple[str, ...]:
     if texts is None or not all(isinstance(text, str) and _DOMAIN.fullmatch(text) for text in texts):
         raise InvalidValue(key, value, 'a list of domains in lower case, such as ["school.example"]')
     return tuple(texts)
+
+
+def ways(key: str, value: object) -> tuple[str, ...]:
+    """A list of ways to other machines.
+
+    Raises:
+        InvalidValue: it is none.
+    """
+    texts = value if isinstance(value, list) else None
+    if texts is None or not all(isinstance(text, str) and _WAY.fullmatch(text) for text in texts):
+        raise InvalidValue(key, value, f'a list of ways such as ["workers"], each one of {", ".join(WAYS)}')
+    return tuple(dict.fromkeys(texts))

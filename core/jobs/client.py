@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -23,7 +23,7 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.process import Surroundings
 from core.jobs.queue import Queue
-from core.jobs.worker_file import Serving
+from core.jobs.worker_file import Serving, WorkerFile
 from core.question.experiment import Experiment
 from core.question.sweep import Sweep, size_of
 from core.results.exhibits import exhibit_files
@@ -42,6 +42,9 @@ STARTS = 3
 
 GRACE_S = 1.5
 """How long a stop waits for the end of the block; with the kill after it, a stop takes less than 2 s."""
+
+ASKER = (sys.executable, "-m", "core.jobs.shared.asker")
+"""The same of the process that has measured elsewhere what other machines shall measure."""
 
 LOG_BYTES = 1_000_000
 """Size at which the worker's log is put aside when the next worker starts; one older log is kept."""
@@ -76,21 +79,36 @@ def ensure_worker(queue: Queue, *, ours: bool = False) -> None:
     """
     if queue.worker_file.taken and not (ours and _idle_elsewhere(queue)):
         return
-    with queue.guard():
-        if ours and _idle_elsewhere(queue):
-            with contextlib.suppress(PermissionError):  # it is somebody else's
+    if ours and _idle_elsewhere(queue):
+        with queue.guard(), contextlib.suppress(PermissionError):  # it is somebody else's
+            if _idle_elsewhere(queue):
                 queue.worker_file.dismiss()
-        last = queue.worker_file.serving
-        if (last and last.process.alive) or queue.worker_file.locked:  # somebody was quicker
+    _ensure(queue, queue.worker_file, COMMAND, "measuring process")
+
+
+def ensure_asker(queue: Queue) -> None:
+    """Start who asks other machines unless there is one, as `ensure_worker` does a worker; raises as it does."""
+    if not queue.asker_file.taken:
+        _ensure(queue, queue.asker_file, ASKER, "process that asks other machines")
+
+
+def _ensure(queue: Queue, served: WorkerFile, command: Sequence[str], what: str) -> None:
+    """Start a process unless one has taken its place; waiting jobs fail if it keeps dying before it is ready."""
+    elsewhere = served is queue.asker_file
+    with queue.guard():
+        served.folder.mkdir(exist_ok=True)
+        last = served.serving
+        if (last and last.process.alive) or served.locked:  # somebody was quicker
             return
         starts = last.starts + 1 if last and not last.ready else 1
         if last is None or starts <= STARTS:
-            queue.worker_file.take(_start(queue, starts))
+            try:
+                served.take(_start(queue, served, command, starts))
+            except OSError as error:
+                raise JobError(f"The {what} could not be started: {error}.") from error
             return
-        queue.worker_file.leave(last.process)
-    queue.fail_waiting(
-        f"The measuring process died {STARTS} times while it started; {queue.worker_file.log} says more."
-    )
+        served.leave(last.process)
+    queue.fail_waiting(f"The {what} died {STARTS} times while it started; {served.log} says more.", elsewhere=elsewhere)
 
 
 def _idle_elsewhere(queue: Queue) -> bool:
@@ -105,7 +123,10 @@ def watch(queue: Queue, job_id: str) -> Job:
         JobError: there is no such job, or no worker can be started.
     """
     job = queue.job(job_id)
-    if job.state != "running" and queue.waiting():  # whoever measures this one also serves the others
+    if job.elsewhere:
+        if job.state == "queued":
+            ensure_asker(queue)
+    elif job.state != "running" and queue.waiting():  # whoever measures this one also serves the others
         ensure_worker(queue)
     return job
 
@@ -155,6 +176,8 @@ def run(asked: Experiment | Sweep, store: Store, queue: Queue | None = None) -> 
 def stop(queue: Queue, job_id: str) -> Job:
     """End a job within two seconds: at the end of its block if that comes soon, by killing its process if not.
 
+    One that other machines measure ends once they have been told, which its process does: it is left to that.
+
     Returns:
         The job, ended; what was measured by then is in the store.
 
@@ -166,7 +189,7 @@ def stop(queue: Queue, job_id: str) -> Job:
     while job.active and time.monotonic() < deadline:
         time.sleep(_POLL_S)
         job = queue.job(job_id)
-    if job.active:
+    if job.active and not job.elsewhere:
         job = queue.kill(job_id)
     if queue.waiting():
         ensure_worker(queue)
@@ -225,25 +248,22 @@ def _place(sweep: Sweep, trial: Trial) -> tuple[float, ...]:
     return (*(size_of(trial, axis.name) for axis in sweep.axes), contenders.index(trial.contender))
 
 
-def _start(queue: Queue, starts: int) -> Serving:
-    """Start a worker with the surroundings that the next job needs; with ours if none waits."""
-    following = queue.following()
+def _start(queue: Queue, served: WorkerFile, command: Sequence[str], starts: int) -> Serving:
+    """Start a process with the surroundings that the next job needs; with ours if none waits. Raises OSError."""
+    following = queue.following(elsewhere=served is queue.asker_file)
     surroundings = (following and following.surroundings) or Surroundings.now()
-    _put_log_aside(queue.worker_file.log)
-    try:
-        with queue.worker_file.log.open("ab") as log, surroundings.lend_processors():
-            child = subprocess.Popen(
-                [*COMMAND, "--jobs", str(queue.folder)],
-                cwd=PROJECT,
-                env={**surroundings.within(os.environ), **WAITING_POLICY},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                creationflags=_DETACHED,
-            )
-    except OSError as error:
-        raise JobError(f"The measuring process could not be started: {error}.") from error
+    _put_log_aside(served.log)
+    with served.log.open("ab") as log, surroundings.lend_processors():
+        child = subprocess.Popen(
+            [*command, "--jobs", str(queue.folder)],
+            cwd=PROJECT,
+            env={**surroundings.within(os.environ), **WAITING_POLICY},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            creationflags=_DETACHED,
+        )
     try:
         started = process.of(child.pid)
     except psutil.NoSuchProcess:

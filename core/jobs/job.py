@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.jobs.process import Process, Surroundings
+from core.jobs.shared.board import Member, Spread
 from core.jobs.uptime import Moment
 from core.progress import Progress
 from core.question.demonstration import Demonstration
@@ -39,6 +40,19 @@ Compiling a lane takes two minutes on a busy machine, and nothing is said meanwh
 
 
 @dataclass(frozen=True, kw_only=True)
+class Elsewhere:
+    """That other machines measure a sweep, and not this one.
+
+    Attributes:
+        on: which, as `--on` of the command line has it.
+        spread: how it is spread over them.
+    """
+
+    on: str
+    spread: Spread = "everywhere"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """What one job is at the moment of looking.
 
@@ -64,6 +78,8 @@ class Job:
         began: when its turn came; None before.
         reported: when the process that measures it last said so.
         surroundings: what it takes over from who asked; None where that was not written down: then any are right.
+        elsewhere: where it is measured, if not here; the worker then is who asks the machines.
+        machines: these, as they told of themselves last.
         damage: why its state cannot be read, in one sentence; it then counts as running until it is settled.
     """
 
@@ -87,6 +103,8 @@ class Job:
     began: Moment | None = None
     reported: Moment | None = None
     surroundings: Surroundings | None = None
+    elsewhere: Elsewhere | None = None
+    machines: tuple[Member, ...] = ()
     damage: str = ""
 
     @property

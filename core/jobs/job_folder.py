@@ -21,8 +21,9 @@ from msgspec import Meta
 
 from core.errors import CrossoverError, DamagedFile
 from core.files import atomic, documents, spare
-from core.jobs.job import ACTIVE, Job, State
+from core.jobs.job import ACTIVE, Elsewhere, Job, State
 from core.jobs.process import Process, Surroundings
+from core.jobs.shared.board import Member
 from core.jobs.uptime import Moment
 from core.progress import Progress
 from core.question.demonstration import Demonstration
@@ -61,6 +62,7 @@ class JobFolder:
             "asked_by": job.asked_by,
             "asked_from": job.asked_from,
             "surroundings": asdict(job.surroundings) if job.surroundings else None,
+            "elsewhere": asdict(job.elsewhere) if job.elsewhere else None,
         }
         atomic.write_json(draft._request, request)
         draft.write(job)
@@ -118,6 +120,7 @@ class JobFolder:
         status = {name: getattr(job, name) for name in _Status.__dataclass_fields__ if name != "run_id"}
         for name in ("progress", "worker", "began", "reported"):
             status[name] = asdict(status[name]) if status[name] else None
+        status["machines"] = [asdict(machine) for machine in job.machines]
         self._replace("status.json", lambda path: atomic.write_json(path, status))
 
     def ask_to_stop(self) -> None:
@@ -224,6 +227,7 @@ class _Request:
     asked_by: str = ""
     asked_from: str = ""
     surroundings: Surroundings | None = None
+    elsewhere: Elsewhere | None = None
     experiment: dict[str, Any] | None = None
     sweep: dict[str, Any] | None = None
     demonstration: dict[str, Any] | None = None
@@ -257,6 +261,7 @@ class _Status:
     worker: Process | None = None
     began: Moment | None = None
     reported: Moment | None = None
+    machines: tuple[Member, ...] = ()
     run_id: str = ""  # as earlier versions wrote it
 
     def job(self, job_id: str, request: _Request, asked: Asked, damage: str) -> Job:
@@ -271,6 +276,7 @@ class _Status:
             asked_by=request.asked_by,
             asked_from=request.asked_from,
             surroundings=request.surroundings,
+            elsewhere=request.elsewhere,
             damage=damage,
             **{**known, "run_ids": self.run_ids or ((self.run_id,) if self.run_id else ())},
         )

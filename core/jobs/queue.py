@@ -19,7 +19,7 @@ from core.files import spare
 from core.files.project import PROJECT
 from core.jobs import saving, turns
 from core.jobs.all_jobs import KEPT_JOBS, AllJobs
-from core.jobs.job import Job
+from core.jobs.job import Elsewhere, Job
 from core.jobs.job_folder import JobFolder
 from core.jobs.process import Process, Surroundings
 from core.jobs.uptime import Moment
@@ -45,12 +45,15 @@ class Queue(AllJobs):
     Attributes:
         folder: where they are; `CROSSOVER_JOBS`, or data/jobs of the project, unless given.
         worker_file: the place of the worker that serves this queue.
+        asker_file: the place of who has what other machines shall measure measured there; beside the other, as a
+            machine may be among those, and would wait for itself.
         usage: who had how much of it.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         super().__init__(Path(folder or os.environ.get(JOBS_VARIABLE) or JOBS).absolute())
         self.worker_file = WorkerFile(self.folder)
+        self.asker_file = WorkerFile(self.folder / "asker")
         self.usage = Usage(self.folder / "people.json")
 
     def submit(
@@ -62,6 +65,7 @@ class Queue(AllJobs):
         asked_by: str = "",
         asked_from: str = "",
         terms: Terms | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> Job:
         """Queue a measurement, or join an active one of the same question, budget and store, which costs nothing.
 
@@ -77,6 +81,7 @@ class Queue(AllJobs):
             asked_by: who asks, as in `Job`.
             asked_from: where from, as in `Job`.
             terms: what who asks is held to; by default only to the length of the queue.
+            elsewhere: where a sweep is measured, if not here.
 
         Raises:
             StoreError: the store cannot be written.
@@ -87,9 +92,9 @@ class Queue(AllJobs):
         with self.guard():
             self._bury_lost()
             waiting = [job for job in self.active() if not self.files(job.id).asked_to_stop]
-            same = (asked, store.folder.absolute(), Surroundings.now())
+            same = (asked, store.folder.absolute(), Surroundings.now(), elsewhere)
             for job in waiting:
-                if (job.asked, job.store, job.surroundings or same[2]) == same:
+                if (job.asked, job.store, job.surroundings or same[2], job.elsewhere) == same:
                     return self._placed(job)
             limit = terms.queue_length if terms else QUEUE_LIMIT
             if sum(job.state == "queued" for job in waiting) >= limit:
@@ -106,6 +111,7 @@ class Queue(AllJobs):
                 asked_by=asked_by,
                 asked_from=asked_from,
                 surroundings=same[2],
+                elsewhere=elsewhere,
             )
             try:
                 JobFolder.create(self.folder / job.id, job)
@@ -144,13 +150,13 @@ class Queue(AllJobs):
         places = self._places(jobs)
         return [dataclasses.replace(job, place=places[job.id]) if job.id in places else job for job in jobs]
 
-    def waiting(self) -> bool:
-        """Whether a job waits for its turn."""
-        return any(job.state == "queued" for job in self.active())
+    def waiting(self, *, elsewhere: bool = False) -> bool:
+        """Whether a job waits for its turn, of those that are measured here or of the others."""
+        return any(job.state == "queued" and bool(job.elsewhere) == elsewhere for job in self.active())
 
-    def following(self) -> Job | None:
-        """The job whose turn is next; None if none waits."""
-        active = self.active()
+    def following(self, *, elsewhere: bool = False) -> Job | None:
+        """The job whose turn is next, of those that are measured here or of the others; None if none waits."""
+        active = [job for job in self.active() if bool(job.elsewhere) == elsewhere]
         places = self._places(active)
         return next((job for job in active if places.get(job.id) == 1), None)
 
@@ -188,13 +194,15 @@ class Queue(AllJobs):
                 return self._bury(job)
         return self.job(job_id)
 
-    def claim(self, worker: Process, surroundings: Surroundings | None = None) -> Job | None:
+    def claim(
+        self, worker: Process, surroundings: Surroundings | None = None, *, elsewhere: bool = False
+    ) -> Job | None:
         """The next job, from now on running in `worker`; None if none waits, or the next needs other surroundings."""
-        if not self.waiting():
+        if not self.waiting(elsewhere=elsewhere):
             return None
         with self.guard():
             self._bury_lost()  # the next sweep must find in the store what the one before had measured
-            job = self.following()
+            job = self.following(elsewhere=elsewhere)
             if job is None or not job.suits(surroundings):
                 return None
             with contextlib.suppress(OSError):  # a full disk costs fairness, not the measurement
@@ -243,11 +251,11 @@ class Queue(AllJobs):
                         if tried != job:
                             self._write(tried)
 
-    def fail_waiting(self, message: str) -> None:
+    def fail_waiting(self, message: str, *, elsewhere: bool = False) -> None:
         """Mark every waiting job as failed, because no worker can serve it."""
         with self.guard():
             for job in self.active():
-                if job.state == "queued":
+                if job.state == "queued" and bool(job.elsewhere) == elsewhere:
                     self._write(dataclasses.replace(job, state="failed", message=message))
 
     def _look(self, job_id: str) -> Job | None:
@@ -320,7 +328,9 @@ class Queue(AllJobs):
         return dataclasses.replace(job, place=self._places(self.active()).get(job.id, 0))
 
     def _places(self, jobs: Iterable[Job]) -> dict[str, int]:
-        return turns.places([job for job in jobs if job.state == "queued"], self.usage)
+        waiting = [job for job in jobs if job.state == "queued"]
+        here, there = ([job for job in waiting if bool(job.elsewhere) == other] for other in (False, True))
+        return turns.places(here, self.usage) | turns.places(there, self.usage)
 
     def _charge(self, job: Job, began: Moment) -> None:
         """Write down what a job cost who asked for it, at most what it had asked for; under the guard."""

@@ -18,6 +18,12 @@ from core.results.reuse import CUT_OFF
 from core.results.schema import Outcome, Trial
 from core.results.store import Store
 
+ASKER_KILLED = (
+    "The process that asks the other machines was killed. They go on with what they have and keep its rows; "
+    "run it again to see them."
+)
+"""What is said of a sweep that other machines measure, where nobody follows it any more."""
+
 
 def complete(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> Job:
     """Bring the rows of a measurement that came to its end; the job as it is then.
@@ -100,6 +106,8 @@ def rescue(folder: JobFolder, job: Job, *, state: State, event: str) -> Job:
         state: what it is if its rows are not complete.
         event: what cut it off, the beginning of a sentence: "The measuring process was killed".
     """
+    if job.elsewhere:  # whose rows the machines keep
+        return dataclasses.replace(job, state=state, message=ASKER_KILLED)
     if job.demonstration:
         shown = folder.exhibit()
         return (

@@ -21,7 +21,7 @@ from core import units
 from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed
 from core.files.documents import read_toml, stamp
 from core.files.project import PROJECT
-from core.files.settings import LARGEST, domains, number, typed
+from core.files.settings import LARGEST, domains, number, typed, ways
 from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment, Point
 from core.question.fields import FIELDS
@@ -51,6 +51,10 @@ CHOICES: dict[str, dict[str, str]] = {
         "anybody": "every visitor may make a class",
         "code": "who knows the host's code, of which `class.code_hash` is kept",
         "command_line": "only who has a command line on the host",
+    },
+    "cluster.who_may_ask": {
+        "everybody": "whoever may run something here",
+        "signed_in": "who has signed in through the host's login",
     },
 }
 """Keys that take a word, with the words and what they mean."""
@@ -111,6 +115,19 @@ class ClassMode:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Which other machines a page may have a sweep measured on.
+
+    Attributes:
+        on: what is offered, as `--on` of a sweep has it, such as `["workers"]`; empty: this machine alone.
+        who_may_ask: who may have a sweep measured there, of those who may measure here.
+    """
+
+    on: tuple[str, ...] = ()
+    who_may_ask: str = "everybody"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Policy:
     """What a host allows.
 
@@ -124,6 +141,7 @@ class Policy:
         run: what one run may ask for.
         person: what one person may ask for.
         classes: whether there are classes; `class` in the file.
+        cluster: which other machines a page may have a sweep measured on.
         fault: why nothing may run, in one sentence, where the file is broken; empty otherwise.
     """
 
@@ -136,6 +154,7 @@ class Policy:
     run: RunBudget = field(default_factory=RunBudget)
     person: PersonBudget = field(default_factory=PersonBudget)
     classes: ClassMode = field(default_factory=ClassMode)
+    cluster: Cluster = field(default_factory=Cluster)
     fault: str = ""
 
     @classmethod
@@ -164,7 +183,7 @@ class Policy:
         Raises:
             InvalidValue: a key or a value is not known.
         """
-        parts: dict[str, Any] = {"run": RunBudget, "person": PersonBudget, "class": ClassMode}
+        parts: dict[str, Any] = {"run": RunBudget, "person": PersonBudget, "class": ClassMode, "cluster": Cluster}
         allowed = {entry.name: entry for entry in dataclasses.fields(cls) if entry.name not in ("classes", "fault")}
         values: dict[str, Any] = {}
         for key, value in data.items():
@@ -321,7 +340,7 @@ def _checked(key: str, value: Any, default: object) -> Any:
         case int() | float():
             return number(key, value, default)
         case tuple():
-            return domains(key, value)
+            return ways(key, value) if key == "cluster.on" else domains(key, value)
     text = str(typed(key, value, str, "text"))
     if key == "class.code_hash" and text and not _HASH.fullmatch(text):
         raise InvalidValue(key, text, "what python -m core class code prints")

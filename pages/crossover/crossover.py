@@ -5,7 +5,7 @@ import streamlit as st
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.question.sweep import Sweep
-from pages.crossover import opened, progress, recorded, settings
+from pages.crossover import elsewhere, opened, progress, recorded, settings
 from pages.shared.answer import sweep_view
 from pages.shared.data import reads
 from pages.shared.draw.text import told
@@ -61,7 +61,8 @@ def _job(job_id: str, machine: Machine | None) -> None:
     elif job.active:
         progress.draw(job)
     else:
-        _ended(job, job.sweep, machine)
+        ended = elsewhere.ended if job.elsewhere else _ended
+        ended(job, job.sweep, machine)
 
 
 def _ended(job: Job, asked: Sweep, machine: Machine | None) -> None:

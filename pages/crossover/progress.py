@@ -11,6 +11,7 @@ from core.progress import Progress, SweepProgress
 from core.question import describe
 from core.question.experiment import titled
 from core.question.sweep import Sweep
+from pages.crossover import elsewhere
 from pages.shared.answer import accelerators, study_view
 from pages.shared.data import prepared, reads
 from pages.shared.draw.text import plain, told
@@ -43,7 +44,10 @@ def notes(job: Job) -> None:
 
 
 def _panel(job_id: str, asked: Sweep, title: str) -> None:
-    if job := live.running(job_id, title):
+    job = live.running(job_id, title)
+    if job and job.elsewhere:
+        elsewhere.progress(job, asked)
+    elif job:
         _progress(asked, job.progress or Progress(phase="starting"))
         _so_far(job, asked)
 

@@ -19,6 +19,7 @@ from core.question import describe, experiment, models
 from core.question.experiment import Contender
 from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, Training
 from core.question.sweep import LIMITS, Axis, Sweep, size_axes
+from pages.crossover import elsewhere
 from pages.shared.answer import accelerators
 from pages.shared.data import prepared, reads
 from pages.shared.data.own_files import OwnFile
@@ -122,18 +123,20 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Sweep | None:
         bounds = _bounds()
         lanes = lane_controls.choose(machine, Training(**{"batch_size": 0, **fields}))
     wanted = _wanted(fields, family, axis)
+    with sides.ask:
+        where = elsewhere.choose()
     with beside if accelerators.stock(machine) else more:
         accelerator = accelerators.choose(machine, wanted, axis)
     with over:
         sizes = accelerators.sizes(accelerator, wanted, axis)
         varied = _varied(axis, also, sizes, dataset=dataset.name, family=family, samples=fields.get("samples", 0))
     with beside:
-        chosen = lane_controls.applied(_devices(machine), lanes, machine)
+        chosen = elsewhere.devices() if where else lane_controls.applied(_devices(machine), lanes, machine)
     with sides.ask:
         asked, fault = _ask(fields, varied, chosen, bounds, machine, lane_controls.too_many(chosen, lanes))
         if asked:
-            _facts(asked, machine)
-        asking.run_button("Find the crossover", asked, fault, machine)
+            _facts(asked, None if where else machine)
+        asking.run_button("Find the crossover", asked, fault, machine, where)
     with sides.settings:
         accelerators.listing(machine, wanted, axis)
     return asked

@@ -6,11 +6,12 @@ from core import units
 from core.jobs.machine import Machine
 from core.question.experiment import titled
 from core.text import as_line
+from pages.shared.answer import machines_view
 from pages.shared.data import reads
 from pages.shared.draw import tables
 from pages.shared.draw.text import plain, told
 from pages.shared.form import devices
-from pages.shared.frame import navigation
+from pages.shared.frame import navigation, permits
 
 WITHOUT = (
     (navigation.COMPARE, "Train with one CPU thread against all of them", ":material/balance:"),
@@ -29,6 +30,8 @@ def page() -> None:
             _devices(machine)
             _machine(machine)
             _process(machine)
+            if permits.clusters() and reads.shared():
+                machines_view.at_work()
         elif reason := reads.only_looking():
             st.info(reason)
         else:
@@ -53,14 +56,9 @@ def _devices(machine: Machine) -> None:
     if machine.hint:
         st.info(f"{'**No accelerator is seen here.** ' if alone else ''}{plain(machine.hint)}")
     if alone:
-        _without()
-
-
-def _without() -> None:
-    """Draw what can be done on a machine that has nothing but its processor."""
-    st.header("What you can do here all the same")
-    for file, label, icon in WITHOUT:
-        st.page_link(file, label=label, icon=icon)
+        st.header("What you can do here all the same")
+        for file, label, icon in WITHOUT:
+            st.page_link(file, label=label, icon=icon)
 
 
 def _machine(machine: Machine) -> None:
@@ -87,7 +85,7 @@ def _machine(machine: Machine) -> None:
 
 def _process(machine: Machine) -> None:
     st.header("Measuring process")
-    jobs = [job for job in reads.queue().jobs() if job.active]
+    jobs = [job for job in reads.queue().jobs() if job.active and not job.elsewhere]
     if not machine.live:
         st.markdown("It is starting; what is shown above was reported by the one before it.")
     elif any(job.state == "running" for job in jobs):

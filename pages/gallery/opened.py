@@ -21,7 +21,7 @@ from core.question.fields import axis_title
 from core.question.sweep import size_of
 from core.results.schema import Trial
 from pages.gallery import beside, lists, published
-from pages.shared.answer import downloads, run_view, study_view, sweep_view
+from pages.shared.answer import downloads, machines_view, run_view, study_view, sweep_view
 from pages.shared.data import reads
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import plain, told
@@ -50,6 +50,7 @@ def _study(study_id: str, held: Held, shown: Sequence[int]) -> None:
     apart.draw(lambda: _trust(trust.of(rows)))
     basis = _answer(of)
     for part in (
+        lambda: machines_view.beside(of),
         lambda: beside.studies(of, held, shown, basis),
         published.beside,
         lambda: _where_the_time_goes(of),

@@ -13,10 +13,9 @@ from typing import Protocol, Self
 
 from core.errors import InvalidValue, JobError
 from core.files.project import PROJECT
+from core.files.settings import WAYS
 from core.files.shared import mirror
 from core.jobs.shared.on_ray import RayNodes
-
-WAYS = ("workers", "ray", "ray://HOST:PORT", "slurm:MACHINES")
 
 _SLURM = re.compile(r"slurm(?::(\d{1,4}))?")
 

@@ -21,6 +21,8 @@ from core.jobs import client
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import JOBS_VARIABLE, Queue
+from core.jobs.shared import board
+from core.jobs.shared.board import Member
 from core.question import policy
 from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
@@ -59,6 +61,16 @@ def machine() -> Machine | None:
     if not only_looking():
         client.ensure_worker(queue(), ours=True)
     return client.machine(queue())
+
+
+def shared() -> bool:
+    """Whether other machines may see the store: it has an address, or lies in a folder that the host has named."""
+    return bool(os.environ.get(RESULTS_VARIABLE))
+
+
+def machines() -> tuple[list[Member], str]:
+    """The machines at work for who shares the store, as they said a moment ago; and why they cannot be told, if so."""
+    return _machines(results().folder)
 
 
 def only_looking() -> str:
@@ -184,6 +196,14 @@ def unread_exhibits() -> tuple[Skipped, ...]:
 def proposal(data: bytes, name: str) -> Proposal:
     """What would become of a foreign file in this machine's store; checked once, whoever uploads it."""
     return _proposal(data, name, results())
+
+
+@kept(4, seconds=5)
+def _machines(folder: Path) -> tuple[list[Member], str]:
+    try:
+        return board.board_of(folder).members(), ""
+    except StoreError as error:
+        return [], str(error)
 
 
 @functools.cache

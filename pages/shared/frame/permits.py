@@ -23,7 +23,7 @@ from core.classroom import limits
 from core.errors import DamagedFile, JobError, NotAllowed
 from core.files import documents
 from core.jobs import client
-from core.jobs.job import Job
+from core.jobs.job import Elsewhere, Job
 from core.jobs.usage import Terms
 from core.question import policy
 from core.question.demonstration import Demonstration
@@ -45,8 +45,8 @@ _SALT = re.compile(f"[0-9a-f]{{{_SALT_LENGTH}}}")
 _log = logging.getLogger(__name__)
 
 
-def submit(asked: Asked, store: Store, *, fresh: bool = False) -> Job:
-    """Queue a measurement for who looks at the page, or join one that is under way.
+def submit(asked: Asked, store: Store, *, fresh: bool = False, elsewhere: Elsewhere | None = None) -> Job:
+    """Queue a measurement for who looks at the page, or join one that is under way; here, or on other machines.
 
     Raises:
         NotAllowed: who asks may not.
@@ -55,9 +55,18 @@ def submit(asked: Asked, store: Store, *, fresh: bool = False) -> Job:
     """
     held = _require(asked)
     terms = _terms(held)
+    if elsewhere and (elsewhere.on not in clusters() or asked.point.training):
+        raise NotAllowed("This cannot be measured on other machines from here.")
     if not isinstance(asked, Demonstration) and (file := own_files.of(asked.point)):
         asked = dataclasses.replace(asked, folder=str(file.path.parent))  # as whoever started the server has said it
-    return reads.queue().submit(asked, store, fresh=fresh, asked_by=person(), asked_from=place(), terms=terms)
+    who: dict[str, str] = {"asked_by": person(), "asked_from": place()}
+    return reads.queue().submit(asked, store, fresh=fresh, terms=terms, elsewhere=elsewhere, **who)
+
+
+def clusters() -> tuple[str, ...]:
+    """Which other machines who looks at the page may have a sweep measured on, as the host's settings name them."""
+    held = policy.current().cluster
+    return held.on if held.who_may_ask == "everybody" or signed_in_as() else ()
 
 
 def refusal(*wanted: Asked) -> str:
@@ -88,7 +97,7 @@ def stop(jobs: Iterable[str]) -> None:
 
 def stop_refusal(jobs: Sequence[Job]) -> str:
     """Why who looks at the page may not end some jobs, in one sentence; empty if they may."""
-    return "" if len(ours(jobs)) == len(jobs) else "Only who asked for this measurement can stop it."
+    return "" if len(ours(jobs)) == len(jobs) else "Only the person who asked for this measurement can stop it."
 
 
 def ours(jobs: Sequence[Job]) -> list[Job]:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.answer.run import certainty
 from core.errors import CrossoverError
-from core.jobs.job import Job
+from core.jobs.job import Elsewhere, Job
 from core.jobs.machine import Machine
 from core.question import describe
 from core.question.experiment import Experiment
@@ -62,7 +62,13 @@ def _active(*, sweeps: bool) -> list[Job]:
     return [job for job in reads.queue().jobs() if job.active and (job.sweep if sweeps else job.experiment)]
 
 
-def run_button(label: str, asked: Experiment | Sweep | None, fault: str, machine: Machine | None) -> None:
+def run_button(
+    label: str,
+    asked: Experiment | Sweep | None,
+    fault: str,
+    machine: Machine | None,
+    elsewhere: Elsewhere | None = None,
+) -> None:
     """Draw why a question cannot be asked if so, and the button that asks it.
 
     What the store has can be shown to who may not run it, so the button stays; what it leads to is decided later.
@@ -81,7 +87,7 @@ def run_button(label: str, asked: Experiment | Sweep | None, fault: str, machine
     elif pressed or memory.pressed(label):
         memory.release()
         if asked:
-            ask(asked, machine)
+            ask(asked, machine, elsewhere=elsewhere)
 
 
 def _wait(label: str, *, pressed: bool) -> None:
@@ -111,19 +117,22 @@ def go_on(asked: Experiment | None, machine: Machine | None) -> None:
             ask(dataclasses.replace(asked, whole=True), machine)
 
 
-def ask(asked: Experiment | Sweep, machine: Machine, *, fresh: bool = False) -> None:
+def ask(
+    asked: Experiment | Sweep, machine: Machine, *, fresh: bool = False, elsewhere: Elsewhere | None = None
+) -> None:
     """Show what this machine measured before, or queue the measurement and show that.
 
     Of a sweep, points that are in the store are not measured again either, unless the measurement is to be `fresh`.
+    With `elsewhere` it is measured by other machines.
     """
     if isinstance(asked, Sweep):
         memory.sweeps()[asked.id] = asked
     with told():
-        stored = None if fresh else _stored(asked, machine)
+        stored = None if fresh or elsewhere else _stored(asked, machine)
         if stored:
             state.show(*stored, recalled=True)
         else:
-            state.show("job", permits.submit(asked, reads.results(), fresh=fresh).id)
+            state.show("job", permits.submit(asked, reads.results(), fresh=fresh, elsewhere=elsewhere).id)
             reads.machine()
         st.rerun()
 

@@ -85,7 +85,7 @@ COMPARE_VIEWS = ("more", "stock", *RESULT_VIEWS, "fingerprints")
 """Every control of what the Compare page shows of its answer."""
 
 CROSSOVER_VIEWS: tuple[str, ...] = ("more", "stock", "slice", "basis", "speedup", "recorded_speedup", "fingerprints")
-CROSSOVER_VIEWS += ("timings", "own_speedup", "recorded_studies")
+CROSSOVER_VIEWS += ("machine", "timings", "own_speedup", "recorded_studies")
 """Every control of what the Crossover page shows of its answer."""
 
 GALLERY_VIEWS: tuple[str, ...] = (*GALLERY_FILTERS, "filters", "view", "studies_page", "trials_page", "basis", "size")

@@ -1,1 +1,1 @@
-"""One training on two machines: this one, and an accelerator recorded on another."""
+"""One training on several machines: this one beside an accelerator recorded on another, or one question on many."""

@@ -1,0 +1,219 @@
+"""The process that has measured by other machines what a queue holds for them: `python -m core.jobs.shared.asker`.
+
+`core.jobs.client` starts it as it starts a worker, so that a page or a command line may come and go. It takes such jobs
+in turn, asks the machines, and writes into the job what they tell; only here is Ray ever loaded for a page. It
+measures nothing itself, and leaves once nothing waits.
+"""
+
+import argparse
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from filelock import BaseFileLock, Timeout
+
+from core import units
+from core.answer.study.machines import many
+from core.errors import CrossoverError, StoreError
+from core.jobs import process, saving
+from core.jobs.job import Elsewhere, Job
+from core.jobs.queue import Queue
+from core.jobs.shared import asking, board
+from core.jobs.shared.asking import Seen
+from core.jobs.shared.board import Member, Question
+from core.jobs.shared.launching import launcher
+from core.jobs.worker.reporter import Reporter
+from core.jobs.worker_file import Serving
+from core.progress import Progress
+from core.question.sweep import Sweep
+from core.results.finding import mirrored
+from core.results.store import Store
+from core.text import LogFormatter
+
+ROWS_S = 3.0
+"""How often it is looked which rows there are by now."""
+
+END_S = 5.0
+"""How long machines that are told to stop have to say that they did."""
+
+ABSENT_S = 600.0
+"""After so long without any machine nobody is waited for, where they join by themselves."""
+
+LOST = "Nothing was heard of it for a minute."
+NOBODY = "No machine is at work there yet. On each: python -m core worker, with the same --store."
+GONE = "No machine was at work there for 10 minutes, so nothing was measured. {start}"
+BUSY = "at work for another question"
+
+
+class _Stop(Exception):
+    """Somebody wants the job to end."""
+
+
+class Asking:
+    """One job of a queue, asked of other machines."""
+
+    def __init__(self, queue: Queue, job: Job, asked: Sweep, elsewhere: Elsewhere) -> None:
+        """Take a job; nothing is asked yet."""
+        self._queue, self._reporter, self._elsewhere = queue, Reporter(queue, job), elsewhere
+        self._question = Question(sweep=asked, spread=elsewhere.spread)
+        self._store = Store(job.store)
+        self._began = self._met = time.monotonic()
+        self._looked = -ROWS_S
+        self._told: dict[str, Member] = {}
+        self._phase = NOBODY
+
+    @property
+    def job(self) -> Job:
+        """The job as it was written down last."""
+        return self._reporter.job
+
+    def run(self) -> Job:
+        """Ask until every machine has ended, or somebody stops it; the job, ended.
+
+        Raises:
+            CrossoverError: the machines cannot be asked.
+        """
+        at = board.board_of(self._store.folder)
+        with launcher(self._elsewhere.on, self._store.folder, self._question.id) as nodes:
+
+            def keep() -> None:
+                nodes.keep()
+                self._report()
+
+            try:
+                asking.follow(at, self._question, self._see, keep)
+            except _Stop:
+                self._await_ends(at)
+                return self._ended("stopped")
+        return self._ended("finished")
+
+    def _see(self, seen: Seen) -> None:
+        """Take over what machines tell; one that is not there any more and did not end is told to have failed."""
+        gone = self._told.keys() - seen.present.keys() - seen.ended.keys() if not seen.failure else set()
+        self._told |= {host: replace(self._told[host], state="failed", message=LOST) for host in gone}
+        self._told |= {host: self._as_ours(member) for host, member in seen.present.items()} | dict(seen.ended)
+        if self._told:
+            self._met = time.monotonic()
+        self._phase = seen.failure or self._in_short()
+
+    def _as_ours(self, member: Member) -> Member:
+        """What a machine says of itself, as far as this question goes."""
+        if member.question == self._question.id or member.state != "measuring":
+            return member
+        return replace(member, state="waiting", message=BUSY)
+
+    def _in_short(self) -> str:
+        states = [member.state for member in self._told.values()]
+        if not states:
+            return NOBODY
+        over = sum(state in board.ENDED for state in states)
+        return f"{over} of {units.counted(len(states), 'machine')} done"
+
+    def _report(self) -> None:
+        """Write down how it stands.
+
+        Raises:
+            _Stop: the job shall end.
+            CrossoverError: nobody came.
+        """
+        if self._reporter.should_stop():
+            raise _Stop
+        now = time.monotonic()
+        if self._elsewhere.on == "workers" and not self._told and now - self._met >= ABSENT_S:
+            raise CrossoverError(GONE.format(start=NOBODY.partition(". ")[2]))
+        if now - self._looked >= ROWS_S:
+            self._looked = now
+            with suppress(StoreError):
+                self._look()
+        self._reporter.job = replace(self._reporter.job, machines=self._machines())
+        self._reporter.progress(Progress(phase=self._phase, elapsed_s=now - self._began))
+
+    def _look(self) -> None:
+        """Take over which rows there are."""
+        machines = {member.machine_id for member in self._told.values()}
+        rows = many.rows(self._store, self._question.sweep, machines)
+        run_ids, trial_ids = ({getattr(row, name): None for row in rows} for name in ("run_id", "trial_id"))
+        self._reporter.job = replace(self._reporter.job, run_ids=tuple(run_ids), trial_ids=tuple(trial_ids))
+
+    def _machines(self) -> tuple[Member, ...]:
+        return tuple(self._told[host] for host in sorted(self._told))
+
+    def _await_ends(self, at: board.Board) -> None:
+        """Let machines that were told to stop say so."""
+        deadline = time.monotonic() + END_S
+        while time.monotonic() < deadline and any(
+            member.state == "measuring" and member.question == self._question.id for member in self._told.values()
+        ):
+            self._see(asking.look(at, self._question))
+            time.sleep(asking.POLL_S / 4)
+
+    def _ended(self, state: str) -> Job:
+        """The job at its end, with the rows that there are and with what failed."""
+        with suppress(StoreError):
+            mirrored.bring_now(self._store.folder)
+            self._look()
+        failed = [member for member in self._machines() if member.state == "failed"]
+        job = replace(
+            self._reporter.job,
+            machines=self._machines(),
+            missing=tuple(f"{member.host}: {member.message or 'it failed.'}" for member in failed),
+        )
+        if state == "stopped":
+            runs = units.counted(len(job.run_ids), "run")
+            return replace(job, state="stopped", message=f"Stopped on all machines; {runs} of them are kept.")
+        return saving.finished(job, "" if job.trial_ids else "No machine has measured anything.")
+
+
+def serve(queue: Queue) -> None:
+    """Take what waits for other machines until nothing does; leave at once if somebody else does."""
+    served, me = queue.asker_file, process.this()
+    served.folder.mkdir(parents=True, exist_ok=True)
+    lock = served.lock()
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return
+    with queue.guard():
+        served.take(Serving(process=me, ready=True))
+    while not _left(queue, lock):
+        if (job := queue.claim(me, elsewhere=True)) and job.sweep and job.elsewhere:
+            queue.end(_answered(queue, job, job.sweep, job.elsewhere))
+
+
+def _answered(queue: Queue, job: Job, asked: Sweep, elsewhere: Elsewhere) -> Job:
+    asking_them = Asking(queue, job, asked, elsewhere)
+    try:
+        return asking_them.run()
+    except CrossoverError as error:
+        return replace(asking_them.job, state="failed", message=str(error))
+    except Exception as error:
+        logging.exception("Job %s met an unexpected error.", job.id)
+        said = f"Unexpected error while machines were asked: {type(error).__name__} ({queue.asker_file.log})."
+        return replace(asking_them.job, state="failed", message=said)
+
+
+def _left(queue: Queue, lock: BaseFileLock) -> bool:
+    """Give the place up if nothing waits; whoever submits a job from now on finds it empty."""
+    with queue.guard():
+        if queue.waiting(elsewhere=True):
+            return False
+        lock.release()
+        queue.asker_file.leave(process.this())
+        return True
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve the queue named on the command line."""
+    parser = argparse.ArgumentParser(prog="core.jobs.shared.asker", description="Ask other machines what waits here.")
+    parser.add_argument("--jobs", type=Path, required=True, help="folder of jobs; it tells this process from others")
+    handler = logging.StreamHandler()
+    handler.setFormatter(LogFormatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    serve(Queue(parser.parse_args(arguments).jobs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""A sweep on other machines, where the host's settings name some: where it is measured, how it stands, what came of it.
+
+Where nothing is named, nothing of this is drawn. The choice is in no link: who opens one measures here.
+"""
+
+import streamlit as st
+
+from core import units
+from core.jobs.job import Elsewhere, Job
+from core.jobs.machine import Machine
+from core.jobs.shared.board import Spread
+from core.progress import Progress
+from core.question import experiment
+from core.question.device_kinds import DEVICE_KINDS
+from core.question.experiment import Contender, titled
+from core.question.sweep import Sweep
+from pages.shared.answer import machines_view, sweep_view
+from pages.shared.data import reads
+from pages.shared.draw.text import plain, told
+from pages.shared.frame import permits
+from pages.shared.job import asking, live
+
+HERE = "This machine"
+ALONE = {"cpu", "cpu@1"}
+"""What is compared where no accelerator is: one thread against all of them."""
+
+ACCELERATORS = tuple(
+    dict.fromkeys(str(Contender.parse(kind.torch_type)) for kind in DEVICE_KINDS.values() if kind.torch_type != "cpu")
+)
+"""The first of each kind, whether this machine has one or not."""
+
+SPREADS: dict[Spread, str] = {
+    "everywhere": "The same question on every machine",
+    "shared": "One sweep, shared among machines that are alike",
+}
+SPREAD_HELP = (
+    "Every machine has a crossover of its own. Machines that are alike (processor, threads, memory, system) may share "
+    "the sizes instead: it is faster, and they have one answer."
+)
+WHERE_HELP = "Other machines that share this store measure it, each by itself; times of two are never put together."
+DEVICES_HELP = "What every machine is asked to compare. One that lacks a device says so, and the others go on."
+NOT_SHARED = (
+    "The host's settings name other machines, but results lie where no other machine sees them: start the app with "
+    "`CROSSOVER_RESULTS` as the address, or the folder, of a store that they share."
+)
+
+
+def choose() -> Elsewhere | None:
+    """Draw the choice of where a sweep is measured; None where that is here."""
+    ways = permits.clusters()
+    if not ways or reads.only_looking():
+        return None
+    if not reads.shared():
+        st.caption(NOT_SHARED)
+        return None
+    where = st.radio("Where", [HERE, *ways], format_func=_named, horizontal=True, help=WHERE_HELP, key="where")
+    if where == HERE:
+        return None
+    spread: Spread = st.radio("How", list(SPREADS), format_func=SPREADS.__getitem__, help=SPREAD_HELP, key="spread")
+    _say_who_is_there(where)
+    return Elsewhere(on=where, spread=spread)
+
+
+def devices() -> list[str]:
+    """The control of devices of machines that are not this one: any that there are."""
+    options = ["cpu", "cpu@1", *ACCELERATORS]
+    members, _ = reads.machines()
+    usual = ["cpu", "cuda:0"] if any(len(member.devices) > 1 for member in members) else sorted(ALONE)
+    chosen = st.multiselect(
+        "Devices there",
+        options,
+        usual,
+        max_selections=experiment.MAX_CONTENDERS,
+        format_func=titled,
+        help=DEVICES_HELP,
+        key="devices_there",
+    )
+    return sorted(chosen, key=(options if set(chosen) - ALONE else sorted(ALONE, reverse=True)).index)
+
+
+def progress(job: Job, asked: Sweep) -> None:
+    """Draw a sweep that other machines measure, as it is now."""
+    told_of = job.progress or Progress(phase="The machines are asked.")
+    total = sum(member.total or 0 for member in job.machines)
+    done = sum(member.done for member in job.machines)
+    st.progress(min(1.0, done / total) if total else 0.0, text=plain(_phase(job, told_of)))
+    _so_far(job, asked)
+
+
+@told(st.caption)
+def _so_far(job: Job, asked: Sweep) -> None:
+    machines_view.together(reads.job_rows(job), asked, job.machines, save=False)
+
+
+def _phase(job: Job, progress: Progress) -> str:
+    left = [member.left_s for member in job.machines if member.left_s is not None]
+    return f"{progress.phase}{f' · about {units.rough(max(left))} left' if left else ''}"
+
+
+def ended(job: Job, asked: Sweep, machine: Machine | None) -> None:
+    """Draw what machines found, and what failed."""
+    rows = reads.job_rows(job)
+    live.draw_end(job, again=lambda: _again(job, asked, machine))
+    if not rows:
+        machines_view.listing(job.machines)
+        return
+    words, place = st.columns([4, 1], vertical_alignment="center")
+    with words:
+        sweep_view.heading(rows, asked)
+    if job.state == "finished":
+        with place:
+            if st.button("Ask again", icon=":material/replay:", width="stretch", help="For machines that came since."):
+                _again(job, asked, machine)
+    machines_view.draw(rows, asked, job.machines)
+
+
+def _again(job: Job, asked: Sweep, machine: Machine | None) -> None:
+    if machine is not None:
+        asking.ask(asked, machine, elsewhere=job.elsewhere)
+
+
+def _named(way: str) -> str:
+    """Where a sweep is measured, for people."""
+    kind, _, which = way.partition(":")
+    names = {"workers": "Machines that joined", "ray": "Ray cluster", "slurm": "Slurm"}
+    said = which.removeprefix("//") + (" machines" if kind == "slurm" else "")
+    return f"{names.get(kind, way)}, {said}" if which else names.get(kind, way)
+
+
+def _say_who_is_there(where: str) -> None:
+    members, failure = reads.machines()
+    if failure:
+        st.warning(plain(failure))
+    elif members:
+        free = sum(member.state == "free" for member in members)
+        st.caption(f"{units.counted(len(members), 'machine')} there, {free} free. They are listed under Devices.")
+    elif where == "workers":
+        st.caption(machines_view.NOBODY)

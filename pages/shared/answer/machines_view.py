@@ -1,0 +1,164 @@
+"""What several machines say to one question: the crossover of each on one chart, a table of machines, each in full.
+
+Draws what `core.answer` says and decides nothing. Machines never share a curve; names that others wrote are plain text.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from core import units
+from core.answer.study.machines import many
+from core.answer.study.study import Study
+from core.errors import CrossoverError
+from core.jobs.shared.board import Member
+from core.question.experiment import titled
+from core.question.fields import axis_title
+from core.question.sweep import Sweep
+from core.results.schema import Trial
+from core.text import as_line
+from pages.shared.answer import downloads, study_view, sweep_view
+from pages.shared.data import prepared, reads
+from pages.shared.draw import charts, tables
+from pages.shared.draw.text import moment, plain
+from pages.shared.link import choices
+
+MOST_READ = 60
+"""Studies of one training that are read to find those of other machines."""
+
+NOBODY = "No machine is at work there now. On each: `python -m core worker --store …`, with the address of this store."
+
+NEWEST = "Newest (UTC)"
+"""Name of the column of when the newest run began."""
+
+DOES = {"finished": "done", "waiting": "waits"}
+"""What a machine does, where its word for it is none for people."""
+
+
+def draw(rows: Sequence[Trial], asked: Sweep, members: Sequence[Member]) -> None:
+    """Draw what machines measured of a sweep: all on one chart and in a table, then the one that is chosen in full."""
+    found = together(rows, asked, members)
+    if len(found) > 1:
+        names = _names(found, members)
+        options = list(found)
+        bound = choices.bound("machine", options, options[0], names.__getitem__)
+        chosen = st.selectbox("One machine in full", options, **bound)
+        st.header(plain(names[chosen]))
+        rows = [row for row in rows if row.machine_id == chosen]
+    if found:
+        sweep_view.draw(rows, asked)
+
+
+def together(rows: Sequence[Trial], asked: Sweep, members: Sequence[Member], *, save: bool = True) -> Collection[str]:
+    """Draw one chart with the crossover of every machine, and a table of them; those that have something.
+
+    Without `save` it cannot be taken along, as while it still grows.
+    """
+    found = many.by_machine(prepared.studies(rows, asked.axes[0].name), asked)
+    _together(found, members, save=save)
+    return found
+
+
+def at_work() -> None:
+    """Draw the machines that work for whoever shares this store."""
+    members, failure = reads.machines()
+    st.header("Machines that share this store")
+    if failure:
+        st.warning(plain(failure))
+    elif members:
+        listing(members)
+    else:
+        st.caption(NOBODY)
+
+
+def listing(members: Sequence[Member]) -> None:
+    """Draw a table of machines."""
+    _together({}, members)
+
+
+def beside(of: Study) -> None:
+    """Draw what other machines say to the question of a study, if one was asked it."""
+    first = of.runs[0][0]
+    alike = (of.axis, of.challenger, first.dataset, first.model, first.training)
+    lines = [
+        line
+        for line in reads.study_lines()
+        if (line.axis, line.challenger, line.dataset, line.model, line.training) == alike
+    ]
+    others = many.same_question(of, reads.whole(lines[:MOST_READ]).values()) if len(lines) > 1 else []
+    if others:
+        st.header(f"The same question on {len(others) + 1} machines")
+        _together({many.machine_of(study): study for study in (of, *others)}, ())
+
+
+def _together(found: Mapping[str, Study], members: Sequence[Member], *, save: bool = True) -> None:
+    names = _names(found, members)
+    located = {machine_id: answer for machine_id, study in found.items() if (answer := _located(study))}
+    if located:
+        answers = {names[machine_id]: answer for machine_id, answer in located.items()}
+        kinds = {names[machine_id]: found[machine_id].runs[0][1].device_kind for machine_id in located}
+        spec, first = prepared.machines(answers, kinds), next(iter(found.values()))
+        charts.chart(spec, alt=f"Crossover of {units.counted(len(answers), 'machine')}")
+        base, other = titled(first.baseline), titled(first.challenger)
+        along = axis_title(first.axis)
+        st.caption(
+            plain(
+                f"From which {along} on {other} is faster than {base}, with its 95 % interval; steps only. "
+                "Each machine answers by itself: times of two are never put together."
+            )
+        )
+        rows = [row for study in found.values() for run in study.runs for row in run]
+        if save:
+            downloads.chart(spec, f"machines-{first.id}", title="Crossover of each machine", rows=rows, axis=first.axis)
+    lines = [_line(member.host, found.get(member.machine_id), member) for member in members]
+    asked = {member.machine_id for member in members}
+    lines += [_line(names[machine_id], study, None) for machine_id, study in found.items() if machine_id not in asked]
+    known = [column for column in (lines[0] if lines else ()) if any(line[column] not in ("", None) for line in lines)]
+    if known:
+        tables.table(
+            [{name: line[name] for name in known} for line in lines],
+            height="content",
+            column_config={NEWEST: st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", timezone="UTC")},
+            alt="Machines",
+        )
+
+
+def _located(study: Study) -> Any:
+    try:
+        return prepared.located(study, "steady").answer
+    except CrossoverError:
+        return None
+
+
+def _names(found: Collection[str], members: Sequence[Member]) -> dict[str, str]:
+    """By machine, what people call it; those that are alike are one, as their rows are."""
+    names = {
+        machine_id: ", ".join(member.host for member in members if member.machine_id == machine_id)
+        for machine_id in found
+    }
+    return {machine_id: as_line(name) or f"machine {machine_id[:6]}" for machine_id, name in names.items()}
+
+
+def _line(name: str, study: Study | None, member: Member | None) -> dict[str, Any]:
+    said = study_view.in_short(partial(prepared.located, study, "steady")) if study else ""
+    device = study.runs[-1][1] if study else None
+    return {
+        "Machine": name,
+        "State": DOES.get(member.state, member.state) if member else "",
+        "Points": _points(member) if member else "",
+        "Left": f"about {units.rough(member.left_s)}" if member and member.left_s is not None else "",
+        "Crossover": said,
+        "Says": (member.doing if member.state == "measuring" else member.message) if member else "",
+        "Devices": ", ".join(member.devices) if member else device.device_name if device else "",
+        "Processor": member.cpu if member else study.runs[0][0].cpu_name if study else "",
+        "Kind of machine": (member.machine_id if member else many.machine_of(study) if study else "")[:6],
+        "Sizes": len(study.runs) if study and not member else None,
+        NEWEST: moment(study.newest) if study else None,
+    }
+
+
+def _points(member: Member) -> str:
+    total = f" of {member.total}" if member.total else ""
+    return f"{member.done}{total}" if member.done or total else ""

@@ -1,0 +1,168 @@
+"""A sweep on other machines: where the host's settings name some, under way, ended, and refused."""
+
+import dataclasses
+
+import pytest
+
+from core.errors import NotAllowed
+from core.jobs import process
+from core.jobs.job import Elsewhere
+from core.jobs.shared import board
+from core.jobs.shared.board import Member
+from core.jobs.worker_file import Serving
+from core.progress import Progress
+from core.question.policy import POLICY_VARIABLE
+from pages.crossover import elsewhere
+from pages.shared.data import reads
+from pages.shared.frame import permits
+from tests.integration import scripted_worker
+from tests.integration.scripted_worker import sweep
+from tests.ui.conftest import CPU, checked, words
+from tests.ui.find import alts, button, table
+
+PAGE, DEVICES = "pages/crossover/crossover.py", "pages/devices/devices.py"
+WORKERS = Elsewhere(on="workers")
+ASKED = sweep(sizes=(32, 64, 128, 256))
+ONE = Member(host="lab-1", machine_id="a" * 12, cpu="First CPU", devices=("First CPU",), state="measuring", total=4)
+TWO = dataclasses.replace(ONE, host="lab-2", machine_id="b" * 12, cpu="Second CPU")
+
+
+@pytest.fixture
+def host(tmp_path, monkeypatch, world):
+    """Settings that let everybody have sweeps measured by whoever joined; this process stands for who asks them."""
+    world.has(CPU)
+    asker = world.queue.asker_file
+    asker.folder.mkdir()
+    asker.take(Serving(process=process.this(), ready=True))
+
+    def write(text='[cluster]\non = ["workers", "slurm:4"]'):
+        (tmp_path / "policy.toml").write_text(f'who_may_run = "everybody"\n{text}')
+        monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "policy.toml"))
+        return world
+
+    return write
+
+
+def measured(world, *members):
+    """Rows of machines, as they have brought them to the store."""
+    found = []
+    for member in members:
+        for number, point in enumerate(ASKED.points):
+            changes = {"machine_id": member.machine_id, "cpu_name": member.cpu}
+            run_id = f"{member.machine_id[:3]}0{number:08x}"
+            found += world.keep(scripted_worker.timed(ASKED.experiment(point), run_id, **changes))
+    return found
+
+
+def job(world, found=(), **changes):
+    """A sweep that other machines measure, with the rows that are there by now."""
+    world.queue.submit(ASKED, world.store, elsewhere=WORKERS)
+    claimed = world.queue.claim(process.this(), elsewhere=True)
+    names = {name: tuple(dict.fromkeys(getattr(row, name) for row in found)) for name in ("run_id", "trial_id")}
+    running = dataclasses.replace(claimed, run_ids=names["run_id"], trial_ids=names["trial_id"], **changes)
+    world.queue.report(running)
+    return running
+
+
+def where(app):
+    return next((radio for radio in app.radio if radio.key == "where"), None)
+
+
+def test_nothing_of_it_is_seen_unless_the_settings_name_machines(host, open_page):
+    host("")
+    assert where(open_page(PAGE)) is None
+    assert "Machines that share" not in words(open_page(DEVICES))
+
+
+def test_a_store_that_nobody_shares_is_named_in_one_sentence(host, open_page, monkeypatch, tmp_path):
+    host()
+    monkeypatch.delenv("CROSSOVER_RESULTS")
+    monkeypatch.setattr(reads, "RESULTS", tmp_path / "results")
+    app = open_page(PAGE)
+    assert where(app) is None
+    assert "no other machine sees them" in words(app)
+
+
+def test_what_is_chosen_goes_to_the_machines_and_into_no_link(host, open_page):
+    world = host()
+    app = open_page(PAGE)
+    assert where(app).options == ["This machine", "Machines that joined", "Slurm, 4 machines"]
+    app = checked(where(app).set_value("workers").run())
+    assert elsewhere.machines_view.NOBODY in words(app)
+    app = checked(button(app, "Find the crossover").click().run())
+    [asked] = world.queue.jobs()
+    assert asked.elsewhere == WORKERS
+    assert [str(contender) for contender in asked.sweep.contenders] == ["cpu@1", "cpu"]
+    assert "workers" not in str(app.query_params)
+
+
+def test_what_is_not_offered_cannot_be_asked(host, world):
+    host("")
+    with pytest.raises(NotAllowed, match="cannot be measured on other machines"):
+        permits.submit(ASKED, world.store, elsewhere=WORKERS)
+
+
+def test_only_who_has_signed_in_may_ask_where_the_settings_say_so(host, open_page):
+    host('[cluster]\non = ["workers"]\nwho_may_ask = "signed_in"')
+    assert where(open_page(PAGE)) is None
+
+
+def test_under_way_every_machine_says_what_it_does(host, open_page):
+    world = host()
+    busy = dataclasses.replace(ONE, doing="hidden size 64", done=2, left_s=80.0)
+    failed = dataclasses.replace(TWO, state="failed", message="There is no room.")
+    running = job(world, machines=(busy, failed), progress=Progress(phase="1 of 2 machines done"))
+    app = open_page(PAGE, job=running.id)
+    lines = table(app, "State")
+    assert list(lines["State"]) == ["measuring", "failed"]
+    assert list(lines["Says"]) == ["hidden size 64", "There is no room."]
+    assert list(lines["Points"]) == ["2 of 4", "0 of 4"]
+    assert button(app, "Stop")
+
+
+def test_one_that_is_told_to_stop_says_so(host, open_page):
+    world = host()
+    running = job(world, machines=(ONE,))
+    world.queue.request_stop(running.id)
+    assert "told to stop" in words(open_page(PAGE, job=running.id))
+
+
+def test_the_queue_of_other_machines_is_one_of_its_own(host, open_page):
+    world = host()
+    job(world)
+    waiting = world.queue.submit(sweep(sizes=(8, 16)), world.store, elsewhere=WORKERS)
+    assert "Place 1 in the queue of the other machines" in words(open_page(PAGE, job=waiting.id))
+
+
+def test_at_its_end_all_are_on_one_chart_and_in_one_table(host, open_page):
+    world = host()
+    found = measured(world, ONE, TWO)
+    failed = dataclasses.replace(ONE, host="lab-3", machine_id="c" * 12, state="failed", message="There is no room.")
+    done = [dataclasses.replace(member, state="finished", done=4) for member in (ONE, TWO)]
+    running = job(world, found, machines=(*done, failed))
+    world.end(running, state="finished", message="lab-3: There is no room.", missing=("lab-3: There is no room.",))
+    app = open_page(PAGE, job=running.id)
+    assert "Crossover of 2 machines" in alts(app)
+    lines = table(app, "State")
+    assert list(lines["Machine"]) == ["lab-1", "lab-2", "lab-3"]
+    assert list(lines["State"]) == ["done", "done", "failed"]
+    assert all("(" in said for said in lines["Crossover"][:2])
+    assert "lab-3: There is no room." in words(app)
+    second = next(box for box in app.selectbox if box.key == "machine")
+    app = checked(second.set_value("b" * 12).run())
+    assert r"lab\-2" in [header.value for header in app.header]
+
+
+def test_the_gallery_puts_machines_that_answered_one_question_together(host, open_page):
+    world = host("")
+    measured(world, ONE, TWO)
+    study = reads.study_lines()[0]
+    app = open_page("pages/gallery/gallery.py", study=study.id)
+    assert "Crossover of 2 machines" in alts(app)
+
+
+def test_the_devices_page_lists_machines_of_the_store(host, open_page):
+    world = host()
+    board.board_of(world.store.folder).tell(dataclasses.replace(ONE, state="free", total=0))
+    app = open_page(DEVICES)
+    assert list(table(app, "State")["Machine"]) == ["lab-1"]

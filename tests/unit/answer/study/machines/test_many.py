@@ -1,0 +1,78 @@
+"""One question on many machines: rows of each, the study of each, and which studies ask the same."""
+
+import dataclasses
+
+from core.answer.charts import machines as charts
+from core.answer.study import study
+from core.answer.study.machines import many
+from core.results.store import Store
+from tests.integration import scripted_worker
+from tests.integration.scripted_worker import sweep
+
+ASKED = sweep(sizes=(32, 64, 128, 256))
+FIRST, SECOND = "a" * 12, "b" * 12
+
+
+def measured(machine_id, *, started_at="2026-11-21T09:30:00+00:00", points=ASKED.points, asked=ASKED, mark=0):
+    """Rows of one machine."""
+    found = []
+    for number, point in enumerate(points):
+        run_id = f"{machine_id[:3]}{mark}{number:08x}"
+        changes = {"machine_id": machine_id, "started_at": started_at}
+        found += scripted_worker.timed(asked.experiment(point), run_id, **changes)
+    return found
+
+
+def kept(tmp_path, *rows):
+    store = Store(tmp_path / "store")
+    for row in rows:
+        store.add(row)
+    return store
+
+
+def test_the_newest_answer_of_each_point_counts_machine_by_machine(tmp_path):
+    old, new = measured(FIRST), measured(FIRST, started_at="2026-11-22T09:30:00+00:00", points=ASKED.points[:1], mark=1)
+    store = kept(tmp_path, *old, *new, *measured(SECOND))
+    found = many.rows(store, ASKED, {FIRST, SECOND})
+    assert {row.machine_id for row in found} == {FIRST, SECOND}
+    assert len(found) == 2 * 2 * len(ASKED.points)
+    assert new[0].run_id in {row.run_id for row in found}
+    assert old[0].run_id not in {row.run_id for row in found}
+
+
+def test_rows_of_machines_that_were_not_asked_are_left_out(tmp_path):
+    store = kept(tmp_path, *measured(FIRST), *measured(SECOND))
+    assert {row.machine_id for row in many.rows(store, ASKED, {SECOND})} == {SECOND}
+    assert many.rows(store, ASKED, set()) == []
+
+
+def test_every_machine_has_a_study_and_a_crossover_of_its_own():
+    found = many.by_machine(study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED)
+    assert list(found) == [FIRST, SECOND]
+    answers = {name: study.crossover(entry, "steady") for name, entry in found.items()}
+    assert all(answer.outcome == "crossing" for answer in answers.values())
+
+
+def test_only_studies_of_other_machines_that_ask_the_same_stand_beside_one():
+    other = dataclasses.replace(ASKED, point=dataclasses.replace(ASKED.point, epochs=7))
+    first, second, longer = (
+        study.studies(rows, axis="hidden_size")[0]
+        for rows in (measured(FIRST), measured(SECOND), measured(SECOND, asked=other, mark=1))
+    )
+    assert many.same_question(first, [first, second, longer]) == [second]
+
+
+def test_the_chart_has_a_line_for_each_machine_and_says_where_there_is_no_crossing():
+    found = many.by_machine(study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED)
+    crossing, always = (study.crossover(entry, "steady") for entry in found.values())
+    always = dataclasses.replace(always, outcome="gpu_always", crossings=(), estimate=None, low=None, high=None)
+    spec = charts.crossovers(
+        {"lab-1": crossing, "<b>lab-2</b>": always}, dict.fromkeys(("lab-1", "<b>lab-2</b>"), "cpu")
+    )
+    rows = spec["data"]["values"]
+    assert [(row["machine"], row["found"]) for row in rows] == [
+        ("lab-1", "crossover"),
+        ("<b>lab-2</b>", "faster at every size"),
+    ]
+    assert rows[0]["low"] <= rows[0]["at"] <= rows[0]["high"]
+    assert rows[1]["at"] == 32
