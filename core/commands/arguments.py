@@ -47,6 +47,12 @@ def add_fair(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fair", choices=("full",), help=text)
 
 
+def add_remedies(parser: argparse.ArgumentParser) -> None:
+    """Whether each device contends with the lanes that may help it."""
+    text = "measure what would help: the lanes of each device that may take turns with its plain steps, as on the pages"
+    parser.add_argument("--remedies", action="store_true", help=text)
+
+
 def add_store(parser: argparse.ArgumentParser) -> None:
     """The folder of results, or the address of one that machines share."""
     text = f"folder of results, or an address such as s3://bucket/prefix (default {_shown(RESULTS)})"

@@ -12,6 +12,7 @@ from core.jobs import client
 from core.jobs.queue import Queue
 from core.question import policy
 from core.question.experiment import Experiment
+from core.question.usual import with_remedies
 from core.results.schema import Trial
 from core.results.store import Store
 
@@ -23,6 +24,7 @@ def add(commands: Any) -> None:
     arguments.add_own(parser)
     arguments.add_devices(parser)
     arguments.add_fair(parser)
+    arguments.add_remedies(parser)
     budget = f"seconds of training (default {Experiment.budget_s:g}, of a preset as its scale needs)"
     parser.add_argument("--budget", dest="budget_s", type=float, help=budget)
     arguments.add_store(parser)
@@ -43,6 +45,8 @@ def run(options: argparse.Namespace) -> int:
         known = functools.partial(store.answers, here=here, accepted=certainty.answers)
         point = first_question.training(contenders, known)
     contenders = measuring.with_lanes(contenders, options, [point], queue)
+    if options.remedies:
+        contenders = with_remedies(contenders, point, measuring.machine(queue).devices)
     folder = arguments.folder(options)
     whole, budget_s = options.whole, _budget_s(options)
     asked = Experiment(point=point, contenders=contenders, budget_s=budget_s, folder=folder, whole=whole)

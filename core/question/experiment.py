@@ -235,8 +235,6 @@ class Experiment:
         for contender in self.contenders:
             if self.point.is_fit:
                 models.boosting.check_device(self.point.model, contender.device)
-            if self.point.training and contender.lane != PLAIN:
-                raise InvalidValue("devices", str(contender), "a device without a lane: one's own training has its own")
             if obstacle := lanes.unfit(contender.lane, self.point):
                 raise InvalidValue(*obstacle)
             if self.point.dtype == "float64" and not device_kinds.of(contender.device).float64:
@@ -337,7 +335,7 @@ def _checked(field: str, value: object, low: float = -math.inf, high: float = ma
 def _read(name: str, value: object) -> Any:
     """`value` as the type of field `name`; only text is converted, the rest is left to the checks."""
     if name not in TRAINING:
-        raise InvalidValue("field", name, f"one of {', '.join(TRAINING)}")
+        raise InvalidValue("setting", name, f"one of {', '.join(TRAINING)}")
     kind = type(FIELDS[name].default)
     if not isinstance(value, str) or kind is str:
         return value

@@ -13,6 +13,7 @@ from typing import Any, Self
 from core.errors import InvalidValue
 from core.question import models
 from core.question.fields import Training
+from core.question.own import OWN
 
 EXECUTIONS: dict[str, str] = {
     "eager": "Step by step, as PyTorch runs what one writes.",
@@ -39,6 +40,9 @@ HOST_MEMORY: dict[str, str] = {
 }
 OTHER_MATHEMATICS = frozenset({"tf32", "bf16"})
 """Words of lanes that do not compute the same numbers; all others agree but for the order of summation."""
+
+OWN_LANES = frozenset({"compiled", "bf16", "tf32", "kept"})
+"""Kinds of lanes of a training of one's own: what can be put around its steps from outside."""
 
 MAX_STEPS_PER_CALL = 100
 MAX_MICRO_BATCH = 65_536
@@ -179,7 +183,7 @@ def compiled_once(found: Sequence[Lane], step_s: float | None) -> list[Lane]:
     """
     if step_s is None:
         return list(found)
-    several = step_s < LONG_STEP_S
+    several = step_s < LONG_STEP_S and any(lane.steps_per_call > 1 for lane in found)
     return [lane for lane in found if lane.execution != "compiled" or (lane.steps_per_call > 1) == several]
 
 
@@ -212,6 +216,8 @@ def why_not(lane: Lane, refusals: Mapping[str, str], contender: str) -> str:
 
 def unfit(lane: Lane, training: Training) -> tuple[str, object, str] | None:
     """What keeps a training from being run in a lane on any device: field, value and what would be right."""
+    if training.model == OWN and (lane.steps_per_call > 1 or not set(lane.kinds) <= OWN_LANES):
+        return "devices", "+".join(lane.words), "compiled, bf16, tf32 or kept, which leave one's own code as it is"
     size, family = training.batch_size, models.FAMILIES.get(training.model)
     if family and family.library and lane != PLAIN:
         return "devices", "+".join(lane.words), f"left out: {family.library} has its own way of fitting"

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from core.answer.run import causes, own
+from core.answer.run import causes, own, remedies
 from core.files import sources
 from core.progress import ContenderProgress, Progress
 from core.question.experiment import Experiment, Point
@@ -132,7 +132,7 @@ def test_a_link_to_a_training_means_nothing_where_none_is_offered(world, open_pa
 
 
 def test_a_link_with_a_size_that_none_can_have_is_told_so(file, open_page):
-    assert "size is 'many', which is not allowed" in words(open_page(COMPARE, training=NAME, size="many"))
+    assert "Size: 'many' is not possible" in words(open_page(COMPARE, training=NAME, size="many"))
 
 
 def test_a_host_offers_none_and_runs_none(file, world, open_page, tmp_path, monkeypatch):
@@ -228,6 +228,42 @@ def test_a_run_shows_its_parts_its_findings_and_what_is_not_known(file, world, o
     assert "to repeat it, its own file my_training.py is needed" in said
     for placeholder in ("1 sample", "batch 1", "own on own", "epoch", "Same weights", "What would help?"):
         assert placeholder not in said
+
+
+def test_what_would_help_it_is_measured_from_outside_and_told(file, world, open_page):
+    source = sources.hashed(file)
+    run = world.keep(own_run(source_hash=source))
+    app = open_page(COMPARE, run=run[0].run_id, training=NAME, size="64")
+    assert "What would help?" in words(app)
+    checked(next(each for each in app.button if each.key == f"help-{run[0].trial_id}").click().run())
+    (job,) = world.queue.jobs()
+    assert [str(each) for each in job.experiment.contenders] == [
+        "cpu@1",
+        "cpu@1+compiled",
+        "cpu@1+kept",
+        "cpu@1+bf16",
+    ]
+    assert (job.experiment.point, job.experiment.folder) == (Point.of(run[0]), str(file.parent))
+    world.end(job, state="finished")
+
+    laned = {"cpu@1": 1e-3, "cpu@1+compiled": 5e-4, "cpu@1+kept": 1e-3}
+    values = dataclasses.asdict(run[0])
+    known = [
+        dataclasses.replace(
+            row,
+            **{name: values[name] for name in ("training", "source_hash", "size", "dataset", "model", "outcome")},
+            execution="compiled" if "compiled" in row.contender else "eager",
+            host_memory="kept" if "kept" in row.contender else "returned",
+            lane_loss=() if row.contender == "cpu@1" else (0.7, 0.6),
+            reference_loss=() if row.contender == "cpu@1" else (0.7, 0.6),
+        )
+        for row in rows.run(laned, run_id="f" * 12)
+    ]
+    told = [each.sentence for found in remedies.remedies(known) for each in found.same]
+    kept = world.keep(known)
+    said = words(open_page(COMPARE, run=kept[0].run_id, training=NAME, size="64"))
+    assert all(sentence in said for sentence in told)
+    assert "this helps 1 CPU thread most: compiled" in said
 
 
 def test_that_the_file_has_changed_since_is_said_beside_its_rows(file, world, open_page):

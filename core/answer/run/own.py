@@ -11,8 +11,10 @@ from typing import Any
 from core import units
 from core.answer.own.findings import findings as stands_out
 from core.answer.own.steps import Steps
+from core.answer.run import lane_check
 from core.answer.run.speedup import is_host, step_time
 from core.question.experiment import titled
+from core.question.lanes import PLAIN
 from core.results.schema import Trial
 
 SAME_LOSS = 0.01
@@ -49,7 +51,8 @@ def findings(trial: Trial) -> list[str]:
 
 def first_losses(trials: Sequence[Trial]) -> str:
     """Whether devices began alike, in a sentence; empty where that is so, or not known."""
-    known = [(row.contender, row.own_first_loss) for row in trials if row.own_first_loss is not None]
+    plain = [row for row in trials if lane_check.lane_of(row) == PLAIN]
+    known = [(row.contender, row.own_first_loss) for row in plain if row.own_first_loss is not None]
     for (first, one), (second, other) in itertools.pairwise(known):
         if one is not None and other is not None and abs(one - other) > SAME_LOSS * max(abs(one), abs(other)):
             return (

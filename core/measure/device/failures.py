@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import torch
 
-from core.errors import CrossoverError, LaneUnavailable, OutOfMemory
+from core.errors import CrossoverError, LaneUnavailable, OutOfMemory, OwnTrainingFailed
 from core.question.experiment import Contender
 from core.question.lanes import PLAIN
 from core.results.schema import Outcome
@@ -73,7 +73,7 @@ def ending(contender: Contender, error: Exception) -> tuple[Outcome, str] | None
         return "out_of_memory", str(error) if isinstance(error, OutOfMemory) else "The device ran out of memory."
     if isinstance(error, LaneUnavailable):
         return "interrupted", str(error)
-    if contender.lane == PLAIN or isinstance(error, CrossoverError):
+    if contender.lane == PLAIN or (isinstance(error, CrossoverError) and not isinstance(error, OwnTrainingFailed)):
         return None
     _log.warning("%s failed.", contender, exc_info=error)
     return "interrupted", f"{contender} failed: {_words(error)}."
@@ -84,4 +84,6 @@ def _words(error: Exception) -> str:
     inner = getattr(error, "inner_exception", None)
     told = inner if isinstance(inner, Exception) else error
     lines = [line.strip() for line in str(told).splitlines() if line.strip()]
+    if isinstance(told, OwnTrainingFailed):  # whose last line is the error itself
+        return as_line("".join(lines[-1:]), _MOST_WORDS).rstrip(".")
     return as_line(": ".join([type(told).__name__, *lines[:1]]), _MOST_WORDS).rstrip(".")

@@ -9,20 +9,21 @@ from typing import Any
 import torch
 from torch.utils.data import TensorDataset
 
-from core.errors import OwnTrainingFailed
+from core.errors import LaneUnavailable, OwnTrainingFailed
 from core.measure.afterwards import phases
+from core.measure.afterwards.extras import CHECKED_STEPS
 from core.measure.contender import MeasuredContender
 from core.measure.data.batches import Feed
 from core.measure.data.datasets import Data, Split
-from core.measure.own import floor, syncs, watching
+from core.measure.device import devices
+from core.measure.own import floor, outside, syncs, watching
 from core.measure.own.foreign import Foreign, builder
 from core.measure.own.training import OwnCurve, OwnTraining
 from core.measure.preparing import threads
 from core.measure.preparing.fresh import FreshTrainings
-from core.measure.training import Training
 from core.progress import ContenderProgress
 from core.question.experiment import BEST_THREADS, Contender, Experiment, Point
-from core.question.lanes import Lane
+from core.question.lanes import PLAIN, Lane
 
 WATCHED_STEPS = (3, 12)
 WATCHED_S = 0.2
@@ -61,10 +62,10 @@ class OwnTrainings(FreshTrainings):
     foreign: Foreign
     now: Callable[[], OwnTraining]
 
-    def training(self, lane: Lane) -> Training:
-        """A fresh one; it has no lane."""
+    def training(self, lane: Lane) -> OwnTraining:
+        """A fresh one."""
         built = self.build(self.point.size, self.device)
-        return self.foreign.call(lambda: OwnTraining(built, self.foreign))
+        return self.foreign.call(lambda: OwnTraining(built, self.foreign, lane, self.device))
 
     def feed(self, first_step: int) -> Feed:
         """The batches of the training, which go on where they are."""
@@ -81,10 +82,11 @@ class OwnContender(MeasuredContender):
         super().__init__(contender, point, data)
         self._foreign = foreign
         device = self._device.torch
-        self._fresh = OwnTrainings(
+        self._fresh: OwnTrainings = OwnTrainings(
             point=point, data=data, device=device, build=build, foreign=foreign, now=lambda: self.own
         )
         self._facts = {"parameters": 0, "flops_per_step": 0}
+        self._compiles = False
         self.curve = OwnCurve(total_steps=point.total_steps, steps_now=lambda: self.steps)
 
     @property
@@ -119,9 +121,26 @@ class OwnContender(MeasuredContender):
 
     def start(self) -> None:
         """As of any other contender; what it says of itself is read when it has trained its first step."""
+        compiled_before = watching.compiled_frames()
         super().start()
+        compiled = watching.compiled_frames() > compiled_before
+        self._compiles = compiled and self.contender.lane == PLAIN
+        if self.contender.lane.execution == "compiled":
+            self._find_compiling(compiled)
         self.raw.own_first_loss = next(iter(self.curve.means), None)
         self._facts = {"parameters": self.own.parameters, "flops_per_step": self.own.flops}
+
+    def _find_compiling(self, compiled: bool) -> None:
+        """What the first step took longer than the second, as modules are compiled where they are called first.
+
+        Raises:
+            LaneUnavailable: nothing was compiled.
+        """
+        if not compiled:
+            raise LaneUnavailable(f"It cannot be compiled: {outside.NOT_CALLED}.")
+        first_s, second_s = self.raw.startup_first_step_s or 0.0, self._timer.time(lambda: self.own.advance(1)).seconds
+        self.raw.startup_compile_s, self.raw.startup_first_step_s = max(0.0, first_s - second_s), min(first_s, second_s)
+        self.compiling_s += self.raw.startup_compile_s
 
     def block(self, pair: int) -> None:
         """Time one block, and see whether the number of threads is still ours."""
@@ -135,7 +154,8 @@ class OwnContender(MeasuredContender):
         self._use_settings()
         self._attempt("Where a step's time goes is", self._sample)
         self._attempt("For how long the device is busy with a step is", self._find_busy_time)
-        self._attempt("What its steps do is", self._watch_steps)
+        if self.contender.lane == PLAIN:
+            self._attempt("What its steps do is", self._watch_steps)
         self._attempt("What it learned is", self._ask)
 
     def _attempt(self, known: str, work: Callable[[], object]) -> None:
@@ -172,7 +192,7 @@ class OwnContender(MeasuredContender):
         self.raw.busy_step_s = phases.busy_step_s(self.own, self._timer, self._device.torch, step_s=step_s)
 
     def _watch_steps(self) -> None:
-        if watching.compiles():
+        if self._compiles:
             raise OwnTrainingFailed(self._foreign.file.name, COMPILED)
         device, drain, clock = self._device.torch, self._device.synchronize, self._timer.clock
         steps = phases.between(WATCHED_STEPS, WATCHED_S / self._step_s)
@@ -199,6 +219,17 @@ class OwnContender(MeasuredContender):
             self.own.step(batch)
             one.pause()
 
+    def _compare_with_plain(self) -> None:
+        """As of any other contender, but that nothing of it can be taken back: trainings are built anew."""
+        self._use_settings()
+        laned = self._fresh.training(self.contender.lane)
+        self.raw.lane_loss = _first_losses(laned)
+        devices.use_strict_fp32()
+        self.raw.reference_loss = _first_losses(self._fresh.training(PLAIN), laned.led_in)
+        nudged = self._fresh.training(PLAIN)
+        if laned.lane.same_mathematics and nudged.nudge():
+            self.raw.nudged_loss = _first_losses(nudged, laned.led_in)
+
     def _ask(self) -> None:
         self.raw.own_learns = self.own.learns
         self.raw.own_evaluation = self.own.evaluate()
@@ -207,3 +238,13 @@ class OwnContender(MeasuredContender):
         """Nothing is compiled; the batches that its workers may have ready are known from here on."""
         self._fresh.feed(0)
         return 0.0
+
+
+def _first_losses(training: OwnTraining, led_in: int = 0) -> tuple[float, ...]:
+    """Losses of the first steps, after some that do not count; none where it tells none."""
+    training.advance(led_in)
+    losses: list[float] = []
+    for _ in range(CHECKED_STEPS):
+        training.advance(1)
+        losses += training.read_losses()
+    return tuple(losses)

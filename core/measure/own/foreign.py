@@ -21,7 +21,7 @@ from typing import Any, Self, TypeVar
 
 import torch
 
-from core.errors import OwnTrainingFailed
+from core.errors import LaneUnavailable, OwnTrainingFailed
 from core.files import sources
 from core.measure.device import failures
 
@@ -109,7 +109,7 @@ class Foreign:
         try:
             with contextlib.redirect_stdout(self.printed), contextlib.redirect_stderr(self.printed):
                 return work()
-        except OwnTrainingFailed:
+        except (OwnTrainingFailed, LaneUnavailable):
             raise
         except BaseException as error:
             if isinstance(error, Exception) and failures.is_out_of_memory(error):

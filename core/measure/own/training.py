@@ -18,10 +18,10 @@ from torch import Tensor, nn
 
 from core.errors import OwnTrainingFailed
 from core.measure.data.batches import Feed
-from core.measure.own import pools
+from core.measure.own import outside, pools
 from core.measure.own.foreign import Foreign, Settings
 from core.measure.training import LossCurve, Training
-from core.question.lanes import PLAIN
+from core.question.lanes import PLAIN, Lane
 
 MOST_READINGS = 400
 """Losses that are kept; beyond, every second of them is dropped."""
@@ -38,14 +38,17 @@ class OwnTraining(Training):
     Attributes:
         has_batches: whether it has batches of its own.
         has_place: whether it has a function that puts them on the device.
+        led_in: plain steps that were trained before its lane began: the first of a loop makes what is compiled.
     """
 
-    def __init__(self, built: Any, foreign: Foreign) -> None:
+    def __init__(self, built: Any, foreign: Foreign, lane: Lane = PLAIN, device: torch.device | None = None) -> None:
         """Take what `build` returned.
 
         Raises:
             OwnTrainingFailed: it has no step.
+            LaneUnavailable: it cannot be run in the lane.
         """
+        bare = built
         built = Loop(built, foreign.file.name) if isinstance(built, Iterator) and not hasattr(built, "step") else built
         step = built if callable(built) and not hasattr(built, "step") else getattr(built, "step", None)
         if not callable(step) or isinstance(built, nn.Module):
@@ -58,8 +61,15 @@ class OwnTraining(Training):
         source = None if step is built else getattr(built, "batches", None)
         place = None if step is built else getattr(built, "place", None)
         self.has_batches, self.has_place = source is not None, callable(place) and source is not None
-        self.lane, self._engine, self._losses, self.steps = PLAIN, None, [], 0
+        self.lane, self._engine, self._losses, self.steps = lane, None, [], 0
         self.step = partial(_with_batch, step) if self.has_batches else partial(_alone, step)
+        self.led_in = int(isinstance(built, Loop) and lane.execution == "compiled")
+        if self.led_in:
+            step()
+        if lane.execution == "compiled":
+            outside.compile_modules(bare, self._modules.values())
+        if lane.precision == "bf16":
+            self.step = outside.in_bf16(self.step, device or torch.device("cpu"))
         batches = itertools.repeat(None) if source is None else _endless(source, foreign.file.name)
         feed: Any = Feed(  # of batches that only their own step understands
             batches=batches,  # type: ignore[arg-type]
@@ -149,6 +159,14 @@ class OwnTraining(Training):
     def _said(self, name: str) -> Any:
         """An attribute, or what it returns if it is a function; a module is neither."""
         return self.call(partial(_attribute, self._own, name))
+
+    def nudge(self) -> bool:
+        """Change each of its parameters by one rounding; whether it tells them."""
+        tensors = [each for each in self._tensors() if each.is_floating_point()]
+        with torch.no_grad():
+            for each in tensors:
+                each.copy_(torch.nextafter(each, torch.full_like(each, math.inf)))
+        return bool(tensors)
 
     def _tensors(self) -> list[Tensor]:
         said = self._said("parameters")

@@ -220,10 +220,15 @@ def is_library(file: str) -> bool:
     return file.startswith(_LIBRARIES) or "site-packages" in file or file.startswith("<frozen")
 
 
+def compiled_frames() -> int:
+    """Functions that were compiled in this process."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return dynamo.counters["frames"]["ok"] if dynamo is not None else 0
+
+
 def compiles() -> bool:
     """Whether something was compiled in this process; it would be compiled anew for whoever counts."""
-    dynamo = sys.modules.get("torch._dynamo.utils")
-    return dynamo is not None and bool(dynamo.counters["frames"]["ok"])
+    return compiled_frames() > 0
 
 
 def count(

@@ -27,7 +27,7 @@ from core.question.experiment import MAX_CONTENDERS, Contender, Experiment, Poin
 from core.question.lanes import PLAIN, Lane
 from core.results.schema import Trial
 from pages.shared.answer import study_view
-from pages.shared.data import prepared, reads
+from pages.shared.data import own_files, prepared, reads
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import date, plain, told
 from pages.shared.frame import permits
@@ -37,8 +37,9 @@ PAIRS = 14
 """Pairs of blocks of each lane: half of them still give an interval, once the best lane was chosen on the others."""
 
 CAPTION = (
-    "Each lane took turns with plain steps on the same device. Above 1× it is faster; the interval holds the true "
-    "ratio with 95 % probability. Compiling and recording are paid once, at the start, and are not in these figures."
+    "Each lane, which is another way to run the same steps, took turns with plain ones on the same device. Above 1× it "
+    "is faster; the interval holds the true ratio with 95 % probability. Compiling and recording are paid once, at the "
+    "start, and are not in these figures."
 )
 COMPILING = "Compiling takes most of that, the first time."
 
@@ -47,7 +48,7 @@ def section(run: RunAnswer, machine: Machine | None = None) -> None:
     """Draw what would help the devices of a run; on this machine, what is missing may be measured."""
     found, duel = {one.device: one for one in run.remedies}, run.duel
     bases = [row for row in run.trials if remedies.is_plain(row) and row.step_s]
-    ours = [row for row in bases if machine and row.machine_id == machine.environment.machine_id]
+    ours = [row for row in bases if machine and row.machine_id == machine.environment.machine_id and _is_here(row)]
     if not (found or ours):
         return
     st.header("What would help?")
@@ -64,6 +65,11 @@ def section(run: RunAnswer, machine: Machine | None = None) -> None:
             _apart(row)
     if found:
         st.caption(CAPTION)
+
+
+def _is_here(row: Trial) -> bool:
+    """Whether a training can be measured again: one's own only as its file was, and where that is offered."""
+    return not (row.training and own_files.state_of(row))
 
 
 def beside(trial: Trial, trials: Sequence[Trial]) -> bool:

@@ -42,7 +42,7 @@ def draw(trials: Sequence[Trial], recorded: Sequence[Trial] = (), machine: Machi
         lambda: accelerators.verdicts(trials, recorded),
         lambda: _verdicts(run),
         lambda: _contenders(rows),
-        lambda: None if trials[0].training or fits.is_fit(trials[0]) else remedies.section(run, machine),
+        lambda: None if fits.is_fit(trials[0]) else remedies.section(run, machine),
         lambda: _training(rows, note=accelerators.caption(trials, recorded)),
         lambda: _where_the_time_goes(run, rows),
         lambda: learned(everything),

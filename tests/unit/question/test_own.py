@@ -6,7 +6,7 @@ import pytest
 
 from core.classroom.question import ANYBODY, ClassQuestion
 from core.errors import InvalidValue, NotAllowed
-from core.question import describe, own, policy
+from core.question import describe, lanes, own, policy
 from core.question.demonstration import Demonstration
 from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
@@ -50,7 +50,7 @@ def test_what_is_said_of_the_catalogue_says_nothing_of_it():
 
 @pytest.mark.parametrize("field", own.FIELDS)
 def test_nothing_of_it_is_read_from_a_link_or_an_option(field):
-    with pytest.raises(InvalidValue, match="field"):
+    with pytest.raises(InvalidValue, match=f"'{field}' is not possible"):
         Point.parse({field: getattr(POINT, field)})
 
 
@@ -82,9 +82,13 @@ def test_it_is_varied_along_its_size_and_nothing_else_is():
         swept(point=Point())
 
 
-def test_it_runs_in_no_lane_of_ours():
-    with pytest.raises(InvalidValue, match="lane"):
-        asked(contenders=(Contender.parse("cpu+compiled10"),))
+def test_it_runs_in_the_lanes_that_leave_its_code_as_it_is_and_in_no_other():
+    for words in ("compiled10", "graph", "fused", "micro8", "channels_last"):
+        with pytest.raises(InvalidValue, match="code as it is"):
+            asked(contenders=(Contender.parse(f"cpu+{words}"),))
+    worth = {host: [lane.words for lane in lanes.worth_trying(POINT, on_host=host)] for host in (True, False)}
+    assert worth == {True: [("compiled",), ("kept",), ("bf16",)], False: [("compiled",), ("bf16",), ("tf32",)]}
+    assert asked(contenders=(Contender.parse("cpu@1"), Contender.parse("cpu@1+compiled+bf16")))
 
 
 def test_nobody_s_code_is_run_for_a_class_a_lesson_or_on_a_host(monkeypatch, tmp_path):
