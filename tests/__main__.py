@@ -2,7 +2,7 @@
 
 Lint, spelling, types and import contracts first and at once, since they are quick; then, alone, the tests that time an
 accelerator, which skip where there is none; at last all others, in two workers, so that what is said at the end is of
-them. Where `CI` is set, branches of `core` that unit tests reach are counted, and the slowest tests are named.
+them. Where `CI` is set, branches of `core` that quick unit tests reach are counted, and the slowest tests are named.
 With `--quick`, of the tests only the unit tests that are quick. Other arguments go to pytest, which then runs alone.
 """
 

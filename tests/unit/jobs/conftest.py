@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "results")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def dead() -> Process:
     """A process that ran once."""
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.sweep_run import Begin
@@ -10,7 +10,6 @@ from core.jobs.worker.under_way import Measurement
 from core.question.experiment import Experiment
 from core.results.reuse import CUT_OFF
 from core.results.schema import Trial
-from core.results.store import Store
 from tests.integration.scripted_worker import Visited, timed
 
 SIZES = (8, 16, 32, 64)
@@ -96,10 +95,10 @@ def sizes(rows: list[Trial]) -> list[int]:
     return [size for size, _ in itertools.groupby(row.hidden_size for row in rows)]
 
 
-def runs(store: Store) -> dict[int, set[str]]:
-    """Hidden size → names of the runs that the store has of it, those that were cut off left out."""
+def runs(stored: Iterable[Trial]) -> dict[int, set[str]]:
+    """Hidden size → names of the runs that were stored of it, those that were cut off left out."""
     found: dict[int, set[str]] = {}
-    for row in store.trials():
+    for row in stored:
         if row.outcome not in CUT_OFF:
             found.setdefault(row.hidden_size, set()).add(row.run_id)
     return found

@@ -41,7 +41,7 @@ def test_a_sweep_that_is_stopped_keeps_what_each_point_has_and_goes_on_behind_th
     serve(Bench())
     stopped, done = queue.job(job.id), {size for size, _ in visits.log[20:22]}
     assert stopped.message == "Stopped: 2 of 4 points are saved; run it again to continue."
-    assert set(runs(store)) == done
+    assert set(runs(store.trials())) == done
     assert cut_off(client.rows(queue, stopped)) == {size: {5} for size in SIZES if size not in done}
     assert {row.outcome for row in store.trials()} == {"timed", "stopped"}
 

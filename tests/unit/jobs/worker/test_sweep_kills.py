@@ -68,7 +68,7 @@ def test_a_kill_at_any_moment_loses_nothing_and_nothing_is_kept_twice(
         _die(owner, name, call=call, after=after, monkeypatch=patch)
         serve(Bench())
     crashed = _bury(queue, job, dead)
-    kept, shown = set(runs(store)), client.rows(queue, crashed)
+    kept, shown = set(runs(store.trials())), client.rows(queue, crashed)
     assert kept == {row.hidden_size for row in shown if row.outcome == "timed"}
     assert len({row.trial_id for row in shown}) == len(shown)
     if crashed.state == "crashed":
@@ -84,8 +84,9 @@ def test_a_kill_at_any_moment_loses_nothing_and_nothing_is_kept_twice(
     rows = client.rows(queue, queue.job(job.id))
     assert sizes(rows) == list(SIZES)
     assert {row.outcome for row in rows} == {"timed"}
-    assert all(len(found) == 1 for found in runs(store).values())
-    assert len(store.trials()) == 8 + sum(row.outcome in CUT_OFF for row in shown)
+    stored = store.trials()
+    assert all(len(found) == 1 for found in runs(stored).values())
+    assert len(stored) == 8 + sum(row.outcome in CUT_OFF for row in shown)
 
 
 def _bury(queue: Queue, job: Job, dead: Process) -> Job:
@@ -108,7 +109,7 @@ def test_a_sweep_that_was_killed_shows_what_was_saved_of_each_point(queue, store
         serve(Bench())
     crashed, (first, last) = _bury(queue, job, dead), [size for size, _ in visits.log[-2:]]
     assert crashed.message == "The measuring process was killed: 1 of 2 points is saved; run it again to continue."
-    assert (set(runs(store)), cut_off(client.rows(queue, crashed))) == ({first}, {last: {5}})
+    assert (set(runs(store.trials())), cut_off(client.rows(queue, crashed))) == ({first}, {last: {5}})
     assert {row.message for row in store.trials() if row.outcome == "interrupted"} == {
         "The measuring process was killed."
     }

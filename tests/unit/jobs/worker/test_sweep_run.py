@@ -169,7 +169,7 @@ def test_a_fresh_sweep_measures_every_point_again(queue, store, serve):
     job, bench = queue.submit(sweep(sizes=TWO), store, fresh=True), Bench()
     serve(bench)
     assert bench.measured == list(TWO)
-    assert all(len(found) == 2 for found in runs(store).values())
+    assert all(len(found) == 2 for found in runs(store.trials()).values())
     assert len(client.rows(queue, queue.job(job.id))) == 4
 
 

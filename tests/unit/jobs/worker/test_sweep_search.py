@@ -59,7 +59,7 @@ def test_an_adaptive_sweep_finds_the_crossing_of_a_curve_and_goes_on_from_the_st
     serve(first)
     assert first.measured[:2] == whole.measured[:2]
     done = {size for size, pair in visits.log if pair == asked.pairs}
-    assert done == set(runs(store)) != set()
+    assert done == set(runs(store.trials())) != set()
     queue.submit(asked, store)
     serve(second)
     assert not done & set(second.measured)
