@@ -1,6 +1,7 @@
 """`worker`, `machines`, and `--on` of a sweep: one question on many machines that share a store."""
 
 import argparse
+import contextlib
 import dataclasses
 import re
 import shutil
@@ -10,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from core import units
-from core.answer.run import certainty
+from core.answer.export import sweep_report
 from core.answer.study import study
-from core.answer.study.result import Basis
+from core.answer.study.machines import many
+from core.answer.study.result import Basis, Crossover
 from core.commands import FAILED, OK, arguments, measuring, output
 from core.errors import CrossoverError, InvalidValue, JobError
 from core.jobs.queue import Queue
@@ -26,7 +28,6 @@ from core.question import describe
 from core.question.sweep import Sweep
 from core.results import environment
 from core.results.finding import mirrored
-from core.results.reuse import Here, newest_answers
 from core.results.schema import Trial
 from core.results.store import Store
 
@@ -84,8 +85,17 @@ def worker(options: argparse.Namespace) -> int:
         last = working.work(for_s=options.for_s, only=options.question)
     except KeyboardInterrupt:
         return OK
+    finally:
+        _tidy_up(queue)
     _say_what_waits(options)
     return FAILED if last.state == "failed" else OK
+
+
+def _tidy_up(queue: Queue) -> None:
+    """End a measuring process that nobody needs now: it is another's machine, or that of a cluster."""
+    with contextlib.suppress(JobError, PermissionError), queue.guard():
+        if not queue.active():
+            queue.worker_file.dismiss()
 
 
 def _leave(_number: int, _frame: object) -> NoReturn:
@@ -152,7 +162,10 @@ def ask(asked: Sweep, options: argparse.Namespace) -> int:
     at, keeper = board.board_of(options.store), launcher(options.on, options.store, question.id)
     seen = _followed(at, question, keeper)
     mirrored.bring_now(options.store)
-    answered = {host: rows for host, member in seen.ended.items() if (rows := _rows(asked, options, member))}
+    found: dict[str, list[Trial]] = {}
+    for row in many.rows(Store(options.store), asked, {member.machine_id for member in seen.ended.values()}):
+        found.setdefault(row.machine_id, []).append(row)
+    answered = {host: rows for host, member in seen.ended.items() if (rows := found.get(member.machine_id))}
     _show(asked, seen, answered, options)
     groups = _groups(seen.ended.values(), alike=options.spread == "shared")
     complete = all(any(member.state == "finished" for member in group) for group in groups)
@@ -180,17 +193,6 @@ def _followed(at: Board, question: Question, keeper: Launcher) -> Seen:
             return last
 
 
-def _rows(asked: Sweep, options: argparse.Namespace, member: Member) -> list[Trial]:
-    """What a machine, or those that are like it, measured: one run a point, in their order."""
-    experiments = [asked.experiment(point) for point in asked.points]
-    rows = Store(options.store).trials(experiment_id=[entry.id for entry in experiments], machine_id=member.machine_id)
-    if not rows:
-        return []
-    here = Here(machine_id=member.machine_id, torch_version=rows[-1].torch_version)
-    answers = newest_answers(rows, experiments, here, accepted=certainty.answers)
-    return [row for entry in experiments for row in answers.get(entry.id, [])]
-
-
 def _show(asked: Sweep, seen: Seen, answered: Mapping[str, list[Trial]], options: argparse.Namespace) -> None:
     """Print the answer of every machine; of those that are alike and share a question there is one."""
     basis: Basis = options.basis or "steady"
@@ -198,12 +200,14 @@ def _show(asked: Sweep, seen: Seen, answered: Mapping[str, list[Trial]], options
     lines, found = [], []
     for hosts in _groups(seen.ended.values(), alike=shared):
         rows = answered.get(hosts[0].host, [])
-        said = _sentences(asked, rows, basis)
+        answers, why = _answers(asked, rows, basis)
+        said = [answer.sentence for answer in answers] or list(filter(None, [why]))
         names = ", ".join(member.host for member in hosts)
         troubles = " ".join(dict.fromkeys(member.message for member in hosts if member.message))
         lines.append(f"{names} ({hosts[0].cpu}): {' '.join(said) or troubles or 'nothing was measured.'}")
         points = len({row.experiment_id for row in rows})
-        found.append({"members": list(map(_plain, hosts)), "points": points, "crossovers": said})
+        documents = list(map(sweep_report.document, answers))
+        found.append({"members": list(map(_plain, hosts)), "points": points, "crossovers": said, "answers": documents})
     if options.json:
         output.show_json({"sweep_id": asked.id, **asked.to_json(), "machines": found})
     else:
@@ -217,12 +221,12 @@ def _groups(members: Iterable[Member], *, alike: bool) -> list[list[Member]]:
     return list(groups.values())
 
 
-def _sentences(asked: Sweep, rows: list[Trial], basis: Basis) -> list[str]:
+def _answers(asked: Sweep, rows: list[Trial], basis: Basis) -> tuple[list[Crossover], str]:
+    """The crossovers of a machine, or why there are none."""
     try:
-        studies = study.studies(rows, axis=asked.axes[0].name)
-        return [study.crossover(entry, basis).sentence for entry in studies]
+        return [study.crossover(entry, basis) for entry in study.studies(rows, axis=asked.axes[0].name)], ""
     except CrossoverError as error:
-        return [str(error)] if rows else []
+        return [], str(error) if rows else ""
 
 
 def _line(member: Member) -> str:

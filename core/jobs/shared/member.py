@@ -48,12 +48,12 @@ _WATCH_S = 0.2
 
 @dataclass
 class _Work:
-    """What is done for one question: where its points are, which failed here, how long others took."""
+    """What is done for one question: its points, which failed here, and which were measured here, in how long."""
 
     question: Question
     experiments: Mapping[Point, Experiment]
     failed: dict[Point, str] = field(default_factory=dict)
-    seconds: list[float] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
     open: bool = True
     looked: float = -LOOK_S
 
@@ -188,10 +188,10 @@ class Working:
 
     def _todo(self, work: _Work) -> list[Point]:
         """Points to measure: of a grid all that have no answer, of a search the one that it wants next."""
-        sweep, answers = work.question.sweep, self._answers(work.experiments.values())
+        sweep, answers = work.question.sweep, self._answers(work, work.experiments.values())
         known = {point: answers[name] for point, asked in work.experiments.items() if (name := asked.id) in answers}
         todo = [point for point in work.experiments if point not in known and point not in work.failed]
-        left_s = statistics.median(work.seconds) * len(todo) if work.seconds and not sweep.adaptive else None
+        left_s = statistics.median(work.seconds.values()) * len(todo) if work.seconds and not sweep.adaptive else None
         self._presence.note(done=len(known), left_s=left_s)
         if not sweep.adaptive:
             order = random.Random(self._presence.member.host)  # another one each, so that few want the same at once
@@ -231,13 +231,13 @@ class Working:
         self._presence.note(doing=point_result.label(work.question.sweep, point))
         try:
             mirrored.bring_now(self._store.folder)
-            if not mirrored.failure(self._store.folder) and not self._answers([asked]):
+            if not mirrored.failure(self._store.folder) and not self._answers(work, [asked]):
                 began = time.monotonic()
                 job = self._measured(work, asked, lease)
                 if job is not None and not job.complete:
                     work.failed[point] = job.message or f"The measurement has {job.state}."
                 elif job is not None:
-                    work.seconds.append(time.monotonic() - began)
+                    work.seconds[asked.id] = time.monotonic() - began
                 self._deliver(work, lease)
         finally:
             self._presence.note(doing="")
@@ -293,5 +293,10 @@ class Working:
                 work.open = self._board.is_open(work.question.id)
         return work.open
 
-    def _answers(self, experiments: Iterable[Experiment]) -> Mapping[str, Sequence[Trial]]:
-        return self._store.answers(list(experiments), self._machine.here, accepted=certainty.answers)
+    def _answers(self, work: _Work, experiments: Iterable[Experiment]) -> Mapping[str, Sequence[Trial]]:
+        """Runs that answer; of those measured here for this question any, or a busy machine would never end."""
+        return self._store.answers(
+            list(experiments),
+            self._machine.here,
+            accepted=lambda asked, rows: asked.id in work.seconds or certainty.answers(asked, rows),
+        )

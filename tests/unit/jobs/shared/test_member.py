@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from core.answer.run import certainty
 from core.errors import StoreError
 from core.jobs import client, machine
 from core.jobs.job import Job
@@ -319,6 +320,17 @@ def test_one_process_of_a_machine_works_for_a_store(at, working, store, queue, m
     working._measured = while_measuring
     working.work(for_s=60.0, only=question.id)
     assert sizes(working) == [8]
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_a_run_of_a_busy_machine_is_not_repeated_by_it_for_the_same_question(at, working, monkeypatch, adaptive):
+    monkeypatch.setattr(certainty, "answers", lambda asked, rows: False)
+    axis = dataclasses.replace(sweep().axes[0], values=tuple(2**power for power in range(3, 11)))
+    question = asked_of("shared", axes=(axis,), adaptive=adaptive)
+    at.ask(question)
+    working.work(for_s=60.0, only=question.id)
+    assert len(sizes(working)) == len(set(sizes(working))) > 1
+    assert [end.state for end in at.ends(question.id).values()] == ["finished"]
 
 
 def test_a_point_is_held_until_the_place_has_its_rows(at, working, monkeypatch):
