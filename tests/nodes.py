@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -64,6 +64,46 @@ class Node:
         """Let the power of the machine fail: nothing that belongs to it lives on."""
         kill_machine(self.folder)
         self._process.wait()
+
+    def leave(self) -> None:
+        """Let its owner end it, as Ctrl-C or the end of a Slurm job does; what it measured by then is in the store."""
+        self._process.terminate()
+        self._process.wait()
+
+
+class RayNode:
+    """A node of a Ray cluster, with all that our worker there starts."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self.folder = folder / f"machine{number}"
+
+    def kill(self) -> None:
+        """Let the power of the machine fail."""
+        kill_machine(self.folder)
+
+
+@contextlib.contextmanager
+def ray_cluster(folder: Path) -> Iterator[Callable[[int], RayNode]]:
+    """A Ray cluster on this machine, whose head measures nothing, and what adds a node of a number."""
+    from ray.cluster_utils import Cluster
+
+    own = surroundings(folder / "head")
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, "env_vars": own})
+    os.environ["RAY_ADDRESS"] = cluster.address
+    added: list[RayNode] = []
+
+    def start(number: int) -> RayNode:
+        added.append(RayNode(folder, number))
+        own = surroundings(added[-1].folder)
+        cluster.add_node(num_cpus=1, resources={"crossover_machine": 1}, env_vars=own)
+        return added[-1]
+
+    try:
+        yield start
+    finally:
+        cluster.shutdown()
+        for node in added:
+            node.kill()
 
 
 def kill_machine(folder: Path) -> None:

@@ -20,7 +20,7 @@ from core.errors import JobError
 from core.files.project import PROJECT
 
 RESOURCE = "crossover_machine"
-"""Of which a machine has 1: `ray start --resources='{"crossover_machine": 1}'`."""
+"""Of which a machine has 1: `ray start --resources='{"crossover_machine": 1}'`. Where some have it, others are left."""
 
 AGAIN_S = 10.0
 """Seconds after which a worker is started again on a machine on which it was killed."""
@@ -101,7 +101,8 @@ def main() -> int:
     unwanted, tasks = threading.Event(), dict[str, tuple[Any, float]]()
     threading.Thread(target=_await_end, args=(unwanted,), daemon=True).start()
     while not unwanted.wait(1.0):
-        for node in ray.nodes():  # type: ignore[no-untyped-call]
+        nodes = ray.nodes()  # type: ignore[no-untyped-call]
+        for node in [node for node in nodes if RESOURCE in node["Resources"]] or nodes:
             task, since = tasks.get(node["NodeID"], (None, 0.0))
             if node["Alive"] and (task is None or (_was_killed(task) and time.monotonic() - since >= AGAIN_S)):
                 tasks[node["NodeID"]] = _started(node, ["-m", module, *command]), time.monotonic()
