@@ -80,21 +80,16 @@ def devices() -> list[str]:
 
 def progress(job: Job, asked: Sweep) -> None:
     """Draw a sweep that other machines measure, as it is now."""
-    told_of = job.progress or Progress(phase="The machines are asked.")
-    total = sum(member.total or 0 for member in job.machines)
-    done = sum(member.done for member in job.machines)
-    st.progress(min(1.0, done / total) if total else 0.0, text=plain(_phase(job, told_of)))
+    now = job.progress or Progress(phase="The machines are asked.")
+    left_s = now.sweep.remaining_s if now.sweep else None
+    left = f" · about {units.rough(left_s)} left" if left_s is not None else ""
+    st.progress(job.share, text=plain(f"{now.phase}{left}"))
     _so_far(job, asked)
 
 
 @told(st.caption)
 def _so_far(job: Job, asked: Sweep) -> None:
     machines_view.together(reads.job_rows(job), asked, job.machines, save=False)
-
-
-def _phase(job: Job, progress: Progress) -> str:
-    left = [member.left_s for member in job.machines if member.left_s is not None]
-    return f"{progress.phase}{f' · about {units.rough(max(left))} left' if left else ''}"
 
 
 def ended(job: Job, asked: Sweep, machine: Machine | None) -> None:

@@ -27,7 +27,7 @@ from core.jobs.shared.board import Member, Question
 from core.jobs.shared.launching import launcher
 from core.jobs.worker.reporter import Reporter
 from core.jobs.worker_file import Serving
-from core.progress import Progress
+from core.progress import Progress, SweepProgress
 from core.question.sweep import Sweep
 from core.results.finding import mirrored
 from core.results.store import Store
@@ -128,7 +128,12 @@ class Asking:
             self._looked = now
             with suppress(StoreError):
                 self._look()
-        self._reporter.job = replace(self._reporter.job, machines=self._machines())
+        machines = self._machines()
+        self._reporter.job = replace(self._reporter.job, machines=machines)
+        at_it = [member for member in machines if member.state != "failed"]
+        done, total = sum(member.done for member in at_it), sum(member.total for member in at_it)
+        left_s = asking.left_s(self._question, at_it)
+        self._reporter.sweep_progress(SweepProgress(done=done, total=total, remaining_s=left_s))
         self._reporter.progress(Progress(phase=self._phase, elapsed_s=now - self._began))
 
     def _look(self) -> None:

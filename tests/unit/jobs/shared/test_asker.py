@@ -26,6 +26,7 @@ def at(store, monkeypatch):
     monkeypatch.setattr(asking, "POLL_S", 0.001)
     monkeypatch.setattr(asking, "SETTLE_S", 0.01)
     monkeypatch.setattr(asker, "ROWS_S", 0.0)
+    monkeypatch.setattr(asker, "END_S", 0.05)
     return board.board_of(store.folder)
 
 
