@@ -161,7 +161,10 @@ class Classes:
                 _log.warning("The class in %s is left as it is: %s", self.folder / name, reason)
             remain += 1
             folders.sweep(self.folder / name)
-            folders.sweep(self.folder / name / "students")
+            students = self.folder / name / "students"
+            folders.sweep(students)
+            for student_id in folders.ids_in(students):
+                folders.sweep(students / student_id)
         return remain
 
     def join(self, class_: Class, nickname: str) -> tuple[Student, str]:
@@ -282,7 +285,7 @@ class Classes:
         try:
             return _class_of(self.folder / class_id) if folders.is_id(class_id) else None
         except DamagedFile as error:
-            raise StoreError(f"Nothing of this class is lost, but {error} Tell who runs this host.") from error
+            raise StoreError(f"Nothing of this class is lost, but {error} Tell whoever runs this host.") from error
 
     def _looked_through(self) -> Iterator[tuple[str, Class | None, str]]:
         """Every folder of a class, with the class, or with the reason why it cannot be read; nothing else is."""

@@ -6,11 +6,12 @@ import pytest
 
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
-from pages.shared.data import reads
+from pages.shared.data import own_files, reads
 from pages.shared.form import controls
 from tests import rows
+from tests.own_trainings import PLAIN
 from tests.ui.conftest import CPU, GPU, checked, words
-from tests.ui.find import TIMES, alts, button, chart_data, control, table
+from tests.ui.find import TIMES, alts, button, chart_data, control, drawn, table
 
 COMPARE, CROSSOVER = "pages/compare/compare.py", "pages/crossover/crossover.py"
 NAME = "NVIDIA Test GPU (111111)"
@@ -91,6 +92,20 @@ def test_beside_a_recorded_accelerator_only_the_cpu_is_asked_for(world, open_pag
     checked(button(app, "Run").click().run())
     (job,) = world.queue.jobs()
     assert list(map(str, job.experiment.contenders)) == ["cpu"]
+
+
+def test_one_that_is_chosen_is_back_once_a_training_of_ones_own_is_no_longer(world, open_page, tmp_path, monkeypatch):
+    world.has(CPU)
+    record(world)
+    (tmp_path / "mine.py").write_text(PLAIN)
+    monkeypatch.setenv(own_files.TRAINING_VARIABLE, str(tmp_path / "mine.py"))
+    app = open_page(recorded=NAME)
+    checked(control(app, "training").set_value("mine.py:build").run())
+    assert "recorded" not in drawn(app)
+    assert control(app, "devices").value == ["cpu@1", "cpu@4"]
+    checked(control(app, "training").set_value("").run())
+    assert control(app, "recorded").value == NAME
+    assert control(app, "devices").value == ["cpu"]
 
 
 def test_choosing_one_on_the_page_puts_it_into_the_link(world, open_page):

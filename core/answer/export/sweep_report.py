@@ -83,8 +83,12 @@ def points(sweep: Sweep, rows: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def grid_text(sweep: Sweep, rows: Sequence[Trial]) -> str:
-    """The trials of a sweep for a terminal, a line each, the shortest epoch first; those without times last."""
-    header = (*(axis.title for axis in sweep.axes), "device", "epoch", "step", "speedup", "")
+    """The trials of a sweep for a terminal, a line each, the shortest epoch first; those without times last.
+
+    Of a training of one's own nobody knows how long an epoch is.
+    """
+    times = ("step",) if sweep.point.training else ("epoch", "step")
+    header = (*(axis.title for axis in sweep.axes), "device", *times, "speedup", "")
     baseline = {row.run_id: row for row in rows if row.contender == str(sweep.contenders[0])}
     ordered = sorted(rows, key=lambda row: epoch_s(row) or math.inf)
     body = [_trial_cells(sweep, row, baseline.get(row.run_id)) for row in ordered]
@@ -140,7 +144,8 @@ def _trial_cells(sweep: Sweep, row: Trial, baseline: Trial | None) -> tuple[str,
     step_s = statistics.median(row.step_s) if row.step_s else None
     note = "" if row.step_s else row.message or OUTCOMES[row.outcome]
     where = [wording.size(size_of(row, axis.name)) for axis in sweep.axes]
-    times = (units.if_known(seconds, units.duration) for seconds in (epoch_s(row), step_s))
+    known = (step_s,) if row.training else (epoch_s(row), step_s)
+    times = (units.if_known(seconds, units.duration) for seconds in known)
     return (*where, titled(row.contender), *times, _speedup(baseline, row), note)
 
 

@@ -137,7 +137,8 @@ def _map(asked: Sweep, found: Sequence[Study], chosen: Study | None, basis: Basi
 
 
 def _grid(rows: Sequence[Trial], asked: Sweep, found: Sequence[Study]) -> None:
-    st.markdown("**Every point and device**, the shortest epoch first")
+    shortest = "step" if asked.point.training else "epoch"
+    st.markdown(f"**Every point and device**, the shortest {shortest} first")
     speedups = _speedups(found, str(asked.contenders[0]))
     ordered = sorted(rows, key=lambda row: sweep_report.epoch_s(row) or math.inf)
     tables.table(
@@ -147,7 +148,7 @@ def _grid(rows: Sequence[Trial], asked: Sweep, found: Sequence[Study]) -> None:
             "Step (ms)": st.column_config.NumberColumn(format="%.4g"),
             "Speedup": st.column_config.NumberColumn(format="%.2f×"),
         },
-        alt="Every point and device by epoch time",
+        alt=f"Every point and device by {shortest} time",
     )
 
 
@@ -193,7 +194,7 @@ def _row(row: Trial, asked: Sweep, speedups: Mapping[str, float | None]) -> dict
         **{axis.title.capitalize(): size_of(row, axis.name) for axis in asked.axes},
         "Device": titled(row.contender),
         "Threads": row.threads,
-        "Epoch (s)": sweep_report.epoch_s(row),
+        **({} if row.training else {"Epoch (s)": sweep_report.epoch_s(row)}),
         "Step (ms)": step_s * 1e3 if step_s is not None else None,
         "Speedup": 1.0 if is_baseline and row.block_steps else speedups.get(row.trial_id),
         "Outcome": row.message or label("outcome", row.outcome),

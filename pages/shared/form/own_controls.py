@@ -44,7 +44,6 @@ def choose() -> OwnFile | None:
     chosen = st.selectbox("Training", list(titles), **choices.bound("training", list(titles), "", titles.__getitem__))
     if not chosen:
         return None
-    st.session_state.pop("recorded", None)  # no recorded accelerator ever did it
     return offered[chosen]
 
 
@@ -91,5 +90,5 @@ def _refuse(offered: list[str]) -> None:
     """Say that a link names a training that is not offered, which is all that becomes of it."""
     for name in state.arrived().get("training", ())[-1:]:
         if name and name not in offered and not state.touched():
-            here = f"What is offered: {', '.join(offered)}." if offered else "None of anybody's own is."
+            here = f"What is offered: {', '.join(offered)}." if offered else "No training of one's own is."
             st.warning(plain(f"This link asks for the training {links.few([name])}, which is not offered here. {here}"))

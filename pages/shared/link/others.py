@@ -19,8 +19,11 @@ def put_beside(chosen: Sequence[str], parameter: str = links.BESIDE) -> None:
 
 
 def recorded() -> str:
-    """Name of the recorded accelerator that is looked at beside this machine; empty if none is."""
-    return str(st.session_state.get("recorded") or "")
+    """Name of the recorded accelerator that is looked at beside this machine; empty if none is.
+
+    None ever did a training of one's own; while one is chosen the name is kept, and means nothing.
+    """
+    return "" if st.session_state.get("training") else str(st.session_state.get("recorded") or "")
 
 
 def beside_machine() -> dict[str, str]:

@@ -292,7 +292,7 @@ def test_a_class_of_an_earlier_version_is_open_to_everybody_and_found_by_its_eig
             "student.json is damaged: Expected `str` matching regex",
         ),
         ("prediction.json", "{", "prediction.json is damaged: it is torn, or no JSON."),
-        ("prediction.json", '{"winner": "me", "place": 4}', "prediction.json is damaged: winner is 'me'"),
+        ("prediction.json", '{"winner": "me", "place": 4}', "prediction.json is damaged: winner: 'me'"),
         ("prediction.json", '{"winner": "challenger", "place": 5}', "prediction.json is damaged: place is 5"),
     ],
 )
@@ -335,6 +335,7 @@ def test_files_of_a_class_are_written_as_rows_are(classes, monkeypatch):
 def test_what_writers_that_died_left_behind_goes_after_an_hour_and_nothing_else(classes, of, tmp_path):
     student, token = classes.join(of, "ada")
     at = classes.folder, classes.folder / of.id, classes.folder / of.id / "students"
+    at = *at, at[-1] / student.id
     old = [folder / ".0123456789abcdef-0123456789ab" for folder in at] + [folder / ".x.json.0a.tmp" for folder in at]
     new = [folder / ".fedcba9876543210-0123456789ab" for folder in at]
     others = [folder / ".of somebody else" for folder in at]

@@ -1,5 +1,6 @@
 """A crossover and a sweep in words and columns."""
 
+import dataclasses
 import json
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from core.answer.export import sweep_report
 from core.answer.study.result import Band, Crossing, Crossover, Size
 from core.answer.study.study import Study
+from core.question import own
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
 from tests import rows
@@ -140,6 +142,18 @@ def test_a_grid_lists_the_shortest_epoch_first_and_what_was_not_timed_last():
     assert lines[4].split()[:2] == ["64", "CPU"]
     assert all(line.startswith("512") and line.endswith("It did not fit.") for line in lines[5:])
     assert "2.00×" in lines[1]
+
+
+def test_a_grid_of_ones_own_training_has_no_epochs():
+    mine = {"training": "mine.py:build", "source_hash": "0" * 16}
+    axes = (Axis(name="size", values=(8, 16)),)
+    sweep = Sweep(
+        point=Point(**mine, size=8, **own.SETTLED), axes=axes, contenders=(Contender(threads=1), Contender(threads=2))
+    )
+    found = [dataclasses.replace(row, **mine, size=8) for row in rows.run({"cpu@1": 1e-3, "cpu@2": 5e-4})]
+    lines = sweep_report.grid_text(sweep, found).splitlines()
+    assert lines[0].split() == ["size", "device", "step", "speedup"]
+    assert [line.split()[:4] for line in lines[1:]] == [["8", "2", "CPU", "threads"], ["8", "1", "CPU", "thread"]]
 
 
 def test_the_points_of_a_sweep_carry_their_sizes_and_a_trial_each_contender():
