@@ -223,6 +223,7 @@ def _spared(case: Case, found: Sequence[Gain]) -> tuple[Named, ...]:
     if share < IDLE:
         return ()
     on, title = spoken(least.contender), case.remedy.title if case.remedy else ""
+    title = title[:1].upper() + title[1:] if said.startswith("{title}") else title
     return (Named(kind=kind, sentence=said.format(title=title, on=on, share=units.share(share)), share=share),)
 
 

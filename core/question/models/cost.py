@@ -10,12 +10,17 @@ FIT_OPERATIONS = 20
 """Operations that stand for one number of a table in one round for one class, so that a fit of 20,000 rows counts as
 what a network counts that takes as long; good for an order of magnitude."""
 
-FIT_TABLES = 4
-"""Times its table that a fit takes in memory beside it, at most: scikit-learn's takes 3.5, LightGBM's 1.8 and XGBoost's
-1.1 (`tests.benchmarks.boosting`, 500,000 rows of 20 features)."""
+FIT_BYTES = 16 * 2**20
+"""Bytes that any fit takes: threads, buffers, a library's first use. XGBoost took 12 MiB for 3,000 rows, the others
+less than 8 (`tests.benchmarks.boosting --memory`, by which the figures below are bounds as well)."""
 
-FIT_ROW_BYTES = 16
-"""Bytes for each row and class: gradients of first and second order, and the sum of the trees so far."""
+FIT_TABLES, FIT_ROW_BYTES, FIT_TREE_BYTES = 4, 112, 16
+"""Times its table that a fit takes beside it, at most; bytes for each row, whatever its width, of which scikit-learn
+has about 100; and bytes for each row and tree of a round: gradients of both orders, and the sum of the trees so far."""
+
+HISTOGRAM_BYTES = 2 * 256 * 16
+"""Bytes for each leaf and feature: a histogram of 256 bins of two sums in double precision. XGBoost keeps those of all
+nodes, twice as many as leaves; the others keep fewer."""
 
 
 def work(point: Point) -> int:
@@ -39,7 +44,9 @@ def step_bytes(point: Point, at_once: int) -> int:
     network = point.network
     if not point.is_fit:
         return network.memory_bytes(at_once)
-    return point.samples * (FIT_TABLES * network.sample_bytes + FIT_ROW_BYTES * _trees(network.classes))
+    of_row = FIT_TABLES * network.sample_bytes + FIT_ROW_BYTES + FIT_TREE_BYTES * _trees(network.classes)
+    features = network.sample_bytes // network.number_bytes
+    return FIT_BYTES + point.samples * of_row + min(point.leaves, point.samples) * features * HISTOGRAM_BYTES
 
 
 def _trees(classes: int) -> int:

@@ -68,6 +68,21 @@ def test_the_work_of_a_fit_grows_with_rows_rounds_and_classes():
     assert cost.work(Point()) == Point().network.flops_per_step(64)
 
 
+def test_what_a_fit_needs_has_a_part_for_all_for_each_row_and_for_each_leaf():
+    """Peaks of a first fit, as `tests.benchmarks.boosting --memory` measures them, are below."""
+
+    def most(**changes):
+        return cost.step_bytes(vary(FIT, {"samples": 300_000, **changes}), 0) / 2**20
+
+    peaks = {most(samples=300): 10.6, most(samples=3_000): 12.4, most(samples=30_000): 21.6, most(): 104.2}
+    assert all(peak < bound for bound, peak in peaks.items())
+    assert most(samples=300) == pytest.approx(16, abs=6)
+    table = 4 * 20 * 300_000 / 2**20
+    assert 4 * table < most() < 6.6 * table
+    nodes = 2 * 1_024 * 20 * 256 * 16 / 2**20  # XGBoost keeps a histogram of each
+    assert most(leaves=1_024) - most(leaves=2) == pytest.approx(nodes, rel=0.01)
+
+
 def test_a_host_bounds_the_work_and_the_memory_of_a_fit():
     Policy().check(Experiment(point=Point(dataset="disc", model="hist-boosting")))
     least = policy.RunBudget(operations=1e6)

@@ -102,7 +102,7 @@ def test_one_call_for_all_cells_that_spares_most_of_a_step_is_named():
     one = case("keras-lstm")
     found = diagnosis(one, run_of(one, (1e-2, 1.5e-2)), run_of(one, (1e-3, 1e-3), remedied=True))
     assert [each.kind for each in found.named] == ["recurrent", "small"]
-    assert "a fused LSTM spares 90 % of a step on 1 CPU thread" in found.named[0].sentence
+    assert "A fused LSTM spares 90 % of a step on 1 CPU thread" in found.named[0].sentence
     assert found.agrees
 
 
