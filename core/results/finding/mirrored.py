@@ -5,6 +5,7 @@ Whoever reads or writes the folder of a store need not know that; what is differ
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
@@ -23,8 +24,8 @@ MIRRORS = PROJECT / "data" / "shared"
 MIRRORS_VARIABLE = "CROSSOVER_SHARED"
 """Environment variable that names another folder for them."""
 
-COMPACTION_S = 900
-"""Seconds after which a compaction counts as dead; two at once would do no harm but to each other's work."""
+COMPACTION_S = 120
+"""Seconds after which a compaction that says nothing any more counts as dead."""
 
 NAMES_SUFFIX = ".names"
 """What the file ends in that lies beside a large part, and says whose rows are in it."""
@@ -117,16 +118,26 @@ def held(folder: Path) -> Iterator[Callable[[], None]]:
     if not lease.take():
         raise taken
 
+    over, lost = threading.Event(), threading.Event()
+
+    def keep() -> None:
+        while not over.wait(COMPACTION_S / 4):
+            with contextlib.suppress(StoreError):  # it is tried again in a while
+                if not lease.renew():
+                    lost.set()
+
     def require_held() -> None:
-        if not lease.renew():
+        if lost.is_set() or not lease.renew():
             raise taken
 
+    threading.Thread(target=keep, daemon=True).start()
     try:
         shared.bring(now=True)
         if shared.failure:
             raise StoreError(shared.failure)
         yield require_held
     finally:
+        over.set()
         with contextlib.suppress(StoreError):
             lease.release()
 

@@ -1,11 +1,13 @@
 """A store that several machines share: each has a copy of it, and all have every row once."""
 
 import dataclasses
+import threading
 
 import pytest
 
 from core.errors import StoreError
 from core.files.shared import mirror
+from core.files.shared.lease import Lease
 from core.files.shared.place import Place
 from core.results import compaction
 from core.results.finding import mirrored
@@ -227,3 +229,26 @@ def test_rows_that_cannot_be_reached_are_not_taken_for_none(machines, monkeypatc
     with pytest.raises(StoreError, match="cannot be reached"):
         there.trials(run_id="000000000001")
     assert "cannot be reached" in str(there.read().skipped)
+
+
+def test_a_compaction_that_lost_its_lease_while_this_machine_slept_removes_nothing(machines):
+    here, there = machines
+    here.add(row(1))
+    here.add(row(2))
+    place = Place(mirror.address_of(here.folder))
+    with mirrored.held(here.folder) as require_held:
+        [claim] = place.names("claims")
+        place.remove(claim)  # as another machine does once it has lapsed
+        with mirrored.held(there.folder) as require_held_there:
+            require_held_there()
+            with pytest.raises(StoreError, match="is being compacted already"):
+                require_held()
+
+
+def test_a_long_compaction_goes_on_holding_its_lease(machines, monkeypatch):
+    here, _ = machines
+    monkeypatch.setattr(mirrored, "COMPACTION_S", 0.1)
+    renewed = threading.Event()
+    monkeypatch.setattr(Lease, "renew", lambda _: renewed.set() or True)
+    with mirrored.held(here.folder):
+        assert renewed.wait(30)

@@ -99,12 +99,38 @@ def test_an_address_that_is_none_is_refused(address, said):
 
 
 @pytest.mark.parametrize(
-    "secret", ["s3://key:hunter2@bucket/x", "gs://hunter2@bucket/x", "s3://bucket/x?secret_key=hunter2"]
+    "secret",
+    [
+        "s3://key:hunter2@bucket/x",
+        "S3://key:hunter2@bucket/x",
+        "gs://hunter2@bucket/x",
+        "abfs://hunter2:x@account/x",
+        "https://key:hunter2@bucket/x",
+        "s3://bucket/x?secret_key=hunter2",
+        "s3://bucket/x?hunter2",
+        "s3://bucket/x?endpoint_override=key:hunter2@host",
+        "s3://bucket/x?region=eu hunter2",
+        "s3://bucket/x#hunter2",
+        "s3://[hunter2/x",
+    ],
 )
 def test_credentials_in_an_address_are_refused_and_not_repeated(secret):
+    assert is_address(secret)
     with pytest.raises(InvalidValue) as refused:
         Place(secret)
     assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", ["s3", "gs", "abfs", "file"])
+@pytest.mark.parametrize("setting", ["access_key", "secret_key", "session_token", "sas_token", "anonymous", "retries"])
+def test_settings_of_an_address_are_a_closed_list(kind, setting):
+    with pytest.raises(InvalidValue, match="known settings"):
+        Place(f"{kind}://bucket/x?{setting}=hunter2")
+
+
+def test_a_place_of_azure_lies_in_its_container():
+    there = Place("abfs://container@account.dfs.core.windows.net/my lab")
+    assert there._path("rows") == "container/my lab/rows"
 
 
 @pytest.mark.parametrize(
