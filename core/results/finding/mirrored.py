@@ -130,7 +130,8 @@ def held(folder: Path) -> Iterator[Callable[[], None]]:
         if lost.is_set() or not lease.renew():
             raise taken
 
-    threading.Thread(target=keep, daemon=True).start()
+    keeper = threading.Thread(target=keep, daemon=True)
+    keeper.start()
     try:
         shared.bring(now=True)
         if shared.failure:
@@ -138,6 +139,7 @@ def held(folder: Path) -> Iterator[Callable[[], None]]:
         yield require_held
     finally:
         over.set()
+        keeper.join()  # or it might claim again what is released
         with contextlib.suppress(StoreError):
             lease.release()
 
