@@ -226,10 +226,12 @@ def test_a_preparation_that_outlasts_the_budget_is_cut_short(monkeypatch):
     assert started == ["cpu@1"]
 
 
-def test_a_loss_that_becomes_nan_is_is_an_outcome_with_times_and_no_report():
-    (row,) = run(small(learning_rate=10.0, hidden_size=300, depth=2, epochs=60))
+def test_a_loss_that_becomes_nan_is_an_outcome_with_times_and_no_report(monkeypatch):
+    point = small(learning_rate=10.0, hidden_size=300, depth=2, epochs=60)
+    monkeypatch.setattr(contender, "block_steps", lambda _: point.total_steps)  # however busy the machine is
+    (row,) = run(point)
     assert row.outcome == "diverged"
-    assert len(row.block_s) >= 3  # more where the machine is so busy that every epoch takes more blocks
+    assert len(row.block_s) == 3
     assert (row.confusion, row.predictions) == ((), b"")
 
 
@@ -316,7 +318,7 @@ def test_a_training_of_which_no_block_fits_into_the_budget_is_not_begun(monkeypa
 
 
 def test_a_device_that_is_not_there_is_refused_and_those_there_are_named():
-    with pytest.raises(DeviceUnavailable, match="xpu:7 is not on this machine, PyTorch sees cpu"):
+    with pytest.raises(DeviceUnavailable, match="xpu:7 is not on this machine: PyTorch sees cpu"):
         run(small(), Contender(device="xpu:7"))
 
 
