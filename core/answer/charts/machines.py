@@ -55,7 +55,7 @@ def crossovers(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> Sp
     marks = dict(zip(FOUND, LOOKS, strict=True))
     legend = look.legend(there, symbolSize=120, symbolOpacity=1) if there != ["crossover"] else None
     shape = look.by(alt.Shape, "found", there, [marks[found] for found in there], legend=legend)
-    spans = base.mark_rule(strokeWidth=6, opacity=0.35).encode(x=x("low", axis=ticks), x2="high:Q")
+    spans = base.mark_rule(strokeWidth=6, opacity=0.5).encode(x=x("low", axis=ticks), x2="high:Q")
     points = base.mark_point(filled=True, size=90, opacity=1).encode(x=x("at", axis=ticks), shape=shape)
     return look.finished(alt.layer(spans, points), rows, height=EDGES + LINE * len(names))
 
