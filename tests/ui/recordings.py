@@ -1,0 +1,30 @@
+"""Rows of an accelerator of another machine, and of this machine's CPU."""
+
+from core.question.experiment import Point
+from tests import rows
+from tests.ui.find import TIMES
+
+NAME = "NVIDIA Test GPU (111111)"
+AWAY = {"machine_id": "1" * 12, "cpu_name": "Other CPU", "started_at": "2026-10-01T12:00:00+00:00"}
+
+
+def keep(store, trials):
+    for trial in trials:
+        store.add(trial)
+    return trials
+
+
+def record_study(world, sizes=tuple(TIMES), **changes):
+    for place, size in enumerate(sizes):
+        cpu, gpu = TIMES[size]
+        point = Point(hidden_size=size, **changes)
+        trials = rows.run({"cpu": cpu, "cuda:0": gpu}, point=point, run_id=f"b{place:011x}", pairs=8, **AWAY)
+        keep(world.gallery, trials)
+
+
+def measured_here(sizes=tuple(TIMES), contenders=("cpu",)):
+    found = []
+    for place, size in enumerate(sizes):
+        steps = dict.fromkeys(contenders, TIMES[size][0])
+        found += rows.run(steps, run_id=f"a{place:011x}", point=Point(hidden_size=size), pairs=6)
+    return found
