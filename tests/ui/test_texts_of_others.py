@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 
 import pytest
@@ -18,6 +19,7 @@ from core.question.policy import POLICY_VARIABLE
 from core.question.sweep import Axis, Sweep
 from core.results.exhibits import exhibit_files
 from core.results.intake import exchange
+from core.results.store import Store
 from core.results.tables import to_table
 from pages.lessons import content
 from pages.shared.frame import navigation
@@ -75,26 +77,35 @@ VIEWS = {
 IN_CLASS = {"a visitor": {"class": "class"}, "a student": {"class": "class", "me": "me"}}
 
 
-@pytest.fixture
-def foreign(world, tmp_path, monkeypatch):
-    """Names in an app in which everything that others can write is hostile."""
-    (tmp_path / "crossover.toml").write_text(strangers.settings())
-    monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "crossover.toml"))
-    monkeypatch.setattr(client, "ensure_worker", lambda *_, **__: None)
-    strangers.fill(world.store, world.gallery)
-    world.queue.worker_file.report(strangers.machine(), process.this())
-    stores = [(world.store, "measured here"), (world.gallery, "came with the app")]
-    known = gallery_table.studies(gallery_table.whole(stores).frame)
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """Two stores in which everything is hostile, what they hold being written once, and names of what is there."""
+    folder = tmp_path_factory.mktemp("filled")
+    store, gallery = Store(folder / "results"), Store(folder / "gallery")
+    strangers.fill(store, gallery)
+    known = gallery_table.studies(gallery_table.whole([(store, "measured here"), (gallery, "came with the app")]).frame)
     (here,) = {line.id for line in known if line.trial_ids[0].startswith("a")}
-    there = next(row for row in world.gallery.trials() if row.device == "cuda:0")
-    return {
+    there = next(row for row in gallery.trials() if row.device == "cuda:0")
+    return folder, {
         "study": here,
         "other": next(line.id for line in known if line.id != here),
         "accelerator": f"{there.device_name} ({there.machine_id[:6]})",
         "machine": f"{there.cpu_name} ({there.machine_id[:6]})",
         "device": there.device_name,
-        **_jobs(world),
     }
+
+
+@pytest.fixture
+def foreign(world, filled, tmp_path, monkeypatch):
+    """Names in an app in which everything that others can write is hostile."""
+    folder, names = filled
+    (tmp_path / "crossover.toml").write_text(strangers.settings())
+    monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "crossover.toml"))
+    monkeypatch.setattr(client, "ensure_worker", lambda *_, **__: None)
+    shutil.copytree(folder / "results", world.store.folder)
+    shutil.copytree(folder / "gallery", world.gallery.folder)
+    world.queue.worker_file.report(strangers.machine(), process.this())
+    return {**names, **_jobs(world)}
 
 
 @pytest.fixture
