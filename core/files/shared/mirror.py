@@ -34,6 +34,10 @@ ROWS = "rows"
 BRING_EVERY_S = 2.0
 """A place is asked so often at most by one process."""
 
+QUICK_S = 0.1
+"""What asking may take for that; a place of many thousand files takes longer and is asked as much more rarely, so that
+readers wait for a twentieth of the time at most."""
+
 AGAIN_S = 20.0
 """The same once it could not be reached: finding that out takes seconds, for which readers wait."""
 
@@ -93,6 +97,7 @@ class Mirror:
 
     def _try(self, *steps: Callable[[], None]) -> None:
         """Do what needs the place; what fails is done next time, which is not at once."""
+        began = time.monotonic()
         try:
             for step in steps:
                 step()
@@ -101,7 +106,8 @@ class Mirror:
             self.failure = str(error)
         except OSError as error:
             self.failure = f"The copy {self.folder} cannot be written: {error.strerror or error}."
-        self._next = time.monotonic() + (AGAIN_S if self.failure else BRING_EVERY_S)
+        now = time.monotonic()
+        self._next = now + (AGAIN_S if self.failure else BRING_EVERY_S * max(1.0, (now - began) / QUICK_S))
 
     @contextlib.contextmanager
     def adding(self, name: str, under: str) -> Iterator[None]:

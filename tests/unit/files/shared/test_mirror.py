@@ -192,3 +192,20 @@ def test_what_tells_of_a_file_that_is_not_there_yet_is_not_brought(machines):
     write(here, "part.parquet")
     there.bring(now=True)
     assert (there.folder / "part.names").exists()
+
+
+def test_a_place_that_takes_long_to_list_is_asked_more_rarely(machines, monkeypatch):
+    here, now, asked, real = machines[0], [0.0], [], machines[0].place.names
+    monkeypatch.setattr(mirror, "BRING_EVERY_S", 2.0)
+    monkeypatch.setattr(mirror.time, "monotonic", lambda: now[0])
+
+    def slow(under):
+        asked.append(now[0])
+        now[0] += 0.5
+        return real(under)
+
+    monkeypatch.setattr(here.place, "names", slow)
+    here.bring()
+    for now[0] in (3.0, 20.9, 21.1):
+        here.bring()
+    assert sorted({int(at) for at in asked}) == [0, 21]
