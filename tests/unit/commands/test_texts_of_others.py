@@ -4,6 +4,7 @@ import dataclasses
 import json
 import logging
 import re
+import shutil
 
 import pytest
 
@@ -40,16 +41,24 @@ def said(command, tmp_path, monkeypatch):
     return call
 
 
-@pytest.fixture
-def store(tmp_path):
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
     """A store of this machine, everything in it hostile; one study of its own, one by another protocol."""
-    store = Store(tmp_path / "store")
-    strangers.fill(store, Store(tmp_path / "gallery"))
+    folder = tmp_path_factory.mktemp("filled")
+    store = Store(folder / "store")
+    strangers.fill(store, Store(folder / "gallery"))
     for row in (*strangers.run(run_id="e" * 12, **OURS), *strangers.sweep("f", **OURS)):
         store.add(row)
     for shown in strangers.shows(**OURS):
         exhibit_files.add(store.folder, shown)
     return store
+
+
+@pytest.fixture
+def store(filled, tmp_path):
+    """The same for each test, which may write to it."""
+    shutil.copytree(filled.folder, tmp_path / "store")
+    return Store(tmp_path / "store")
 
 
 def required(text):
