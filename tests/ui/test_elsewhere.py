@@ -43,11 +43,11 @@ def host(tmp_path, monkeypatch, world):
     return write
 
 
-def measured(world, *members):
+def measured(world, *members, points=ASKED.points):
     """Rows of machines, as they have brought them to the store."""
     found = []
     for member in members:
-        for number, point in enumerate(ASKED.points):
+        for number, point in enumerate(points):
             changes = {"machine_id": member.machine_id, "cpu_name": member.cpu}
             run_id = f"{member.machine_id[:3]}0{number:08x}"
             found += world.keep(scripted_worker.timed(ASKED.experiment(point), run_id, **changes))
@@ -118,6 +118,15 @@ def test_under_way_every_machine_says_what_it_does(host, open_page):
     assert list(lines["Says"]) == ["hidden size 64", "There is no room."]
     assert list(lines["Points"]) == ["2 of 4", "0 of 4"]
     assert button(app, "Stop")
+
+
+def test_before_any_machine_has_found_something_there_is_no_chart(host, open_page, monkeypatch):
+    world = host()
+    monkeypatch.setattr(scripted_worker, "step_s", lambda contender, size: 1e-3)
+    running = job(world, measured(world, ONE, points=ASKED.points[:1]), machines=(ONE,))
+    app = open_page(PAGE, job=running.id)
+    assert "Crossover of 1 machine" not in alts(app)
+    assert "Crossover" not in table(app, "State")
 
 
 def test_one_that_is_told_to_stop_says_so(host, open_page):

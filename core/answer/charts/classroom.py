@@ -1,7 +1,7 @@
-"""The pooled results of a class: everybody's crossover, or speedup, by device, and what was expected behind them.
+"""Many answers to one question: everybody's in a class, by device, before what was expected; and those of machines.
 
-Takes plain rows and not the class's own types, so that it lies below them. Nicknames are data of the chart, never its
-markup.
+Takes plain rows and not the class's own types, so that it lies below them. Nicknames, and names of machines, are data
+of the chart, never its markup.
 """
 
 import collections
@@ -13,6 +13,10 @@ import altair as alt
 
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
+from core.answer.charts.studies import size_axis, size_channel
+from core.answer.study import wording
+from core.answer.study.result import Crossover
+from core.question.fields import axis_title
 
 MOST_MARKS = 200
 """Students that are drawn one by one."""
@@ -25,6 +29,16 @@ ROW = 46
 """Pixels of a pair of devices."""
 
 ENDS = {"gpu_always": "faster at every size", "cpu_always": "faster at no size"}
+
+MOST_MACHINES = 40
+"""Machines on one chart."""
+
+MACHINE, EDGES = 26, 76
+"""Pixels of a machine, and of the axis with its title and the legend."""
+
+FOUND = ("crossover", *ENDS.values())
+LOOKS = ("circle", "triangle-left", "triangle-right")
+"""What a machine found, with the mark that says so; one that found several, or nothing, has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,3 +151,57 @@ def _students(rows: list[Row], devices: list[str], x: dict[str, Any], what: str)
         base.mark_rule(opacity=0.6, strokeWidth=2).encode(x=alt.X("low:Q", **x), x2="high:Q"),
         base.mark_point(filled=True, size=70, opacity=1).encode(shape=shape),
     ]
+
+
+def by_machine(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> Spec:
+    """Where each machine's crossover lies; faster at every size, or at none, stands at the end of the sizes.
+
+    Args:
+        answers: by the name of each machine, along one axis.
+        kinds: by the same name, the kind of the challenger's device.
+    """
+    names = list(answers)[:MOST_MACHINES]
+    axis = answers[names[0]].axis
+    sizes = [size.size for name in names for size in answers[name].sizes]
+    rows = [row for name in names for row in _machine_rows(name, answers[name], min(sizes), max(sizes))]
+    values = [*sizes, *(row[end] for row in rows for end in ("low", "high"))]
+    known = list(dict.fromkeys(kinds[name] for name in names))
+    hues = dict(zip(known, look.colours(known), strict=True))
+    x, ticks = size_channel(axis, values), size_axis(values)
+    base = alt.Chart().encode(
+        y=alt.Y(
+            "machine:N",
+            title=None,
+            scale=alt.Scale(domain=names, padding=0.6),
+            axis=alt.Axis(labelLimit=170, grid=True),
+        ),
+        color=look.by(alt.Color, "machine", names, [hues[kinds[name]] for name in names], legend=None),
+        tooltip=look.tooltips(("machine", "machine"), ("where", axis_title(axis)), ("found", "answer")),
+    )
+    there = [found for found in FOUND if any(row["found"] == found for row in rows)]
+    marks = dict(zip(FOUND, LOOKS, strict=True))
+    legend = look.legend(there, symbolSize=120, symbolOpacity=1) if there != ["crossover"] else None
+    shape = look.by(alt.Shape, "found", there, [marks[found] for found in there], legend=legend)
+    spans = base.mark_rule(strokeWidth=6, opacity=0.5).encode(x=x("low", axis=ticks), x2="high:Q")
+    points = base.mark_point(filled=True, size=90, opacity=1).encode(x=x("at", axis=ticks), shape=shape)
+    return look.finished(alt.layer(spans, points), rows, height=EDGES + MACHINE * len(names))
+
+
+def _machine_rows(name: str, answer: Crossover, lowest: float, highest: float) -> list[Row]:
+    """The marks of one machine: a crossing each, or the end at which its curves do not cross."""
+    if answer.outcome in ENDS:
+        at = highest if answer.outcome == "cpu_always" else lowest
+        return [_machine_row(name, at, at, at, ENDS[answer.outcome])]
+    found = [_machine_row(name, one.estimate, one.low, one.high, FOUND[0]) for one in answer.crossings]
+    return [row for row in found if row["at"]]
+
+
+def _machine_row(name: str, at: float, low: float, high: float, found: str) -> Row:
+    return {
+        "machine": name,
+        "at": at,
+        "low": low,
+        "high": high,
+        "found": found,
+        "where": f"{wording.size(at)} ({wording.size(low)} to {wording.size(high)})" if high > low else found,
+    }

@@ -10,7 +10,9 @@ from typing import Any
 import streamlit as st
 
 from core import units
+from core.answer.charts import classroom
 from core.answer.study.machines import many
+from core.answer.study.result import Crossover
 from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.jobs.shared.board import Member
@@ -95,8 +97,8 @@ def beside(of: Study) -> None:
 
 def _together(found: Mapping[str, Study], members: Sequence[Member], *, save: bool = True) -> None:
     names = _names(found, members)
-    located = {machine_id: answer for machine_id, study in found.items() if (answer := _located(study))}
-    if located:
+    located = {machine_id: answer for machine_id, study in found.items() if (answer := _located(study)).sizes}
+    if any(answer.crossings or answer.outcome in classroom.ENDS for answer in located.values()):
         answers = {names[machine_id]: answer for machine_id, answer in located.items()}
         kinds = {names[machine_id]: found[machine_id].runs[0][1].device_kind for machine_id in located}
         spec, first = prepared.machines(answers, kinds), next(iter(found.values()))
@@ -125,11 +127,12 @@ def _together(found: Mapping[str, Study], members: Sequence[Member], *, save: bo
         )
 
 
-def _located(study: Study) -> Any:
+def _located(study: Study) -> Crossover:
+    """The answer of a machine; one without any size where its rows cannot be compared, which the table says."""
     try:
         return prepared.located(study, "steady").answer
     except CrossoverError:
-        return None
+        return Crossover(axis=study.axis, basis="steady", baseline=study.baseline, challenger=study.challenger)
 
 
 def _names(found: Collection[str], members: Sequence[Member]) -> dict[str, str]:
@@ -142,7 +145,7 @@ def _names(found: Collection[str], members: Sequence[Member]) -> dict[str, str]:
 
 
 def _line(name: str, study: Study | None, member: Member | None) -> dict[str, Any]:
-    said = study_view.in_short(partial(prepared.located, study, "steady")) if study else ""
+    said = study_view.in_short(partial(prepared.located, study, "steady")) if study and len(study.runs) > 1 else ""
     device = study.runs[-1][1] if study else None
     return {
         "Machine": name,

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from core.answer import comparable
-from core.answer.charts import grids, runs, speedups
-from core.answer.charts import machines as machine_charts
+from core.answer.charts import classroom, grids, runs, speedups
 from core.answer.charts import studies as study_charts
 from core.answer.charts.grids import Cell
 from core.answer.gallery.table import Overview
@@ -111,7 +110,7 @@ def meeting(met: Meeting, basis: Basis) -> Located:
 @kept(64)
 def machines(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> dict[str, Any]:
     """The chart of the crossover of each of several machines, by their names."""
-    return machine_charts.crossovers(answers, kinds)
+    return classroom.by_machine(answers, kinds)
 
 
 @kept(64)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from core.answer.charts import machines as charts
+from core.answer.charts import classroom as charts
 from core.answer.study import study
 from core.answer.study.machines import many
 from core.results.store import Store
@@ -66,7 +66,7 @@ def test_the_chart_has_a_line_for_each_machine_and_says_where_there_is_no_crossi
     found = many.by_machine(study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED)
     crossing, always = (study.crossover(entry, "steady") for entry in found.values())
     always = dataclasses.replace(always, outcome="gpu_always", crossings=(), estimate=None, low=None, high=None)
-    spec = charts.crossovers(
+    spec = charts.by_machine(
         {"lab-1": crossing, "<b>lab-2</b>": always}, dict.fromkeys(("lab-1", "<b>lab-2</b>"), "cpu")
     )
     rows = spec["data"]["values"]
