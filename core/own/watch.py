@@ -210,6 +210,7 @@ class Watch:
 
     def _enter(self) -> None:
         """Count from here on, and in a step of several batches on from the one before."""
+        floor.rehearse()
         Watch._counting = self
         first = self._mode is None
         if self._mode is None:

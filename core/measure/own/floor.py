@@ -3,6 +3,7 @@
 A step of many small operations is made of this, whatever they compute; what they take beyond it is arithmetic.
 """
 
+import functools
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -56,6 +57,17 @@ def find(device: torch.device, drain: Callable[[], object], clock: Clock = time.
     operations = watched[-1].found["operations"]
     inside_ns = statistics.median(each.inside_ns for each in watched)
     return Floor(call_s=step_s / operations, inside_s=inside_ns / 1e9 / operations, read_s=max(0.0, read_s - call_s))
+
+
+@functools.cache
+def rehearse() -> None:
+    """Count a step of it on the CPU, once in a process: what counting needs once is no part of others' first step.
+
+    Touches no other device, whose work somebody may be recording, and draws no random number.
+    """
+    host = torch.device("cpu")
+    with _as_usual(host):
+        _watched(_training(host), Watching(host, str))
 
 
 @contextmanager

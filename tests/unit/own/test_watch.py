@@ -10,7 +10,7 @@ from torch.optim.optimizer import _global_optimizer_post_hooks
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
 import core
-from core.measure.own import watching
+from core.measure.own import floor, watching
 from core.own.pace import MOST, SHARE, WARM_UP, Pace
 from core.own.watch import Watch, watch
 from tests.delayed import Costs
@@ -303,3 +303,26 @@ def test_the_first_steps_are_left_out_where_there_are_more():
     for number in range(WARM_UP + 5):
         pace.add(0, 10**9 if number < WARM_UP else 10**6)
     assert (pace.step_s, pace.steps) == (pytest.approx(1e-3), WARM_UP + 5)
+
+
+@pytest.mark.parametrize("around", [False, True], ids=["for", "with"])
+def test_what_counting_needs_once_is_got_beforehand_and_is_no_part_of_a_step(loop, costs, monkeypatch, around):
+    monkeypatch.setattr(floor, "rehearse", lambda: costs.clock.pass_s(1.0))
+    seen = loop.watch(batches=None if around else STEPS)
+    if around:
+        with seen:
+            for _ in range(5 * STEPS):
+                loop.step(loop.batch)
+    else:
+        for batch in seen:
+            loop.step(batch)
+    assert seen.steps.operations
+    assert seen.steps.step_s < 0.02
+    assert max(seen.steps.between_s) < 0.02
+
+
+def test_a_rehearsal_of_counting_draws_nothing_and_leaves_no_mode(costs):
+    state = torch.get_rng_state()
+    floor.rehearse.__wrapped__()
+    assert torch.equal(torch.get_rng_state(), state)
+    assert _get_current_dispatch_mode() is costs
