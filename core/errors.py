@@ -9,11 +9,33 @@ class CrossoverError(Exception):
     """Root of the tree; `str(error)` is a sentence that can be shown."""
 
 
+NAMES: dict[str, str] = {
+    "adaptive": "Adaptive search",
+    "also": "Vary also",
+    "axes": "Along",
+    "axis": "Along",
+    "contenders": "Devices",
+    "device": "Devices",
+    "devices": "Devices",
+    "micro_batch": "Pieces of a batch",
+    "nickname": "Nickname",
+    "preset": "Preset",
+    "recipes": "Clocks",
+    "recorded": "Recorded accelerator",
+    "scale": "Scale",
+    "spread": "Spread",
+    **dict.fromkeys(("lane", "lanes", "execution", "precision", "optimizer", "memory_format", "host_memory"), "Lanes"),
+    "steps_per_call": "Steps a call",
+}
+"""How pages call the control of a value that can be wrong; `core.question.fields` adds those of its fields. What has no
+control, as keys of a file, goes by its own name."""
+
+
 class InvalidValue(CrossoverError):
-    """A field holds a value outside what is allowed.
+    """A value is outside what is allowed.
 
     Attributes:
-        field: name of the field as the link, the command line and the store spell it.
+        field: its name as the link, the command line and the store spell it.
         value: what was given.
         allowed: what would be right, in words.
     """
@@ -22,7 +44,7 @@ class InvalidValue(CrossoverError):
         self.field = field
         self.value = value
         self.allowed = allowed
-        super().__init__(f"{field} is {_shown(value)}, which is not allowed: it must be {allowed}.")
+        super().__init__(f"{_named(field)}: {_shown(value)} is not possible, it must be {allowed}.")
 
 
 class DeviceUnavailable(CrossoverError):
@@ -102,6 +124,13 @@ class JobError(CrossoverError):
     """A job could not be queued, found or steered."""
 
 
+def _named(field: str) -> str:
+    """The name of a control for people, also of the ends of its range; of what has none, its own."""
+    bare = field.removesuffix("_range").removesuffix("_values")
+    return NAMES.get(bare, field)
+
+
 def _shown(value: object) -> str:
-    text = repr(value)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    text = f"{value:,}" if number else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -288,7 +288,7 @@ def _everybody(class_: Class) -> None:
     if pool.faults:
         st.caption(f"Not everything can be shown. {_named(pool.faults)}")
     if not said and not done:
-        st.caption("Nothing is in yet.")
+        st.caption("Nobody has said what they expect, or measured anything, yet.")
         return
     spec = findings.chart(class_, pool.results, pool.tally)
     alt = "Everybody's results by device, with what was expected behind"

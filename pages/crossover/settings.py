@@ -269,7 +269,7 @@ def _link_fault(machine: Machine | None) -> str:
         lambda: asked.extend(map(Contender.parse, link.get("contenders", ()))),
         lambda: lane_controls.check(link),
     )
-    return " ".join(faults) or devices.missing(tuple(asked), machine, field="contenders")
+    return " ".join(faults) or devices.missing(tuple(asked), machine)
 
 
 def _check_axes(link: Mapping[str, Sequence[str]], axes: Sequence[str], axis: str) -> None:

@@ -108,7 +108,7 @@ and of a teacher; tests of the pages have them."""
 def compare(page):
     """What the first link says and no slider shows."""
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
-    expect(page.get_by_role("combobox", name="Dataset")).to_have_value("Signal and background")
+    expect(page.get_by_role("combobox", name="Data set")).to_have_value("Signal and background")
     expect(page.locator(".st-key-devices")).to_contain_text("CPU")
     expect(page.locator(".st-key-data_path").get_by_role("radio", name="DataLoader")).to_be_checked()
     expect(page.locator(".st-key-shuffle").get_by_role("switch")).not_to_be_checked()

@@ -14,7 +14,7 @@ def test_ones_own_training_from_its_file_to_the_answer_and_to_the_next_version(v
     page.locator(".st-key-training").get_by_role("combobox").click()
     page.get_by_role("option", name="Your own training: plain.py").click()
     expect(page).to_have_url(re.compile(r"training=plain\.py"))
-    expect(page.get_by_label("Dataset")).to_have_count(0)
+    expect(page.get_by_label("Data set")).to_have_count(0)
     run = page.get_by_role("button", name="Run", exact=True)
     expect(run).to_be_enabled()
     run.click()

@@ -323,7 +323,7 @@ def test_a_device_that_is_not_there_is_refused_and_those_there_are_named():
 
 
 def test_more_threads_than_there_are_is_refused():
-    with pytest.raises(InvalidValue, match=r"threads is 1000, .*at most the"):
+    with pytest.raises(InvalidValue, match=r"Threads: 1,000.*at most the"):
         run(small(), Contender(threads=1_000))
 
 

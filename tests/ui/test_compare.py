@@ -178,14 +178,14 @@ def test_a_number_that_a_link_spells_in_another_way_is_read_all_the_same(world, 
 @pytest.mark.parametrize(
     ("link", "sentence"),
     [
-        ({"epochs": "0"}, "epochs is 0, which is not allowed: it must be a whole number between 1 and 10,000."),
-        ({"epochs": "many"}, "epochs is 'many', which is not allowed: it must be a whole number."),
-        ({"learning_rate": "nan"}, "learning_rate is nan, which is not allowed"),
-        ({"dataset": "cifar"}, "dataset is 'cifar', which is not allowed: it must be one of disc,"),
-        ({"batch_size": "4096"}, "batch_size is 4096, which is not allowed: it must be at most the 1,257"),
-        ({"budget_s": "1e9"}, "budget_s is 1000000000.0, which is not allowed"),
-        ({"devices": ["toaster"]}, " is 'toaster', which is not allowed"),
-        ({"devices": ["cpu", "cuda:0"]}, "devices is cuda:0, which this machine does not have: it has cpu."),
+        ({"epochs": "0"}, "Epochs: 0 is not possible, it must be a whole number between 1 and 10,000."),
+        ({"epochs": "many"}, "Epochs: 'many' is not possible, it must be a whole number."),
+        ({"learning_rate": "nan"}, "Learning rate: nan is not possible"),
+        ({"dataset": "cifar"}, "Data set: 'cifar' is not possible, it must be one of disc,"),
+        ({"batch_size": "4096"}, "Batch size: 4,096 is not possible, it must be at most the 1,257"),
+        ({"budget_s": "1e9"}, "Time budget: 1,000,000,000.0 is not possible"),
+        ({"devices": ["toaster"]}, "'toaster' is not possible"),
+        ({"devices": ["cpu", "cuda:0"]}, "The GPU is not on this machine: PyTorch sees the CPU."),
     ],
 )
 def test_a_link_that_asks_for_what_is_not_allowed_gets_one_sentence_and_nothing_runs(world, open_page, link, sentence):
@@ -210,7 +210,7 @@ def test_a_batch_larger_than_the_data_is_refused_in_one_sentence(world, open_pag
     app = open_page()
     checked(control(app, "batch_size").set_value(4096).run())
     assert [error.value.replace("\\", "") for error in app.error] == [
-        "batch_size is 4096, which is not allowed: it must be at most the 1,257 training samples."
+        "Batch size: 4,096 is not possible, it must be at most the 1,257 training samples."
     ]
     assert button(app, "Run").disabled
 
@@ -339,7 +339,7 @@ def test_a_result_says_which_settings_it_does_not_belong_to_once_one_is_moved_an
     app = open_page(run=rows.RUN_ID)
     assert "ask for something else" not in words(app)
     checked(control(app, "batch_size").set_value(256).run())
-    assert "The settings ask for something else than what is shown: batch size 256, not 64." in words(app)
+    assert "The settings ask for something other than what is shown: batch size 256, not 64." in words(app)
     checked(button(app, "Set them as shown").click().run())
     assert control(app, "batch_size").value == 64
     assert "ask for something else" not in words(app)

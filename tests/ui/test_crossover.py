@@ -206,27 +206,27 @@ def test_a_search_is_expected_to_take_far_less_than_its_budget(world, open_page)
 @pytest.mark.parametrize(
     ("link", "sentence"),
     [
-        ({"axis": "colour"}, "axis is 'colour', which is not allowed: it must be one of hidden_size, depth,"),
-        ({"axis": "width"}, "axis is 'width', which is not allowed: it must be one of hidden_size, depth,"),
-        ({"hidden_size_range": ["512", "16"]}, "range is '512:16', which is not allowed"),
-        ({"hidden_size_range": ["0", "16"]}, "hidden_size_range is '0', which is not allowed: it must be between 1"),
-        ({"hidden_size_range": ["many", "16"]}, "hidden_size is 'many', which is not allowed"),
+        ({"axis": "colour"}, "Along: 'colour' is not possible, it must be one of hidden_size, depth,"),
+        ({"axis": "width"}, "Along: 'width' is not possible, it must be one of hidden_size, depth,"),
+        ({"hidden_size_range": ["512", "16"]}, "range: '512:16' is not possible"),
+        ({"hidden_size_range": ["0", "16"]}, "Hidden size: '0' is not possible, it must be between 1"),
+        ({"hidden_size_range": ["many", "16"]}, "Hidden size: 'many' is not possible"),
         (
             {"hidden_size_range": ["8", "16,32"]},
-            "hidden_size_range is '16,32', which is not allowed: it must be one number",
+            "Hidden size: '16,32' is not possible, it must be one number",
         ),
-        ({"also": ["taste"]}, "also is 'taste', which is not allowed: it must be one of"),
-        ({"sweep_budget_s": "1e9"}, "sweep_budget_s is '1e9', which is not allowed: it must be a number between 1 and"),
-        ({"point_budget_s": "soon"}, "point_budget_s is 'soon', which is not allowed"),
-        ({"pairs": "1"}, "pairs is '1', which is not allowed: it must be a number between 2 and 100."),
-        ({"epochs": "0"}, "epochs is 0, which is not allowed: it must be a whole number between 1 and 10,000."),
-        ({"contenders": ["cpu", "cuda:0"]}, "contenders is cuda:0, which this machine does not have: it has cpu."),
-        ({"contenders": ["toaster"]}, " is 'toaster', which is not allowed"),
+        ({"also": ["taste"]}, "Vary also: 'taste' is not possible, it must be one of"),
+        ({"sweep_budget_s": "1e9"}, "Time budget: '1e9' is not possible, it must be a number between 1 and"),
+        ({"point_budget_s": "soon"}, "Time for one point: 'soon' is not possible"),
+        ({"pairs": "1"}, "Pairs of blocks at each point: '1' is not possible, it must be a number between 2 and 100."),
+        ({"epochs": "0"}, "Epochs: 0 is not possible, it must be a whole number between 1 and 10,000."),
+        ({"contenders": ["cpu", "cuda:0"]}, "The GPU is not on this machine: PyTorch sees the CPU."),
+        ({"contenders": ["toaster"]}, "'toaster' is not possible"),
         (
             {"contenders": ["cpu"]},
-            "devices is 'cpu', which is not allowed: it must be two at least for an adaptive sweep.",
+            "Devices: 'cpu' is not possible, it must be two at least for an adaptive sweep.",
         ),
-        ({"contenders": ["cpu"], "adaptive": "false"}, "contenders is 'cpu', which is not allowed: it must be two"),
+        ({"contenders": ["cpu"], "adaptive": "false"}, "Devices: 'cpu' is not possible, it must be two"),
         ({"axis": "batch_size", "batch_size_range": ["1", "4096"]}, "it must be at most the 1,257 training samples."),
     ],
 )
@@ -286,7 +286,7 @@ def test_a_study_that_is_opened_sets_the_controls_as_it_was_measured(world, open
     assert "ask for something else" not in words(app)
     control(app, "batch_size").set_value(32)
     said = words(checked(app.run()))
-    assert "The settings ask for something else than what is shown: batch size 32, not 128." in said
+    assert "The settings ask for something other than what is shown: batch size 32, not 128." in said
     assert f"study={study.id}" in said
     checked(button(app, "Set them as shown").click().run())
     assert control(app, "batch_size").value == 128
@@ -301,7 +301,7 @@ def test_a_link_that_says_settings_keeps_them_beside_a_study_of_others(world, op
     app = open_page(PAGE, study=study.id, batch_size="32", axis="hidden_size")
     assert control(app, "batch_size").value == 32
     said = words(app)
-    assert "The settings ask for something else than what is shown: batch size 32, not 64" in said
+    assert "The settings ask for something other than what is shown: batch size 32, not 64" in said
 
 
 def test_a_study_of_devices_that_are_not_here_leaves_those_of_this_machine(world, open_page):

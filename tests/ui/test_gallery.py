@@ -193,7 +193,7 @@ def test_a_row_of_something_that_this_version_does_not_offer_is_shown_but_cannot
 def test_of_a_data_set_that_is_not_known_here_all_but_its_classes_is_shown(world, open_page):
     world.keep(rows.run(dataset="invented-later"))
     app = open_page(PAGE, run=rows.RUN_ID)
-    assert "dataset is 'invented-later', which is not allowed" in words(app)
+    assert "Data set: 'invented-later' is not possible" in words(app)
     assert "The GPU trains" in words(app)
     assert "Take it along" in words(app)
 
@@ -466,7 +466,7 @@ def test_classes_that_are_not_known_here_leave_the_rest_of_a_study(world, open_p
     for run in of.runs:
         world.keep(list(run))
     said = words(open_page(PAGE, study=of.id))
-    assert "dataset is 'invented-later', which is not allowed" in said
+    assert "Data set: 'invented-later' is not possible" in said
     assert "Take it along" in said
 
 

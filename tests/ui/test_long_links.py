@@ -44,7 +44,7 @@ def test_a_parameter_that_is_too_long_takes_no_other_with_it(world, open_page):
 )
 @pytest.mark.parametrize(
     ("digits", "sentence"),
-    [(1_900, "is 'cpu@999"), (5_000, "This link says more")],
+    [(1_900, "Devices: 'cpu@999"), (5_000, "This link says more")],
     ids=["a long number", "beyond every link"],
 )
 def test_a_device_with_a_number_beyond_all_bounds_is_one_sentence(world, open_page, page, name, digits, sentence):
@@ -56,7 +56,7 @@ def test_many_names_that_the_page_has_not_share_one_sentence(world, open_page):
     world.has(CPU)
     app = open_page(lock=",".join(f"n{number}" for number in range(300)))
     (said,) = [warning.value.replace("\\", "") for warning in app.warning]
-    assert "lock is 'n0, n1, n2 and 297 more', which is not allowed: it must be one of all, dataset," in said
+    assert "lock: 'n0, n1, n2 and 297 more' is not possible, it must be one of all, dataset," in said
 
 
 def test_more_studies_than_stand_beside_one_another_are_left_out(world, open_page):

@@ -229,7 +229,7 @@ def test_only_who_asked_may_stop_where_the_host_says_so(world, open_page, host, 
     app, job = asked
     other = open_page(COMPARE, job=job.id)
     assert "Stop" not in [found.label for found in other.button]
-    assert "Only who asked" in words(other)
+    assert "Only the person who asked" in words(other)
     host('who_may_stop = "anybody"')
     other = open_page(COMPARE, job=job.id)
     host('who_may_stop = "asker"')
@@ -262,7 +262,7 @@ def test_on_a_host_a_measurement_of_somebody_else_is_offered_and_not_shown_unask
     assert "job" not in other.query_params
     watching = checked(button(other, "Watch it").click().run())
     assert job.id in watching.query_params["job"]
-    assert "Only who asked" in words(watching)
+    assert "Only the person who asked" in words(watching)
     host('who_may_stop = "anybody"')
     assert job.id in open_page(COMPARE).query_params["job"]
 

@@ -76,7 +76,7 @@ def test_more_contenders_than_fit_into_a_run_get_one_sentence(world, open_page):
 @pytest.mark.parametrize("page", [COMPARE, CROSSOVER])
 def test_a_lane_of_a_link_that_is_none_gets_one_sentence(world, open_page, page):
     world.has(HOST)
-    assert "lane is 'warp'" in words(open_page(page, lanes=["warp"]))
+    assert "Lanes: 'warp'" in words(open_page(page, lanes=["warp"]))
 
 
 def test_a_lane_of_a_link_that_no_button_offers_is_an_option(world, open_page):
@@ -90,7 +90,7 @@ def test_a_lane_of_a_link_that_no_button_offers_is_an_option(world, open_page):
 def test_a_micro_batch_that_does_not_divide_the_batch_is_refused_in_a_sentence(world, open_page):
     world.has(HOST)
     app = open_page(lanes=["micro48"], batch_size="64", devices=["cpu"])
-    assert "micro_batch is 48" in words(app)
+    assert "Pieces of a batch: 48" in words(app)
 
 
 def test_contenders_with_lanes_are_restored_by_the_link_of_crossover(world, open_page):

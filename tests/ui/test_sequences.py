@@ -33,7 +33,7 @@ def test_crossover_varies_the_length_of_a_sequence_and_offers_it_for_tokens_alon
     app = open_page(page, dataset="token-order", model="lstm", axis="sequence_length")
     assert app.selectbox(key="axis").value == "sequence_length"
     assert app.select_slider(key="sequence_length_range").value == (4, 256)
-    assert "axis is 'sequence_length'" in words(open_page(page, model="lstm", axis="sequence_length"))
+    assert "Along: 'sequence_length'" in words(open_page(page, model="lstm", axis="sequence_length"))
 
 
 def test_a_compiled_lane_of_a_recurrent_model_is_refused_with_its_reason(world, open_page):

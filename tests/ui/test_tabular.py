@@ -14,7 +14,7 @@ def test_every_training_has_a_number_format_which_the_link_says(world, open_page
     app = open_page(dtype="float64")
     assert app.selectbox(key="dtype").value == "float64"
     refused = open_page(dtype="float64", devices=["cpu", "cuda:0+bf16"])
-    assert "precision is 'bf16'" in words(refused)
+    assert "Lanes: 'bf16'" in words(refused)
 
 
 def test_categories_have_a_slider_for_the_rows_of_their_embedding(world, open_page):

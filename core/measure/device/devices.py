@@ -78,7 +78,7 @@ def find(device: str) -> DeviceInfo:
             return info
     listed = ", ".join(info.device for info in seen)
     raise DeviceUnavailable(
-        f"The device {device} is not on this machine, PyTorch sees {listed}. {unseen.hint()}".strip()
+        f"The device {device} is not on this machine: PyTorch sees {listed}. {unseen.hint()}".strip()
     )
 
 

@@ -281,5 +281,5 @@ def _point(setting: Setting) -> Point:
         return Point(training=setting.training, source_hash=sources.hashed(FOLDER / Path(file).name), size=setting.size)
     unknown = set(setting.fields) - set(TRAINING)
     if unknown:
-        raise InvalidValue("field", ", ".join(sorted(unknown)), f"one of {', '.join(TRAINING)}")
+        raise InvalidValue("setting", ", ".join(sorted(unknown)), f"one of {', '.join(TRAINING)}")
     return Point(**setting.fields)

@@ -83,9 +83,7 @@ def choose(machine: Machine | None, wanted: Wanted | None, axis: str = "") -> Ac
     )
     linked = state.arrived().get("recorded", ())
     if name is None and linked and linked[-1] not in names and not state.touched():
-        st.warning(
-            plain(f"recorded is {linked[-1]!r}, which is not among the rows here: there are {', '.join(names)}.")
-        )
+        st.warning(plain(f"No accelerator called {linked[-1]} is recorded here: there are {', '.join(names)}."))
     picked = next((one for one in found if one.name == name), None)
     if picked is not None and wanted is not None:
         _say_what_it_has(picked, wanted, axis)
@@ -99,7 +97,7 @@ def listing(machine: Machine | None, wanted: Wanted | None, axis: str = "") -> N
         return
     same = sum(bool(_exact(one, wanted, axis)) for one in found)
     noun = "accelerator" if len(found) == 1 else "accelerators"
-    label = f"{len(found)} recorded {noun}, {same} with this configuration"
+    label = f"{len(found)} recorded {noun}, {same} with this very training"
     with st.expander(label, icon=":material/inventory_2:", **state.bound_view("stock")) as part:
         if part.open:
             lines = [_line(one, wanted, axis) for one in found]

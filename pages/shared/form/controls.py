@@ -30,7 +30,7 @@ Fields = dict[str, Any]
 
 def dataset() -> catalog.Dataset:
     names, told = list(catalog.DATASETS), _told(catalog.DATASETS.values())
-    chosen = st.selectbox("Dataset", names, help=told, **spoken("dataset", names, DEFAULTS.dataset))
+    chosen = st.selectbox("Data set", names, help=told, **spoken("dataset", names, DEFAULTS.dataset))
     return catalog.dataset(chosen)
 
 

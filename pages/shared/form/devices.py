@@ -6,6 +6,7 @@ import streamlit as st
 
 from core.jobs.machine import Machine
 from core.question import experiment
+from core.question.device_kinds import begun
 from core.question.experiment import Contender
 from core.question.usual import contenders
 from pages.shared.data import reads
@@ -74,12 +75,13 @@ def usual(machine: Machine) -> tuple[Contender, ...]:
     return contenders(devices, machine.environment.cores_usable)
 
 
-def missing(asked: Sequence[Contender], machine: Machine | None, *, field: str = "devices") -> str:
+def missing(asked: Sequence[Contender], machine: Machine | None) -> str:
     """In a sentence, the device that was asked for and is not here; empty if none."""
-    absent = [str(contender) for contender in asked if machine and contender.device not in _names(machine)]
+    absent = [contender.device for contender in asked if machine and contender.device not in _names(machine)]
     if machine is None or not absent:
         return ""
-    return f"{field} is {absent[0]}, which this machine does not have: it has {', '.join(_names(machine))}."
+    seen = " and ".join(map(experiment.spoken, _names(machine)))
+    return f"{begun(experiment.spoken(absent[0]))} is not on this machine: PyTorch sees {seen}."
 
 
 def _names(machine: Machine) -> list[str]:

@@ -30,7 +30,7 @@ def say(found: Sequence[Difference], values: Mapping[str, Any]) -> None:
     named = "; ".join(f"{title} {now}, not {then}" for title, now, then in found[:MOST_NAMED])
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     with st.container(horizontal=True, vertical_alignment="center", key="unlike"):
-        st.caption(plain(f"The settings ask for something else than what is shown: {named}{more}."), width="content")
+        st.caption(plain(f"The settings ask for something other than what is shown: {named}{more}."), width="content")
         if values and any(title != SOURCE for title, _, _ in found):
             st.button("Set them as shown", key="set_as_shown", type="tertiary", on_click=state.adopt, args=(values,))
 

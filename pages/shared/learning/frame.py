@@ -72,7 +72,7 @@ def may_see(question: Expectation, *, said: bool, ran: bool) -> bool:
         return True
     st.markdown("## 3 · See")
     first = "Run it first" if said else "Say what you expect, then run it"
-    st.markdown(f"{first}: whether you were right, and why, stands here then.")
+    st.markdown(f"{first}. Whether you were right, and why, will stand here.")
     st.button("Skip", on_click=memory.open_unexpected, args=(question.name,), key="skip")
     return False
 
@@ -197,7 +197,7 @@ def unread() -> None:
     for entry in skipped[:MOST_NAMED]:
         st.caption(plain(f"{entry.name} is not shown: {entry.reason}."))
     if len(skipped) > MOST_NAMED:
-        st.caption(f"So are {len(skipped) - MOST_NAMED:,} other files of the folder of exhibits.")
+        st.caption(f"So are {len(skipped) - MOST_NAMED:,} other files in that folder.")
 
 
 def recorded_note(shown: Exhibit | None, rows: Sequence[Trial] = ()) -> str:

@@ -95,7 +95,7 @@ def test_a_class_of_an_earlier_version_is_open_to_everybody_and_found_by_its_eig
         ),
         ("prediction.json", "{", "prediction.json is damaged: it is torn, or no JSON."),
         ("prediction.json", '{"winner": "me", "place": 4}', "prediction.json is damaged: winner: 'me'"),
-        ("prediction.json", '{"winner": "challenger", "place": 5}', "prediction.json is damaged: place is 5"),
+        ("prediction.json", '{"winner": "challenger", "place": 5}', "prediction.json is damaged: place: 5"),
     ],
 )
 def test_a_damaged_file_of_a_student_is_named_with_the_student(classes, of, name, text, fault):

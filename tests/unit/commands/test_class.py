@@ -78,14 +78,14 @@ def test_students_are_named_admitted_put_together_and_removed(classes, capsys):
     (line,) = json.loads(capsys.readouterr().out)["students"]
     assert (line["nickname"], line["rows"], line["waiting"], line["fault"]) == ("bob", 1, False, "")
     assert main(["class", "remove", *code, "--nickname", "nobody"]) == 2
-    assert "nickname is 'nobody'" in capsys.readouterr().err
+    assert "Nickname: 'nobody'" in capsys.readouterr().err
     assert [student.id for student in classes.students(of)] == [bob.id] != [eve.id]
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--code", "KX4-M9P-QS8", "--nickname", "ada"], "code is 'KX4-M9P-QS8', which is not allowed"),
+        (["--code", "KX4-M9P-QS8", "--nickname", "ada"], "code: 'KX4-M9P-QS8' is not possible"),
         (["--code", "KX4-M9P-QS7", "--nickname", "ada\u3164"], "letters of one script"),
     ],
 )
@@ -133,9 +133,9 @@ def test_what_a_student_is_told_to_type_asks_the_same(words):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--name", "x"], "preset is '', which is not allowed: it must be one of disc"),
-        (["--name", "<b>", "--preset", "disc"], "name is '<b>', which is not allowed"),
-        (["--name", "x", "--preset", "disc", "--days", "0"], "days is 0, which is not allowed"),
+        (["--name", "x"], "Preset: '' is not possible, it must be one of disc"),
+        (["--name", "<b>", "--preset", "disc"], "name: '<b>' is not possible"),
+        (["--name", "x", "--preset", "disc", "--days", "0"], "days: 0 is not possible"),
     ],
 )
 def test_what_is_not_allowed_is_said_in_one_sentence(classes, capsys, words, sentence):

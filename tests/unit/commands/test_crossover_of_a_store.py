@@ -110,7 +110,7 @@ def test_a_file_that_is_skipped_is_named(command, folder):
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [(("--axis", "neurons"), "axis is 'neurons'"), (("--devices", "cpu,gpu"), "device is 'gpu'")],
+    [(("--axis", "neurons"), "Along: 'neurons'"), (("--devices", "cpu,gpu"), "Devices: 'gpu'")],
 )
 def test_words_that_it_does_not_know_are_a_usage_error(command, folder, arguments, words):
     fill(Store(folder), measured(sweep(values=(16, 32))))

@@ -72,10 +72,10 @@ def test_anything_else_is_asked_of_the_measuring_process(command, tmp_path, stor
     ("arguments", "words"),
     [
         (("clock", "--clocks", "sundial"), f"one of {', '.join(RECIPES)}"),
-        (("clock", "--budget", "0"), "budget_s is 0"),
+        (("clock", "--budget", "0"), "Time budget: 0"),
         (("clock", "--batch-size", "0"), "batch_size"),
         (("first_step", "--devices", "cpu"), "two different devices"),
-        (("moving", "--devices", "tpu"), "device is 'tpu'"),
+        (("moving", "--devices", "tpu"), "Devices: 'tpu'"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_a_sentence(command, tmp_path, arguments, words):

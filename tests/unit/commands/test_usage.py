@@ -6,13 +6,13 @@ import pytest
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--hidden-size", "0"), "hidden_size is 0, which is not allowed: it must be a whole number between 1 and"),
-        (("--batch-size", "9999999"), "batch_size is 9999999"),
-        (("--learning-rate", "nan"), "learning_rate is nan"),
-        (("--devices", "gpu"), "device is 'gpu'"),
+        (("--hidden-size", "0"), "Hidden size: 0 is not possible, it must be a whole number between 1 and"),
+        (("--batch-size", "9999999"), "Batch size: 9,999,999"),
+        (("--learning-rate", "nan"), "Learning rate: nan"),
+        (("--devices", "gpu"), "Devices: 'gpu'"),
         (("--devices", "cpu,cpu"), "different devices"),
-        (("--budget", "0"), "budget_s is 0"),
-        (("--preset", "disc", "--model", "cnn"), "preset is 'disc'"),
+        (("--budget", "0"), "Time budget: 0"),
+        (("--preset", "disc", "--model", "cnn"), "Preset: 'disc'"),
     ],
 )
 def test_a_value_out_of_range_is_a_usage_error_in_one_sentence(command, arguments, sentence):

@@ -41,7 +41,7 @@ def pair(*, ratio=2.0, pairs=20, sd=0.03, outcome="completed", displaced=0.0):
         (1.3, 0.2, 60, True),
     ],
 )
-def test_a_verdict_is_certain_once_the_wide_interval_excludes_1_and_the_told_one_a_tie_or_all_is_within_it(ratio, sd, pairs, certain):
+def test_a_verdict_is_certain_once_1_is_excluded_widely_and_a_tie_as_told_or_all_is_a_tie(ratio, sd, pairs, certain):
     assert certainty.certain(pair(ratio=ratio, sd=sd, pairs=pairs)) is certain
 
 

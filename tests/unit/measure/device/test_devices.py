@@ -91,7 +91,7 @@ def test_a_card_for_which_this_pytorch_has_no_kernels_is_left_out(accelerator, m
 def test_a_device_is_found_by_its_name_or_refused_with_those_there_are(accelerator):
     accelerator("cuda", 2, cuda="13.0")
     assert devices.open_device("cuda:1").torch == torch.device("cuda:1")
-    with pytest.raises(DeviceUnavailable, match=r"cuda:2 is not on this machine, PyTorch sees cpu, cuda:0, cuda:1\.$"):
+    with pytest.raises(DeviceUnavailable, match=r"cuda:2 is not on this machine: PyTorch sees cpu, cuda:0, cuda:1\.$"):
         devices.find("cuda:2")
 
 

@@ -139,16 +139,16 @@ def test_a_comma_is_what_all_numbers_together_say(row, size, seconds):
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (("1,024;3;2",), "size in line 2 is '1,024', which is not allowed: it must be a number above 0, with a point"),
+        (("1,024;3;2",), "size in line 2: '1,024' is not possible, it must be a number above 0, with a point"),
         (
             ("8;1,5;2", "16;1.5;2"),
-            "cpu (s) in line 3 is '1.5', which is not allowed: it must be a number above 0, with a",
+            "cpu (s) in line 3: '1.5' is not possible, it must be a number above 0, with a",
         ),
         (("8;1,5;2", "16;1.5;2"), "with a comma where it is not whole, as in line 2"),
-        (("8;1,23,4;2",), "cpu in line 2 is '1,23,4'"),
-        (("8;12 34;2",), "cpu in line 2 is '12 34'"),
-        (("8;1.5;2", "16;1;gone"), "gpu in line 3 is 'gone'"),
-        (("8;1;2", "# 16;1;2", "x;1;2"), "size in line 4 is 'x'"),
+        (("8;1,23,4;2",), "cpu in line 2: '1,23,4'"),
+        (("8;12 34;2",), "cpu in line 2: '12 34'"),
+        (("8;1.5;2", "16;1;gone"), "gpu in line 3: 'gone'"),
+        (("8;1;2", "# 16;1;2", "x;1;2"), "size in line 4: 'x'"),
     ],
 )
 def test_what_a_number_does_not_say_for_certain_is_refused_with_its_column_and_line(rows, words):
@@ -207,7 +207,7 @@ def test_which_is_set_against_which_is_asked_where_the_names_do_not_say_and_neve
 
 def test_of_several_devices_two_are_chosen_and_the_others_are_named():
     data = file(*BOTH, "8,tpu,1")
-    assert "devices is 'not given'" in refusal(data)
+    assert "Devices: 'not given'" in refusal(data)
     assert "out of cpu, gpu, tpu" in refusal(data)
     read = timings.read(data, "x", devices=("tpu", "gpu"))
     assert (read.baseline, read.challenger, read.notes) == ("tpu", "gpu", ("The device cpu was not used.",))
@@ -220,7 +220,7 @@ def test_a_cpu_is_the_baseline_whichever_is_named_first():
 
 
 @pytest.mark.parametrize(
-    ("devices", "words"), [(("cpu", "xpu"), "'xpu', which is not allowed"), (("cpu", "cpu"), "two different devices")]
+    ("devices", "words"), [(("cpu", "xpu"), "'xpu' is not possible"), (("cpu", "cpu"), "two different devices")]
 )
 def test_devices_that_cannot_be_chosen_are_refused(devices, words):
     assert words in refusal(file(*BOTH), devices=devices)
@@ -229,21 +229,21 @@ def test_devices_that_cannot_be_chosen_are_refused(devices, words):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ("8,cpu,-1", "seconds in line 3 is '-1', which is not allowed: it must be a number above 0."),
-        ("8,cpu,0", "seconds in line 3 is '0'"),
-        ("8,cpu,fast", "seconds in line 3 is 'fast'"),
-        ("8,cpu,nan", "seconds in line 3 is 'nan'"),
-        ("8,cpu,inf", "seconds in line 3 is 'inf'"),
-        ("8,cpu,1e999", "seconds in line 3 is '1e999'"),
-        ("8,cpu,", "seconds in line 3 is ''"),
-        ("8,cpu,1_0", "seconds in line 3 is '1_0'"),
+        ("8,cpu,-1", "seconds in line 3: '-1' is not possible, it must be a number above 0."),
+        ("8,cpu,0", "seconds in line 3: '0'"),
+        ("8,cpu,fast", "seconds in line 3: 'fast'"),
+        ("8,cpu,nan", "seconds in line 3: 'nan'"),
+        ("8,cpu,inf", "seconds in line 3: 'inf'"),
+        ("8,cpu,1e999", "seconds in line 3: '1e999'"),
+        ("8,cpu,", "seconds in line 3: ''"),
+        ("8,cpu,1_0", "seconds in line 3: '1_0'"),
         ('8,cpu,"0,5"', "with a point where it is not whole, as in line 2"),
         ('8,cpu,"1,5,0"', "with a point where it is not whole"),
-        ("big,cpu,1", "size in line 3 is 'big'"),
-        ("-8,cpu,1", "size in line 3 is '-8'"),
-        ("0,cpu,1", "size in line 3 is '0'"),
-        ("nan,cpu,1", "size in line 3 is 'nan'"),
-        ("8,,1", "device in line 3 is ''"),
+        ("big,cpu,1", "size in line 3: 'big'"),
+        ("-8,cpu,1", "size in line 3: '-8'"),
+        ("0,cpu,1", "size in line 3: '0'"),
+        ("nan,cpu,1", "size in line 3: 'nan'"),
+        ("8,,1", "device in line 3: ''"),
         (f"8,{'c' * 101},1", "a name of at most 100 printable characters"),
         ("8,c\x00pu,1", "printable characters"),
     ],
@@ -283,7 +283,7 @@ def test_what_is_no_such_table_is_refused_with_the_place(data, words):
 
 
 def test_one_device_alone_has_nothing_to_be_compared_with():
-    assert "device is 'cpu'" in refusal(file("8,cpu,1", "16,cpu,2"))
+    assert "Devices: 'cpu'" in refusal(file("8,cpu,1", "16,cpu,2"))
 
 
 @pytest.mark.parametrize(
