@@ -89,12 +89,13 @@ def _all(folder: Path, address: str, options: argparse.Namespace) -> int:
     running["compaction"].kill()
     running["compaction"].wait()
     wrote = time.monotonic() - began
+    waited = len(list(folder.glob(f"*/*/.*{mirror.WAITING}")))
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: _send(folder, name, address), commands))
     sent = time.monotonic() - began - wrote
     written = {line for name in commands for line in _lines(folder / name / "added")}
     print(f"{options.writers} writers, {len(written):,} rows added, {kills} kills, {wrote:.0f} s of writing,")
-    print(f"{sent:.0f} s to send what waited.")
+    print(f"{waited:,} rows waited then, and took {sent:.0f} s to be sent.", flush=True)
     wrong = len(written) < options.writers * options.rows
     for name in ("reader", "compacted"):
         before = time.monotonic()
@@ -132,6 +133,7 @@ def _started(folder: Path, name: str, words: Sequence[str]) -> subprocess.Popen[
 
 def _write(address: str, number: int, count: int) -> int:
     """Add rows that are not added yet, each with its own name."""
+    place.ANSWER_S = ANSWER_S
     store = Store(mirrored.located(address))
     notes = Path(os.environ[mirrored.MIRRORS_VARIABLE]) / "added"
     done = set(_lines(notes))

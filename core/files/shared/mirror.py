@@ -128,7 +128,7 @@ class Mirror:
             marker.unlink(missing_ok=True)
             raise
         if not self.failure or time.monotonic() >= self._next:
-            self._try(lambda: self._send(name))
+            self._try(self.send if self.failure else lambda: self._send(name))
 
     def _marker(self, name: str) -> Path:
         return self.folder / f".{name}{WAITING}"

@@ -209,3 +209,14 @@ def test_a_place_that_takes_long_to_list_is_asked_more_rarely(machines, monkeypa
     for now[0] in (3.0, 20.9, 21.1):
         here.bring()
     assert sorted({int(at) for at in asked}) == [0, 21]
+
+
+def test_what_waits_is_sent_with_the_next_that_is_written_once_the_place_is_there_again(machines, monkeypatch):
+    here, there = machines
+    with monkeypatch.context() as patch:
+        cut_off(here, patch)
+        write(here, "a.parquet")
+    write(here, "b.parquet")
+    assert here.waiting() == []
+    there.bring()
+    assert set(held(there)) == {"a.parquet", "b.parquet"}
