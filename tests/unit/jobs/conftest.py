@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from core.files.spare import SPARE_VARIABLE
 from core.jobs import process
+from core.jobs.job import Job
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.process import Process
 from core.jobs.queue import Queue
 from core.results.store import Store
+from tests.unit.jobs.under_way import EXPERIMENT, ME
 
 
 @pytest.fixture(autouse=True)
@@ -37,3 +40,16 @@ def dead() -> Process:
     mark = process.of(child.pid)
     child.communicate(b"\n")
     return mark
+
+
+@pytest.fixture(autouse=True)
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where rows wait that no disk takes."""
+    monkeypatch.setenv(SPARE_VARIABLE, str(tmp_path / "memory"))
+    return tmp_path / "memory"
+
+
+@pytest.fixture
+def running(queue: Queue, store: Store) -> Job:
+    queue.submit(EXPERIMENT, store)
+    return queue.claim(ME)

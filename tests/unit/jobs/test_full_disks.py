@@ -1,0 +1,186 @@
+"""What becomes of jobs when disks are full, and of what writers that were killed left behind."""
+
+import dataclasses
+import errno
+import os
+import sys
+import time
+
+import pytest
+
+from core.errors import StoreError
+from core.files import atomic, spare
+from core.files.spare import SPARE_VARIABLE
+from core.jobs import client, saving
+from core.jobs.queue import Queue
+from core.question.experiment import Point
+from core.question.sweep import Axis, Sweep
+from core.results.store import Store
+from tests import rows
+from tests.unit.jobs.under_way import EXPERIMENT, of, status
+
+# Full disks
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """Folders that take nothing any more."""
+    folders = []
+    replace = atomic.replace
+
+    def refuse(path, fill):
+        if any(path.is_relative_to(folder) for folder in folders):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return replace(path, fill)
+
+    monkeypatch.setattr(atomic, "replace", refuse)
+    return folders
+
+
+@pytest.fixture
+def full_store(monkeypatch):
+    monkeypatch.setattr("core.results.writing.write", _no_space)
+
+
+def _no_space(path, *_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
+def test_with_a_full_disk_of_jobs_a_run_ends_with_its_rows_in_the_store(queue, store, running, full):
+    full.append(queue.folder)
+    queue.end(saving.complete(queue.files(running.id), running, of(running)))
+    done = Queue(queue.folder).job(running.id)
+    assert (done.state, done.unsaved, queue.files(running.id).in_memory) == ("finished", False, True)
+    assert client.rows(queue, done) == of(running)
+    full.clear()
+    Queue(queue.folder).settle()
+    assert not queue.files(running.id).in_memory
+    assert Queue(queue.folder).job(running.id) == done
+
+
+@pytest.mark.usefixtures("full_store")
+def test_with_both_disks_full_the_rows_are_shown_from_memory_and_stored_when_there_is_room(
+    queue, store, running, full, monkeypatch, memory
+):
+    full.append(queue.folder)
+    queue.end(saving.complete(queue.files(running.id), running, of(running)))
+    done = Queue(queue.folder).job(running.id)
+    assert (done.state, done.unsaved) == ("finished", True)
+    assert "The store did not take the rows, they are kept with the job" in done.message
+    assert client.rows(queue, done) == of(running)
+    assert list(memory.rglob("unsaved.parquet"))
+
+    queue.settle()
+    assert Queue(queue.folder).job(running.id).unsaved, "there is still no room"
+    monkeypatch.undo()
+    monkeypatch.setenv(SPARE_VARIABLE, str(memory))
+    queue.settle()
+    settled = Queue(queue.folder).job(running.id)
+    assert (settled.state, settled.unsaved, settled.message) == ("finished", False, "")
+    assert store.trials() == of(running)
+    assert not list(memory.rglob("*.parquet"))
+
+
+def test_what_a_dead_worker_left_in_memory_is_found(queue, store, running, full, dead):
+    full.append(queue.folder)
+    queue.files(running.id).write(dataclasses.replace(running, worker=dead))
+    queue.files(running.id).keep_partial(of(running, pairs=4, outcome="interrupted"))
+    assert Queue(queue.folder).job(running.id).message.startswith("The measuring process was killed after 4 pairs;")
+    assert len(store.trials()) == 2
+
+
+def test_rows_that_reached_the_store_are_found_there_even_if_the_job_knows_of_none(queue, store, running, dead):
+    for row in of(running):
+        store.add(row)
+    status(queue, running, worker=dataclasses.asdict(dead))
+    found = Queue(queue.folder).job(running.id)
+    assert (found.state, found.message) == ("finished", "")
+    assert client.rows(queue, found) == of(running)
+
+
+def test_a_sweep_finds_its_rows_in_the_store_too(queue, store, dead):
+    axis = Axis(name="hidden_size", values=(8, 16))
+    queue.submit(Sweep(point=Point(), axes=(axis,), contenders=EXPERIMENT.contenders), store)
+    job = queue.claim(dead)
+    point = job.sweep.points[0]
+    experiment = job.sweep.experiment(point)
+    for row in rows.run({"cpu": 1e-3, "cpu@1": 2e-3}, point=point, run_id=job.run_of(experiment)):
+        store.add(row)
+    found = Queue(queue.folder).job(job.id)
+    assert found.message == "The measuring process was killed: 1 of 2 points is saved; run it again to continue."
+    assert len(client.rows(queue, found)) == 2
+
+
+def test_rows_that_were_saved_as_interrupted_do_not_finish_a_job_whose_end_could_not_be_written(
+    queue, store, running, dead, monkeypatch
+):
+    queue.files(running.id).keep_partial(of(running, pairs=3, outcome="interrupted"))
+    status(queue, running, worker=dataclasses.asdict(dead))
+    with monkeypatch.context() as patch:
+        patch.setattr("core.jobs.job_folder.JobFolder.write", _no_space)
+        assert Queue(queue.folder).job(running.id).state == "crashed"
+    assert Queue(queue.folder).job(running.id).state == "crashed"
+    assert {row.outcome for row in store.trials()} == {"interrupted"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no owners of this kind")
+def test_memory_that_belongs_to_somebody_else_is_not_used(tmp_path, monkeypatch):
+    (tmp_path / "memory").symlink_to(tmp_path)
+    with pytest.raises(OSError, match="somebody else"):
+        spare.make(tmp_path / "jobs" / "job")
+
+
+def test_a_store_whose_disk_has_room_again_gets_rows_that_it_refused(queue, store, running, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "add", _refuse)
+        queue.end(saving.complete(queue.files(running.id), running, of(running)))
+    assert store.trials() == []
+    queue.jobs()
+    queue.settle()
+    assert store.trials() == of(running)
+    assert not Queue(queue.folder).job(running.id).unsaved
+
+
+def _refuse(*_):
+    raise StoreError("The disk is full.")
+
+
+# What writers that were killed left behind
+
+
+@pytest.fixture
+def age(monkeypatch):
+    """Lets files be as old as what nobody writes any more."""
+
+    def aged(path):
+        old = time.time() - 2 * atomic.ABANDONED_S
+        os.utime(path, (old, old))
+
+    monkeypatch.setattr(atomic, "_swept", atomic._swept.__wrapped__)  # as if it had not been done lately
+    return aged
+
+
+@pytest.mark.parametrize("name", [".01795356867842075354-26591c.tmp", ".worker.json.0123abcd.tmp"])
+def test_what_was_left_in_the_folder_of_jobs_is_swept_once_it_is_old(queue, store, age, name):
+    queue.submit(EXPERIMENT, store)
+    left = queue.folder / name
+    if "json" in name:
+        left.write_text("{")
+    else:
+        left.mkdir()
+        (left / "request.json").write_text("{")
+    queue.submit(dataclasses.replace(EXPERIMENT, budget_s=31.0), store)
+    assert left.exists(), "somebody may be writing it"
+    age(left)
+    queue.submit(dataclasses.replace(EXPERIMENT, budget_s=32.0), store)
+    assert not left.exists()
+    assert len(queue.jobs()) == 3
+
+
+def test_what_was_left_in_the_folder_of_a_job_goes_when_it_ends(queue, running):
+    left = queue.folder / running.id / ".status.json.0123abcd.tmp"
+    left.write_text("{")
+    queue.report(running)
+    assert left.exists()
+    queue.end(dataclasses.replace(running, state="failed", message="No."))
+    assert not left.exists()
