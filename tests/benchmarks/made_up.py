@@ -39,13 +39,12 @@ def tables(trials: int, machines: int, *, at_once: int = 10_000) -> Iterator[pa.
         yield table(np.arange(first, min(first + step, sweeps)), machines)
 
 
-def parts(trials: int, machines: int) -> Iterator[pa.Table]:
-    """At least so many trials as compaction leaves them: large parts, a machine and some months each, in its order."""
+def parts(machine: int, trials: int, machines: int) -> Iterator[pa.Table]:
+    """One machine's share of at least so many trials as compaction leaves them: large parts, sorted, by time."""
     of_machine = -(-trials // (ROWS * machines))
-    for machine in range(machines):
-        for first in range(0, of_machine, PART_SWEEPS):
-            turns = np.arange(first, min(first + PART_SWEEPS, of_machine))
-            yield table(turns[np.argsort(turns % len(DATASETS), kind="stable")] * machines + machine, machines)
+    for first in range(0, of_machine, PART_SWEEPS):
+        turns = np.arange(first, min(first + PART_SWEEPS, of_machine))
+        yield table(turns[np.argsort(turns % len(DATASETS), kind="stable")] * machines + machine, machines)
 
 
 def table(sweeps: "np.ndarray[tuple[int], np.dtype[np.int64]]", machines: int) -> pa.Table:

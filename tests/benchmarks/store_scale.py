@@ -1,43 +1,55 @@
-"""How does the store scale, and how do other people's formats? Append, one crossover query, compaction; 1,000 runs.
+"""How does the store scale, on disk and in an object store? A million rows, and ten million.
 
-    python -m tests.benchmarks.store_scale [--trials 10000,100000,1000000] [--runs 1000] [--epochs 50]
+    python -m tests.benchmarks.store_scale [--trials 1000000,10000000] [--on disk,s3] [--folder DIR]
 
-Append: one row into a store of that size, flushed to disk. Query: the rows of one crossover, 20 sizes on one machine,
-another sweep each time, as objects, in a process of its own that has asked once before; its memory is resident memory
-at the end. Compaction: of the whole store from files of 10,000 rows, and of 1,000 files of one row into it.
+Rows are made up (`made_up`), checked as any, in large parts of one machine each, as compaction leaves them, and a tail
+of files of one row. They lie in a folder of their own below `--folder`, which has to have room for them three times
+(ten million rows: 8 GB), and are deleted in the end. In S3 they lie below rows/machine=…/month=…, behind moto's
+server, or at `--address`.
 
-Then the losses of so many runs of so many epochs each, from our store compacted and not, from MLflow (its search, which
-knows last values only, and with histories), TensorBoard's own event reader, and CSV. Take turns, median. MLflow is not
-among the requirements: `pip install mlflow` first, or its lines are left out, which is said.
+Each figure is of a process of its own. Opening: the first crossover that it is asked for, 20 sizes of one machine. A
+crossover: another one each time, as objects; `again`: the same ones a second time, when what they need is on this
+machine. One run: by its link. Memory: the largest that the process ever had. Compaction: of the tail. Gallery: server
+time of the first page, first and then for new visitors. DuckDB, if it is installed (`pip install duckdb`), answers the
+same questions of the same files as objects, in turns with our reader, on disk only.
 """
 
 import argparse
-import csv
+import asyncio
 import gc
 import importlib.util
 import json
+import os
 import random
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
-import psutil
-
 from core.files.project import PROJECT
-from core.results import compaction
-from core.results.schema import SCHEMA
+from core.files.shared.place import Place
+from core.jobs.queue import Queue
+from core.results import compaction, writing
+from core.results.finding import lookup, mirrored
+from core.results.schema import SCHEMA, Trial
 from core.results.store import Store
-from core.results.tables import to_table
-from tests.benchmarks import made_up
+from core.results.tables import from_table, to_table
+from tests import objects
+from tests.benchmarks import gallery_scale, made_up
+from tests.benchmarks.sessions import server
 from tests.rows import run, trial
 
-LOOSE, APPENDS, QUERIES = 1_000, 100, 50
+LOOSE, QUERIES, ADDED, VISITS, UPLOADS = 1_000, 25, 20, 10, 8
 
-Losses = dict[str, list[float]]
+Times = dict[str, list[float]]
 
 
 def timed(call: Callable[[], object]) -> float:
@@ -48,197 +60,241 @@ def timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-# The size of a store
+# Rows
 
 
-def scale(trials: int, machines: int) -> dict[str, str]:
-    """One line of the table: what things take in a store of that size."""
-    with tempfile.TemporaryDirectory() as name:
-        store = Store(Path(name))
-        count = 0
-        for table in made_up.tables(trials, machines):
-            store.add_all(table)
-            count += table.num_rows
-        whole_s = timed(lambda: compaction.compact(store.folder))
-        asked = json.loads(in_a_process_of_its_own(store.folder, count, machines))
-        appends = [timed(lambda n=n: store.add(trial(run_id=f"{n:012x}"))) for n in range(APPENDS)]
-        for number in range(LOOSE // 2):
-            for row in run(run_id=f"eeee{number:08x}"):
-                store.add(row)
-        loose_s = timed(lambda: compaction.compact(store.folder))
-        size = sum(path.stat().st_size for path in store.folder.glob("*.parquet"))
-    times = asked["queries_s"]
-    return {
-        "trials": f"{count:,}",
-        "on disk": f"{size / 2**20:,.0f} MiB",
-        "append, median (highest)": f"{1e3 * statistics.median(appends):.1f} ({1e3 * max(appends):.0f}) ms",
-        "first query": f"{asked['first_s']:.2f} s",
-        "query, median (highest)": f"{1e3 * statistics.median(times):.1f} ({1e3 * max(times):.0f}) ms",
-        "memory after": f"{asked['memory_bytes'] / 2**20:,.0f} MiB",
-        "compact all": f"{whole_s:.1f} s",
-        f"compact {LOOSE + APPENDS:,} files": f"{loose_s:.1f} s",
-    }
+def fill(folder: Path, trials: int, machines: int) -> dict[str, str]:
+    """Make a store of that size; file → folder of a shared place that it belongs to."""
+    folder.mkdir(parents=True)
+    with ProcessPoolExecutor() as pool:
+        found = list(pool.map(partial(_fill_machine, folder, trials, machines), range(machines)))
+    return {name: under for of in found for name, under in of.items()} | _tail(folder)
 
 
-def in_a_process_of_its_own(folder: Path, trials: int, machines: int) -> str:
-    command = [sys.executable, "-m", "tests.benchmarks.store_scale", "--ask", str(folder), str(trials), str(machines)]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+def _fill_machine(folder: Path, trials: int, machines: int, machine: int) -> dict[str, str]:
+    under = {}
+    for table in made_up.parts(machine, trials, machines):
+        newest = writing.dated(max(table["started_at"].to_pylist()))
+        part = folder / f"{compaction.PREFIX}-{newest}-{uuid.uuid4().hex}.parquet"
+        writing.write(part, table)
+        under[part.name] = mirrored.partition(table)
+        if table.nbytes >= compaction.SMALL_BYTES:
+            full, rest = divmod(table.num_rows, writing.GROUP_ROWS)
+            groups = [writing.GROUP_ROWS] * full + ([rest] if rest else [])
+            writing.write_names(part, table, lookup.names_of(table, groups))
+            under[part.with_suffix(mirrored.NAMES_SUFFIX).name] = under[part.name]
+    return under
 
 
-def ask(folder: Path, trials: int, machines: int) -> None:
-    """Print what queries take in this process."""
-    store, draw = Store(folder), random.Random(0)
-    first_s = timed(lambda: query(store, 0, machines))
-    sweeps = [draw.randrange(trials // made_up.ROWS) for _ in range(QUERIES)]
-    queries_s = [timed(lambda sweep=sweep: query(store, sweep, machines)) for sweep in sweeps]
-    memory_bytes = psutil.Process().memory_info().rss
-    print(json.dumps({"first_s": first_s, "queries_s": queries_s, "memory_bytes": memory_bytes}))
+def _tail(folder: Path) -> dict[str, str]:
+    tables = [to_table([row]) for n in range(LOOSE // 2) for row in run(run_id=f"eeee{n:08x}")]
+    paths = [Store(folder).add_all(table) for table in tables]
+    return {path.name: mirrored.partition(table) for path, table in zip(paths, tables, strict=True)}
 
 
-def query(store: Store, sweep: int, machines: int) -> None:
-    """The rows of one crossover: a question at every size, on one machine."""
+def upload(folder: Path, address: str, under: Mapping[str, str]) -> None:
+    """Put a store's files into a shared place."""
+    place = Place(address)
+    with ThreadPoolExecutor(UPLOADS) as pool:
+        names = under.items()
+        list(
+            pool.map(lambda entry: place.write(f"rows/{entry[1]}/{entry[0]}", (folder / entry[0]).read_bytes()), names)
+        )
+
+
+# Questions
+
+
+def crossover_names(sweep: int, machines: int) -> tuple[list[str], str]:
+    """Experiments and machine of one crossover."""
     question = sweep // machines % made_up.QUESTIONS
-    names = [made_up.experiment_id(question, size) for size in made_up.SIZES]
-    rows = store.trials(experiment_id=names, machine_id=made_up.machine_id(sweep % machines))
-    if len(rows) < made_up.ROWS or len({row.hidden_size for row in rows}) != len(made_up.SIZES):
-        message = f"{len(rows)} rows were found"
-        raise AssertionError(message)
+    return [made_up.experiment_id(question, size) for size in made_up.SIZES], made_up.machine_id(sweep % machines)
 
 
-# Other people's formats
+def ours_asked(store: str) -> tuple[Callable[[list[str], str], list[Trial]], Callable[[str], list[Trial]]]:
+    """Our reader: of one crossover, and of one run."""
+    opened = Store(mirrored.located(store))
+    return (
+        lambda experiments, machine: opened.trials(experiment_id=experiments, machine_id=machine),
+        lambda name: opened.trials(run_id=name),
+    )
 
 
-def losses(runs: int, epochs: int) -> Losses:
-    """Name of a run → its loss at each epoch."""
-    draw = random.Random(1)
-    return {f"{number:012x}": [draw.random() for _ in range(epochs)] for number in range(runs)}
+def duckdb_asked(store: str) -> tuple[Callable[[list[str], str], list[Trial]], Callable[[str], list[Trial]]]:
+    """DuckDB over the same files."""
+    import duckdb
+
+    opened = duckdb.connect()
+    opened.execute("SET parquet_metadata_cache = true")
+    columns = ", ".join(f'"{name}"' for name in SCHEMA.names)
+
+    def rows(condition: str, *values: object) -> list[Trial]:
+        query = f"SELECT {columns} FROM read_parquet('{store}/*.parquet') WHERE {condition}"
+        return from_table(opened.execute(query, values).to_arrow_table())
+
+    return (
+        lambda experiments, machine: rows("machine_id = ? AND list_contains(?, experiment_id)", machine, experiments),
+        lambda name: rows("run_id = ?", name),
+    )
 
 
-def formats(folder: Path, known: Losses) -> Iterator[tuple[str, Callable[[], int]]]:
-    """Name of a reader, and a call that reads all runs and returns how many; written here first."""
-    loose, whole = Store(folder / "loose"), Store(folder / "whole")
-    steps = tuple(range(1, len(next(iter(known.values()))) + 1))
-    rows = [trial(run_id=name, loss=tuple(of), loss_step=steps) for name, of in known.items()]
-    for row in rows:
-        loose.add(row)
-    whole.add_all(to_table(rows))
-    yield "Crossover, one compacted file", lambda: ours(whole)
-    yield f"the same, all {len(SCHEMA)} columns", lambda: ours(whole, SCHEMA.names)
-    yield f"Crossover, {len(rows):,} files", lambda: ours(loose)
-    yield from csv_files(folder, known)
-    yield from tensorboard(folder / "tensorboard", known)
-    if importlib.util.find_spec("mlflow"):
-        yield from mlflow(folder, known)
+READERS = {"ours": ours_asked, "duckdb": duckdb_asked}
 
 
-def ours(store: Store, columns: Sequence[str] = ("run_id", "loss")) -> int:
-    table = store.read(columns).table
-    return len(dict(zip(table["run_id"].to_pylist(), table["loss"].to_pylist(), strict=True)))
+def ask(reader: str, store: str, trials: int, machines: int) -> None:
+    """Print what questions take in this process."""
+    crossover, of_run = READERS[reader](store)
+    draw = random.Random(0)
+    sweeps = [draw.randrange(trials // made_up.ROWS) for _ in range(QUERIES)]
+
+    def asked(sweep: int) -> None:
+        rows = crossover(*crossover_names(sweep, machines))
+        if len(rows) < made_up.ROWS or len({row.hidden_size for row in rows}) != len(made_up.SIZES):
+            message = f"{len(rows)} rows were found"
+            raise AssertionError(message)
+
+    def one(sweep: int) -> None:
+        if len(of_run(f"{sweep * len(made_up.SIZES):012x}")) != 2:
+            raise AssertionError(sweep)
+
+    times: Times = {"opening": [timed(lambda: asked(0))]}
+    for name, call in (("a crossover", asked), ("again", asked), ("one run", one)):
+        times[name] = [timed(lambda sweep=sweep, call=call: call(sweep)) for sweep in sweeps]
+    print(json.dumps(times | {"memory": [peak_bytes()]}))
 
 
-def csv_files(folder: Path, known: Losses) -> Iterator[tuple[str, Callable[[], int]]]:
-    (folder / "csv").mkdir()
-    for name, of in known.items():
-        with (folder / "csv" / f"{name}.csv").open("w", newline="") as file:
-            csv.writer(file).writerows(enumerate(of))
-
-    def read() -> int:
-        found = {}
-        for path in (folder / "csv").iterdir():
-            with path.open(newline="") as file:
-                found[path.stem] = [float(value) for _, value in csv.reader(file)]
-        return len(found)
-
-    yield "CSV, a file a run", read
+def compact(store: str) -> None:
+    """Print what adding a row and a compaction take in this process, and a second one that has nothing to do."""
+    folder = mirrored.located(store)
+    times: Times = {
+        "adding a row": [timed(lambda n=n: Store(folder).add(trial(run_id=f"{n:012x}"))) for n in range(ADDED)]
+    }
+    times["compaction"] = [timed(lambda: compaction.compact(folder))]
+    times["compaction again"] = [timed(lambda: compaction.compact(folder))]
+    print(json.dumps(times | {"memory of compaction": [peak_bytes()]}))
 
 
-def tensorboard(folder: Path, known: Losses) -> Iterator[tuple[str, Callable[[], int]]]:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-    from tensorboard.compat.proto.event_pb2 import Event
-    from tensorboard.compat.proto.summary_pb2 import Summary
-    from tensorboard.summary.writer.event_file_writer import EventFileWriter
-
-    for name, of in known.items():
-        writer = EventFileWriter(str(folder / name))
-        for step, value in enumerate(of):
-            writer.add_event(Event(step=step, summary=Summary(value=[Summary.Value(tag="loss", simple_value=value)])))
-        writer.close()
-
-    def read() -> int:
-        found = {}
-        for path in folder.iterdir():
-            reader = EventAccumulator(str(path))
-            reader.Reload()
-            found[path.name] = [event.value for event in reader.Scalars("loss")]
-        return len(found)
-
-    yield "TensorBoard's event reader", read
+def peak_bytes() -> int:
+    """The largest resident memory that this process ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def mlflow(folder: Path, known: Losses) -> Iterator[tuple[str, Callable[[], int]]]:
-    import mlflow as tracking
-    from mlflow.entities import Metric
-
-    tracking.set_tracking_uri(f"sqlite:///{folder / 'mlflow.db'}")
-    client = tracking.MlflowClient()
-    experiment = client.create_experiment("losses", artifact_location=(folder / "artifacts").as_uri())
-    for name, of in known.items():
-        created = client.create_run(experiment, run_name=name)
-        client.log_batch(created.info.run_id, [Metric("loss", value, 0, step) for step, value in enumerate(of)])
-        client.set_terminated(created.info.run_id)
-
-    def search() -> int:
-        return len(tracking.search_runs([experiment], max_results=50_000))
-
-    def histories() -> int:
-        found = tracking.search_runs([experiment], max_results=50_000)
-        return len({name: client.get_metric_history(name, "loss") for name in found["run_id"]})
-
-    yield "MLflow's search (last values only)", search
-    yield "MLflow's search and histories", histories
+def in_a_process_of_its_own(*words: object) -> Times:
+    command = [sys.executable, "-m", "tests.benchmarks.store_scale", *map(str, words)]
+    done = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True, check=True)
+    found: Times = json.loads(done.stdout)
+    return found
 
 
-def compare(runs: int, epochs: int, rounds: int) -> None:
-    """Print what reading all runs takes in each format."""
-    with tempfile.TemporaryDirectory() as name:
-        readers = dict(formats(Path(name), losses(runs, epochs)))
-        times: dict[str, list[float]] = {reader: [] for reader in readers}
-        for _ in range(rounds):
-            for reader in random.sample(list(readers), len(readers)):
-                begin = time.perf_counter()
-                if readers[reader]() != runs:
-                    message = f"{reader} found other runs"
-                    raise AssertionError(message)
-                times[reader].append(time.perf_counter() - begin)
-    base = statistics.median(next(iter(times.values())))
-    print(f"\n{runs:,} runs of {epochs} epochs, median of {rounds} rounds\n")
-    print("| reader | median | lowest | highest | ratio |\n|---|---|---|---|---|")
-    for reader, of in times.items():
-        cells = " | ".join(f"{1e3 * pick(of):,.0f} ms" for pick in (statistics.median, min, max))
-        print(f"| {reader} | {cells} | {statistics.median(of) / base:.1f} |")
-    if not importlib.util.find_spec("mlflow"):
-        print("\nMLflow is not installed: pip install mlflow, and run this again.")
+async def _visits(port: int) -> Times:
+    times = []
+    for _ in range(1 + VISITS):
+        seconds, session = await gallery_scale.visit(port)
+        times.append(seconds)
+        if session.faults:
+            raise RuntimeError(session.faults[0])
+        await session.close()
+    return {"gallery, first visit": times[:1], "gallery, a new visitor": times[1:]}
+
+
+def gallery(store: str, folder: Path) -> Times:
+    """What the Gallery's first page takes, and its server's memory."""
+    with server(CROSSOVER_JOBS=str(folder / "jobs"), CROSSOVER_RESULTS=store) as port:
+        times = asyncio.run(_visits(port))
+        memory = gallery_scale.memory_bytes()
+    Queue(folder / "jobs").worker_file.dismiss()
+    return times | {"memory of the gallery's server": [memory]}
+
+
+def figures(store: str, trials: int, machines: int, folder: Path, *, duckdb: bool) -> Times:
+    """Everything that is asked of one store, each in a process of its own."""
+    found: Times = {}
+    for _ in range(2 if duckdb else 1):
+        for reader in ("ours", "duckdb") if duckdb else ("ours",):
+            for what, times in in_a_process_of_its_own("--ask", reader, store, trials, machines).items():
+                found.setdefault(what if reader == "ours" else f"DuckDB: {what}", []).extend(times)
+    if mirrored.is_mirror(mirrored.located(store)):
+        found["copy on this machine"] = [sum(path.stat().st_size for path in _copied(store) if path.is_file())]
+    found |= in_a_process_of_its_own("--compact", store)
+    return found | gallery(store, folder)
+
+
+def _copied(store: str) -> Iterator[Path]:
+    folder = mirrored.located(store)
+    return (path for of in folder.parent.glob(f"{folder.name}*") for path in of.rglob("*"))
+
+
+def scale(trials: int, options: argparse.Namespace) -> dict[str, Times]:
+    """Place → what was measured there, at one size."""
+    found: dict[str, Times] = {}
+    with ExitStack() as opened:
+        folder = Path(opened.enter_context(tempfile.TemporaryDirectory(dir=options.folder)))
+        os.environ[mirrored.MIRRORS_VARIABLE] = str(folder / "copies")
+        rows = folder / "rows"
+        under: dict[str, str] = {}
+        made_s = timed(lambda: under.update(fill(rows, trials, options.machines)))
+        size = sum(path.stat().st_size for path in rows.iterdir())
+        print(f"{trials:,} rows: {len(under):,} files of {size / 2**20:,.0f} MiB in {made_s:,.0f} s", file=sys.stderr)
+        if "s3" in options.on.split(","):
+            address = options.address or _own_server(opened)
+            sent_s = timed(lambda: upload(rows, address, under))
+            found["S3"] = {"putting it there": [sent_s]}
+            found["S3"] |= figures(address, trials, options.machines, folder, duckdb=False)
+        if "disk" in options.on.split(","):
+            there = bool(importlib.util.find_spec("duckdb"))
+            found["disk"] = figures(str(rows), trials, options.machines, folder, duckdb=there)
+            found["disk"]["on disk"] = [size]
+    return found
+
+
+def _own_server(opened: ExitStack) -> str:
+    """The address at a server of our own; it keeps a file open for each large object."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    os.environ.update(objects.KEYS)
+    return opened.enter_context(objects.served_apart()).address()
+
+
+def shown(what: str, times: Sequence[float]) -> str:
+    """A figure, or a median with the highest."""
+    if "memory" in what or "disk" in what or "copy" in what:
+        return f"{max(times) / 2**20:,.0f} MiB"
+    if len(times) == 1:
+        return f"{times[0]:.2f} s"
+    return f"{1e3 * statistics.median(times):,.0f} ms ({1e3 * max(times):,.0f})"
+
+
+def told(found: Mapping[str, Times]) -> None:
+    """Print all figures: a line each, a column for each size and place."""
+    names = list(dict.fromkeys(what for times in found.values() for what in times))
+    print("| median (highest) | " + " | ".join(found) + " |\n" + "|---" * (1 + len(found)) + "|")
+    for what in names:
+        cells = (shown(what, times[what]) if what in times else "" for times in found.values())
+        print(f"| {what} | " + " | ".join(cells) + " |")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", default="10000,100000,1000000", help="sizes, comma-separated; empty for none")
+    parser.add_argument("--trials", default="1000000,10000000", help="sizes, comma-separated; empty for none")
+    parser.add_argument("--on", default="disk,s3", help="disk, s3 or both")
+    parser.add_argument("--address", help="an empty place of an S3 server; moto's own unless given")
+    parser.add_argument(
+        "--folder", type=Path, help="where the rows are made; the system's temporary folder unless given"
+    )
     parser.add_argument("--machines", type=int, default=40)
-    parser.add_argument("--runs", type=int, default=1_000)
-    parser.add_argument("--epochs", type=int, default=50)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--ask", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--ask", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--compact", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.ask:
-        folder, trials, machines = options.ask
-        ask(Path(folder), int(trials), int(machines))
+        reader, store, trials, machines = options.ask
+        ask(reader, store, int(trials), int(machines))
         return
-    lines = [scale(int(size), options.machines) for size in options.trials.split(",") if size]
-    if lines:
-        print("| " + " | ".join(lines[0]) + " |\n" + "|---" * len(lines[0]) + "|")
-    for line in lines:
-        print("| " + " | ".join(line.values()) + " |")
-    compare(options.runs, options.epochs, options.rounds)
+    if options.compact:
+        compact(options.compact)
+        return
+    sizes = [int(size) for size in options.trials.split(",") if size]
+    found = {f"{size:,}, {place}": of for size in sizes for place, of in scale(size, options).items()}
+    told(found)
 
 
 if __name__ == "__main__":
