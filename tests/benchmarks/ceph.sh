@@ -37,8 +37,8 @@ osd memory target = 1073741824
 [client.admin]
 rgw frontends = beast endpoint=127.0.0.1:$port
 CONF
-ceph-authtool -q --create-keyring "$at/keyring" --gen-key -n mon. --cap mon 'allow *'
-ceph-authtool -q "$at/keyring" --gen-key -n client.admin --cap mon 'allow *' --cap osd 'allow *' --cap mgr 'allow *'
+ceph-authtool --create-keyring "$at/keyring" --gen-key -n mon. --cap mon 'allow *' >/dev/null
+ceph-authtool "$at/keyring" --gen-key -n client.admin --cap mon 'allow *' --cap osd 'allow *' --cap mgr 'allow *' >/dev/null
 monmaptool --create --addv a '[v2:127.0.0.1:3300,v1:127.0.0.1:6789]' --fsid "$cluster" "$at/monmap"
 ceph-mon --mkfs -i a --monmap "$at/monmap" --keyring "$at/keyring"
 ceph-mon -i a
