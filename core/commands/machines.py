@@ -123,18 +123,21 @@ def _overview(members: list[Member]) -> list[str]:
     for alike in _groups(members, alike=True):
         first = alike[0]
         devices = ", ".join(dict.fromkeys((first.cpu, *first.devices)))
-        lines += [f"{units.counted(len(alike), 'machine')} of kind {first.machine_id}: {devices}", *_table(alike)]
+        title = f"{units.counted(len(alike), 'machine')} of kind {first.machine_id}: {devices}"
+        lines += [_wrapped("", title), *_table(alike)]
     return lines
 
 
 def _standing(question_id: str, question: Question | str, members: list[Member], ended: list[Member]) -> list[str]:
     """How a question stands, in lines for people."""
     if isinstance(question, str):
-        return ["", f"Asked as {question_id}: {question}"]
-    left = asking.left_s(question, members)
-    rest = f" About {units.duration(max(1.0, left))} left." if left is not None else ""
-    lines = ["", f"Asked as {question_id}: {describe.sentence(question.sweep)}; {SPREADS[question.spread]}.{rest}"]
-    return lines + ([f"Done with it: {len(ended)}.", *_table(ended)] if ended else [])
+        return ["", f"Asked: {question_id}", _wrapped("  ", question)]
+    left_s = asking.left_s(question, members)
+    rest = f", about {units.duration(max(1.0, left_s))} left" if left_s is not None else ""
+    asked = f"{describe.sentence(question.sweep)}; {SPREADS[question.spread]}."
+    lines = ["", f"Asked: {question_id}{rest}", _wrapped("  ", asked)]
+    left = [member for member in ended if member.host not in {other.host for other in members}]
+    return lines + (["Done with it, and not there any more:", *_table(left)] if left else [])
 
 
 def _question_plain(question: Question | str, members: list[Member]) -> dict[str, Any]:
@@ -147,13 +150,13 @@ def _question_plain(question: Question | str, members: list[Member]) -> dict[str
 def _table(members: list[Member]) -> list[str]:
     """A line for each machine, long sentences below each other."""
     host, state = (max(len(getattr(member, name)) for member in members) for name in ("host", "state"))
+    return [_wrapped(f"  {each.host:{host}}  {each.state:{state}}  ", each.message) for each in members]
+
+
+def _wrapped(start: str, text: str) -> str:
+    """A start and a text behind it, in as many lines as the terminal needs, below each other."""
     columns = max(40, shutil.get_terminal_size().columns)
-    lines = []
-    for member in members:
-        start = f"  {member.host:{host}}  {member.state:{state}}  "
-        text = textwrap.fill(start + member.message, columns, subsequent_indent=" " * len(start)).rstrip()
-        lines.append(text)
-    return lines
+    return textwrap.fill(start + text, columns, subsequent_indent=" " * (len(start) or 2)).rstrip()
 
 
 def ask(asked: Sweep, options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.files.project import PROJECT
+from core.jobs.queue import Queue
 from core.jobs.shared import asking, board
 from core.jobs.shared.board import Question
 from core.question.sweep import Sweep
@@ -96,8 +97,10 @@ def test_a_question_for_everybody_is_answered_by_each(address, asker, machines):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("address", ["s3"], indirect=True)
-def test_points_that_are_shared_are_measured_once_though_a_machine_dies_and_one_comes(address, asker, machines):
-    victim, _ = machines("one"), machines("two")
+def test_points_that_are_shared_are_measured_once_though_a_machine_dies_one_comes_and_one_leaves(
+    address, asker, machines
+):
+    victim, guest = machines("one"), machines("two")
     question = asked_of("shared")
     answered: list[asking.Seen] = []
     asks = threading.Thread(target=lambda: answered.append(follow(asker, question)))
@@ -105,7 +108,10 @@ def test_points_that_are_shared_are_measured_once_though_a_machine_dies_and_one_
     until(lambda: rows_of(asker, question.sweep), lambda found: len(found) >= 4)
     victim.kill()
     machines("three")
-    asks.join(120)
+    until(lambda: rows_of(asker, question.sweep), lambda found: len(found) >= 8)
+    guest.leave()
+    assert list(Queue(guest.folder / "jobs").active()) == []
+    asks.join(300)
     [seen] = answered
     assert {member.state for member in seen.ended.values()} == {"finished"}
     found = rows_of(asker, question.sweep)

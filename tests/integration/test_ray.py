@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import psutil
 import pytest
@@ -72,6 +73,11 @@ def ask(folder, question):
         return asking.follow(board.board_of(folder), question, lambda _: None, machines.keep)
 
 
+def ask_alone(folder):
+    """What an asker does in a process of its own."""
+    ask(Path(folder), asked_of())
+
+
 def asked_of(**changes):
     return Question(sweep=sweep(**{"sizes": SIZES, **changes}), spread="shared")
 
@@ -104,7 +110,7 @@ def test_every_point_is_measured_once_though_a_node_is_killed_and_one_is_added(c
 def test_a_worker_and_then_the_asker_are_killed_and_the_same_question_goes_on_and_can_be_stopped(cluster, tmp_path):
     cluster.add("one")
     folder, question = tmp_path / "store", asked_of()
-    command = f"from tests.integration import test_ray as t; t.ask({str(folder)!r}, t.asked_of())"
+    command = f"from tests.integration import test_ray as t; t.ask_alone({str(folder)!r})"
     asker = subprocess.Popen([sys.executable, "-c", command], cwd=PROJECT)
     until(lambda: measured(folder), lambda found: len(found) >= 4)
     [worker] = [process for process in workers() if process.environ()["CROSSOVER_JOBS"] == str(tmp_path / "one/jobs")]

@@ -150,10 +150,10 @@ def test_who_is_there_and_what_is_asked_is_listed(run, store, monkeypatch):
     assert f"2 machines of kind {HERE.machine_id}: Test CPU" in out
     assert "  lab-2  measuring  hidden size 64; 3 of 8 points" in out
     assert "  lab-3  free" in out
-    assert "About 30.0 s left." in out
-    assert f"Asked as {'0' * 16}-shared: This version of Crossover cannot read the question" in out
+    assert f"Asked: {question.id}, about 30.0 s left" in out
+    assert f"Asked: {'0' * 16}-shared\n  This version of Crossover cannot read the question" in out
     assert "  lab-4  failed  No such device. No such device." in out
-    assert max(len(line) for line in out.splitlines() if line.startswith("  ")) <= 80
+    assert max(len(line) for line in out.splitlines()) <= 80
     document = json.loads(run("machines", "--store", str(store.folder), "--json")[1])
     assert [machine["state"] for machine in document["machines"]] == ["measuring", "measuring", "free"]
     assert document["machines"][0]["devices"] == ["Test CPU"]
