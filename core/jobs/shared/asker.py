@@ -146,12 +146,15 @@ class Asking:
     def _machines(self) -> tuple[Member, ...]:
         return tuple(self._told[host] for host in sorted(self._told))
 
+    def _at_it(self) -> list[Member]:
+        """Machines that work on it, as far as they said."""
+        known = (member for member in self._machines() if member.question == self._question.id)
+        return [member for member in known if member.state not in (*board.ENDED, "free")]
+
     def _await_ends(self, at: board.Board) -> None:
         """Let machines that were told to stop say so."""
         deadline = time.monotonic() + END_S
-        while time.monotonic() < deadline and any(
-            member.state == "measuring" and member.question == self._question.id for member in self._told.values()
-        ):
+        while time.monotonic() < deadline and self._at_it():
             self._see(asking.look(at, self._question))
             time.sleep(asking.POLL_S / 4)
 
@@ -167,8 +170,10 @@ class Asking:
             missing=tuple(f"{member.host}: {member.message or 'it failed.'}" for member in failed),
         )
         if state == "stopped":
-            runs = units.counted(len(job.run_ids), "run")
-            return replace(job, state="stopped", message=f"Stopped on all machines; {runs} of them are kept.")
+            kept = f"{units.counted(len(job.run_ids), 'run')} of theirs kept" if job.run_ids else "nothing was measured"
+            late = [member.host for member in self._at_it()]
+            last = f" Not heard by then: {', '.join(late)}." if late else ""
+            return replace(job, state="stopped", message=f"The machines were told to stop; {kept}.{last}")
         return saving.finished(job, "" if job.trial_ids else "No machine has measured anything.")
 
 

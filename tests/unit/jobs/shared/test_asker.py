@@ -90,7 +90,7 @@ def test_a_job_that_is_stopped_takes_its_question_away(queue, store, at, serve):
     )
     ended = queue.job(job.id)
     assert ended.state == "stopped"
-    assert "Stopped on all machines" in ended.message
+    assert "told to stop; nothing was measured. Not heard by then: one." in ended.message
     assert at.questions() == []
 
 
