@@ -3,8 +3,8 @@
     python -m tests.benchmarks.shared_writers [--writers 64] [--rows 200] [--kills 50] [--seed 16] [--store s3://…]
 
 Each writer is a process with a copy of the store of its own, which adds rows one by one and writes down the name of
-each when it was added. At random moments a writer or, every second time, one that compacts again and again is killed
-and started anew. At the end whatever waits is sent by a process that takes over each copy, a fresh copy reads
+each when it was added. At random moments of the writing a writer or, every second time, one that compacts again and
+again is killed and started anew. At the end whatever waits is sent by a process that takes over each copy, a fresh copy reads
 everything, once before and once after a last compaction, and every name that was written down has to be there, once.
 The server is moto's, in a process of its own, or the one at an empty address that is given.
 
@@ -76,11 +76,12 @@ def _all(folder: Path, address: str, options: argparse.Namespace) -> int:
     running["compaction"] = _started(folder, "compaction", ("--compact", address))
     commands["compaction"] = ("--compact", address)
     kills = 0
+    kill_at = sorted(moments.randrange(options.writers * options.rows) for _ in range(options.kills))
     while any(process.poll() is None for name, process in running.items() if name != "compaction"):
-        time.sleep(moments.uniform(0.1, 1.0))
+        time.sleep(moments.uniform(0.0, 0.2))
         at_work = [name for name, process in running.items() if process.poll() is None and name != "compaction"]
-        name = moments.choice(at_work) if at_work and kills % 2 == 0 else "compaction"
-        if kills < options.kills:
+        if kills < len(kill_at) and sum(map(_added, folder.glob("w*"))) >= kill_at[kills]:
+            name = moments.choice(at_work) if at_work and kills % 2 == 0 else "compaction"
             running[name].kill()
             running[name].wait()
             running[name], kills = _started(folder, name, commands[name]), kills + 1
@@ -181,6 +182,12 @@ def _send(folder: Path, name: str, address: str) -> None:
             return
         time.sleep(1.0)
     raise StoreError(f"{name} could not send everything.")
+
+
+def _added(own: Path) -> int:
+    """Rows that a writer has written down."""
+    notes = own / "added"
+    return notes.stat().st_size // len("000000000000-0\n") if notes.exists() else 0
 
 
 def _lines(path: Path) -> list[str]:

@@ -41,8 +41,8 @@ readers wait for a twentieth of the time at most."""
 AGAIN_S = 20.0
 """The same once it could not be reached: finding that out takes seconds, for which readers wait."""
 
-AT_ONCE = 24
-"""Files that are brought, sent or removed at the same time; a server far away takes long for each."""
+AT_ONCE = 12
+"""Files that are brought, sent or removed at the same time: a server may be far away, and others ask it too."""
 
 LAG_S = 30.0
 """Age up to which a file that is here stays, though the place does not list it: some list late what was written."""
