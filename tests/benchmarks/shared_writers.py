@@ -4,9 +4,9 @@
 
 Each writer is a process with a copy of the store of its own, which adds rows one by one and writes down the name of
 each when it was added. At random moments of the writing a writer or, every second time, one that compacts again and
-again is killed and started anew. At the end whatever waits is sent by a process that takes over each copy, a fresh copy reads
-everything, once before and once after a last compaction, and every name that was written down has to be there, once.
-The server is moto's, in a process of its own, or the one at an empty address that is given.
+again is killed and started anew. At the end whatever waits is sent by a process that takes over each copy, a fresh copy
+reads everything, once before and once after a last compaction, and every name that was written down has to be there,
+once. The server is moto's, in a process of its own, or the one at an empty address that is given.
 
 Exit status 1 if a row is lost, or is there twice.
 """
