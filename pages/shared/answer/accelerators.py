@@ -97,7 +97,7 @@ def listing(machine: Machine | None, wanted: Wanted | None, axis: str = "") -> N
         return
     same = sum(bool(_exact(one, wanted, axis)) for one in found)
     noun = "accelerator" if len(found) == 1 else "accelerators"
-    label = f"{len(found)} recorded {noun}, {same} with this very training"
+    label = f"{len(found)} recorded {noun}, {same} of this very training"
     with st.expander(label, icon=":material/inventory_2:", **state.bound_view("stock")) as part:
         if part.open:
             lines = [_line(one, wanted, axis) for one in found]

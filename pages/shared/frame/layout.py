@@ -28,7 +28,8 @@ BESIDE = """
 """
 
 ABREAST = """
-.st-key-two_abreast { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); column-gap: 2rem; }
+.stVerticalBlock.st-key-two_abreast { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); }
+.st-key-settings .stVerticalBlock.st-key-two_abreast { column-gap: 1.5rem; }
 """
 
 FOLDED = """
