@@ -6,7 +6,8 @@ from typing import Any
 
 from core.question import models
 from core.question.experiment import Experiment, Point
-from core.question.fields import FIELDS, SIZE_AXES, TRAINING, label, short_label
+from core.question.fields import FIELDS, SIZE_AXES, TRAINING, axis_title, label, short_label
+from core.question.models.boosting import axis_called
 from core.question.sweep import Axis, Sweep
 
 SPELT = {"budget_s": "budget", "point_budget_s": "point-budget"}
@@ -21,7 +22,10 @@ def sentence(asked: Point | Experiment | Sweep, *, without: Collection[str] = ()
         without: fields of the training that are left out, because they are varied.
     """
     if isinstance(asked, Sweep):
-        ends = [f"{axis.title} {_number(axis.values[0])} to {_number(axis.values[-1])}" for axis in asked.axes]
+        ends = [
+            f"{along(axis.name, asked.point.model)} {_number(axis.values[0])} to {_number(axis.values[-1])}"
+            for axis in asked.axes
+        ]
         names = [axis.name for axis in asked.axes]
         varied = set(names) if asked.point.training else taken(names, models.family(asked.point.model))
         return f"{', '.join(ends)} · {sentence(asked.point, without=varied)}"
@@ -35,8 +39,14 @@ def sentence(asked: Point | Experiment | Sweep, *, without: Collection[str] = ()
         value = getattr(point, name)
         if FIELDS[name].brief and name not in left_out and not _unsaid(name, value):
             group = FIELDS[name].panel if FIELDS[name].panel in ("data", "model") else name
-            groups.setdefault(group, []).append(_brief(name, value))
+            said = f"{value:,} rows" if name == "samples" and point.is_fit else _brief(name, value)
+            groups.setdefault(group, []).append(said)
     return " · ".join(map(", ".join, groups.values()))
+
+
+def along(axis: str, model: str) -> str:
+    """An axis of a training for people: that of a fit's samples is called rows."""
+    return axis_title(axis_called(axis, model))
 
 
 def in_short(row: Any) -> str:

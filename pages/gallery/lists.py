@@ -19,7 +19,7 @@ from core.answer.gallery.trust import Level
 from core.answer.study import wording
 from core.question import describe
 from core.question.experiment import titled
-from core.question.fields import axis_title, label
+from core.question.fields import label
 from pages.gallery import stock
 from pages.gallery.stock import Card, Choices
 from pages.shared.answer import downloads, run_view
@@ -93,7 +93,7 @@ def mark(level: Level, label: str) -> None:
 def title(line: StudyLine) -> str:
     """What a study compares along what, for people."""
     sizes = f"{wording.size(line.sizes[0])} to {wording.size(line.sizes[-1])}"
-    return f"{line.challenger_name} against {titled(line.baseline)}: {axis_title(line.axis)} {sizes}"
+    return f"{line.challenger_name} against {titled(line.baseline)}: {describe.along(line.axis, line.model)} {sizes}"
 
 
 def about(line: StudyLine) -> str:

@@ -8,7 +8,6 @@ from core.answer.study import wording
 from core.errors import InvalidValue
 from core.question import describe, models
 from core.question.experiment import Point
-from core.question.fields import axis_title
 from core.question.sweep import size_of
 from core.results.schema import Trial
 from core.text import as_line
@@ -57,4 +56,4 @@ def _training(rows: Sequence[Trial], axis: str) -> str:
     if not axis:
         return said
     sizes = [size_of(row, axis) for row in rows]
-    return f"{axis_title(axis)} {wording.size(min(sizes))} to {wording.size(max(sizes))} · {said}"
+    return f"{describe.along(axis, rows[0].model)} {wording.size(min(sizes))} to {wording.size(max(sizes))} · {said}"

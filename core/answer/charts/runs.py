@@ -15,7 +15,7 @@ import altair as alt
 from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
-from core.answer.run import causes, speedup, training_time
+from core.answer.run import causes, fits, speedup, training_time
 from core.answer.run.learned import confusion_rows
 from core.progress import Progress
 from core.question.catalog import dataset
@@ -108,11 +108,16 @@ def blocks(trials: Sequence[Trial]) -> Spec:
     Above `MOST_BLOCKS` points the median of neighbouring blocks with their range.
     """
     size = _group_size(sum(len(trial.block_steps) for trial in trials), MOST_BLOCKS)
-    title = "time per step" if size == 1 else f"median time per step of every {size} blocks"
+    each = _each(trials)
+    title = f"time per {each}" if size == 1 else f"median time per {each} of every {size} blocks"
     unit, rows = _in_groups(trials, [list(zip(trial.block_pair, trial.step_s, strict=True)) for trial in trials], size)
-    tooltip = (("x", "pair", ",d"), ("y", f"time per step ({unit})", ".4g"))
+    tooltip = (("x", "pair", ",d"), ("y", f"time per {each} ({unit})", ".4g"))
     y = f"{title} ({unit}, log scale)"
     return _curves(rows, _series(trials), x="pair of blocks", y=y, tooltip=tooltip, grouped=size > 1, line=False)
+
+
+def _each(trials: Sequence[Trial]) -> str:
+    return "fit" if any(map(fits.is_fit, trials)) else "step"
 
 
 def step_bars(trials: Sequence[Trial]) -> Spec:
@@ -134,7 +139,7 @@ def step_bars(trials: Sequence[Trial]) -> Spec:
     names = [row["contender"] for row in rows]
     longest = max((row["high"] for row in rows), default=1.0) * ROOM_FOR_FIGURE
     scale_x, axis = alt.Scale(domain=[0, longest]), alt.Axis(tickCount=4)
-    x = alt.X("time:Q", title=f"time per step ({unit}), shorter is faster", scale=scale_x, axis=axis)
+    x = alt.X("time:Q", title=f"time per {_each(trials)} ({unit}), shorter is faster", scale=scale_x, axis=axis)
     tooltip = look.tooltips(("contender", "device"), ("shown", "median step"), ("interval", "95 % interval"))
     base = alt.Chart().encode(y=_beside(names), tooltip=tooltip)
     colours = look.colours([trial.device_kind for trial, _, _ in timed])

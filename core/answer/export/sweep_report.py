@@ -59,7 +59,7 @@ def study_line(study: Study) -> str:
     row = study.runs[0][0]
     sizes = [size_of(pair[0], study.axis) for pair in study.runs]
     return (
-        f"{study.id}  {axis_title(study.axis)} {wording.size(min(sizes))} to {wording.size(max(sizes))} "
+        f"{study.id}  {describe.along(study.axis, row.model)} {wording.size(min(sizes))} to {wording.size(max(sizes))} "
         f"({len(sizes)} sizes), {titled(study.challenger)} against {titled(study.baseline)}, {_training(study)}, "
         f"{row.cpu_name} ({row.machine_id}), torch {row.torch_version}"
     )

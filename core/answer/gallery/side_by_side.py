@@ -15,6 +15,7 @@ from core.answer.study import wording
 from core.answer.study.result import Crossover
 from core.answer.study.study import Study
 from core.errors import CrossoverError
+from core.question import describe
 from core.question.experiment import titled
 from core.question.fields import axis_title, label, title
 from core.results.schema import Trial
@@ -107,7 +108,7 @@ def _study(study: Study, answer: Crossover | None) -> Facts:
     varied = comparable.varying(study.axis) | {"parameters"}
     sizes = f"{wording.size(study.sizes[0])} to {wording.size(study.sizes[-1])} ({len(study.sizes)} sizes)"
     return {
-        ("Settings", "varied"): axis_title(study.axis),
+        ("Settings", "varied"): describe.along(study.axis, rows[0].model),
         ("Settings", "sizes"): sizes,
         **_columns("Settings", rows, [name for name in comparable.telling(TRAINING, rows[0]) if name not in varied]),
         **_columns("Measuring", rows, MEASURING),

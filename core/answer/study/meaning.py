@@ -19,6 +19,7 @@ from core.answer.study.result import Crossover, Evidence
 from core.errors import InvalidValue
 from core.question import models
 from core.question.experiment import Point
+from core.question.models.boosting import axis_asked
 
 UNKNOWN = "size"
 """An axis of which nobody but its owner knows what a size is."""
@@ -70,9 +71,10 @@ def _saving(training: Point, answer: Crossover, evidence: Sequence[Evidence], si
         winner, loser, whole_s = answer.baseline, answer.challenger, baseline_s / told.speedup
         saved = [1 - ratio for ratio in (told.high, told.speedup, told.low)]
     low, middle, high = (whole_s * share for share in saved)
+    each = "a fit" if training.is_fit else "an epoch"
     yield (
         f"At twice that, {where}, about {units.duration(max(middle, 0.0))} of the {units.duration(whole_s)} that "
-        f"an epoch takes on {_short(loser)} should be saved on {_short(winner)} ({_span(low, high)}), {told.source}."
+        f"{each} takes on {_short(loser)} should be saved on {_short(winner)} ({_span(low, high)}), {told.source}."
     )
 
 
@@ -87,7 +89,7 @@ def _steps(training: Point, axis: str, size: float) -> int | None:
     if axis == "parameters":
         return training.steps_per_epoch
     try:
-        return _at(training, axis, size).steps_per_epoch
+        return _at(training, axis_asked(axis), size).steps_per_epoch
     except InvalidValue:
         return None
 

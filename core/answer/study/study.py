@@ -19,6 +19,7 @@ from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import NotComparable
 from core.question.experiment import MAX_CONTENDERS, Point, titled
 from core.question.fields import SIZE_AXES
+from core.question.models import boosting
 from core.question.sweep import Sweep, size_of
 from core.results.reuse import CUT_OFF
 from core.results.schema import Trial
@@ -169,7 +170,7 @@ def crossover(study: Study, basis: Basis = "steady") -> Crossover:
     baseline, challenger = study.runs[-1]
     answer = locate(
         evidence(study, basis),
-        axis=study.axis,
+        axis=boosting.axis_called(study.axis, baseline.model),
         basis=basis,
         baseline=_name(study, baseline),
         challenger=_name(study, challenger),

@@ -8,6 +8,7 @@ from core.answer.statistics import TIE
 from core.answer.study.result import Assumed, Basis, Clear, Crossing, Crossover
 from core.question.device_kinds import begun, does, in_sentence
 from core.question.fields import FIELDS, SIZE_AXES
+from core.question.models.boosting import axis_asked
 
 COUNTED: dict[Basis, str] = {
     "steady": ", counting the steps alone",
@@ -77,6 +78,7 @@ def size(value: float) -> str:
 
 def whole(axis: str) -> bool:
     """Whether nothing can be built between two neighbouring whole numbers of an axis; a mere "size" may be anything."""
+    axis = axis_asked(axis)
     return axis in SIZE_AXES and axis != "size" and isinstance(FIELDS[axis].default, int)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core import units
+from core.question import describe
 from core.question.experiment import Point
 from core.question.sweep import Sweep, size_of
 from core.results.schema import Trial
@@ -39,7 +40,9 @@ class PointResult:
 
 def label(sweep: Sweep, point: Point) -> str:
     """Where a point lies, for people: `hidden size 512, batch size 64`."""
-    return ", ".join(f"{axis.title} {size_of(point, axis.name):,.9g}" for axis in sweep.axes)
+    return ", ".join(
+        f"{describe.along(axis.name, sweep.point.model)} {size_of(point, axis.name):,.9g}" for axis in sweep.axes
+    )
 
 
 def of_rows(sweep: Sweep, point: Point, rows: Sequence[Trial], *, seconds: float | None = None) -> PointResult:

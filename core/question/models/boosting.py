@@ -52,6 +52,20 @@ LIBRARIES: Mapping[str, Library] = {
 """By family."""
 
 
+ROWS = "rows"
+"""What the samples of a fit are called: its table has one for each."""
+
+
+def axis_called(axis: str, model: str) -> str:
+    """How answers call an axis of a training: rows, where it varies the samples of a fit."""
+    return ROWS if axis == "samples" and model in LIBRARIES else axis
+
+
+def axis_asked(axis: str) -> str:
+    """The field that is varied, by what answers call it."""
+    return "samples" if axis == ROWS else axis
+
+
 def missing(model: str) -> str:
     """What to install where the library of a family is not here, in a sentence; empty if nothing is missing."""
     library = LIBRARIES.get(model)

@@ -120,7 +120,7 @@ def _line(answer: RowAnswer) -> dict[str, str]:
         "Device": titled(trial.contender),
         "Name": trial.device_name,
         "Threads": str(trial.threads or ""),
-        "Step": units.if_known(step.median_s, units.duration),
+        "Fit" if fits.is_fit(trial) else "Step": units.if_known(step.median_s, units.duration),
         "95 % interval": units.interval(step.low_s, step.high_s, units.duration),
         "Noise": units.if_known(step.noise, units.share),
         **({} if trial.training or fits.is_fit(trial) else epoch),

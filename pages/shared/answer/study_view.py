@@ -17,6 +17,7 @@ from core.errors import CrossoverError
 from core.question.device_kinds import begun, does
 from core.question.fields import axis_title
 from core.question.lanes import PLAIN
+from core.question.models.boosting import axis_asked
 from core.question.sweep import Sweep, size_of
 from core.results.schema import Trial
 from pages.shared.answer import downloads
@@ -108,7 +109,7 @@ def speedups(located: Located) -> None:
 
 def sizes(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:
     """A line for each size: both times, the speedup with its interval, and the verdict in words."""
-    threads = {size_of(base, answer.axis): (base.threads, other.threads) for base, other in runs}
+    threads = {size_of(base, axis_asked(answer.axis)): (base.threads, other.threads) for base, other in runs}
     base, other = (name.partition(" (")[0] for name in (answer.baseline, answer.challenger))
     rows = [_line(size, answer, (base, other), threads.get(size.size)) for size in answer.sizes]
     tables.table(
@@ -127,7 +128,7 @@ def cause(of: Study, answer: Crossover) -> None:
     """Why the slower device is slower at the measured size just below the crossing, if its step was taken apart."""
     known = study.cause(of, answer)
     if known:
-        where = f"{axis_title(of.axis)} {wording.size(known[0])}"
+        where = f"{axis_title(answer.axis)} {wording.size(known[0])}"
         st.markdown(f"**Why, at {plain(where)}:** {plain(known[1])}")
 
 

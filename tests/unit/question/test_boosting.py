@@ -30,7 +30,7 @@ def test_networks_have_no_rounds_and_are_written_as_they_always_were():
 
 def test_a_line_about_a_fit_says_its_rows_rounds_and_leaves_and_nothing_of_batches():
     said = describe.sentence(FIT)
-    assert "1,000,000 samples · XGBoost, 100 rounds, 31 leaves · learning rate 0.1" in said
+    assert "1,000,000 rows · XGBoost, 100 rounds, 31 leaves · learning rate 0.1" in said
     assert "batch" not in said
     assert "--batch-size" not in describe.command(Experiment(point=FIT))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from core import units
 from core.answer.study import wording
 from core.answer.study.result import Crossover, Evidence
+from core.question.models.boosting import ROWS
 
 OFF = 20.0
 """How many times its neighbours' a time is, or a part of theirs, that is told: seconds among milliseconds are more."""
@@ -14,7 +15,7 @@ OFF = 20.0
 TILED = 3
 """Powers of two from which a study that has nothing else is said to."""
 
-UNTILED = ("depth", "samples")
+UNTILED = ("depth", "samples", ROWS)
 """Axes that no tile of a device has to do with."""
 
 

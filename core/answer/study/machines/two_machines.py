@@ -26,6 +26,7 @@ from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import NotComparable
 from core.question.device_kinds import begun
 from core.question.experiment import spoken, titled
+from core.question.models import boosting
 from core.question.sweep import size_of
 from core.results.schema import Trial
 
@@ -191,7 +192,7 @@ def crossover(meeting: Meeting, basis: Basis = "steady") -> Crossover:
     ours, theirs = meeting.measured[-1], meeting.recorded[-1]
     found = locate(
         evidence(meeting, basis),
-        axis=meeting.axis,
+        axis=boosting.axis_called(meeting.axis, ours.model),
         basis=basis,
         baseline=_name(meeting.measured),
         challenger=f"{titled(theirs.contender)} recorded ({theirs.device_name}, {theirs.machine_id[:6]})",

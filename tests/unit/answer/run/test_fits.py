@@ -1,7 +1,9 @@
 """What is said of fits of gradient boosting."""
 
 import dataclasses
+import json
 
+from core.answer.charts import runs
 from core.answer.export import run_report
 from core.answer.run import causes, fits, training_time
 from core.question.experiment import Contender, Experiment, Point
@@ -55,3 +57,9 @@ def test_why_a_gpu_differs_is_not_guessed():
     known = dataclasses.replace(rows[1], turns_step_s=(1.0,) * 3, doubled_step_s=(1.6,) * 3)
     said = "On the GPU 40 % of a fit does not depend on its rows, as fits with every row twice show."
     assert causes.cause(rows[0], known) == said
+
+
+def test_charts_of_fits_tell_their_times():
+    shown = json.dumps([runs.step_bars(of()), runs.blocks(of())])
+    assert "time per fit" in shown
+    assert "time per step" not in shown
