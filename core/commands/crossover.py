@@ -107,6 +107,8 @@ def _found(
     held = table.whole([(store, "measured here")])
     for entry in held.skipped:
         output.say(f"{entry.name} was skipped: {entry.reason}.")
+    if held.left_out:
+        output.say(f"Only the newest {len(held.frame):,} trials are looked at; {held.left_out:,} are older.")
     frame = held.frame
     frame = frame[[name.startswith(options.machine or "") for name in frame["machine_id"].astype(str)]]
     for name in ("dataset", "model"):

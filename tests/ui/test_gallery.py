@@ -565,6 +565,15 @@ def test_files_that_cannot_be_read_are_named_with_the_reason_and_the_rest_loads(
     assert list(table(app, "File")["File"]) == ["torn <b>.parquet"]
 
 
+def test_of_very_many_trials_the_newest_are_listed_and_the_older_ones_counted(world, open_page, monkeypatch):
+    monkeypatch.setattr(gallery_table, "MOST_TRIALS", 2)
+    for number in range(4):
+        world.store.add(rows.trial(run_id=f"{number:012x}", started_at=f"2026-11-0{number + 1}T00:00:00+00:00"))
+    app = open_page(PAGE, view="Trials")
+    assert "These are the newest 2 trials. 2 older ones are kept, and open by the link of their run." in words(app)
+    assert len(listed(app)) == 2
+
+
 def test_a_file_of_a_newer_version_is_named_and_read(stocked, open_page):
     newer = to_table([rows.trial(run_id="e" * 12)]).replace_schema_metadata({VERSION_KEY: b"999"})
     assert SCHEMA.metadata[VERSION_KEY] != b"999"

@@ -47,7 +47,7 @@ DERIVED = pa.schema(
 )
 """What follows from them."""
 
-MOST_TRIALS = 250_000
+MOST_TRIALS = 100_000
 """Lines of a store: they are in memory, and worked out anew when a row comes. Nobody reads so many in a list."""
 
 TEXTS_OF_THEIR_OWN = ("trial_id", "run_id", "started_at", "message")

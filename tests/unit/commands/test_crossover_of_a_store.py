@@ -2,6 +2,7 @@
 
 import pytest
 
+from core.answer.gallery import table as gallery_table
 from core.question.experiment import Point
 from core.results.store import Store
 from tests.unit.commands.stored import CROSSING, fill, measured, sweep
@@ -117,3 +118,10 @@ def test_words_that_it_does_not_know_are_a_usage_error(command, folder, argument
     done = command("crossover", "--store", folder, *arguments)
     assert done.status == 2
     assert words in done.err
+
+
+def test_of_very_many_trials_it_says_how_many_are_too_old_to_be_looked_at(command, folder, monkeypatch):
+    monkeypatch.setattr(gallery_table, "MOST_TRIALS", 1)
+    fill(Store(folder), measured(sweep()))
+    done = command("crossover", "--store", folder)
+    assert "trials are looked at; " in done.err
