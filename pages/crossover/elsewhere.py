@@ -10,11 +10,11 @@ from core.jobs.job import Elsewhere, Job
 from core.jobs.machine import Machine
 from core.jobs.shared.board import Spread
 from core.progress import Progress
-from core.question import experiment
+from core.question import describe, experiment
 from core.question.device_kinds import DEVICE_KINDS
 from core.question.experiment import Contender, titled
 from core.question.sweep import Sweep
-from pages.shared.answer import machines_view, sweep_view
+from pages.shared.answer import machines_view
 from pages.shared.data import reads
 from pages.shared.draw.text import plain, told
 from pages.shared.frame import permits
@@ -101,7 +101,7 @@ def ended(job: Job, asked: Sweep, machine: Machine | None) -> None:
         return
     words, place = st.columns([4, 1], vertical_alignment="center")
     with words:
-        sweep_view.heading(rows, asked)
+        st.caption(plain(describe.sentence(asked)))
     if job.state == "finished":
         with place:
             if st.button("Ask again", icon=":material/replay:", width="stretch", help="For machines that came since."):

@@ -172,6 +172,7 @@ def test_the_gallery_puts_machines_that_answered_one_question_together(host, ope
 
 def test_the_devices_page_lists_machines_of_the_store(host, open_page):
     world = host()
-    board.board_of(world.store.folder).tell(dataclasses.replace(ONE, state="free", total=0))
-    app = open_page(DEVICES)
-    assert list(table(app, "State")["Machine"]) == ["lab-1"]
+    board.board_of(world.store.folder).tell(dataclasses.replace(ONE, state="free", done=3, left_s=8.0))
+    lines = table(open_page(DEVICES), "State")
+    assert list(lines["Machine"]) == ["lab-1"]
+    assert not {"Points", "Left"} & set(lines), "what it says of them is of a question of before"

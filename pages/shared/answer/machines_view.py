@@ -151,7 +151,7 @@ def _line(name: str, study: Study | None, member: Member | None) -> dict[str, An
         "Machine": name,
         "State": DOES.get(member.state, member.state) if member else "",
         "Points": _points(member) if member else "",
-        "Left": f"about {units.rough(member.left_s)}" if member and member.left_s is not None else "",
+        "Left": _left(member) if member else "",
         "Crossover": said,
         "Says": (member.doing if member.state == "measuring" else member.message) if member else "",
         "Devices": ", ".join(member.devices) if member else device.device_name if device else "",
@@ -162,6 +162,13 @@ def _line(name: str, study: Study | None, member: Member | None) -> dict[str, An
     }
 
 
+def _left(member: Member) -> str:
+    """How long what a machine measures may still take; what it said before it ended is left out."""
+    return f"about {units.rough(member.left_s)}" if member.state == "measuring" and member.left_s is not None else ""
+
+
 def _points(member: Member) -> str:
+    if member.state in ("free", "busy"):  # what it says is of a question of before
+        return ""
     total = f" of {member.total}" if member.total else ""
     return f"{member.done}{total}" if member.done or total else ""

@@ -93,6 +93,7 @@ def test_machines_that_are_alike_and_share_points_have_one_answer(run, store, an
     assert [each["host"] for each in machine["members"]] == ["lab-1", "lab-2"]
     assert machine["points"] == 8
     assert len(machine["crossovers"]) == 1
+    assert [answer["sentence"] for answer in machine["answers"]] == machine["crossovers"]
 
 
 @pytest.mark.slow
