@@ -56,7 +56,7 @@ def _own(file: OwnFile, machine: Machine | None, sides: Sides) -> Experiment | N
 def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Experiment | None:
     with sides.settings:
         both = two_abreast()
-        beside = st.container()
+        beside, below = st.container(), st.container()
         more = st.expander("More settings", **state.bound_view("more"))
     with both:
         dataset, family = controls.dataset(), controls.family()
@@ -68,10 +68,10 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Experiment | Non
         fields |= seldom
         lanes = lane_controls.choose(machine, Training(**fields))
     wanted = controls.looked_for(fields)
+    with below if accelerators.stock(machine) else more:
+        accelerators.choose(machine, wanted)  # first: beside one the CPU alone is enough
     with beside:
         chosen = lane_controls.applied(devices.choose(machine), lanes, machine)
-    with beside if accelerators.stock(machine) else more:
-        accelerators.choose(machine, wanted)
     with sides.ask:
         point, asked, fault = _ask(fields, chosen, limits, machine, lane_controls.too_many(chosen, lanes))
         if point:

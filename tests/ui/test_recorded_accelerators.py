@@ -183,7 +183,7 @@ def test_a_link_to_an_accelerator_that_is_not_here_says_so(world, open_page):
     world.has(CPU)
     record(world)
     app = open_page(recorded="Toaster (999999)")
-    assert "which is not among the rows here" in words(app)
+    assert "is recorded here: there are NVIDIA Test GPU (111111)." in words(app)
     assert control(app, "recorded").value is None
 
 
