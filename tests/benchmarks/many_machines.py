@@ -80,7 +80,7 @@ def _once(
     question = Question(sweep=_sweep(options), spread="shared")
     with _machines(options, folder, address, module, question) as (start, launcher):
         running = [start(number) for number in range(options.machines - options.late)]
-        asks = threading.Thread(target=_follow, args=(here, question, launcher))
+        asks = threading.Thread(target=_follow, args=(here, question, launcher), daemon=True)
         asks.start()
         for number in range(options.machines - options.late, options.machines):
             time.sleep(moments.uniform(0.0, 4.0))
