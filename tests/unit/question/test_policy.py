@@ -78,6 +78,10 @@ def test_every_key_of_a_file_is_read(tmp_path):
     [
         ('who_may_run = "all"', "who_may_run: 'all' is not possible, it must be one of everybody, signed_in,"),
         ("who_may_run = 3", "who_may_run: 3"),
+        ('[cluster]\non = "workers"', "cluster.on: 'workers' is not possible, it must be a list of ways such as"),
+        ('[cluster]\non = ["ray://head"]', "one of workers, ray, ray://HOST:PORT, slurm:MACHINES"),
+        ('[cluster]\non = ["slurm:12; rm"]', "cluster.on: ['slurm:12; rm']"),
+        ('[cluster]\nwho_may_ask = "me"', "cluster.who_may_ask: 'me' is not possible"),
         ("whomayrun = 3", "key: 'whomayrun' is not possible, it must be one of "),
         ("[run]\nsecond = 3", "key: 'run.second' is not possible, it must be one of run.seconds, "),
         ("run = 3", "run: 3 is not possible, it must be a table, written [run]"),
@@ -236,7 +240,8 @@ def test_the_documentation_explains_every_key_with_its_default():
         ("run.", Policy().run),
         ("person.", Policy().person),
         ("class.", Policy().classes),
+        ("cluster.", Policy().cluster),
     ):
         for name in vars(part):
-            if name not in ("run", "person", "classes", "fault"):
+            if name not in ("run", "person", "classes", "cluster", "fault"):
                 assert f"| `{table}{name}` |" in text
