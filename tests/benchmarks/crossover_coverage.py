@@ -28,8 +28,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from core.answer.study import crossover, curve, judging
-from core.answer.study.curve import Noise, Readings
+from core.answer.study import crossover
+from core.answer.study.estimate import curve, judging
+from core.answer.study.estimate.curve import Readings
+from core.answer.study.estimate.noise import Noise, median_spread
 from core.answer.study.result import Assumed, Crossover, Evidence
 from core.answer.study.search import next_step
 from core.question.sweep import ADAPTIVE_PAIRS, Axis
@@ -239,7 +241,7 @@ def told(machine: Machine, evidence: Sequence[Evidence]) -> Readings:
     timed = sorted(evidence, key=lambda entry: entry.size)
     shift = 2 * (1 - ALIKE) * machine.visit**2
     variances = np.array([2 * machine.noises[entry.size] ** 2 + shift * (entry.visits > 1) for entry in timed])
-    spread = np.array([curve.median_spread(len(entry.baseline_s)) for entry in timed]) * variances
+    spread = np.array([median_spread(len(entry.baseline_s)) for entry in timed]) * variances
     known = crossover.log_speedups(timed)
     certain = np.full(len(timed), 1e6)
     return replace(known, spread=spread, noise=Noise(sd=1.0, freedom=10**6), freedom=certain)

@@ -78,4 +78,4 @@ def test_a_machine_that_is_ended_while_the_store_says_nothing_ends_soon(server, 
     until(lambda: [member.state for member in at.members()], lambda states: states == ["free"])
     with server.silent():
         machine.interrupt()
-        until(lambda: machine.ended, bool)
+        assert until(lambda: machine.ended, bool)

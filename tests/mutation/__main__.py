@@ -42,7 +42,8 @@ TESTS = {
     "core/answer/study/crossover.py": tuple(
         STUDY + f"test_{name}.py" for name in ("figures", "crossover", "crossover_properties", "open_answers")
     ),
-    "core/answer/study/curve.py": (STUDY + "test_figures.py", STUDY + "test_curve.py"),
+    "core/answer/study/estimate/curve.py": (STUDY + "test_figures.py", STUDY + "estimate/test_curve.py"),
+    "core/answer/study/estimate/noise.py": (STUDY + "test_figures.py", STUDY + "estimate/test_noise.py"),
     "core/answer/study/search.py": (STUDY + "test_next_step.py", STUDY + "test_search.py"),
     "core/answer/comparable.py": (UNIT + "answer/test_comparable.py",),
     "core/answer/statistics.py": (UNIT + "answer/test_intervals.py", UNIT + "answer/test_statistics.py"),

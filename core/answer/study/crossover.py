@@ -4,8 +4,8 @@ The definition. At each size the sign of the speedup is decided by that size's r
 of the noise. The crossover is the place where the decided signs change: the smallest size from which the challenger
 wins at all larger sizes measured. A dip that the noise explains decides nothing and is forgiven; one that it does not
 makes the answer `several`. Where between the last size that one device won and the first that the other won the change
-lies is told by the model of `core.answer.study.curve`, which interpolates and is never asked beyond these two sizes.
-What is decided is the business of `core.answer.study.judging`.
+lies is told by the model of `core.answer.study.estimate`, which interpolates and is never asked beyond these two sizes;
+what is decided is the business of its `judging`.
 
 Works on anyone's timings; rows of the store are brought here by `core.answer.study.study`.
 """
@@ -21,10 +21,23 @@ import numpy as np
 from core import units
 from core.answer.run.speedup import Verdict
 from core.answer.statistics import TIE
-from core.answer.study import curve, wording
-from core.answer.study.curve import Curve, Noise, Readings, Vector
+from core.answer.study import wording
 from core.answer.study.doubts import cautions
-from core.answer.study.judging import SIGN_RISK, Judgement, judge
+from core.answer.study.estimate import curve
+from core.answer.study.estimate.curve import Curve, Readings
+from core.answer.study.estimate.judging import SIGN_RISK, Judgement, judge
+from core.answer.study.estimate.noise import (
+    PRIOR_NOISE,
+    SURE,
+    Noise,
+    Vector,
+    believed_variance,
+    median_spread,
+    noise_of_two,
+    own_variances,
+    pooled_noise,
+    visit_share,
+)
 from core.answer.study.result import Assumed, Band, Basis, Crossover, Evidence, Size
 from core.errors import InvalidValue, NotComparable
 
@@ -152,11 +165,11 @@ def _assuming(timed: Sequence[Evidence], readings: Readings, blank: Crossover) -
     usual = replace(
         readings,
         spread=np.full(len(timed), 2.0),  # of a ratio: both devices scatter
-        noise=Noise(sd=curve.PRIOR_NOISE, freedom=ASSUMED_FREEDOM),
+        noise=Noise(sd=PRIOR_NOISE, freedom=ASSUMED_FREEDOM),
         freedom=np.full(len(timed), float(ASSUMED_FREEDOM)),
     )
     found = judge(usual)
-    assumed = Assumed(noise=curve.PRIOR_NOISE, outcome=found.outcome, crossings=found.crossings, clear=found.clear)
+    assumed = Assumed(noise=PRIOR_NOISE, outcome=found.outcome, crossings=found.crossings, clear=found.clear)
     known = replace(blank, outcome="undecided", sizes=sizes, assumed=assumed)
     return replace(known, reason=_without_noise(known))
 
@@ -166,29 +179,29 @@ def log_speedups(timed: Sequence[Evidence]) -> Readings:
     base, other = ([np.log(np.array(times)) for times in column] for column in zip(*map(_times, timed), strict=True))
     if timed[0].paired:
         ratios = [b - c for b, c in zip(base, other, strict=True)]
-        values, noise = _medians(ratios), curve.pooled_noise(ratios)
+        values, noise = _medians(ratios), pooled_noise(ratios)
         variances = _of_medians(ratios, noise)
     else:
         values = _medians(base) - _medians(other)
-        pools = [curve.pooled_noise(groups) for groups in (base, other)]
-        noise = curve.noise_of_two(*pools)
+        pools = [pooled_noise(groups) for groups in (base, other)]
+        noise = noise_of_two(*pools)
         known = [pool if pool.sd is not None else noise for pool in pools]
         variances = _of_medians(base, known[0]) + _of_medians(other, known[1])
     counts = [min(map(len, _times(entry))) for entry in timed]
     return Readings(
         sizes=np.log2(np.array([entry.size for entry in timed])),
         values=values,
-        spread=variances / curve.variance(noise),
+        spread=variances / believed_variance(noise),
         noise=noise,
-        freedom=np.array([min(noise.freedom, count - 1 + curve.SURE) for count in counts]),
-        visits=np.array([curve.visit_share(n, min(n, entry.visits)) for n, entry in zip(counts, timed, strict=True)]),
+        freedom=np.array([min(noise.freedom, count - 1 + SURE) for count in counts]),
+        visits=np.array([visit_share(n, min(n, entry.visits)) for n, entry in zip(counts, timed, strict=True)]),
     )
 
 
 def _of_medians(groups: Sequence[Vector], pool: Noise) -> Vector:
     """Variance of the median of each group of readings."""
-    spreads = np.array([curve.median_spread(len(group)) for group in groups])
-    return np.asarray(curve.own_variances(groups, pool) * spreads)
+    spreads = np.array([median_spread(len(group)) for group in groups])
+    return np.asarray(own_variances(groups, pool) * spreads)
 
 
 def _medians(groups: Sequence[Vector]) -> Vector:

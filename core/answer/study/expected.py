@@ -1,7 +1,7 @@
 """What to expect at a size that was not measured, from the sizes of the same training that were.
 
-The curve of `core.answer.study.curve` gives the speedup between measured sizes. What a measurement there would read
-differs from it by its own noise and by what a visit of the machine does, so both are in the interval. Beyond the
+The curve of `core.answer.study.estimate` gives the speedup between measured sizes. What a measurement there would
+read differs from it by its own noise and by what a visit of the machine does, so both are in the interval. Beyond the
 measured sizes nothing is expected. An expectation is said, never stored, and never called measured.
 """
 
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from core import units
-from core.answer.study import curve
 from core.answer.study.crossover import log_speedups
-from core.answer.study.curve import Curve
+from core.answer.study.estimate.curve import Curve
+from core.answer.study.estimate.noise import believed_variance
 from core.answer.study.result import Evidence
 
 LEAST_SIZES = 3
@@ -73,7 +73,7 @@ def expected(evidence: Sequence[Evidence], size: float, *, but: float | None = N
         return None
     fitted = Curve(readings, float(readings.sizes[0]), float(readings.sizes[-1]))
     at = fitted.at(np.array([math.log2(size)]))
-    own = statistics.median((readings.spread * curve.variance(readings.noise)).tolist())
+    own = statistics.median((readings.spread * believed_variance(readings.noise)).tolist())
     reach = REACH * math.sqrt(float(at.sd[0]) ** 2 + own + fitted.scatter**2)
     if 2 * reach > math.log(MOST_SPREAD):
         return None

@@ -73,7 +73,7 @@ def test_anything_else_is_asked_of_the_measuring_process(command, tmp_path, stor
     [
         (("clock", "--clocks", "sundial"), f"one of {', '.join(RECIPES)}"),
         (("clock", "--budget", "0"), "Time budget: 0"),
-        (("clock", "--batch-size", "0"), "batch_size"),
+        (("clock", "--batch-size", "0"), "Batch size: 0"),
         (("first_step", "--devices", "cpu"), "two different devices"),
         (("moving", "--devices", "tpu"), "Devices: 'tpu'"),
     ],

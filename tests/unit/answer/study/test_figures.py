@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from core.answer.study import curve, judging
 from core.answer.study.crossover import locate
-from core.answer.study.curve import Noise, Readings
+from core.answer.study.estimate import curve, judging
+from core.answer.study.estimate.curve import Readings
+from core.answer.study.estimate.noise import Noise
 from core.answer.study.result import Evidence
 
 SIZES = tuple(2.0**power for power in range(3, 13))

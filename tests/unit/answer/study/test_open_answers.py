@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.answer.study import curve
-from core.answer.study.curve import Posterior
+from core.answer.study.estimate import curve
+from core.answer.study.estimate.curve import Posterior
 from core.answer.study.result import Evidence
 from tests.unit.answer.study.made_up import RISING, SIZES, answer, evidence, scaled
 

@@ -1,8 +1,8 @@
 """What readings decide: the sign of each size, where it changes, and what is clear where the whole is not.
 
 The noise of single readings is that of their size, and what a visit of the machine shifts is told from how sizes
-scatter (`core.answer.study.curve`). Where readings change sides more often than visits leave certain, nothing is
-decided between: a machine that was disturbed looks the same.
+scatter (`curve`). Where readings change sides more often than visits leave certain, nothing is decided between: a
+machine that was disturbed looks the same.
 """
 
 import itertools
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.answer.study import curve
-from core.answer.study.curve import Curve, Readings, Vector
+from core.answer.study.estimate import curve
+from core.answer.study.estimate.curve import Curve, Readings
+from core.answer.study.estimate.noise import Vector
 from core.answer.study.result import Clear, Crossing, Outcome
 
 SIGN_RISK, USUAL_SIZES = 0.05, 10

@@ -11,14 +11,12 @@ does not. Numbers in, numbers out: nothing here knows devices, rows or verdicts.
 import itertools
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from core.answer.study.estimate.noise import Noise, Vector, believed_sd, factor_weights
 
 BENDS = (0.05, 0.1, 0.2, 0.4)
 """Candidates for how much the slope changes within one unit of size (standard deviation)."""
@@ -38,19 +36,6 @@ NEAR = 0.3
 LEAST_UNITS = 0.5
 """Units an octave has at least, however flat the readings."""
 
-NOISE_FACTORS = tuple(2.0 ** (power / 2) for power in range(-3, 6))
-"""Candidates for the true noise over the estimated one: 0.35 to 5.7."""
-
-PRIOR_NOISE, PRIOR_WEIGHT = 0.05, 2.0
-"""What is believed of the noise before any reading, and for how many readings that counts: a few readings that
-happen to agree do not make a quiet machine."""
-
-OWN_WEIGHT = 4.0
-"""For how many of a size's own readings the pool of all sizes counts, where it is told how noisy that size is."""
-
-SURE = 8.0
-"""For how many readings the pool counts where it is told how certain that noise is."""
-
 VISITS = (0.0, 0.06, 0.14, 0.3, 0.8)
 """Candidates for how much a visit of the machine shifts all readings of a size (standard deviation)."""
 
@@ -58,17 +43,8 @@ VISIT_CHANCES = (0.12, 0.13, 0.5, 0.23, 0.02)
 """What is believed of them before any reading. Ten sizes tell little of it, and what tells too little makes the
 interval too narrow: on a quiet machine this belief costs a tenth of its width (docs/crossover.md)."""
 
-LEAST_NOISE = 1e-6
-"""Noise below which readings are of one value: a coarse clock, or made up."""
-
-TRUST = 0.9
-"""Information that one reading carries about the noise when its scale is a median of deviations, not a mean square."""
-
 LINE_SD = (5.0, 2.0)
 """Standard deviations of height and slope of the line: next to nothing is assumed."""
-
-FEW = 20
-"""Up to so many readings of one size every difference between two of them is used, beyond it those from the median."""
 
 UNLIKELY = 8.0
 """Difference of the logarithms of two probabilities beyond which a candidate has no say."""
@@ -78,23 +54,6 @@ MOST_SIZES = 48
 
 MOST_STEPS = 40
 """Of Newton's method; eight to fifteen are the rule."""
-
-_PAIR_SCALE = math.sqrt(2) * NormalDist().inv_cdf(0.75)
-_MEDIAN_SCALE = NormalDist().inv_cdf(0.75)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Noise:
-    """Pooled noise of readings.
-
-    Attributes:
-        sd: standard deviation of one reading's logarithm, estimated robustly over all sizes; None if no size was
-            read twice.
-        freedom: readings that it rests on, beyond the first of each size.
-    """
-
-    sd: float | None
-    freedom: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,62 +93,6 @@ class Posterior:
     above: Vector
 
 
-def pooled_noise(groups: Sequence[Vector]) -> Noise:
-    """Noise of single readings, from how those of one size differ; sizes are assumed to be equally noisy.
-
-    The median of absolute deviations, so that a few disturbed readings count for little.
-
-    Args:
-        groups: logarithms of the readings of each size.
-    """
-    deviations = [_deviations(group) for group in groups if len(group) > 1]
-    freedom = sum(len(group) - 1 for group in groups if len(group) > 1)
-    return Noise(sd=float(np.median(np.concatenate(deviations))) if deviations else None, freedom=freedom)
-
-
-def own_variances(groups: Sequence[Vector], pool: Noise) -> Vector:
-    """Variance of one reading of each size: its own readings' as far as they go, and that of all sizes for the rest."""
-    common, variances = _sd(pool) ** 2, []
-    for group in groups:
-        freedom = TRUST * (len(group) - 1)
-        own = statistics.median(_deviations(group).tolist()) ** 2 if len(group) > 1 else 0.0
-        variances.append((freedom * own + OWN_WEIGHT * common) / (freedom + OWN_WEIGHT))
-    return np.array(variances)
-
-
-def visit_share(readings: int, visits: int) -> float:
-    """How much of the variance of a visit is in the median of readings, and not seen in how they scatter."""
-    return (readings - visits) / (visits * (readings - 1)) if readings > 1 else 1.0
-
-
-def noise_of_two(first: Noise, second: Noise) -> Noise:
-    """Noise of readings of two devices that do not pair, which may be unequally noisy.
-
-    A pool of both would take the noise of the quieter one for that of the other as well. What one of them is not known
-    for is taken from the other.
-
-    Returns:
-        The noise of a reading on average (root mean square). Its freedom is that of Welch: that of the noisier one
-        where the other adds next to nothing.
-    """
-    known = [noise for noise in (first, second) if noise.sd is not None]
-    if len(known) < 2:
-        return known[0] if known else first
-    variances = [max((noise.sd or 0.0) ** 2, LEAST_NOISE**2) for noise in known]
-    rates = [variance**2 / noise.freedom for variance, noise in zip(variances, known, strict=True)]
-    return Noise(sd=math.sqrt(sum(variances) / 2), freedom=round(sum(variances) ** 2 / sum(rates)))
-
-
-def variance(noise: Noise) -> float:
-    """Variance of one reading, with what is believed before any reading mixed in."""
-    return _sd(noise) ** 2
-
-
-def median_spread(count: int) -> float:
-    """Variance of the median of `count` normal values over the variance of one; exact for 1, within 3 % for odd."""
-    return (math.pi / 2) / (count + math.pi / 2 - 1)
-
-
 def half_width(readings: Readings, tail: float, visits: Vector | None = None) -> Vector:
     """Half-width of the interval that leaves `tail` on either side of each value, size by size.
 
@@ -199,8 +102,8 @@ def half_width(readings: Readings, tail: float, visits: Vector | None = None) ->
         visits: how likely each of `VISITS` is; without it visits shift nothing.
     """
     taus = np.array(VISITS[: 1 if visits is None else len(visits)])
-    own = np.sqrt(readings.spread) * _sd(readings.noise)
-    factors, weights = _noise_weights(readings.freedom)
+    own = np.sqrt(readings.spread) * believed_sd(readings.noise)
+    factors, weights = factor_weights(readings.freedom)
     variances = (factors * own[:, None])[:, :, None] ** 2 + readings.visits[:, None, None] * taus**2
     shares = np.exp(weights)[:, :, None] * (np.ones(1) if visits is None else visits)
     sds, shares = np.sqrt(variances).reshape(len(own), -1), shares.reshape(len(own), -1)
@@ -236,13 +139,13 @@ class Curve:
         near = _nearest(readings, low, high)
         self._scale, self._origin = _units_per_octave(near), min(float(near.sizes[0]), low)
         self._at = (near.sizes - self._origin) * self._scale
-        factors, noise_weights = _noise_weights(near.noise.freedom)
+        factors, noise_weights = factor_weights(near.noise.freedom)
         likely = noise_weights > noise_weights.max() - UNLIKELY
-        own = np.outer(factors[likely] ** 2, _sd(near.noise) ** 2 * near.spread)[:, None]
+        own = np.outer(factors[likely] ** 2, believed_sd(near.noise) ** 2 * near.spread)[:, None]
         shifts, chances = (VISITS, VISIT_CHANCES) if near.visits.any() else (VISITS[:1], (1.0,))
-        noise = (own + np.outer(np.array(shifts) ** 2, near.visits)).reshape(-1, len(near.sizes)) + 1e-10
+        errors = (own + np.outer(np.array(shifts) ** 2, near.visits)).reshape(-1, len(near.sizes)) + 1e-10
         prior = (noise_weights[likely][:, None] + np.log(chances)).ravel()
-        stack = _covariances(self._at, self._at)[:, None] + noise[:, :, None] * np.eye(len(self._at))
+        stack = _covariances(self._at, self._at)[:, None] + errors[:, :, None] * np.eye(len(self._at))
         lower = np.linalg.cholesky(stack)
         white = np.linalg.solve(lower, np.broadcast_to(near.values[:, None], (*stack.shape[:2], len(self._at), 1)))
         heights = np.log(np.diagonal(lower, axis1=2, axis2=3)).sum(axis=2)
@@ -277,33 +180,6 @@ def with_nearby(readings: Readings, values: Vector) -> Iterator[tuple[float, Vec
     first = np.searchsorted(places, places - NEAR)
     last = np.searchsorted(places, places + NEAR, side="right")
     return ((float(value), values[a:b]) for value, a, b in zip(values, first, last, strict=True))
-
-
-def _deviations(group: Vector) -> Vector:
-    """Absolute deviations of readings, each scaled so that their median estimates the standard deviation."""
-    if len(group) <= FEW:
-        pairs = itertools.combinations(group.tolist(), 2)
-        return np.array([abs(one - other) for one, other in pairs]) / _PAIR_SCALE
-    return np.asarray(np.abs(group - statistics.median(group.tolist())) / _MEDIAN_SCALE)
-
-
-def _sd(noise: Noise) -> float:
-    """Estimated noise with the prior belief mixed in."""
-    if noise.sd is None:
-        return PRIOR_NOISE
-    freedom = TRUST * noise.freedom
-    return math.sqrt((freedom * noise.sd**2 + PRIOR_WEIGHT * PRIOR_NOISE**2) / (freedom + PRIOR_WEIGHT))
-
-
-def _noise_weights(readings: Vector | float) -> tuple[Vector, Vector]:
-    """Candidate factors on the noise, and the logarithm of their probability: scaled inverse chi-square.
-
-    Args:
-        readings: on which the noise rests, beyond the first of each size; of one noise or of several.
-    """
-    factors, freedom = np.array(NOISE_FACTORS), TRUST * np.asarray(readings)[..., None] + PRIOR_WEIGHT
-    weights = -freedom * np.log(factors) - freedom / (2 * factors**2)
-    return factors, np.asarray(weights - np.logaddexp.reduce(weights, axis=-1, keepdims=True))
 
 
 def _nearest(readings: Readings, low: float, high: float) -> Readings:
