@@ -120,7 +120,7 @@ def test_a_torn_exhibit_is_passed_over(world, open_page):
     for page in (PAGE, navigation.TUTORIALS):
         said = words(open_page(page))
         assert "20261121T093000-clock-0.json is not shown: it is torn" in said
-        assert "20261121T093000-clock-1.json is not shown: Time budget: 1000" in said
+        assert "20261121T093000-clock-1.json is not shown: Time budget: 10,000" in said
         assert "loop.json is not shown: it cannot be read" in said
 
 
