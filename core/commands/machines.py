@@ -31,6 +31,10 @@ from core.results.finding import mirrored
 from core.results.schema import Trial
 from core.results.store import Store
 
+_WHERE = "workers (machines that joined with the command worker), or ray, ray://HOST:PORT or slurm:MACHINES"
+_HERE_FOR = ("--for", f"{2 * asking.GATHER_S:.0f}s")
+"""Told to machines that shall only say who they are; they end sooner where they can be ended."""
+
 FOREVER_S = 10 * 365 * 86_400.0
 
 _SPAN = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)(s|min|h|d)")
@@ -46,14 +50,14 @@ def add(commands: Any) -> None:
     parser.set_defaults(command=worker)
     parser = commands.add_parser("machines", help="who is at work at a store that machines share")
     arguments.add_store(parser)
+    parser.add_argument("--on", default="workers", help=f"whose: {_WHERE}")
     arguments.add_json(parser)
     parser.set_defaults(command=machines)
 
 
 def add_on(parser: argparse.ArgumentParser) -> None:
     """Where a sweep is measured, if not here."""
-    where = "workers (machines that joined with the command worker), or ray, ray://HOST:PORT or slurm:MACHINES"
-    parser.add_argument("--on", help=f"measure on other machines, which share the store: {where}")
+    parser.add_argument("--on", help=f"measure on other machines, which share the store: {_WHERE}")
     ways = "; ".join(f"{name}: {what}" for name, what in SPREADS.items())
     parser.add_argument("--spread", default="everywhere", help=f"with --on (default everywhere); {ways}")
 
@@ -104,9 +108,13 @@ def _leave(_number: int, _frame: object) -> NoReturn:
 
 
 def machines(options: argparse.Namespace) -> int:
-    """Print who is there, and what is asked."""
+    """Print who is there, and what is asked; machines of a cluster are brought to say who they are."""
     at = board.board_of(options.store)
-    members, asked = at.members(), at.asked()
+    with launcher(options.on, options.store, *_HERE_FOR) as keeper:
+        members = asking.gathered(at, keeper)
+        if len(members) < keeper.machines:
+            output.say(f"{len(members)} of {units.counted(keeper.machines, 'machine')} said who they are.")
+    asked = at.asked()
     ended = {question_id: list(at.ends(question_id).values()) for question_id in asked}
     lines = _overview(members) + [line for each in asked.items() for line in _standing(*each, members, ended[each[0]])]
     questions = [
@@ -162,7 +170,7 @@ def _wrapped(start: str, text: str) -> str:
 def ask(asked: Sweep, options: argparse.Namespace) -> int:
     """Have a sweep measured by the machines that share the store; print what each says."""
     question = Question(sweep=asked, spread=board.checked_spread(options.spread))
-    at, keeper = board.board_of(options.store), launcher(options.on, options.store, question.id)
+    at, keeper = board.board_of(options.store), launcher(options.on, options.store, "--question", question.id)
     seen = _followed(at, question, keeper)
     mirrored.bring_now(options.store)
     found: dict[str, list[Trial]] = {}

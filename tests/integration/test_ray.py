@@ -163,6 +163,7 @@ def test_a_node_works_with_what_its_owner_set_and_not_with_what_ray_set(cluster,
             for path in (tmp_path / "head/seen", tmp_path / "one/seen")
         )
         machines.keep()
+        assert machines.machines == 2
     assert (head.get("OMP_NUM_THREADS"), head.get("CUDA_VISIBLE_DEVICES")) == (None, None)
     assert (one["OMP_NUM_THREADS"], one["CUDA_VISIBLE_DEVICES"]) == ("3", "1")
     for seen in (head, one):

@@ -77,7 +77,7 @@ class Asking:
             CrossoverError: the machines cannot be asked.
         """
         at = board.board_of(self._store.folder)
-        with launcher(self._elsewhere.on, self._store.folder, self._question.id) as nodes:
+        with launcher(self._elsewhere.on, self._store.folder, "--question", self._question.id) as nodes:
 
             def keep() -> None:
                 nodes.keep()

@@ -11,11 +11,16 @@ from dataclasses import dataclass, field
 
 from core.errors import StoreError
 from core.jobs.shared.board import ENDED, Board, Member, Question
+from core.jobs.shared.launching import Launcher
 
 POLL_S = 1.0
 
 SETTLE_S = 3.0
 """For how long everybody must have ended before it is believed that nobody else begins."""
+
+
+GATHER_S = 60.0
+"""For how long machines are waited for that are brought to say who they are: each has to load PyTorch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +79,20 @@ def follow(board: Board, question: Question, on_change: Callable[[Seen], None], 
     finally:
         with contextlib.suppress(StoreError):
             board.close(question.id)
+
+
+def gathered(board: Board, launcher: Launcher) -> list[Member]:
+    """Machines that are there once all that are brought have said so, or `GATHER_S` later.
+
+    Raises:
+        StoreError: the place cannot be reached.
+        JobError: none can be brought.
+    """
+    until = time.monotonic() + GATHER_S
+    while len(members := board.members()) < launcher.machines and time.monotonic() < until:
+        launcher.keep()
+        time.sleep(POLL_S)
+    return members
 
 
 def look(board: Board, question: Question) -> Seen:

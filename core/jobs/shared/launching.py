@@ -25,7 +25,13 @@ LOOK_S, GONE_S = 10.0, 25.0
 
 
 class Launcher(Protocol):
-    """What sees to it that machines are at work; entered while a question is asked."""
+    """What sees to it that machines are at work; entered while a question is asked.
+
+    Attributes:
+        machines: how many it brings; 0 if they join by themselves.
+    """
+
+    machines: int
 
     def keep(self) -> None:
         """See again whether machines came that are not at work yet."""
@@ -39,6 +45,8 @@ class Launcher(Protocol):
 
 class Nobody:
     """Machines join by themselves."""
+
+    machines = 0
 
     def keep(self) -> None:
         """Nothing is seen to."""
@@ -54,7 +62,7 @@ class Slurm:
     """An array of Slurm, a task a machine, which is cancelled when the question is over."""
 
     def __init__(self, machines: int, command: list[str]) -> None:
-        self._machines, self._command, self._job = machines, command, ""
+        self.machines, self._command, self._job = machines, command, ""
         self._looked = self._there = time.monotonic()
 
     def keep(self) -> None:
@@ -80,7 +88,7 @@ class Slurm:
 
     def __enter__(self) -> Self:
         script = PROJECT / "deploy" / "slurm" / "worker.sbatch"
-        asked = ["sbatch", "--parsable", f"--array=1-{self._machines}", str(script), *self._command]
+        asked = ["sbatch", "--parsable", f"--array=1-{self.machines}", str(script), *self._command]
         try:
             done = subprocess.run(asked, check=True, capture_output=True, text=True, cwd=PROJECT)
         except FileNotFoundError as error:
@@ -102,19 +110,19 @@ def installed(module: str) -> bool:
         return False
 
 
-def launcher(on: str, store: Path, question_id: str) -> Launcher:
+def launcher(on: str, store: Path, *told: str) -> Launcher:
     """What brings machines to work.
 
     Args:
         on: one of `WAYS`.
         store: folder here of the store that they share.
-        question_id: that they answer.
+        told: to the worker of each machine beside the store: which question it answers, or for how long.
 
     Raises:
         InvalidValue: `on` is none of them.
         JobError: what it needs is not installed here.
     """
-    command = ["--store", mirror.address_of(store) or str(store.absolute()), "--question", question_id]
+    command = ["--store", mirror.address_of(store) or str(store.absolute()), *told]
     if on == "workers":
         return Nobody()
     if match := _SLURM.fullmatch(on):

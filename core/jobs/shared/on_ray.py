@@ -31,13 +31,19 @@ STOP_S = 4.0
 HOME_VARIABLE = "CROSSOVER_HOME"
 """Where Crossover lies on a machine, in the environment of its Ray; as on the asking machine unless it is set."""
 
-_READY = "ready"
+_READY = "ready: "
 _SOON = {"RAY_gcs_rpc_server_reconnect_timeout_s": "15"}
 """Seconds after which a cluster that does not answer counts as gone; Ray waits for four times as long."""
 
 
 class RayNodes:
-    """Every node of a cluster, each with one worker at a time."""
+    """Every node of a cluster, each with one worker at a time.
+
+    Attributes:
+        machines: how many nodes there were when it was entered.
+    """
+
+    machines = 0
 
     def __init__(self, address: str, command: list[str], module: str = "core") -> None:
         """Take a cluster; nothing is connected yet.
@@ -62,9 +68,10 @@ class RayNodes:
             start_new_session=True,  # a keyboard's interrupt is for us, who let the workers stop first
         )
         said = self._process.stdout.readline().strip() if self._process.stdout else ""
-        if said != _READY:
+        if not said.startswith(_READY):
             self.__exit__(None, None, None)
             raise JobError(f"No Ray cluster answers at {self._address}: {said or 'it ended the connection'}")
+        self.machines = int(said.removeprefix(_READY))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -97,20 +104,27 @@ def main() -> int:
     except (ConnectionError, RuntimeError, ValueError) as error:
         _print_line(str(error).splitlines()[0] if str(error) else type(error).__name__)
         return 1
-    _print_line(_READY)
+    _print_line(f"{_READY}{len(_nodes())}")
     unwanted, tasks = threading.Event(), dict[str, tuple[Any, float]]()
     threading.Thread(target=_await_end, args=(unwanted,), daemon=True).start()
     while not unwanted.wait(1.0):
-        nodes = ray.nodes()  # type: ignore[no-untyped-call]
-        for node in [node for node in nodes if RESOURCE in node["Resources"]] or nodes:
+        for node in _nodes():
             task, since = tasks.get(node["NodeID"], (None, 0.0))
-            if node["Alive"] and (task is None or (_was_killed(task) and time.monotonic() - since >= AGAIN_S)):
+            if task is None or (_was_killed(task) and time.monotonic() - since >= AGAIN_S):
                 tasks[node["NodeID"]] = _started(node, ["-m", module, *command]), time.monotonic()
     running = [task for task, _ in tasks.values()]
     if running:
         ray.wait(running, num_returns=len(running), timeout=STOP_S)
     ray.shutdown()
     return 0
+
+
+def _nodes() -> list[dict[str, Any]]:
+    """Nodes that are there and may be used."""
+    import ray
+
+    nodes = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+    return [node for node in nodes if RESOURCE in node["Resources"]] or nodes
 
 
 def _await_end(unwanted: threading.Event) -> None:

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import os
+import sys
 
 import pytest
 
@@ -130,6 +132,22 @@ def test_code_of_ones_own_is_given_to_no_other_machine(run, store, tmp_path):
     status, _, err = run(*words, "--devices", "cpu@1,cpu", "--on", "workers", "--store", str(store.folder))
     assert status == 2
     assert "code is given to no other machine" in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Slurm's commands are of Unix")
+def test_machines_of_a_cluster_are_brought_to_say_who_they_are(run, store, monkeypatch, tmp_path):
+    monkeypatch.setattr(asking, "GATHER_S", 0.05)
+    for name, said in (("sbatch", "echo 4711"), ("scancel", f"touch {tmp_path}/cancelled"), ("squeue", "echo 4711_1")):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {tmp_path}/called\n{said}\n')
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    board.board_of(store.folder).tell(ONE)
+    status, out, err = run("machines", "--store", str(store.folder), "--on", "slurm:3")
+    assert status == 0
+    assert "  lab-1  free" in out
+    assert "1 of 3 machines said who they are." in err
+    assert "--array=1-3" in (tmp_path / "called").read_text()
+    assert (tmp_path / "cancelled").exists()
 
 
 def test_who_is_there_and_what_is_asked_is_listed(run, store, monkeypatch):

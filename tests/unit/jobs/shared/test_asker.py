@@ -38,7 +38,7 @@ def serve(queue, monkeypatch):
         happens = iter(steps)
 
         @contextlib.contextmanager
-        def launched(on, folder, question_id):
+        def launched(on, folder, *told):
             if fault is not None:
                 raise fault
             yield type("Nodes", (), {"keep": lambda _: next(happens, lambda: None)()})()

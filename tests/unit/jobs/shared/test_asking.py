@@ -7,6 +7,7 @@ import pytest
 from core.errors import StoreError
 from core.jobs.shared import asking, board
 from core.jobs.shared.board import Member, Question
+from core.jobs.shared.launching import Nobody
 from tests.integration.scripted_worker import sweep
 
 QUESTION = Question(sweep=sweep(), spread="everywhere")
@@ -92,3 +93,28 @@ def test_while_the_place_cannot_be_reached_nothing_is_over(at, monkeypatch):
     seen, told = follow(at, *steps)
     assert "The store cannot be reached." in [look.failure for look in told]
     assert set(seen.ended) == {"one"}
+
+
+class Bringing(Nobody):
+    """Brings two machines, one a look."""
+
+    machines = 2
+
+    def __init__(self, at):
+        self.todo = [lambda: at.tell(ONE), lambda: at.tell(TWO)]
+
+    def keep(self):
+        if self.todo:
+            self.todo.pop(0)()
+
+
+def test_machines_that_are_brought_are_waited_for_until_all_said_who_they_are(at):
+    assert asking.gathered(at, Nobody()) == []
+    assert {member.host for member in asking.gathered(at, Bringing(at))} == {"one", "two"}
+
+
+def test_machines_that_never_come_are_waited_for_a_while_only(at, monkeypatch):
+    monkeypatch.setattr(asking, "GATHER_S", 0.05)
+    bringing = Bringing(at)
+    bringing.todo.pop()
+    assert [member.host for member in asking.gathered(at, bringing)] == ["one"]

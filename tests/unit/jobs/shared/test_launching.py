@@ -24,7 +24,7 @@ def slurm(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Slurm's commands are of Unix")
 def test_slurm_gets_an_array_and_it_is_cancelled_at_the_end(slurm, tmp_path):
-    with launching.launcher("slurm:8", tmp_path / "store", "abc-shared") as nodes:
+    with launching.launcher("slurm:8", tmp_path / "store", "--question", "abc-shared") as nodes:
         nodes.keep()
         [asked] = slurm()
         assert asked.startswith("sbatch --parsable --array=1-8 ")
@@ -37,7 +37,7 @@ def test_tasks_that_all_ended_are_not_waited_for(slurm, tmp_path, monkeypatch):
     monkeypatch.setattr(launching, "LOOK_S", 0.0)
     monkeypatch.setattr(launching, "GONE_S", 0.0)
     (tmp_path / "tasks").write_text("4711_1 debug crossover\n")
-    with launching.launcher("slurm:2", tmp_path / "store", "abc-shared") as nodes:
+    with launching.launcher("slurm:2", tmp_path / "store", "--question", "abc-shared") as nodes:
         nodes.keep()
         (tmp_path / "tasks").write_text("")
         with pytest.raises(JobError, match=r"All tasks of Slurm's job 4711 have ended.*slurm-4711_\*\.out"):
