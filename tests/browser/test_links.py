@@ -97,12 +97,12 @@ LINKS = {
 }
 NOT_HERE = {
     "compare": {"training", "size", "pairs"},
-    "crossover": {"fair", "recorded_speedup", "fingerprints", "own_speedup", "training", "size_range"},
+    "crossover": {"fair", "recorded_speedup", "fingerprints", "own_speedup", "training", "size_range", "machine"},
     "gallery": {"unread", "in_training"},
     "class": {"codes"},
 }
 """Controls of a machine with an accelerator, of two machines' sizes, of one's own file or training, of a damaged file,
-and of a teacher; tests of the pages have them."""
+of machines of a cluster, and of a teacher; tests of the pages have them."""
 
 
 def compare(page):

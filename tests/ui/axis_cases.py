@@ -41,7 +41,7 @@ def test_it_has_a_control_on_the_form_that_the_link_moves(world, open_page):
     control = open_page().select_slider(key="warm_up")
     assert (control.label, control.value) == ("Warm-up steps", 5)
     assert open_page(warm_up="8").select_slider(key="warm_up").value == 8
-    assert "warm_up is 2000" in words(open_page(warm_up="2000"))
+    assert "Warm-up steps: 2,000" in words(open_page(warm_up="2000"))
 
 
 def test_crossover_offers_it_as_an_axis_with_a_range_of_its_own(world, open_page):
