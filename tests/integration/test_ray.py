@@ -14,7 +14,7 @@ import pytest
 
 from core.errors import JobError
 from core.files.project import PROJECT
-from core.jobs.queue import Queue
+from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.jobs.shared import asking, board
 from core.jobs.shared.board import Question
 from core.jobs.shared.on_ray import RayNodes
@@ -113,7 +113,7 @@ def test_a_worker_and_then_the_asker_are_killed_and_the_same_question_goes_on_an
     command = f"from tests.integration import test_ray as t; t.ask_alone({str(folder)!r})"
     asker = subprocess.Popen([sys.executable, "-c", command], cwd=PROJECT)
     until(lambda: measured(folder), lambda found: len(found) >= 4)
-    [worker] = [process for process in workers() if process.environ()["CROSSOVER_JOBS"] == str(tmp_path / "one/jobs")]
+    [worker] = workers(tmp_path / "one")
     worker.kill()
     before = len(measured(folder))
     until(lambda: measured(folder), lambda found: len(found) >= min(before + 8, len(ONCE)))
@@ -135,14 +135,15 @@ def test_a_worker_and_then_the_asker_are_killed_and_the_same_question_goes_on_an
     asks.join(60)
     assert {member.state for member in at.ends(endless.id).values()} == {"stopped"}
     assert [job for name in ("head", "one") for job in Queue(tmp_path / name / "jobs").active()] == []
-    assert list(workers()) == []
+    assert [process for name in ("head", "one") for process in workers(tmp_path / name)] == []
 
 
-def workers():
-    """Processes of ours that Ray has started."""
+def workers(folder):
+    """Processes of ours that Ray has started on a machine."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if nodes.MODULE in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
+            ours = nodes.MODULE in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE
+            if ours and process.environ().get(JOBS_VARIABLE) == str(folder / "jobs"):
                 yield process
 
 

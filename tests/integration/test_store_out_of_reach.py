@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.files.shared import mirror
-from core.jobs.shared import board
+from core.jobs.shared import asking, board
 from core.jobs.shared.board import Question
 from core.results.finding import mirrored
 from core.results.store import Store
@@ -64,10 +64,10 @@ def test_the_sweep_goes_on_while_the_store_says_nothing_and_its_rows_arrive_afte
         assert mirrored.failure(asker).endswith("cannot be reached: it does not answer.")
         (machine.folder / "jobs" / "release").touch()
         until(lambda: waiting(machine), lambda marks: len(marks) == 2 * len(SIZES))
-    [ended] = until(lambda: at.ends(question.id).values(), bool)
+    [ended] = until(lambda: asking.look(at, question).ended.values(), bool)
     assert ended.state == "finished"
     assert waiting(machine) == []
-    mirrored.bring_now(asker)
+    until(lambda: mirrored.bring_now(asker) or mirrored.failure(asker), lambda failure: not failure)
     found = collections.Counter((row.hidden_size, row.contender) for row in Store(asker).trials())
     assert found == dict.fromkeys(((size, contender) for size in SIZES for contender in ("cpu@1", "cpu")), 1)
 
