@@ -52,7 +52,7 @@ def find(device: torch.device, drain: Callable[[], object], clock: Clock = time.
         number = torch.zeros((), device=device)
         read_s, call_s = (
             statistics.median(_timed(work, READS, drain, clock) for _ in range(REPEATS))
-            for work in (number.item, tuple)
+            for work in (lambda: number.item(), lambda: number)
         )
     operations = watched[-1].found["operations"]
     inside_ns = statistics.median(each.inside_ns for each in watched)
@@ -87,14 +87,12 @@ def _training(device: torch.device) -> Callable[[], object]:
         for parameter in network.parameters():
             parameter.fill_(0.5)
     number = torch.full((1, 1), 0.5, device=device, dtype=torch.float32)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.01)
 
     def step() -> None:
+        optimizer.zero_grad()
         functional.mse_loss(network(number), number).backward()
-        with torch.no_grad():
-            for parameter in network.parameters():
-                if parameter.grad is not None:
-                    parameter.sub_(parameter.grad, alpha=0.01)
-                parameter.grad = None
+        optimizer.step()
 
     return step
 
