@@ -190,7 +190,10 @@ def compacted(folder: Path) -> None:
 
 
 def peak_bytes() -> int:
-    """The largest resident memory that this process ever had."""
+    """The largest resident memory that this process ever had; `getrusage` would say its parent's if that is larger."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return 1024 * int(status.read_text().partition("VmHWM:")[2].split()[0])
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
@@ -228,9 +231,11 @@ def figures(store: str, trials: int, machines: int, folder: Path, *, duckdb: boo
         for reader in ("ours", "duckdb") if duckdb else ("ours",):
             for what, times in in_a_process_of_its_own("--ask", reader, store, trials, machines).items():
                 found.setdefault(what if reader == "ours" else f"DuckDB: {what}", []).extend(times)
+                print(f"  {reader}, {what}: {shown(what, times)}", file=sys.stderr)
     if mirrored.is_mirror(mirrored.located(store)):
         found["copy on this machine"] = [sum(path.stat().st_size for path in _copied(store) if path.is_file())]
     found |= in_a_process_of_its_own("--compact", store)
+    print(f"  compaction: {shown('', found['compaction'])}", file=sys.stderr)
     return found | gallery(store, folder)
 
 
