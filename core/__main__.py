@@ -5,31 +5,34 @@ Runs without Streamlit and Altair.
 """
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
 
-from core.commands import (
-    FAILED,
-    USAGE,
-    case,
-    classroom,
-    crossover,
-    devices,
-    lesson,
-    machines,
-    output,
-    run,
-    store,
-    sweep,
-)
+from core.commands import FAILED, USAGE, output
 from core.errors import CrossoverError, ForeignFile, InvalidValue
 from core.text import clean_logs
+
+COMMANDS = {
+    "devices": "devices",
+    "run": "run",
+    "sweep": "sweep",
+    "crossover": "crossover",
+    "lesson": "lesson",
+    "case": "case",
+    "store": "store",
+    "worker": "machines",
+    "machines": "machines",
+    "class": "classroom",
+}
+"""Module of each command in `core.commands`, imported where it is asked for: all of them take half a second."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     clean_logs()
-    options = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    options = parser(words[0] if words else "").parse_args(words)
     try:
         status: int = options.command(options)
     except CrossoverError as error:
@@ -41,12 +44,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def parser() -> argparse.ArgumentParser:
-    """Every command with its options; what is parsed has the function that answers it as `command`."""
+def parser(word: str = "") -> argparse.ArgumentParser:
+    """A command with its options, or all of them; what is parsed has the function that answers it as `command`.
+
+    Args:
+        word: the command; all of them if it is none.
+    """
     root = output.Parser(prog="python -m core", description="When does training on a GPU start to pay off?")
     commands = root.add_subparsers(required=True, metavar="command")
-    for command in (devices, run, sweep, crossover, lesson, case, store, machines, classroom):
-        command.add(commands)
+    for name in [COMMANDS[word]] if word in COMMANDS else dict.fromkeys(COMMANDS.values()):
+        importlib.import_module(f"core.commands.{name}").add(commands)
     return root
 
 

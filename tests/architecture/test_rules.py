@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from core.__main__ import COMMANDS
 from core.files.project import PROJECT
 from core.results import schema
 from pages.shared.frame import navigation
@@ -22,7 +23,7 @@ READING_HALF = (
     "core.results.intake.exchange",
     "core.jobs.queue",
     "core.jobs.client",
-    "core.__main__",
+    *(f"core.commands.{module}" for module in COMMANDS.values()),
 )
 
 

@@ -15,7 +15,7 @@ FOREIGN = {"ray", "grpc", "boto3", "botocore", "fsspec", "s3fs", "gcsfs", "adlfs
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", ["import core.__main__", APP])
+@pytest.mark.parametrize("start", ["from core.__main__ import parser; parser()", APP])
 def test_neither_the_command_line_nor_the_app_loads_what_many_machines_need(start, tmp_path):
     told = (
         "import sys; from pyarrow import fs\n"

@@ -1,6 +1,27 @@
 """What is typed wrong is a usage error in one sentence, before anything starts."""
 
+import subprocess
+import sys
+
 import pytest
+
+from core.__main__ import COMMANDS, parser
+from core.files.project import PROJECT
+
+
+def test_each_command_is_found_by_its_word_among_all(capsys):
+    for ask in ("", *COMMANDS):
+        with pytest.raises(SystemExit):
+            parser(ask).parse_args(["--help"])
+        listed = capsys.readouterr().out
+        assert all(f"    {word} " in listed or f"    {word}\n" in listed for word in ([ask] if ask else COMMANDS))
+
+
+def test_a_command_loads_no_other():
+    code = "from core.__main__ import parser; import sys; parser('devices'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
+    loaded = {name for name in done.stdout.split() if name.startswith("core.commands.")}
+    assert loaded.isdisjoint(f"core.commands.{name}" for name in COMMANDS.values() if name != "devices")
 
 
 @pytest.mark.parametrize(
