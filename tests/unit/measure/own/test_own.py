@@ -78,7 +78,7 @@ def test_thread_counts_are_tried_on_a_training_that_is_thrown_away(own):
     ids=["item", "print", "float64", "learns-nothing", "grows", "threads", "slow-loader"],
 )  # fmt: skip
 def test_what_is_odd_about_its_steps_is_said_in_a_sentence(own, text, said):
-    rows = own(text)
+    rows = own(text, budget_s=300)
     sentences = [*(sentence for row in rows for sentence in answers.findings(row)), answers.first_losses(rows)]
     assert any(said in sentence for sentence in sentences), sentences
 
