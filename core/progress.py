@@ -71,7 +71,7 @@ class SweepProgress:
     @property
     def left(self) -> str:
         """How long the rest may take, as the end of a line; empty while that is not known."""
-        return "" if self.remaining_s is None else f", about {units.duration(max(1.0, self.remaining_s))} left"
+        return units.left(self.remaining_s)
 
     @property
     def share(self) -> float:

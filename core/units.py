@@ -46,6 +46,11 @@ def rough(seconds: float) -> str:
     return f"{whole_s} s" if whole_s < 60 else duration(whole_s)
 
 
+def left(seconds: float | None) -> str:
+    """How long something may still take, as the end of a line: ", about 2 min left"; empty while it is not known."""
+    return "" if seconds is None else f", about {duration(max(1.0, seconds))} left"
+
+
 def count(number: int) -> str:
     """A whole number with separators: 703142 → "703,142"."""
     return f"{number:,}"

@@ -140,8 +140,7 @@ def _standing(question_id: str, question: Question | str, members: list[Member],
     """How a question stands, in lines for people."""
     if isinstance(question, str):
         return ["", f"Asked: {question_id}", _wrapped("  ", question)]
-    left_s = asking.left_s(question, members)
-    rest = f", about {units.duration(max(1.0, left_s))} left" if left_s is not None else ""
+    rest = units.left(asking.left_s(question, members))
     asked = f"{describe.sentence(question.sweep)}; {SPREADS[question.spread]}."
     lines = ["", f"Asked: {question_id}{rest}", _wrapped("  ", asked)]
     left = [member for member in ended if member.host not in {other.host for other in members}]

@@ -41,13 +41,6 @@ def address(request, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def asker(address, tmp_path, monkeypatch):
-    """The folder of the store on the machine of who asks."""
-    monkeypatch.setenv(mirrored.MIRRORS_VARIABLE, str(tmp_path / "asker"))
-    return mirrored.located(address)
-
-
-@pytest.fixture
 def machines(address, tmp_path):
     """Starts machines; none outlives the test."""
     running: list[Node] = []

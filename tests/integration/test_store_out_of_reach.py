@@ -35,13 +35,6 @@ def address(server):
 
 
 @pytest.fixture
-def asker(address, tmp_path, monkeypatch):
-    """The folder of the store on the machine of who asks."""
-    monkeypatch.setenv(mirrored.MIRRORS_VARIABLE, str(tmp_path / "asker"))
-    return mirrored.located(address)
-
-
-@pytest.fixture
 def machine(address, tmp_path):
     node = Node(tmp_path / "node", address)
     with nodes.ended([node]):

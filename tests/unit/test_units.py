@@ -41,3 +41,9 @@ def test_an_interval_has_both_ends_or_is_left_blank(low, high, text):
 )
 def test_an_estimate_of_a_time_is_no_finer_than_it_can_be_known(seconds, text):
     assert units.rough(seconds) == text
+
+
+def test_what_is_left_ends_a_line_and_is_never_less_than_a_second():
+    assert units.left(120.0) == ", about 2 min left"
+    assert units.left(0.2) == ", about 1.00 s left"
+    assert units.left(None) == ""

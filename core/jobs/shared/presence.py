@@ -103,5 +103,4 @@ def host_name(queue: Queue) -> str:
 def how_far(member: Member) -> str:
     """Where a machine is with a question, for people: "hidden size 64; 5 of 24 points, about 2 min left"."""
     points = f"{member.done} of {member.total} points" if member.total else units.counted(member.done, "point")
-    left = f", about {units.duration(max(1.0, member.left_s))} left" if member.left_s is not None else ""
-    return f"{member.doing}; {points}{left}".removeprefix("; ")
+    return f"{member.doing}; {points}{units.left(member.left_s)}".removeprefix("; ")
