@@ -9,7 +9,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from core.commands import FAILED, USAGE, output
+from core.commands import FAILED, HELP, USAGE, output
 from core.errors import CrossoverError, ForeignFile, InvalidValue
 from core.text import clean_logs
 
@@ -32,11 +32,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     clean_logs()
     words = sys.argv[1:] if arguments is None else arguments
-    options = parser(words[0] if words else "").parse_args(words)
+    options = parser(*words[:1] or [""]).parse_args(words)
     try:
         status: int = options.command(options)
     except CrossoverError as error:
-        output.say(str(error))
+        from core.question.fields import refused  # with what a question is made of, which no word of help needs
+
+        output.say(refused.in_command(error))
         return USAGE if isinstance(error, InvalidValue | ForeignFile) else FAILED
     except BrokenPipeError:
         sys.stderr.close()
@@ -44,16 +46,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def parser(word: str = "") -> argparse.ArgumentParser:
+def parser(word: str | None = None) -> argparse.ArgumentParser:
     """A command with its options, or all of them; what is parsed has the function that answers it as `command`.
 
     Args:
-        word: the command; all of them if it is none.
+        word: the command; of all others there are the names alone, as there are where it is none. All unless given.
     """
     root = output.Parser(prog="python -m core", description="When does training on a GPU start to pay off?")
     commands = root.add_subparsers(required=True, metavar="command")
-    for name in [COMMANDS[word]] if word in COMMANDS else dict.fromkeys(COMMANDS.values()):
-        importlib.import_module(f"core.commands.{name}").add(commands)
+    asked = [name for name in COMMANDS if word in (None, name)]
+    for module in dict.fromkeys(COMMANDS[name] for name in asked):
+        importlib.import_module(f"core.commands.{module}").add(commands)
+    for name in (name for name in HELP if name not in commands.choices):
+        commands.add_parser(name, help=HELP[name])
     return root
 
 

@@ -1,50 +1,57 @@
 """Every error that Crossover raises on purpose, in one tree.
 
 Each message is one sentence for the person who asked: what was wrong, the value, what would be right.
-A page or the command line shows it as it is. Anything else that escapes is a bug, not an answer.
+A page or the command line shows it, with the names of `core.question.refused`. Anything else that escapes is a bug, not
+an answer.
 """
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+Word = TypeVar("Word", bound=str)
 
 
 class CrossoverError(Exception):
     """Root of the tree; `str(error)` is a sentence that can be shown."""
 
 
-NAMES: dict[str, str] = {
-    "adaptive": "Adaptive search",
-    "also": "Vary also",
-    "axes": "Along",
-    "axis": "Along",
-    "contenders": "Devices",
-    "device": "Devices",
-    "devices": "Devices",
-    "micro_batch": "Pieces of a batch",
-    "nickname": "Nickname",
-    "preset": "Preset",
-    "recipes": "Clocks",
-    "recorded": "Recorded accelerator",
-    "scale": "Scale",
-    "spread": "Spread",
-    **dict.fromkeys(("lane", "lanes", "execution", "precision", "optimizer", "memory_format", "host_memory"), "Lanes"),
-    "steps_per_call": "Steps a call",
-}
-"""How pages call the control of a value that can be wrong; `core.question.fields` adds those of its fields. What has no
-control, as keys of a file, goes by its own name."""
-
-
 class InvalidValue(CrossoverError):
     """A value is outside what is allowed.
+
+    As text it names fields and words as links, commands and files spell them; `core.question.refused` has the names
+    that people read.
 
     Attributes:
         field: its name as the link, the command line and the store spell it.
         value: what was given.
-        allowed: what would be right, in words.
+        allowed: what would be right, in words; `{}` stands for the list of `words` if there are some.
+        words: what may be chosen among.
     """
 
-    def __init__(self, field: str, value: object, allowed: str) -> None:
+    def __init__(self, field: str, value: object, allowed: str, words: Iterable[str] = ()) -> None:
         self.field = field
         self.value = value
         self.allowed = allowed
-        super().__init__(f"{_named(field)}: {_shown(value)} is not possible, it must be {allowed}.")
+        self.words = tuple(words)
+        super().__init__(self.told(field))
+
+    def told(self, name: str, spoken: Callable[[str], str] = str) -> str:
+        """The sentence with a name for the field, and with every word as `spoken` writes it."""
+        listed = ", ".join(map(spoken, self.words))
+        allowed = self.allowed.replace("{}", listed) if self.words else self.allowed
+        return f"{name}: {_shown(self.value)} is not possible, it must be {allowed}."
+
+
+def one_of(field: str, value: object, known: Iterable[Word], allowed: str = "one of {}") -> Word:
+    """The one of some words that a value is.
+
+    Raises:
+        InvalidValue: it is none of them.
+    """
+    words = tuple(known)
+    if value not in words:
+        raise InvalidValue(field, value, allowed, words)
+    return words[words.index(value)]
 
 
 class DeviceUnavailable(CrossoverError):
@@ -122,12 +129,6 @@ class NotAllowed(CrossoverError):
 
 class JobError(CrossoverError):
     """A job could not be queued, found or steered."""
-
-
-def _named(field: str) -> str:
-    """The name of a control for people, also of the ends of its range; of what has none, its own."""
-    bare = field.removesuffix("_range").removesuffix("_values")
-    return NAMES.get(bare, field)
 
 
 def _shown(value: object) -> str:

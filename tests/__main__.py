@@ -1,9 +1,10 @@
 """Every check of the project in one command: `python -m tests`.
 
 Lint, spelling, types and import contracts first and at once, since they are quick; then, alone, the tests that time an
-accelerator, which skip where there is none; at last all others, in two workers, so that what is said at the end is of
-them. Where `CI` is set, branches of `core` that quick unit tests reach are counted, and the slowest tests are named.
-With `--quick`, of the tests only the unit tests that are quick. Other arguments go to pytest, which then runs alone.
+accelerator, which skip where there is none; at last all others, so that what is said at the end is of them. They run in
+three workers: many wait for processes, so that three keep two processors busy. Where `CI` is set, branches of `core`
+that quick unit tests reach are counted, and the slowest tests are named. With `--quick`, of the tests only the unit
+tests that are quick, in two workers. Other arguments go to pytest, which then runs alone.
 """
 
 import os
@@ -27,7 +28,9 @@ CHECKS: tuple[Command, ...] = (
     ("lint-imports",),
 )
 TESTS: Command = (sys.executable, "-m", "pytest")
-TWO_WORKERS: Command = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+BY_FILE: Command = ("--dist", "loadfile", "--no-loadscope-reorder")
+TWO_WORKERS: Command = ("-n", "2", *BY_FILE)
+THREE_WORKERS: Command = ("-n", "3", *BY_FILE)
 FOLDERS = tuple(f"tests/{name}" for name in ("browser", "integration", "gpu", "xla", "architecture", "ui", "unit"))
 """Those of the longest tests first, so that at the end no worker waits for the other."""
 
@@ -50,7 +53,7 @@ def commands(arguments: list[str]) -> tuple[Sequence[Command], Sequence[Command]
     if arguments:
         return checks, [(*TESTS, *TWO_WORKERS, "-m", "not slow and not timed", "tests/unit")]
     counted = COUNTED if os.environ.get("CI") else ()
-    return checks, [(*TESTS, *ALONE), (*TESTS, *TWO_WORKERS, *counted, "-m", "not timed", *FOLDERS)]
+    return checks, [(*TESTS, *ALONE), (*TESTS, *THREE_WORKERS, *counted, "-m", "not timed", *FOLDERS)]
 
 
 def _run_at_once(checks: Sequence[Command]) -> int:
@@ -68,7 +71,12 @@ def _told(command: Command, run: subprocess.CompletedProcess[bytes]) -> int:
 
 def _run(command: Command) -> int:
     _announce(command)
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    return subprocess.run(command, cwd=ROOT, check=False, env=compiled_once()).returncode
+
+
+def compiled_once() -> dict[str, str]:
+    """Surroundings in which what was compiled is kept, as some 300 processes read the same files."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _announce(command: Command) -> None:

@@ -1,5 +1,6 @@
 """What holds for every test."""
 
+import gc
 import uuid
 
 import pytest
@@ -29,6 +30,16 @@ def foreign_files_are_read_here(monkeypatch):
 
     monkeypatch.setattr(quarantine, "_limit", lambda: None)
     monkeypatch.setattr(quarantine, "_run_child", read)
+
+
+def pytest_collection():
+    """What is read while tests are collected stays; looking through it for garbage again and again takes seconds."""
+    gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config, items):

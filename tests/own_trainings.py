@@ -3,10 +3,15 @@
 Whoever brings one knows nothing of this project, so none of them imports anything of it.
 """
 
+import dataclasses
 from pathlib import Path
 
+from core.answer.run import causes
 from core.files import sources
 from core.question.experiment import Contender, Experiment, Point
+from tests import rows
+
+NAME = "my_training.py:build"
 
 PLAIN = """
 import torch
@@ -82,3 +87,23 @@ def asked(
         pairs=pairs,
         folder=str(file.parent),
     )
+
+
+OWN_POINT = {"training": NAME, "source_hash": "9e80da0f0ce4dcb6"}
+
+
+def own_run(size=64, steps_s=(1e-3, 5e-4), **changes):
+    """A run of one's own training by one thread and by two, as its rows are stored; `changes` of every row."""
+    asked = {**dataclasses.asdict(Point(**OWN_POINT, size=size)), "steps_per_epoch": 1, "outcome": "timed"}
+    nothing = dict.fromkeys((f"breakdown_{part}_s" for part in causes.PARTS), ())
+    unknown = {
+        "parameters": 0,
+        "flops_per_step": 0,
+        "dataset_hash": OWN_POINT["source_hash"],
+        "confusion": (),
+        "predictions": b"",
+    }
+    unknown |= dict.fromkeys(("train_accuracy", "validation_accuracy", "epoch_check_s"))
+    values = {**asked, **nothing, **unknown, "breakdown_step_s": (steps_s[0],) * 3, **changes}
+    known = rows.run({"cpu@1": steps_s[0], "cpu@2": steps_s[1]}, run_id=f"{size:012x}", **values)
+    return [dataclasses.replace(row, threads=threads) for threads, row in enumerate(known, 1)]

@@ -38,7 +38,7 @@ def median_interval(values: Sequence[float], tail: float = TAIL) -> tuple[float,
     little narrower but covers 91–94 % up to 20 values of one point, simulated. A coarse clock can make the middle
     values coincide; the interval is then the range of all, and is a point only if every value is alike.
     """
-    ordered, rank = sorted(values), _outside(len(values), tail)
+    ordered, rank = sorted(values), most_heads(tail, len(values))
     if rank < 0:
         return None
     low, high = ordered[rank], ordered[-1 - rank]
@@ -121,20 +121,18 @@ def heads_at_most(heads: int, coins: int) -> float:
     return total * math.exp(ways - coins * math.log(2))
 
 
+@functools.cache
 def most_heads(share: float, coins: int) -> int:
-    """Most heads for which `heads_at_most` is no more than a share below one half; -1 if there are none."""
+    """Most heads for which `heads_at_most` is no more than a share below one half; -1 if there are none.
+
+    So many values lie outside each end of the interval of the median of as many values as coins.
+    """
     heads = math.floor((coins + NormalDist().inv_cdf(share) * math.sqrt(coins)) / 2)  # the normal distribution is near
     while heads >= 0 and heads_at_most(heads, coins) > share:
         heads -= 1
     while heads_at_most(heads + 1, coins) <= share:
         heads += 1
     return heads
-
-
-@functools.cache
-def _outside(count: int, tail: float) -> int:
-    """Values outside each end of the interval of the median of `count`: as many as leave so much in each tail."""
-    return most_heads(tail, count)
 
 
 def _reach(values: Sequence[float]) -> tuple[float, float, float]:

@@ -98,7 +98,7 @@ class Classes:
         """
         found = self._read(_class_id(codes.normal(code)))
         if found is None or found.expired:
-            raise NotAllowed("There is no class with this code; it was typed differently, or the class is over.")
+            raise NotAllowed("There is no class with this code; it was mistyped, or the class is over.")
         return found
 
     def close(self, class_: Class, *, closed: bool = True) -> Class:
@@ -193,7 +193,7 @@ class Classes:
             # of its own, so that a late result of somebody who was removed is not theirs who come by the same name
             results=f"{records.RESULTS}-{secrets.token_hex(4)}",
         )
-        folder = self._student_folder(class_, student.id)
+        folder = self.place(class_, student.id)
         with folders.writing(self.folder):
             try:
                 with folders.placing(folder) as draft:
@@ -212,7 +212,7 @@ class Classes:
         """
         if not folders.is_id(student_id):
             raise NotAllowed(UNKNOWN)
-        folder = self._student_folder(class_, student_id)
+        folder = self.place(class_, student_id)
         try:
             kept = records.token_hash(folder)
         except DamagedFile as error:
@@ -233,20 +233,20 @@ class Classes:
         records.check_prediction(prediction, class_.question)
         if measured.files(self.store(class_, student).folder):
             raise NotAllowed("Your result is in already, and nothing is predicted afterwards.")
-        atomic.sweep(self._student_folder(class_, student.id))
+        atomic.sweep(self.place(class_, student.id))
         with folders.writing(self.folder):
-            records.write_prediction(self._student_folder(class_, student.id), prediction)
+            records.write_prediction(self.place(class_, student.id), prediction)
         return replace(student, prediction=prediction)
 
     def students(self, class_: Class) -> list[Student]:
         """Everybody who has joined or waits to be admitted, in the order of joining."""
         ids = folders.ids_in(self.folder / class_.id / "students")
-        found = [records.read_student(self._student_folder(class_, name), class_.question) for name in ids]
+        found = [records.read_student(self.place(class_, name), class_.question) for name in ids]
         return sorted(found, key=lambda student: (student.joined_at, student.nickname))
 
     def store(self, class_: Class, student: Student) -> Store:
         """The store of a student's results, which nobody else writes to."""
-        return measured.StudentStore(self._student_folder(class_, student.id) / student.results)
+        return measured.StudentStore(self.place(class_, student.id) / student.results)
 
     def require_open(self, class_: Class) -> Class:
         """The class as it stands now; raises NotAllowed if results are not taken any more."""
@@ -258,16 +258,16 @@ class Classes:
     def require_part(self, class_: Class, student: Student) -> None:
         """Raise NotAllowed if the class is closed by now, or the student waits to be admitted or was removed."""
         self.require_open(class_)
-        folder = self._student_folder(class_, student.id)
+        folder = self.place(class_, student.id)
         now = records.read_student(folder, class_.question) if folder.is_dir() else None
         if now is None or now.results != student.results:
             raise NotAllowed(UNKNOWN)
         if now.waiting:
             raise NotAllowed("Your teacher has not admitted you to this class yet.")
 
-    def place(self, class_: Class, student: Student) -> Path:
+    def place(self, class_: Class, student_id: str) -> Path:
         """The folder of a student."""
-        return self._student_folder(class_, student.id)
+        return self.folder / class_.id / "students" / student_id
 
     def _now(self, class_: Class) -> Class:
         """A class as it stands now; raises as `require_open` does, but not for one that is closed."""
@@ -295,9 +295,6 @@ class Classes:
                 yield name, class_, "" if class_ else f"{records.CLASS_FILE} is missing."
             except DamagedFile as error:
                 yield name, None, str(error)
-
-    def _student_folder(self, class_: Class, student_id: str) -> Path:
-        return self.folder / class_.id / "students" / student_id
 
 
 def require_place(everybody: Iterable[Student], *, waiting: bool) -> None:

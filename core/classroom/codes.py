@@ -25,7 +25,7 @@ EXAMPLE = "KX4-M9P-QS7"
 """What a join code looks like."""
 
 MISTYPED = (
-    f"This code was typed differently than it was given out. A join code has {JOIN_LENGTH} letters and digits, "
+    f"This code was mistyped. A join code has {JOIN_LENGTH} letters and digits, "
     f"such as {EXAMPLE}, and no 0, O, 1, I or L."
 )
 

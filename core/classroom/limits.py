@@ -121,9 +121,9 @@ class Limits:
                 self._put(key, self._left(key) + 1)
 
     @contextlib.contextmanager
-    def tried(self, source: Source, within: str = "") -> Iterator[None]:
+    def tried(self, source: Source) -> Iterator[None]:
         """Use a go up only if what is tried here is not allowed; raises TooOften, and tries nothing, without one."""
-        self.take(source, within)
+        self.take(source)
         failed = False
         try:
             yield
@@ -132,7 +132,7 @@ class Limits:
             raise
         finally:
             if not failed:
-                self.give_back(source, within)
+                self.give_back(source)
 
     def _keys(self, source: Source, within: str) -> list[tuple[By, str]]:
         names: dict[By, str] = {"visitor": source.visitor, "address": source.address, "all": ""}

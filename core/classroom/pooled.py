@@ -44,10 +44,10 @@ class Result:
     Attributes:
         kind: of the challenger, as in the rows.
         outcome: of the crossover; of one training, `crossing` never, and the others by who was faster.
-        estimate: size from which on the challenger is faster; None unless the outcome is `crossing`.
-        low: lower end of its 95 % interval; `high` the upper.
+        estimate: size from which on the challenger is faster, with its 95 % interval from `low` to `high`; None unless
+            the outcome is `crossing`.
         speedup: at the largest size that was timed; above 1 the challenger is faster. None if nothing was timed.
-        speedup_low: lower end of its interval; None where the noise is not known.
+        speedup_low: its interval is from there to `speedup_high`; None where the noise is not known.
         sizes: how many were timed.
         from_file: whether it was measured elsewhere and brought in a file.
     """
@@ -260,6 +260,6 @@ def _device(row: Trial) -> str:
     """A device for people: its own name, and for the CPU how many threads, unless it had all."""
     name = as_line(row.device_name, NAME_LENGTH)
     threads = Contender.parse(row.contender).threads
-    if not speedup.is_host(row) or threads == BEST_THREADS:
-        return name
-    return f"{name}, {units.count(threads)} thread{'' if threads == 1 else 's'}"
+    return (
+        name if not speedup.is_host(row) or threads == BEST_THREADS else f"{name}, {units.counted(threads, 'thread')}"
+    )

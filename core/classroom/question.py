@@ -14,7 +14,6 @@ from core.question import describe, policy, presets
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
 from core.question.fields import SIZE_AXES, TRAINING
 from core.question.lanes import PLAIN as PLAIN_LANE
-from core.question.presets import Scale
 from core.question.sweep import Axis, Sweep, size_of
 from core.results.schema import Trial
 
@@ -58,13 +57,10 @@ class ClassQuestion:
             )
 
     @classmethod
-    def of_preset(cls, name: str, scale: Scale = "class") -> Self:
-        """The question of a tutorial; raises InvalidValue where there is no such tutorial or scale."""
-        of = presets.preset(name)
-        asked = of.asked(presets.checked_scale(scale), ANYBODY)
-        title = of.title if scale == "class" else f"{of.title}, full scale"
-        words = describe.options({"preset": name, "scale": None if scale == "class" else scale})
-        return cls(title=title, asked=asked, words=words)
+    def of_preset(cls, name: str) -> Self:
+        """The question of a tutorial at the scale of a class; raises InvalidValue where there is no such tutorial."""
+        preset = presets.preset(name)
+        return cls(title=preset.title, asked=preset.asked("class", ANYBODY), words=describe.options({"preset": name}))
 
     @property
     def axis(self) -> Axis | None:
@@ -142,5 +138,5 @@ def _misread(contender: str) -> str:
             raise InvalidValue("contender", contender, f"at most {CONTENDER_LENGTH} characters")
         read = Contender.parse(contender)
     except (InvalidValue, ValueError):
-        return f"its contender {contender!r:.40} cannot be read"
-    return f"its contender {contender!r:.40} runs in a lane of its own" if read.lane != PLAIN_LANE else ""
+        return f"its device {contender!r:.40} cannot be read"
+    return f"its device {contender!r:.40} is not a plain one" if read.lane != PLAIN_LANE else ""

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import msgspec
 
 from core.classroom.question import NEVER, WINNERS, ClassQuestion
-from core.errors import CrossoverError, DamagedFile, InvalidValue
+from core.errors import CrossoverError, DamagedFile, InvalidValue, one_of
 from core.files import atomic, documents
 
 CLASS_FILE, STUDENT_FILE, PREDICTION_FILE = "class.json", "student.json", "prediction.json"
@@ -113,12 +113,6 @@ class _StudentFile:
             raise InvalidValue("results", self.results, f"{RESULTS}, or {RESULTS}- with digits")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _PredictionFile:
-    winner: str
-    place: float | str | None
-
-
 def read_class(folder: Path) -> Class | None:
     """The class of a folder, None where it has no such file; raises DamagedFile where the file holds something else."""
     said = documents.read_json(folder / CLASS_FILE, _ClassFile, most_bytes=MOST_BYTES)
@@ -128,23 +122,13 @@ def read_class(folder: Path) -> Class | None:
         question = ClassQuestion.from_json(said.question)
     except (CrossoverError, ValueError, TypeError, LookupError, ArithmeticError) as error:
         raise DamagedFile(CLASS_FILE, f"its question cannot be read: {error}".rstrip(".")) from error
-    return Class(
-        id=folder.name,
-        code=said.code,
-        name=said.name,
-        question=question,
-        created_at=said.created_at.isoformat(),
-        expires_at=said.expires_at.isoformat(),
-        closed=said.closed,
-        secret_hash=said.secret_hash,
-        admission=said.admission,
-    )
+    times = {"created_at": said.created_at.isoformat(), "expires_at": said.expires_at.isoformat()}
+    return Class(id=folder.name, **{**vars(said), **times, "question": question})
 
 
 def write_class(folder: Path, class_: Class) -> None:
     """Put a class into a folder; raises OSError."""
-    names = ("code", "name", "created_at", "expires_at", "closed", "secret_hash", "admission")
-    facts = {name: getattr(class_, name) for name in names}
+    facts = {name: value for name, value in vars(class_).items() if name != "id"}
     write(folder / CLASS_FILE, {**facts, "question": class_.question.to_json()})
 
 
@@ -192,8 +176,7 @@ def write_prediction(folder: Path, prediction: Prediction) -> None:
 
 def check_prediction(prediction: Prediction, question: ClassQuestion) -> None:
     """Raise InvalidValue unless what is expected is one of a question's answers."""
-    if prediction.winner not in WINNERS:
-        raise InvalidValue("winner", prediction.winner, f"one of {', '.join(WINNERS)}")
+    one_of("winner", prediction.winner, WINNERS)
     places: tuple[float | str | None, ...] = (*question.places, NEVER) if question.places else (None,)
     if prediction.place not in places:
         raise InvalidValue("place", prediction.place, f"one of {', '.join(map(str, places))}")
@@ -215,15 +198,13 @@ def _require_shown(field: str, name: str) -> None:
 
 
 def _prediction(folder: Path, question: ClassQuestion) -> Prediction | None:
-    said = documents.read_json(folder / PREDICTION_FILE, _PredictionFile)
-    if said is None:
-        return None
-    prediction = Prediction(winner=said.winner, place=said.place)
+    said = documents.read_json(folder / PREDICTION_FILE, Prediction)
     try:
-        check_prediction(prediction, question)
+        if said:
+            check_prediction(said, question)
     except InvalidValue as error:
         raise DamagedFile(PREDICTION_FILE, str(error).rstrip(".")) from error
-    return prediction
+    return said
 
 
 def _unknown(folder: Path, fault: str) -> Student:

@@ -36,7 +36,7 @@ class Roster:
         """Take students out of the class with all of theirs; raises StoreError if one stays; those before are out."""
         for student in students:
             with folders.writing(self.classes.folder):
-                folders.remove(self.classes.place(self.class_, student))
+                folders.remove(self.classes.place(self.class_, student.id))
 
     def merge(self, gone: Student, kept: Student) -> None:
         """Give one student's rows to another, e.g. of somebody who lost their link and joined again; then remove them.
@@ -60,7 +60,7 @@ class Roster:
                 file.rename(mine / file.name)
             atomic.flush_folder(mine)
             if kept.prediction is None and gone.prediction is not None:
-                records.write_prediction(self.classes.place(self.class_, kept), gone.prediction)
+                records.write_prediction(self.classes.place(self.class_, kept.id), gone.prediction)
         if kept.waiting and not gone.waiting:
             self._admit(kept)
         self.remove([gone])
@@ -69,10 +69,10 @@ class Roster:
         """The folder of a student's results; every one that may be, where it is not known which is."""
         if not _unknown(student):
             return [self.classes.store(self.class_, student).folder]
-        return sorted(self.classes.place(self.class_, student).glob(f"{records.RESULTS}*"))
+        return sorted(self.classes.place(self.class_, student.id).glob(f"{records.RESULTS}*"))
 
     def _admit(self, student: Student) -> None:
-        folder = self.classes.place(self.class_, student)
+        folder = self.classes.place(self.class_, student.id)
         with folders.writing(self.classes.folder), contextlib.suppress(DamagedFile):
             if kept := records.token_hash(folder):
                 records.write_student(folder, replace(student, waiting=False), kept)

@@ -2,8 +2,10 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-from core.errors import CrossoverError, InvalidValue
+from core.answer.study.result import BASES
+from core.errors import CrossoverError, InvalidValue, one_of
 from core.files import sources
 from core.files.project import PROJECT
 from core.question import models, own, presets
@@ -11,6 +13,48 @@ from core.question.experiment import Point
 from core.question.fields import FIELDS, TRAINING
 from core.results.finding import mirrored
 from core.results.store import RESULTS
+
+
+def _store(text: str) -> Path:
+    try:
+        return mirrored.located(text)
+    except CrossoverError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+_KEPT = RESULTS.relative_to(PROJECT) if RESULTS.is_relative_to(PROJECT) else RESULTS
+"""The folder of results as its user would type it."""
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "training": {
+        "metavar": "FILE:FUNCTION",
+        "help": "one's own, in place of all settings above: a Python file with a function build(size, device)",
+    },
+    "size": {"type": int, "help": "what that function is called with"},
+    "devices": {
+        "help": "comma-separated, the baseline first: cpu,cuda:0; cpu@1 is one thread; a lane follows a +: "
+        "cpu@2+compiled10, cuda:0+graph10+fused, cuda:0+bf16, cpu+micro250"
+    },
+    "fair": {
+        "choices": ("full",),
+        "help": "full: the lanes that may help the CPU (compiled, channels last, kept memory, …) contend too, for its "
+        "best",
+    },
+    "basis": {"choices": tuple(BASES), "help": "what counts as the cost (default steady)"},
+    "store": {
+        "type": _store,
+        "default": RESULTS,
+        "help": f"folder of results, or an address such as s3://bucket/prefix (default {_KEPT})",
+    },
+    "fresh": {"action": "store_true", "help": "measure again even what the store knows"},
+    "tensorboard": {
+        "type": Path,
+        "metavar": "DIR",
+        "help": "also write every row as a TensorBoard run into this folder (needs: pip install tensorboard)",
+    },
+    "json": {"action": "store_true", "help": "print one JSON document"},
+}
+"""Options that several commands have, by name."""
 
 
 def add_point(parser: argparse.ArgumentParser) -> None:
@@ -25,50 +69,10 @@ def add_point(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{name.replace('_', '-')}", choices=entry.words or None, help=told)
 
 
-def add_own(parser: argparse.ArgumentParser) -> None:
-    """A training of one's own in place of the catalogue's."""
-    text = "one's own, in place of all settings above: a Python file with a function build(size, device)"
-    parser.add_argument("--training", metavar="FILE:FUNCTION", help=text)
-    parser.add_argument("--size", type=int, help="what that function is called with")
-
-
-def add_devices(parser: argparse.ArgumentParser) -> None:
-    """The contenders, as text."""
-    text = (
-        "comma-separated, the baseline first: cpu,cuda:0; cpu@1 is one thread; a lane follows a +: cpu@2+compiled10, "
-        "cuda:0+graph10+fused, cuda:0+bf16, cpu+micro250"
-    )
-    parser.add_argument("--devices", help=text)
-
-
-def add_fair(parser: argparse.ArgumentParser) -> None:
-    """Whether the CPU contends with its lanes as well."""
-    text = "full: the lanes that may help the CPU (compiled, channels last, kept memory, …) contend too, for its best"
-    parser.add_argument("--fair", choices=("full",), help=text)
-
-
-def add_remedies(parser: argparse.ArgumentParser) -> None:
-    """Whether each device contends with the lanes that may help it."""
-    text = "measure what would help: the lanes of each device that may take turns with its plain steps, as on the pages"
-    parser.add_argument("--remedies", action="store_true", help=text)
-
-
-def add_store(parser: argparse.ArgumentParser) -> None:
-    """The folder of results, or the address of one that machines share."""
-    text = f"folder of results, or an address such as s3://bucket/prefix (default {_shown(RESULTS)})"
-    parser.add_argument("--store", type=_store, default=RESULTS, help=text)
-
-
-def _store(text: str) -> Path:
-    try:
-        return mirrored.located(text)
-    except CrossoverError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Whether the result is for scripts."""
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+def add(parser: argparse._ActionsContainer, *names: str) -> None:
+    """Some of the options that several commands have, in this order."""
+    for name in names:
+        parser.add_argument(f"--{name}", **OPTIONS[name])
 
 
 def point(options: argparse.Namespace) -> Point:
@@ -117,14 +121,9 @@ def scale(options: argparse.Namespace) -> presets.Scale:
     """The scale of the preset, full unless asked otherwise; raises InvalidValue if it is given without a preset."""
     if options.scale is not None and options.preset is None:
         raise InvalidValue("scale", options.scale, "given with the --preset that it is of")
-    return presets.checked_scale(options.scale or "full")
+    return one_of("scale", options.scale or "full", presets.SCALES)
 
 
 def limits(options: argparse.Namespace) -> presets.Limits | None:
     """How long the preset may take at its scale; None without a preset."""
     return presets.LIMITS[scale(options)] if options.preset else None
-
-
-def _shown(folder: Path) -> Path:
-    """A folder of the project as its user would type it."""
-    return folder.relative_to(PROJECT) if folder.is_relative_to(PROJECT) else folder

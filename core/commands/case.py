@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from core.answer.export import case_report
-from core.commands import FAILED, OK, arguments, measuring, output
+from core.commands import FAILED, HELP, OK, arguments, measuring, output
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question import policy
@@ -17,13 +17,10 @@ from core.results.store import Store
 
 def add(commands: Any) -> None:
     """Add the command to the parser's commands."""
-    parser = commands.add_parser("case", help="why is my GPU not faster? public threads, run on this machine")
+    parser = commands.add_parser("case", help=HELP["case"])
     parser.add_argument("name", nargs="?", choices=("", *cases.cases()), default="", help="of a case; without one, all")
     parser.add_argument("--run", action="store_true", help="measure what stands for it here, and its remedy")
-    arguments.add_devices(parser)
-    arguments.add_store(parser)
-    parser.add_argument("--fresh", action="store_true", help="measure again even if the store knows the answer")
-    arguments.add_json(parser)
+    arguments.add(parser, "devices", "store", "fresh", "json")
     parser.set_defaults(command=case)
 
 

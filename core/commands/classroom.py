@@ -12,7 +12,7 @@ from core.classroom import codes, handed_in, measured, names
 from core.classroom.classes import DAYS, Class, Classes, Student
 from core.classroom.question import ANYBODY, ClassQuestion
 from core.classroom.roster import Roster
-from core.commands import FAILED, OK, arguments, measuring, output, sweep
+from core.commands import FAILED, HELP, OK, arguments, measuring, output, sweep
 from core.errors import CrossoverError, InvalidValue, StoreError
 from core.jobs import client
 from core.jobs.queue import Queue
@@ -27,7 +27,7 @@ OPTIONS = ("preset", "scale", "axis", "values", "range", "budget_s", "point_budg
 
 def add(commands: Any) -> None:
     """Add the command to the parser's commands."""
-    parser = commands.add_parser("class", help="make a class, or measure for one")
+    parser = commands.add_parser("class", help=HELP["class"])
     actions = parser.add_subparsers(required=True, metavar="action")
     create_parser = _action(actions, create, "create", "make a class; prints the join code and the teacher's code")
     create_parser.add_argument("--name", required=True, help="of the class, for people")
@@ -43,12 +43,10 @@ def add(commands: Any) -> None:
     measure_parser.add_argument("--code", required=True, help="of the class, to join by")
     measure_parser.add_argument("--nickname", required=True, help="as chosen on the class's page")
     measure_parser.add_argument("--out", type=Path, help="file to write (default class-CODE-NICKNAME.parquet)")
-    measure_parser.add_argument("--fresh", action="store_true", help="measure again even what the store knows")
-    arguments.add_devices(measure_parser)
-    arguments.add_store(measure_parser)
+    arguments.add(measure_parser, "fresh", "devices", "store")
     _add_question(measure_parser)
     for each in (create_parser, list_parser, students_parser):
-        arguments.add_json(each)
+        arguments.add(each, "json")
 
 
 def _action(
@@ -192,7 +190,7 @@ def question_of(options: argparse.Namespace) -> ClassQuestion:
         asked = dataclasses.replace(alone, point=arguments.point(options))
         return ClassQuestion(title=title, words=words, asked=asked)
     if not options.preset and not given:
-        raise InvalidValue("preset", "", f"one of {', '.join(presets.PRESETS)}, unless --axis says what is varied")
+        raise InvalidValue("preset", "", "one of {}, unless --axis says what is varied", presets.PRESETS)
     varied = dataclasses.replace(sweep.asked_for(options), contenders=ANYBODY)
     return ClassQuestion(title=title, words=words, asked=varied)
 

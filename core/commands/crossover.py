@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from core.answer.export import sweep_report
 from core.answer.study import study
 from core.answer.study.brought import tables, timings
-from core.answer.study.result import BASES, DECIDED
+from core.answer.study.result import DECIDED
 from core.answer.study.study import Study
-from core.commands import FAILED, OK, USAGE, arguments, output
-from core.errors import CrossoverError, InvalidValue, StoreError
+from core.commands import FAILED, HELP, OK, USAGE, arguments, output
+from core.errors import CrossoverError, InvalidValue, StoreError, one_of
 from core.question import catalog, models
 from core.question.experiment import Contender
 from core.question.fields import SIZE_AXES
@@ -29,24 +29,19 @@ SHOWN = 20
 
 def add(commands: Any) -> None:
     """Add the command to the parser's commands."""
-    parser = commands.add_parser("crossover", help="from which size on the GPU wins, in a store or one's own timings")
+    parser = commands.add_parser("crossover", help=HELP["crossover"])
     source = parser.add_mutually_exclusive_group()
-    arguments.add_store(source)
+    arguments.add(source, "store")
     source.add_argument("--csv", type=Path, help="timings: columns size, device, seconds, or size and one a device")
     parser.add_argument("--axis", help=f"what is varied: {', '.join(SIZE_AXES)}; with --csv any name")
     parser.add_argument("--devices", help="the two to compare, comma-separated; a CPU is the baseline")
-    add_basis(parser)
+    arguments.add(parser, "basis")
     parser.add_argument("--dataset", choices=tuple(catalog.DATASETS))
     parser.add_argument("--model", choices=tuple(models.FAMILIES))
     parser.add_argument("--machine", help="first characters of a machine's id")
     parser.add_argument("--study", help="first characters of a study's id, as they are listed where several are found")
-    arguments.add_json(parser)
+    arguments.add(parser, "json")
     parser.set_defaults(command=crossover)
-
-
-def add_basis(parser: argparse.ArgumentParser) -> None:
-    """The cost basis."""
-    parser.add_argument("--basis", choices=tuple(BASES), help="what counts as the cost (default steady)")
 
 
 def crossover(options: argparse.Namespace) -> int:
@@ -92,23 +87,23 @@ def _two(text: str | None) -> tuple[str, str] | None:
 
 
 def _size_axis(name: str | None) -> str | None:
-    axis = name.replace("-", "_") if name else None
-    if axis is not None and axis not in SIZE_AXES:
-        raise InvalidValue("axis", name, f"one of {', '.join(SIZE_AXES)}")
-    return axis
+    return one_of("axis", name.replace("-", "_"), SIZE_AXES) if name else None
 
 
 def _found(
     store: Store, options: argparse.Namespace, axis: str | None, devices: tuple[str, str] | None
 ) -> "list[StudyLine]":
     """The studies that are asked for; files that could not be read are named."""
-    from core.answer.gallery import table  # with pandas, which no other command needs
+    from core.answer.gallery import older, table  # with pandas, which no other command needs
 
     held = table.whole([(store, "measured here")])
     for entry in held.skipped:
         output.say(f"{entry.name} was skipped: {entry.reason}.")
     if held.left_out:
-        output.say(f"Only the newest {len(held.frame):,} trials are looked at; {held.left_out:,} are older.")
+        count = f"Only the newest {len(held.frame):,} trials are looked at; {held.left_out:,} are older"
+        output.say(f"{count}, and studies among them are found by their whole name, with --study.")
+        if options.study and (line := older.line([store], held.frame, options.study)):
+            return [line]
     frame = held.frame
     frame = frame[[name.startswith(options.machine or "") for name in frame["machine_id"].astype(str)]]
     for name in ("dataset", "model"):

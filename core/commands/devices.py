@@ -3,14 +3,14 @@
 import argparse
 from typing import Any
 
-from core.commands import OK, arguments, measuring, output
+from core.commands import HELP, OK, arguments, measuring, output
 from core.jobs.queue import Queue
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser's commands."""
-    parser = commands.add_parser("devices", help="what this machine can train on")
-    arguments.add_json(parser)
+    parser = commands.add_parser("devices", help=HELP["devices"])
+    arguments.add(parser, "json")
     parser.set_defaults(command=devices)
 
 

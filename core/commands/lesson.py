@@ -5,7 +5,7 @@ import dataclasses
 from typing import Any
 
 from core.answer.lesson import exhibition
-from core.commands import FAILED, OK, arguments, measuring, output
+from core.commands import FAILED, HELP, OK, arguments, measuring, output
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question.demonstration import KINDS, RECIPES, Demonstration
@@ -21,16 +21,14 @@ ALONE = {"clock": ("cpu",), "moving": ("cpu",), "first_step": ("cpu@1", "cpu")}
 
 def add(commands: Any) -> None:
     """Add the command to the parser's commands."""
-    parser = commands.add_parser("lesson", help="show what the clock, moving data, or the first step is about")
+    parser = commands.add_parser("lesson", help=HELP["lesson"])
     parser.add_argument("lesson", choices=tuple(KINDS), help="; ".join(f"{kind}: {KINDS[kind]}" for kind in KINDS))
     arguments.add_point(parser)
-    arguments.add_devices(parser)
+    arguments.add(parser, "devices")
     budget = f"seconds that it may take (default {Demonstration.budget_s:g})"
     parser.add_argument("--budget", dest="budget_s", type=float, default=Demonstration.budget_s, help=budget)
     parser.add_argument("--clocks", help=f"of the lesson clock, comma-separated: {', '.join(RECIPES)} (default all)")
-    arguments.add_store(parser)
-    parser.add_argument("--fresh", action="store_true", help="show it again even if the store has it")
-    arguments.add_json(parser)
+    arguments.add(parser, "store", "fresh", "json")
     parser.set_defaults(command=lesson)
 
 

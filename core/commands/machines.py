@@ -15,8 +15,8 @@ from core.answer.export import sweep_report
 from core.answer.study import study
 from core.answer.study.machines import many
 from core.answer.study.result import Basis, Crossover
-from core.commands import FAILED, OK, arguments, measuring, output
-from core.errors import CrossoverError, InvalidValue, JobError
+from core.commands import FAILED, HELP, OK, arguments, measuring, output
+from core.errors import CrossoverError, InvalidValue, JobError, one_of
 from core.jobs.queue import Queue
 from core.jobs.shared import asking, board
 from core.jobs.shared.asking import Seen
@@ -31,7 +31,6 @@ from core.results.finding import mirrored
 from core.results.schema import Trial
 from core.results.store import Store
 
-_WHERE = "workers (machines that joined with the command worker), or ray, ray://HOST:PORT or slurm:MACHINES"
 _HERE_FOR = ("--for", f"{2 * asking.GATHER_S:.0f}s")
 """Told to machines that shall only say who they are; they end sooner where they can be ended."""
 
@@ -43,29 +42,21 @@ _SECONDS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
 
 def add(commands: Any) -> None:
     """Add both commands to the parser's commands."""
-    parser = commands.add_parser("worker", help="answer what is asked at a store that machines share")
-    arguments.add_store(parser)
+    parser = commands.add_parser("worker", help=HELP["worker"])
+    arguments.add(parser, "store")
     parser.add_argument("--for", dest="for_s", type=_span, default=FOREVER_S, help="how long, as 90s, 30min or 2h")
     parser.add_argument("--question", default="", help="only this one, and until it is over; any unless given")
     parser.set_defaults(command=worker)
-    parser = commands.add_parser("machines", help="who is at work at a store that machines share")
-    arguments.add_store(parser)
-    parser.add_argument("--on", default="workers", help=f"whose: {_WHERE}")
-    arguments.add_json(parser)
+    parser = commands.add_parser("machines", help=HELP["machines"])
+    arguments.add(parser, "store")
+    parser.add_argument("--on", default="workers", help=f"whose: {measuring.WHERE}")
+    parser.add_argument("--close", metavar="QUESTION", help="take away a question that is asked there; all stop")
+    arguments.add(parser, "json")
     parser.set_defaults(command=machines)
-
-
-def add_on(parser: argparse.ArgumentParser) -> None:
-    """Where a sweep is measured, if not here."""
-    parser.add_argument("--on", help=f"measure on other machines, which share the store: {_WHERE}")
-    ways = "; ".join(f"{name}: {what}" for name, what in SPREADS.items())
-    parser.add_argument("--spread", default="everywhere", help=f"with --on (default everywhere); {ways}")
 
 
 def require(options: argparse.Namespace) -> None:
     """Refuse what other machines cannot be asked; raises InvalidValue."""
-    if options.on is None:
-        return
     if options.devices is None:
         raise InvalidValue("devices", "", "given with --on, as machines differ: cpu@1,cpu or cpu,cuda:0")
     if options.training is not None:
@@ -81,7 +72,7 @@ def worker(options: argparse.Namespace) -> int:
     try:
         found = measuring.machine(queue)
     except JobError as error:
-        about = introduced(queue, environment.read())
+        about = introduced(at, queue, environment.read())
         at.tell(dataclasses.replace(about, state="failed", question=options.question, message=str(error)))
         raise
     working = Working(at, store, queue, found, lambda member: output.say(_line(member)))
@@ -110,15 +101,25 @@ def _leave(_number: int, _frame: object) -> NoReturn:
 def machines(options: argparse.Namespace) -> int:
     """Print who is there, and what is asked; machines of a cluster are brought to say who they are."""
     at = board.board_of(options.store)
+    if options.close is not None:
+        return _closed(at, options.close)
     with launcher(options.on, options.store, *_HERE_FOR) as keeper:
         members = asking.gathered(at, keeper)
         if len(members) < keeper.machines:
             output.say(f"{len(members)} of {units.counted(keeper.machines, 'machine')} said who they are.")
-    asked = at.asked()
+    asked = at.asked(lapsed=True)
+    alone_s = at.alone_s() if asked else {}
     ended = {question_id: list(at.ends(question_id).values()) for question_id in asked}
-    lines = _overview(members) + [line for each in asked.items() for line in _standing(*each, members, ended[each[0]])]
+    lines = _overview(members)
+    for name, question in asked.items():
+        lines += _standing(name, question, members, ended[name]) + _left_alone(name, alone_s.get(name, 0.0))
     questions = [
-        {"id": name, **_question_plain(question, members), "ended": list(map(_plain, ended[name]))}
+        {
+            "id": name,
+            **_question_plain(question, members),
+            "alone_s": alone_s.get(name, 0.0),
+            "ended": list(map(_plain, ended[name])),
+        }
         for name, question in asked.items()
     ]
     output.answer(options, {"machines": list(map(_plain, members)), "questions": questions}, "\n".join(lines))
@@ -147,6 +148,25 @@ def _standing(question_id: str, question: Question | str, members: list[Member],
     return lines + (["Done with it, and not there any more:", *_table(left)] if left else [])
 
 
+def _left_alone(question_id: str, alone_s: float) -> list[str]:
+    """What is said of a question whose asker is gone."""
+    if alone_s < 2 * asking.FOLLOW_S:
+        return []
+    rest_s = board.LAPSE_S - alone_s
+    lapses = f"lapses in {units.rough(rest_s)}" if rest_s > 0 else "has lapsed"
+    said = f"Nobody has followed it for {units.rough(alone_s)}; it {lapses}. The same sweep goes on with it, and"
+    return [_wrapped("  ", f"{said} machines --close {question_id} takes it away.")]
+
+
+def _closed(at: Board, question_id: str) -> int:
+    """Take a question away."""
+    if question_id not in at.asked(lapsed=True):
+        raise InvalidValue("close", question_id, "a question that is asked there, as machines lists them")
+    at.close(question_id)
+    output.say(f"{question_id} was taken away: all who work on it stop.")
+    return OK
+
+
 def _question_plain(question: Question | str, members: list[Member]) -> dict[str, Any]:
     if isinstance(question, str):
         return {"refused": question}
@@ -168,14 +188,15 @@ def _wrapped(start: str, text: str) -> str:
 
 def ask(asked: Sweep, options: argparse.Namespace) -> int:
     """Have a sweep measured by the machines that share the store; print what each says."""
-    question = Question(sweep=asked, spread=board.checked_spread(options.spread))
+    question = Question(sweep=asked, spread=one_of("spread", options.spread, SPREADS))
     at, keeper = board.board_of(options.store), launcher(options.on, options.store, "--question", question.id)
     seen = _followed(at, question, keeper)
     mirrored.bring_now(options.store)
     found: dict[str, list[Trial]] = {}
-    for row in many.rows(Store(options.store), asked, {member.machine_id for member in seen.ended.values()}):
+    ids = {host: member.rows_id(question.spread) for host, member in seen.ended.items()}
+    for row in many.rows(Store(options.store), asked, set(ids.values())):
         found.setdefault(row.machine_id, []).append(row)
-    answered = {host: rows for host, member in seen.ended.items() if (rows := found.get(member.machine_id))}
+    answered = {host: rows for host, machine_id in ids.items() if (rows := found.get(machine_id))}
     _show(asked, seen, answered, options)
     groups = _groups(seen.ended.values(), alike=options.spread == "shared")
     complete = all(any(member.state == "finished" for member in group) for group in groups)

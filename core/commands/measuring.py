@@ -14,6 +14,7 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.process import Surroundings
 from core.jobs.queue import Queue
+from core.jobs.shared.board import SPREADS
 from core.question import usual
 from core.question.experiment import Contender, Point
 from core.question.usual import with_lanes_of_cpu
@@ -23,6 +24,16 @@ from core.text import as_line, on_terminal
 
 MACHINE_TIMEOUT_S = 180
 """A cold start of PyTorch from a slow disk takes a minute; after three something is wrong."""
+
+WHERE = "workers (machines that joined with the command worker), or ray, ray://HOST:PORT or slurm:MACHINES"
+"""Which machines are asked."""
+
+
+def add_on(parser: argparse.ArgumentParser) -> None:
+    """Where a sweep is measured, if not here."""
+    parser.add_argument("--on", help=f"measure on other machines, which share the store: {WHERE}")
+    ways = "; ".join(f"{name}: {what}" for name, what in SPREADS.items())
+    parser.add_argument("--spread", default="everywhere", help=f"with --on (default everywhere); {ways}")
 
 
 def machine(queue: Queue) -> Machine:
@@ -72,8 +83,7 @@ def with_lanes(
     """
     if options.fair != "full":
         return asked
-    (host,) = (info for info in machine(queue).devices if info.kind == "cpu")
-    return with_lanes_of_cpu(asked, points, host.refusals)
+    return with_lanes_of_cpu(asked, points, machine(queue).refusals["cpu"])
 
 
 def follow(queue: Queue, job: Job) -> Job:

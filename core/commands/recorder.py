@@ -2,18 +2,11 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 from core.answer.export import tensorboard
 from core.answer.export.recording import recording
 from core.commands import output
 from core.results.schema import Trial
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """The folder of event files."""
-    text = "also write every row as a TensorBoard run into this folder (needs: pip install tensorboard)"
-    parser.add_argument("--tensorboard", type=Path, metavar="DIR", help=text)
 
 
 def require(options: argparse.Namespace) -> None:

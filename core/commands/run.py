@@ -7,7 +7,7 @@ from typing import Any
 
 from core.answer.export import run_report
 from core.answer.run import certainty, first_question
-from core.commands import FAILED, OK, arguments, measuring, output, recorder
+from core.commands import FAILED, HELP, OK, arguments, measuring, output, recorder
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question import policy
@@ -19,20 +19,17 @@ from core.results.store import Store
 
 def add(commands: Any) -> None:
     """Add the command to the parser's commands."""
-    parser = commands.add_parser("run", help="train one model on several devices and compare")
+    parser = commands.add_parser("run", help=HELP["run"])
     arguments.add_point(parser)
-    arguments.add_own(parser)
-    arguments.add_devices(parser)
-    arguments.add_fair(parser)
-    arguments.add_remedies(parser)
+    arguments.add(parser, "training", "size", "devices", "fair")
+    text = "measure what would help: the lanes of each device that may take turns with its plain steps, as on the pages"
+    parser.add_argument("--remedies", action="store_true", help=text)
     budget = f"seconds of training (default {Experiment.budget_s:g}, of a preset as its scale needs)"
     parser.add_argument("--budget", dest="budget_s", type=float, help=budget)
-    arguments.add_store(parser)
+    arguments.add(parser, "store")
     whole = "train every epoch and test what was learned; else a run ends once it is certain who is faster"
     parser.add_argument("--whole", action="store_true", help=whole)
-    parser.add_argument("--fresh", action="store_true", help="measure again even if the store knows the answer")
-    recorder.add(parser)
-    arguments.add_json(parser)
+    arguments.add(parser, "fresh", "tensorboard", "json")
     parser.set_defaults(command=run)
 
 
@@ -46,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         point = first_question.training(contenders, known)
     contenders = measuring.with_lanes(contenders, options, [point], queue)
     if options.remedies:
-        contenders = with_remedies(contenders, point, measuring.machine(queue).devices)
+        contenders = with_remedies(contenders, point, measuring.machine(queue).refusals)
     folder = arguments.folder(options)
     whole, budget_s = options.whole, _budget_s(options)
     asked = Experiment(point=point, contenders=contenders, budget_s=budget_s, folder=folder, whole=whole)

@@ -5,7 +5,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from core.commands import FAILED, OK, arguments, output
+from core.commands import FAILED, HELP, OK, arguments, output
 from core.errors import InvalidValue, StoreError
 from core.results import compaction
 from core.results.intake import exchange
@@ -17,7 +17,7 @@ MANY_FILES = 1_000
 
 def add(commands: Any) -> None:
     """Add the command to the parser's commands."""
-    parser = commands.add_parser("store", help="check, compact, import or export a folder of results")
+    parser = commands.add_parser("store", help=HELP["store"])
     actions = parser.add_subparsers(required=True, metavar="action")
     for name, command, what in (
         ("check", check, "read every file and name those that are skipped"),
@@ -28,8 +28,7 @@ def add(commands: Any) -> None:
         action = actions.add_parser(name, help=what)
         if name in ("import", "export"):
             action.add_argument("file", type=Path)
-        arguments.add_store(action)
-        arguments.add_json(action)
+        arguments.add(action, "store", "json")
         action.set_defaults(command=command)
 
 
@@ -48,7 +47,9 @@ def check(options: argparse.Namespace) -> int:
 
 def compact(options: argparse.Namespace) -> int:
     """Merge small files; name those that were left as they are."""
-    done = compaction.compact(options.store)
+    from core.answer.study.keys import STUDIES  # which no other action needs
+
+    done = compaction.compact(options.store, STUDIES)
     copies = f"\n{done.copies:,} rows were there twice and are there once now" if done.copies else ""
     text = f"{done.merged:,} files with {done.rows:,} rows merged into {done.parts:,}{copies}"
     output.answer(options, dataclasses.asdict(done), text)

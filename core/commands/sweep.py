@@ -10,7 +10,7 @@ from core.answer.run import certainty, remedies
 from core.answer.study import best_lanes, search, study, wording
 from core.answer.study.result import Basis, Crossover
 from core.answer.study.study import Study
-from core.commands import FAILED, OK, arguments, crossover, machines, measuring, output, recorder
+from core.commands import FAILED, HELP, OK, arguments, measuring, output, recorder
 from core.errors import CrossoverError, InvalidValue
 from core.jobs import client
 from core.jobs.queue import Queue
@@ -27,20 +27,16 @@ LIMITS = ("budget_s", "point_budget_s", "pairs")
 
 def add(commands: Any) -> None:
     """Add the command to the parser's commands."""
-    parser = commands.add_parser("sweep", help="vary one training along an axis and find where the GPU starts to win")
+    parser = commands.add_parser("sweep", help=HELP["sweep"])
     arguments.add_point(parser)
-    arguments.add_own(parser)
+    arguments.add(parser, "training", "size")
     add_axes(parser)
     parser.add_argument("--adaptive", action="store_true", help="measure only the sizes that narrow the interval")
-    arguments.add_devices(parser)
-    arguments.add_fair(parser)
+    arguments.add(parser, "devices", "fair")
     add_limits(parser)
-    crossover.add_basis(parser)
-    arguments.add_store(parser)
-    parser.add_argument("--fresh", action="store_true", help="measure again even what the store knows")
-    machines.add_on(parser)
-    recorder.add(parser)
-    arguments.add_json(parser)
+    arguments.add(parser, "basis", "store", "fresh")
+    measuring.add_on(parser)
+    arguments.add(parser, "tensorboard", "json")
     parser.set_defaults(command=sweep)
 
 
@@ -74,7 +70,10 @@ def sweep(options: argparse.Namespace) -> int:
     queue, store = Queue(), Store(options.store)
     asked = asked_for(options)
     recorder.require(options)
-    machines.require(options)
+    if options.on is not None:
+        from core.commands import machines  # with what asking others takes, which a sweep here need not load
+
+        machines.require(options)
     contenders = measuring.contenders(options.devices, queue)
     contenders = measuring.with_lanes(contenders, options, asked.points, queue)
     asked = dataclasses.replace(asked, contenders=contenders)
@@ -118,7 +117,7 @@ def asked_for(options: argparse.Namespace) -> Sweep:
 def _axes(options: argparse.Namespace) -> tuple[Axis, ...]:
     given, values = options.axis or [], options.values or options.range
     if not given and values is not None:
-        raise InvalidValue("axis", "", f"one of {', '.join(AXES)}, of which --values or --range give the values")
+        raise InvalidValue("axis", "", "one of {}, of which --values or --range give the values", AXES)
     if not given:
         return _axes_of_preset(options)
     if len(given) == 1 and "=" not in given[0]:
@@ -142,7 +141,7 @@ def _name(text: str) -> str:
 def _axes_of_preset(options: argparse.Namespace) -> tuple[Axis, ...]:
     """What the tutorial varies; an adaptive sweep may choose any size between its ends."""
     if options.preset is None:
-        raise InvalidValue("axis", "", f"one of {', '.join(AXES)}, unless a preset is given that varies one")
+        raise InvalidValue("axis", "", "one of {}, unless a preset is given that varies one", AXES)
     axes = presets.preset(options.preset).axes_at(arguments.scale(options))
     if not axes:
         raise InvalidValue("preset", options.preset, "given with an --axis, because its tutorial varies nothing")

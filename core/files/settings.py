@@ -57,7 +57,11 @@ def ways(key: str, value: object) -> tuple[str, ...]:
     Raises:
         InvalidValue: it is none.
     """
-    texts = value if isinstance(value, list) else None
-    if texts is None or not all(isinstance(text, str) and _WAY.fullmatch(text) for text in texts):
-        raise InvalidValue(key, value, f'a list of ways such as ["workers"], each one of {", ".join(WAYS)}')
-    return tuple(dict.fromkeys(texts))
+    if not isinstance(value, list) or not all(map(is_way, value)):
+        raise InvalidValue(key, value, 'a list of ways such as ["workers"], each one of {}', WAYS)
+    return tuple(dict.fromkeys(value))
+
+
+def is_way(text: object) -> bool:
+    """Whether a text says how a sweep comes to other machines, as `WAYS` are written."""
+    return isinstance(text, str) and _WAY.fullmatch(text) is not None

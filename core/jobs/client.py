@@ -11,8 +11,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import psutil
 
@@ -254,22 +255,31 @@ def _start(queue: Queue, served: WorkerFile, command: Sequence[str], starts: int
     surroundings = (following and following.surroundings) or Surroundings.now()
     _put_log_aside(served.log)
     with served.log.open("ab") as log, surroundings.lend_processors():
-        child = subprocess.Popen(
-            [*command, "--jobs", str(queue.folder)],
-            cwd=PROJECT,
-            env={**surroundings.within(os.environ), **WAITING_POLICY},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            creationflags=_DETACHED,
-        )
+        child = detached([*command, "--jobs", str(queue.folder)], surroundings.within(os.environ), log)
     try:
         started = process.of(child.pid)
     except psutil.NoSuchProcess:
         started = process.Process(pid=child.pid)  # which counts as dead
     threading.Thread(target=child.wait, name="crossover-worker-reaper", daemon=True).start()
     return Serving(process=started, starts=starts, surroundings=surroundings)
+
+
+def detached(command: Sequence[str], environment: Mapping[str, str], log: BinaryIO) -> subprocess.Popen[bytes]:
+    """Start a process that outlives this one, and whose idle threads sleep soon.
+
+    Raises:
+        OSError: none can be started.
+    """
+    return subprocess.Popen(
+        command,
+        cwd=PROJECT,
+        env={**environment, **WAITING_POLICY},
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+        creationflags=_DETACHED,
+    )
 
 
 def _put_log_aside(log: Path) -> None:

@@ -80,6 +80,10 @@ class Job:
         surroundings: what it takes over from who asked; None where that was not written down: then any are right.
         elsewhere: where it is measured, if not here; the worker then is who asks the machines.
         machines: these, as they told of themselves last.
+        once: of a point that machines share, what its rows answer: of all that are brought under this name, on
+            whatever machine, the first count. Empty for anything else.
+        measured_as: `machine_id` of its rows, where machines that are alike answer a question each for itself; empty
+            where they bear that of this kind of machine.
         damage: why its state cannot be read, in one sentence; it then counts as running until it is settled.
     """
 
@@ -105,6 +109,8 @@ class Job:
     surroundings: Surroundings | None = None
     elsewhere: Elsewhere | None = None
     machines: tuple[Member, ...] = ()
+    once: str = ""
+    measured_as: str = ""
     damage: str = ""
 
     @property

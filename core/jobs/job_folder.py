@@ -63,6 +63,8 @@ class JobFolder:
             "asked_from": job.asked_from,
             "surroundings": asdict(job.surroundings) if job.surroundings else None,
             "elsewhere": asdict(job.elsewhere) if job.elsewhere else None,
+            "once": job.once,
+            "measured_as": job.measured_as,
         }
         atomic.write_json(draft._request, request)
         draft.write(job)
@@ -228,6 +230,8 @@ class _Request:
     asked_from: str = ""
     surroundings: Surroundings | None = None
     elsewhere: Elsewhere | None = None
+    once: str = ""
+    measured_as: str = ""
     experiment: dict[str, Any] | None = None
     sweep: dict[str, Any] | None = None
     demonstration: dict[str, Any] | None = None
@@ -277,6 +281,8 @@ class _Status:
             asked_from=request.asked_from,
             surroundings=request.surroundings,
             elsewhere=request.elsewhere,
+            once=request.once,
+            measured_as=request.measured_as,
             damage=damage,
             **{**known, "run_ids": self.run_ids or ((self.run_id,) if self.run_id else ())},
         )

@@ -51,6 +51,11 @@ class Machine:
         return {info.device: info.name for info in self.devices}
 
     @property
+    def refusals(self) -> dict[str, Mapping[str, str]]:
+        """Device → kind of lane → why it does not have it."""
+        return {info.device: info.refusals for info in self.devices}
+
+    @property
     def here(self) -> Here:
         """What would measure on it now, to look for what it measured before."""
         facts = self.environment

@@ -66,6 +66,8 @@ class Queue(AllJobs):
         asked_from: str = "",
         terms: Terms | None = None,
         elsewhere: Elsewhere | None = None,
+        once: str = "",
+        measured_as: str = "",
     ) -> Job:
         """Queue a measurement, or join an active one of the same question, budget and store, which costs nothing.
 
@@ -82,6 +84,8 @@ class Queue(AllJobs):
             asked_from: where from, as in `Job`.
             terms: what who asks is held to; by default only to the length of the queue.
             elsewhere: where a sweep is measured, if not here.
+            once: as in `Job`; who joins an active measurement has its rows, under whatever name.
+            measured_as: as in `Job`.
 
         Raises:
             StoreError: the store cannot be written.
@@ -92,9 +96,9 @@ class Queue(AllJobs):
         with self.guard():
             self._bury_lost()
             waiting = [job for job in self.active() if not self.files(job.id).asked_to_stop]
-            same = (asked, store.folder.absolute(), Surroundings.now(), elsewhere)
+            same = (asked, store.folder.absolute(), Surroundings.now(), elsewhere, measured_as)
             for job in waiting:
-                if (job.asked, job.store, job.surroundings or same[2], job.elsewhere) == same:
+                if (job.asked, job.store, job.surroundings or same[2], job.elsewhere, job.measured_as) == same:
                     return self._placed(job)
             limit = terms.queue_length if terms else QUEUE_LIMIT
             if sum(job.state == "queued" for job in waiting) >= limit:
@@ -112,6 +116,8 @@ class Queue(AllJobs):
                 asked_from=asked_from,
                 surroundings=same[2],
                 elsewhere=elsewhere,
+                once=once,
+                measured_as=measured_as,
             )
             try:
                 JobFolder.create(self.folder / job.id, job)

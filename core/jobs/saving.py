@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from core.errors import StoreError
 from core.jobs.job import Job, State
 from core.jobs.job_folder import JobFolder
+from core.results import writing
 from core.results.exhibits import exhibit_files
 from core.results.exhibits.exhibit import Exhibit
 from core.results.reading import readable, refusal_of
 from core.results.reuse import CUT_OFF
 from core.results.schema import Outcome, Trial
 from core.results.store import Store
+from core.results.tables import to_table
 
 ASKER_KILLED = (
     "The process that asks the other machines was killed. They go on with what they have and keep its rows; "
@@ -92,7 +94,7 @@ def save(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = 
         trials: its new rows.
         again: whether somebody who was killed may have brought some of them.
     """
-    rows = readable(trials)
+    rows = [dataclasses.replace(row, machine_id=job.measured_as or row.machine_id) for row in readable(trials)]
     refusal = _store(folder, job, rows, again=again)
     return dataclasses.replace(with_rows(job, rows), unsaved=bool(refusal)), refusal
 
@@ -205,9 +207,13 @@ def _store(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool)
     try:
         store = Store(job.store)
         there = set(store.trials(run_id={trial.run_id for trial in trials})) if again else set()
-        for trial in trials:
-            if trial not in there:
-                store.add(trial)
+        new = [trial for trial in trials if trial not in there]
+        counts_once = bool(job.once) and all(trial.outcome not in CUT_OFF for trial in trials)
+        if new and counts_once:
+            store.add_all(to_table(trials), once=job.once)
+        elif new:  # of one run in one file: between two, a kill or a compaction could come
+            for together in writing.split(to_table(new)):
+                store.add_all(together)
     except StoreError as error:
         fate = "are kept with the job" if kept else "could not be kept with the job either"
         return f"The store did not take the rows, they {fate}: {error}"

@@ -5,6 +5,7 @@ decides nothing about the others, the budget or the end; `core.measure.trial` do
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -19,10 +20,10 @@ from core.measure.device.cards import Watch
 from core.measure.preparing import pace, room, threads
 from core.measure.preparing.fresh import FreshTrainings
 from core.measure.readings.raw_values import RawValues
-from core.measure.readings.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
+from core.measure.readings.timer import BLOCK_MARGIN, MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
 from core.measure.training import LossCurve, Training
 from core.progress import ContenderProgress
-from core.question.experiment import BEST_THREADS, Contender, Point
+from core.question.experiment import BEST_THREADS, Contender, Point, spoken
 from core.question.lanes import PLAIN
 from core.results import allowed
 from core.results.environment import LoadMeter
@@ -46,10 +47,6 @@ class MeasuredContender:
     """One contender in the measurement of one point.
 
     Attributes:
-        contender: what was asked for.
-        info: facts of its device.
-        raw: raw values so far.
-        curve: losses so far.
         outcome: how it ended; None while it goes on.
         message: the reason where it did not end well, and what beside the blocks could not be measured.
         compiling_s: seconds spent so far on compiling or recording, which no budget is charged with.
@@ -67,7 +64,7 @@ class MeasuredContender:
         self._device = devices.open_device(contender.device)
         self._timer = Timer(device=self._device)
         self._meter, self._watch = LoadMeter(), Watch(self._device.torch)
-        self.raw = RawValues(threads=contender.threads, **vars(self._watch.limits))
+        self.raw = RawValues(threads=contender.threads, **self._watch.limits)
         self._afterwards = Afterwards(
             contender=contender, point=point, data=data, timer=self._timer, device=self._device, raw=self.raw
         )
@@ -115,7 +112,7 @@ class MeasuredContender:
             TooSlow: it is one.
         """
         self._use_settings()
-        pace.require(self.facts["flops_per_step"], budget_s, self._device, str(self.contender))
+        pace.require(self.facts["flops_per_step"], budget_s, self._device, spoken(str(self.contender)))
 
     def shortlist_threads(self, late: threads.Late = threads.never) -> Iterator[None]:
         """Before a compiled lane starts: keep the counts with which plain steps train fastest. Yields between timings.
@@ -163,10 +160,12 @@ class MeasuredContender:
 
     def warm_up(self, allowance_s: float) -> Iterator[None]:
         """Train until warm, `allowance_s` seconds at most, and find how many steps make a block. Yields meanwhile."""
-        raw, spent, steps = self.raw, 0.0, 1
-        while (steps <= WARM_UP_STEPS or spent < WARM_UP_S) and spent < allowance_s:  # 1 + 2 + 4 + … = steps - 1 so far
-            spent += self._warm_up_block(self.contender.lane.whole(steps))
-            steps *= 2
+        raw, spent, done, steps = self.raw, 0.0, 0, 1
+        while (done < WARM_UP_STEPS or spent < WARM_UP_S) and spent < allowance_s:
+            seconds = self._warm_up_block(self.contender.lane.whole(steps))
+            spent, done = spent + seconds, done + steps
+            lacking = BLOCK_MARGIN * (WARM_UP_S - spent) / max(seconds, 1e-9) * raw.warmup_steps[-1]
+            steps = min(2 * steps, max(steps // 2, WARM_UP_STEPS - done, math.ceil(lacking)))
             yield
         self._block_steps = self.contender.lane.whole(block_steps(raw.warmup_s[-1] / raw.warmup_steps[-1]))
         fitting = tries = 0
@@ -194,7 +193,7 @@ class MeasuredContender:
         training.advance(lead_in)
         first_step = training.steps
         reading = self._timer.time(lambda: training.advance(self._block_steps))
-        raw.add_block(pair, first_step, self._block_steps, reading, self._meter.read(), vars(self._watch.end()))
+        raw.add_block(pair, first_step, self._block_steps, reading, self._meter.read(), self._watch.end())
         self._settle()
 
     def _lead_in_steps(self) -> int:
@@ -222,11 +221,7 @@ class MeasuredContender:
         self._keep_weights()
 
     def close(self, *, examined: bool = True) -> None:
-        """End the training that counts; the weights to be examined are those of now, or of the last epoch's end.
-
-        Args:
-            examined: whether `examine` follows; the memory of a copy is spared otherwise.
-        """
+        """End the training that counts; the weights to be `examined` are those of now, or of the last epoch's end."""
         self._closed_at = self.training.steps
         if examined and self._final is None and self._closed_at <= self._point.total_steps:
             self._keep_weights()

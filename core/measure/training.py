@@ -4,10 +4,10 @@ Losses stay on the device as the loop runs; reading them waits for the device, s
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from core.measure.data.batches import Feed
 from core.measure.data.datasets import Split
 from core.measure.device import failures
 from core.measure.execution.compiled import Compiled
-from core.measure.execution.graph import CudaRecorder, Graph, Recorder
+from core.measure.execution.graph import Graph, Recorder
 from core.measure.execution.step import Batch, Step
 from core.question.lanes import PLAIN, Lane
 
@@ -26,29 +26,19 @@ CURVE_SEGMENTS = 200
 EVALUATION_BATCH = 4096
 """Samples that are classified at once, fewer where they do not fit; bounds memory, changes no result."""
 
+ROUNDINGS = 8
+"""By which weights are moved, to see how far training carries rounding on."""
+
 Classifier = Callable[[Tensor], Tensor]
 """From samples to a number for each class, (samples, classes), of which the highest wins; a network is one."""
 
 
-class Engine(Protocol):
-    """Runs several whole steps as one thing."""
-
-    def prepare(self, example: Batch, counts: Sequence[int]) -> float:
-        """Make everything ready for calls of so many steps each; seconds. No weight changes."""
-
-    def run(self, what: Any, count: int) -> Tensor:
-        """Train so many steps; their losses, still on the device."""
+Engine = Compiled | Graph
+"""What runs several whole steps as one thing."""
 
 
 class Training:
-    """One network in training.
-
-    Attributes:
-        network: on the device.
-        optimizer: of its parameters.
-        steps: steps done so far.
-        lane: how steps are run.
-    """
+    """One network in training, on its device; `steps` are done so far."""
 
     def __init__(
         self,
@@ -56,27 +46,17 @@ class Training:
         feed: Feed,
         *,
         learning_rate: float,
-        steps: int = 0,
         lane: Lane = PLAIN,
         recorder: Recorder | None = None,
     ) -> None:
-        """Take over a network that has `steps` steps behind it, and a feed that begins with the next one.
-
-        Args:
-            network: on the device; its memory format becomes that of the lane.
-            feed: of its batches.
-            learning_rate: of plain SGD.
-            steps: steps that were trained before.
-            lane: how steps are run.
-            recorder: of CUDA graphs, where the lane is one of them; that of the network's device unless given.
-        """
+        """Take over a network, and a feed that begins with its first step."""
         self.parts = Step(network, learning_rate=learning_rate, lane=lane)
         self.network, self.optimizer = network, self.parts.optimizer
         self.lane = lane
         self.step: Callable[[Any], Any] = self.parts.train
         self._losses: list[Tensor] = []
         self._engine = _engine(self.parts, feed, recorder)
-        self.rewind(feed, steps)
+        self.rewind(feed, 0)
 
     def use_threads(self, count: int) -> None:
         """Train with so many threads of the CPU from here on, as everything in this process does."""
@@ -166,7 +146,8 @@ class Training:
         size = self.lane.steps_per_call
         for count in (size,) * (steps // size) + (1,) * (steps % size):
             drawn = self._draw(count)
-            self._losses.append(engine.run(drawn if isinstance(drawn, Tensor) else self._feed.place(drawn), count))
+            what: Any = drawn if isinstance(drawn, Tensor) else self._feed.place(drawn)
+            self._losses.append(engine.run(what, count))
 
     def weights(self, device: str | None = None) -> list[Tensor]:
         """Copies of all parameters, on their own device unless another is given."""
@@ -183,13 +164,23 @@ class Training:
                 parameter.copy_(value)
 
 
+def nudged(weight: Tensor) -> Tensor:
+    """A weight with each number moved by up to `ROUNDINGS` roundings, up or down, alike each time.
+
+    As far apart are sums of some hundred products in another order. One rounding is less than what a lane does, and
+    missed where training carries it on.
+    """
+    draw = torch.rand(weight.shape, generator=torch.Generator().manual_seed(0), dtype=weight.dtype).to(weight.device)
+    return weight * (1 + ROUNDINGS * torch.finfo(weight.dtype).eps / 2 * (2 * draw - 1))
+
+
 def _engine(step: Step, feed: Feed, recorder: Recorder | None) -> Engine | None:
     """What runs several steps as one thing; None in an eager lane."""
     match step.lane.execution:
         case "compiled":
             return Compiled(step)
         case "graph":
-            return Graph(step, recorder or CudaRecorder(step.parameters[0].device), feed.gather)
+            return Graph(step, recorder or Recorder(step.parameters[0].device), feed.gather)
     return None
 
 
@@ -198,7 +189,6 @@ class LossCurve:
     """Mean loss over equal segments of a training; steps past its end are left out.
 
     Attributes:
-        total_steps: steps of the training.
         steps: steps taken in so far.
         sums: sum of losses of each segment begun.
     """

@@ -105,11 +105,8 @@ class Measurement:
     """A measurement that is made visit by visit, a round of blocks each; what goes on in between is not its time.
 
     Attributes:
-        experiment: the training, its contenders and the budget.
-        hooks: how to tell of progress, ask for a stop, and keep what is measured.
         run_id: name of the run, 12 hexadecimal digits.
         started_at: when it was made.
-        pairs: rounds so far.
         all_measured: the contenders, once the data were loaded.
     """
 
@@ -198,14 +195,14 @@ class Measurement:
     def _prepare(self) -> None:
         self._began = self._kept_at = time.perf_counter()
         for measured in self.all_measured:
-            self._tell(f"starting up {measured.contender}")
+            self._tell(f"starting up {_named(measured)}")
             self._attempt(measured, partial(self._start, measured))
         if self.experiment.pairs == EVERY_EPOCH:  # sizes of a sweep may each have a number of threads of their own
             alive = self._alive()
             different.require([one.contender for one in alive], [one.raw.threads for one in alive])
         allowance_s = WARM_UP_SHARE * self.experiment.budget_s / len(self.all_measured)
         for measured in self._alive():
-            self._tell(f"warming up {measured.contender}")
+            self._tell(f"warming up {_named(measured)}")
             self._attempt(measured, partial(self._drive, measured.warm_up(allowance_s)))
 
     def _start(self, measured: MeasuredContender) -> None:
@@ -220,7 +217,7 @@ class Measurement:
     def _try_threads(self, measured: MeasuredContender, tried: Callable[[threads.Late], Iterator[None]]) -> None:
         if measured.raw.threads != BEST_THREADS:
             return
-        self._tell(f"trying thread counts for {measured.contender}")
+        self._tell(f"trying numbers of threads for {_named(measured)}")
         ends_s = self._elapsed() + THREADS_SHARE * self.experiment.budget_s / len(self.all_measured)
         self._drive(tried(lambda: self._elapsed() >= ends_s))
 
@@ -274,22 +271,22 @@ class Measurement:
         tested = [one for one in self._alive() if not self._times_suffice and not one.curve.diverged]
         step = ending.level(tested)
         for measured in tested:
-            self._attempt(measured, partial(self._unhurried, measured.train_on(step)))
+            self._attempt(measured, partial(self._drive, measured.train_on(step), hurried=False))
         for measured in self._alive():
             self._attempt(measured, partial(self._conclude_one, measured, step))
 
     def _conclude_one(self, measured: MeasuredContender, step: int) -> None:
         asked, times_suffice = self.experiment, self._times_suffice
         measured.close(examined=not times_suffice)
-        self._tell(f"taking {measured.contender}'s step apart")
+        self._tell(f"taking a step on {_named(measured)} apart")
         if measured.raw.block_steps:
             measured.take_apart(asked.budget_s, whole_epoch=not times_suffice, turns=asked.pairs == EVERY_EPOCH)
         if not times_suffice and not measured.curve.diverged:
-            self._tell(f"testing what {measured.contender} learned")
-            self._unhurried(measured.go_back(step))
+            self._tell(f"testing what was learned on {_named(measured)}")
+            self._drive(measured.go_back(step), hurried=False)
             measured.examine()
         if measured.raw.block_steps and measured.contender.lane != PLAIN:
-            self._tell(f"checking {measured.contender} against plain steps")
+            self._tell(f"checking {_named(measured)} against plain steps")
             measured.check_lane()
         measured.end(*ending.of(measured, self.experiment, self.pairs, cut=self._cut))
 
@@ -302,16 +299,12 @@ class Measurement:
     def _alive(self) -> list[MeasuredContender]:
         return [measured for measured in self.all_measured if measured.outcome is None]
 
-    def _unhurried(self, work: Iterator[None]) -> None:
-        """Do what is left once the budget is spent."""
+    def _drive(self, work: Iterator[None], *, hurried: bool = True) -> None:
+        """Do a part of the preparation as far as the budget reaches, or to its end what is left once that is spent."""
         for _ in work:
             self._heed()
-
-    def _drive(self, work: Iterator[None]) -> None:
-        """Do a part of the preparation, as far as the budget reaches."""
-        for _ in work:
-            self._heed()
-            self._require_time()
+            if hurried:
+                self._require_time()
 
     def _require_time(self) -> None:
         """End a preparation after which no pair could be timed."""
@@ -348,3 +341,8 @@ class Measurement:
     def _keep(self) -> None:
         if rows := self.rows():
             self.hooks.keep(rows)
+
+
+def _named(measured: MeasuredContender) -> str:
+    """What is measured, for people."""
+    return spoken(str(measured.contender))

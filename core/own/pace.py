@@ -1,14 +1,30 @@
-"""When steps of a loop may be counted, and what all others take: sums of a clock, and a budget.
+"""Which steps of a loop are looked at or counted, and what all others take: sums of a clock, and two budgets.
 
-Counting a step makes it slower, so that only a hundredth of a loop's time goes into that. How much slower a step
-becomes is known once one was counted; before, it is taken for as long as a step.
+Short steps are passed by, many at a time, between two that are looked at: these tell what comes before a step, all
+together how long a step takes. Counting a step makes it slower, so that only a hundredth of a loop's time goes into
+that. How much slower a step becomes is known once one was counted; before, it is taken for as long as a step.
 """
 
 import math
-from dataclasses import dataclass
+import random
+import statistics
+from array import array
+from dataclasses import dataclass, field
 
 WARM_UP = 10
 """Steps that are left out where there are more: they set up what later ones have."""
+
+LOOK_EVERY_S = 0.002
+"""Seconds of a loop for each step that is looked at, which costs a few millionths."""
+
+MOST_PASSED = 1_000
+"""Steps that are passed by at once, at most."""
+
+MOST_KEPT = 4_096
+"""Times of steps that are kept; beyond, half of them are dropped at random."""
+
+LONG = 3
+"""Times the usual from which on a step is a long one."""
 
 LEAST_S = 0.25
 """Seconds of a loop before anything is counted."""
@@ -29,10 +45,12 @@ class Pace:
 
     Attributes:
         known_steps: steps that the loop will have; 0 if that is not known.
+        once_ns: what is still to be paid, once, when anything is counted.
         steps: so far.
         plain: of these, those that count for the time.
-        before_ns: of the plain ones, what came before each: its batch.
-        within_ns: of the plain ones, the rest.
+        plain_ns: that they took.
+        looked: of the plain ones, those that were looked at one by one.
+        before_ns: of these, what came before each: its batch.
         total_ns: of all.
         counted: steps that were counted.
         cost_ns: that this took.
@@ -40,15 +58,20 @@ class Pace:
     """
 
     known_steps: int = 0
+    once_ns: float = 0.0
     steps: int = 0
     plain: int = 0
+    plain_ns: int = 0
+    looked: int = 0
     before_ns: int = 0
-    within_ns: int = 0
     total_ns: int = 0
     counted: int = 0
     cost_ns: int = 0
     due_ns: float = math.inf
     _last_cost_ns: int = 0
+    _chance: random.Random = field(default_factory=lambda: random.Random(0))
+    _taken_ns: "array[int]" = field(default_factory=lambda: array("q"))
+    _each: int = 1
 
     def start(self, now: int) -> int:
         """A loop begins, or goes on with its next pass; returns the time."""
@@ -58,29 +81,58 @@ class Pace:
     @property
     def step_s(self) -> float | None:
         """Seconds of a plain step with what came before it."""
-        return (self.before_ns + self.within_ns) / 1e9 / self.plain if self.plain else None
+        return self.plain_ns / 1e9 / self.plain if self.plain else None
 
     @property
     def before_s(self) -> float | None:
         """Seconds of what came before a plain step."""
-        return self.before_ns / 1e9 / self.plain if self.plain else None
+        return self.before_ns / 1e9 / self.looked if self.looked else None
 
-    def add(self, before_ns: int, within_ns: int) -> None:
-        """Take in a plain step."""
-        self.steps += 1
-        self.total_ns += before_ns + within_ns
-        if self.steps == WARM_UP + 1:
-            self.plain = self.before_ns = self.within_ns = 0
-        self.plain += 1
+    @property
+    def uneven(self) -> tuple[float, float]:
+        """Share of steps that take `LONG` times the usual, and of the time what they take beyond that."""
+        whole_ns = sum(self._taken_ns)
+        if not whole_ns:
+            return 0.0, 0.0
+        usual_ns = statistics.median(self._taken_ns)
+        beyond = [each - usual_ns for each in self._taken_ns if each > LONG * usual_ns]
+        return len(beyond) / len(self._taken_ns), sum(beyond) / whole_ns
+
+    @property
+    def passing(self) -> int:
+        """Steps to pass by now: at random around the wanted mean, as what is slow may come again at regular steps."""
+        if self.steps <= WARM_UP or self.plain_ns >= LOOK_EVERY_S * 1e9 * self.plain:
+            return 0
+        wanted = LOOK_EVERY_S * 1e9 * self.plain / max(1, self.plain_ns)
+        return int(min(MOST_PASSED, 2 * wanted * self._chance.random()))
+
+    def look(self, before_ns: int, within_ns: int) -> None:
+        """Take in a plain step that was looked at."""
+        self.pass_by(1, before_ns + within_ns)
+        self.looked += 1
         self.before_ns += before_ns
-        self.within_ns += within_ns
+        if self._each == 1 or self._chance.random() * self._each < 1:
+            self._taken_ns.append(within_ns)
+            if len(self._taken_ns) >= MOST_KEPT:
+                kept = self._chance.sample(list(self._taken_ns), MOST_KEPT // 2)
+                self._each, self._taken_ns = 2 * self._each, array("q", kept)
+
+    def pass_by(self, steps: int, taken_ns: int) -> None:
+        """Take in plain steps that were not looked at."""
+        if self.steps <= WARM_UP < self.steps + steps:
+            self.plain = self.plain_ns = self.looked = self.before_ns = 0
+            del self._taken_ns[:]
+        self.steps += steps
+        self.plain += steps
+        self.plain_ns += taken_ns
+        self.total_ns += taken_ns
 
     def add_counted(self, before_ns: int, within_ns: int, now: int, *, more: bool = False) -> None:
         """Take in a step that was counted, and say when the next may be: at once if `more` of an update are to come."""
         self.steps += 1
         self.total_ns += before_ns + within_ns
         self.counted += not more
-        self._last_cost_ns = max(0, within_ns - self.within_ns // max(1, self.plain))
+        self._last_cost_ns = max(0, before_ns + within_ns - self.plain_ns // max(1, self.plain))
         self.cost_ns += self._last_cost_ns
         pause_ns = math.inf if self.counted >= MOST else self.total_ns // (2 * MOST)
         self.due_ns = now if more else now + pause_ns
@@ -90,7 +142,7 @@ class Pace:
         mean_ns = (self.step_s or 0.0) * 1e9
         whole_ns = max(self.total_ns, mean_ns * self.known_steps)
         each_ns = self._last_cost_ns if self.counted else min(mean_ns, FIRST_COST_S * 1e9)
-        if self.steps > WARM_UP and self.cost_ns + steps * each_ns <= SHARE * whole_ns:
+        if self.steps > WARM_UP and self.once_ns + self.cost_ns + steps * each_ns <= SHARE * whole_ns:
             return True
         self.due_ns = now + max(self.total_ns // 4, mean_ns)
         return False

@@ -39,10 +39,8 @@ def document(steps: Steps, device: str, updates: int) -> dict[str, Any]:
 
 def text(steps: Steps, device: str, updates: int, *, by_batches: bool) -> str:
     """The same for people."""
-    counted = len(steps.operations)
-    lines = [
-        f"{_steps(steps, updates, by_batches)} on {title(device)}, {units.counted(counted, 'step')} of them counted"
-    ]
+    looked, counted = units.count(steps.looked), units.count(len(steps.operations))
+    lines = [f"{_steps(steps, updates, by_batches)} on {title(device)}; {looked} looked at, {counted} counted"]
     parts = [
         f"{NAMES[cause]} {units.share(share)}"
         for cause, share in sorted(steps.costs.items(), key=lambda part: -part[1])

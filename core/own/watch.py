@@ -3,21 +3,23 @@
     for batch in core.watch(loader, model): ...
     with core.watch(model) as seen: ...
 
-Every step is clocked, which costs next to nothing. Operations are counted in a few steps only, as many as keep the cost
-below a hundredth of the loop's time. Steps are told apart by the batches, or else by the optimizer's own hook.
+All time of the loop is clocked, but of short steps not each: most are passed by, with nothing of ours around them but a
+count. Operations are counted in a few steps only, as many as keep the cost below a hundredth of the loop's time. Steps
+are told apart by the batches, or else by the optimizer's own hook.
 """
 
 import contextlib
+import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+from torch.utils.hooks import RemovableHandle
 
 from core.answer.own.findings import Finding, findings
 from core.answer.own.steps import Steps
@@ -28,8 +30,6 @@ from core.own.pace import ENOUGH, MOST, Pace
 
 MOST_TOGETHER = 16
 """Batches of one update that are counted together at most."""
-
-_FLOORS: dict[tuple[str, int], floor.Floor] = {}
 
 
 def watch(*what: Any, device: str | torch.device | None = None, quiet: bool = False) -> "Watch":
@@ -77,6 +77,8 @@ class Watch:
         self._results: list[Any] = []
         self._optimizer: Optimizer | None = None
         self._updates = self._ended_ns = self._outside_ns = self._told = 0
+        self._looking, self._passing, self._passed = True, 1, 0
+        self._forward: RemovableHandle | None = None
         self._hooks = contextlib.ExitStack()
         self._first = self._witness()
         self._learns: bool | None = None
@@ -87,10 +89,11 @@ class Watch:
         if self._batches is None:
             raise TypeError("there are no batches to go through: give them first, or use `with`")
         self._listen(self._updated)
-        clock, pace = self._clock, self._pace
+        clock, pace, batches = self._clock, self._pace, iter(self._batches)
+        pace.once_ns = floor.owed_ns(self._device, self._clock)
         ended = pace.start(clock())
         try:
-            for batch in self._batches:
+            for batch in batches:
                 given = clock()
                 if given >= pace.due_ns and self._may_count(given):
                     self._enter()
@@ -100,18 +103,35 @@ class Watch:
                     continue
                 yield batch
                 now = clock()
-                pace.add(given - ended, now - given)
+                pace.look(given - ended, now - given)
                 ended = now
+                if wanted := pace.passing:
+                    passed = yield from self._pass_by(itertools.islice(batches, wanted))
+                    ended = clock()
+                    pace.pass_by(passed, ended - now)
+                    if passed < wanted:
+                        return
         finally:
             self._end()
+
+    def _pass_by(self, batches: Iterator[Any]) -> Generator[Any, None, int]:
+        """Hand batches on with nothing of ours around them; how many. If the loop ends here, they are told at once."""
+        count = 0
+        try:
+            for batch in batches:
+                yield batch
+                count += 1
+        except BaseException:
+            self._pace.steps += count
+            raise
+        return count
 
     def __enter__(self) -> Self:
         """Begin; a step ends where an optimizer of PyTorch has updated the model."""
         self._listen(self._stepped)
-        if self._model is not None and not watching.compiles():
-            hook = self._model.register_forward_pre_hook(self._forwarded)
-            self._hooks.callback(hook.remove)
-        self._ended_ns, self._outside_ns = self._pace.start(self._clock()), 0
+        self._pace.once_ns = floor.owed_ns(self._device, self._clock)
+        self._ended_ns = self._pace.start(self._clock())
+        self._look()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -129,6 +149,8 @@ class Watch:
             on_host=self._device.type == "cpu",
             step_s=pace.step_s,
             steps=pace.steps,
+            looked=pace.looked,
+            uneven=pace.uneven,
             waits_at=counts.waits_at,
             learns=self._learns,
             floor_s=(least.call_s, least.inside_s, least.read_s) if least else (),
@@ -170,24 +192,46 @@ class Watch:
                 self._optimizer = optimizer
         return optimizer is self._optimizer
 
-    def _updated(self, optimizer: Optimizer, *_: object) -> None:
-        self._updates += self._trains(optimizer)
+    def _updated(self, optimizer: Optimizer, _arguments: object, _options: object) -> None:
+        self._updates += optimizer is self._optimizer or self._trains(optimizer)
 
-    def _stepped(self, optimizer: Optimizer, *_: object) -> None:
+    def _stepped(self, optimizer: Optimizer, _arguments: object, _options: object) -> None:
         """A step is over, and the next begins."""
-        if not self._trains(optimizer):
+        if optimizer is not self._optimizer and not self._trains(optimizer):
             return
-        self._updates += 1
-        now = self._clock()
+        self._passed += 1
+        if self._passed < self._passing:
+            return
+        now, self._updates = self._clock(), self._updates + self._passed
         if self._mode is not None:
             self._ended_ns = self._leave(self._outside_ns, self._ended_ns + self._outside_ns)
-        else:
-            self._pace.add(self._outside_ns, now - self._ended_ns - self._outside_ns)
+        elif self._looking and self._forward is not None:
+            self._pace.look(self._outside_ns, now - self._ended_ns - self._outside_ns)
             self._ended_ns = now
-        self._outside_ns = 0
-        if now >= self._pace.due_ns and self._may_count(now):
-            self._enter()
-            self._ended_ns = self._clock()
+        else:
+            self._pace.pass_by(self._passed, now - self._ended_ns)
+            self._ended_ns = now
+        passing = self._pace.passing if self._looking else 0
+        if passing:
+            self._pass(passing)
+        else:
+            self._look()
+            if now >= self._pace.due_ns and self._may_count(now):
+                self._enter()
+                self._ended_ns = self._clock()
+
+    def _look(self) -> None:
+        """See what comes before the forward pass of the next step; what is compiled has no such hook."""
+        self._looking, self._passing, self._passed, self._outside_ns = True, 1, 0, 0
+        if self._forward is None and self._model is not None and not watching.compiles():
+            self._forward = self._model.register_forward_pre_hook(self._forwarded)
+
+    def _pass(self, steps: int) -> None:
+        """Let steps pass by, with nothing of ours around them but a count."""
+        self._looking, self._passing, self._passed = False, steps, 0
+        if self._forward is not None:
+            self._forward.remove()
+            self._forward = None
 
     def _forwarded(self, *_: object) -> None:
         """The model's first forward pass of a step: what came before it is told apart."""
@@ -214,7 +258,7 @@ class Watch:
         Watch._counting = self
         first = self._mode is None
         if self._mode is None:
-            self._mode = watching.Watching(self._device, place, self._drain, self._clock, self._results)
+            self._mode = watching.Watching(self._device, watching.place, self._drain, self._clock, self._results)
         self._mode.__enter__()  # type: ignore[no-untyped-call]
         self._entered = True
         self._mode.begin() if first else self._mode.resume()
@@ -252,23 +296,17 @@ class Watch:
         if Watch._counting is self:
             Watch._counting = None
         self._mode, self._left = None, 0
+        if not self._looking:
+            self._pace.steps, self._updates = self._pace.steps + self._passed, self._updates + self._passed
+        self._pass(1)
         self._hooks.close()
         if not self._pace.steps:
             return
         with contextlib.suppress(Exception):  # a device in trouble; what was clocked is worth saying
             self._learns = self._changed()
             if self._counts.operations and self._floor is None:
-                self._floor = self._find_floor()
+                self._floor = floor.known(self._device, self._drain, self._clock)
         self._tell()
-
-    def _find_floor(self) -> floor.Floor:
-        """Measured once in a process for a device and a number of threads, as every loop waits for it."""
-        if self._clock is not time.perf_counter_ns:
-            return floor.find(self._device, self._drain, self._clock)
-        key = str(self._device), torch.get_num_threads()
-        if key not in _FLOORS:
-            _FLOORS[key] = floor.find(self._device, self._drain)
-        return _FLOORS[key]
 
     def _tell(self) -> None:
         """Print it once, and once more when a later pass has counted enough."""
@@ -304,14 +342,3 @@ def _length(batches: Iterable[Any] | None) -> int:
     with contextlib.suppress(Exception):
         return len(batches)  # type: ignore[arg-type]
     return 0
-
-
-def place() -> str:
-    """File and line of the first code that is no library's and not ours; empty if there is none."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if not watching.is_library(name):
-            return f"{Path(name).name}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]
-    return ""

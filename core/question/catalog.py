@@ -6,7 +6,7 @@ touches a file; `core.measure.data.datasets` does the loading and holds itself t
 
 from dataclasses import dataclass
 
-from core.errors import InvalidValue
+from core.errors import one_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,6 @@ class Dataset:
         classes: class names in the order of their labels 0, 1, …
         default_samples: training samples unless asked otherwise.
         max_samples: most training samples that can be asked for.
-        synthetic: whether a seeded generator makes the samples.
         needs_files: whether torchvision's files must be on disk or be downloaded.
         bundled: its file among those that come with scikit-learn; empty where it does not.
         vocabulary: how many different tokens there are, where a sample is a sequence of tokens, or of categories.
@@ -35,11 +34,15 @@ class Dataset:
     classes: tuple[str, ...]
     default_samples: int
     max_samples: int
-    synthetic: bool = False
     needs_files: bool = False
     bundled: str = ""
     vocabulary: int = 0
     axes: tuple[str, ...] = ()
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether a seeded generator makes the samples."""
+        return not (self.needs_files or self.bundled)
 
     @property
     def called(self) -> str:
@@ -72,7 +75,6 @@ DATASETS: dict[str, Dataset] = {
             classes=("outside", "inside"),
             default_samples=1_000,
             max_samples=1_000_000,
-            synthetic=True,
         ),
         Dataset(
             name="signal",
@@ -82,7 +84,6 @@ DATASETS: dict[str, Dataset] = {
             classes=("background", "signal"),
             default_samples=20_000,
             max_samples=1_000_000,
-            synthetic=True,
         ),
         Dataset(
             name="token-order",
@@ -93,7 +94,6 @@ DATASETS: dict[str, Dataset] = {
             classes=("abc", "acb", "bac", "bca", "cab", "cba"),
             default_samples=4_000,
             max_samples=1_000_000,
-            synthetic=True,
             vocabulary=32,
             axes=("sequence_length",),
         ),
@@ -107,7 +107,6 @@ DATASETS: dict[str, Dataset] = {
             classes=("leaves", "buys"),
             default_samples=20_000,
             max_samples=1_000_000,
-            synthetic=True,
             vocabulary=10_000,
             axes=("embedding_rows",),
         ),
@@ -182,7 +181,4 @@ def dataset(name: str) -> Dataset:
     Raises:
         InvalidValue: no data set has that name.
     """
-    try:
-        return DATASETS[name]
-    except (KeyError, TypeError):
-        raise InvalidValue("dataset", name, f"one of {', '.join(DATASETS)}") from None
+    return DATASETS[one_of("dataset", name, DATASETS)]

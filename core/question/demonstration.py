@@ -5,14 +5,12 @@ As with `core.question.experiment`, a `Demonstration` that exists is one that ca
 measures.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from core.errors import InvalidValue
-from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
+from core.errors import InvalidValue, one_of
+from core.question.experiment import Contender, Experiment, Point, hashed, parsed_contenders
 from core.question.lanes import PLAIN
 
 Kind = Literal["clock", "moving", "first_step"]
@@ -32,7 +30,7 @@ SHORTCUTS: dict[str, str] = {
     "item_every_step": "The loss is read with .item() after every step, so that the host waits for the device.",
     "accuracy_every_step": "The accuracy of every batch is read with .item() too.",
     "errors_printed": "Wrong answers are counted batch by batch and printed after each epoch.",
-    "tests_inside": "A pass over validation and test samples counts to the epoch.",
+    "tests_inside": "A pass over validation and test samples counts towards the epoch.",
     "wall_clock": "The system's time of day is read, time.time(), which may be set while it runs.",
     "one_repeat": "It is timed once.",
 }
@@ -53,7 +51,6 @@ class Recipe:
         switched: keys of `SHORTCUTS`: what is done otherwise than `ours` does it.
         span: what is timed in one piece.
         loader: the data path of the timed part; empty for resident data.
-        preset: the tutorial that times like this; empty if none of the four does.
     """
 
     name: str
@@ -62,7 +59,6 @@ class Recipe:
     switched: tuple[str, ...] = ()
     span: Span = "block"
     loader: str = ""
-    preset: str = ""
 
 
 RECIPES: dict[str, Recipe] = {
@@ -114,7 +110,6 @@ RECIPES: dict[str, Recipe] = {
             " errors after each epoch waits for the device all the same, so little is lost at the end.",
             switched=("no_drain_before", "no_drain_after", "no_warm_up", "errors_printed", "wall_clock", "one_repeat"),
             span="training",
-            preset="disc",
         ),
         Recipe(
             name="signal",
@@ -132,7 +127,6 @@ RECIPES: dict[str, Recipe] = {
             ),
             span="training",
             loader="loader",
-            preset="signal",
         ),
         Recipe(
             name="mnist-linear",
@@ -142,7 +136,6 @@ RECIPES: dict[str, Recipe] = {
             switched=("no_warm_up", "loader_inside", "item_every_step", "tests_inside"),
             span="epoch",
             loader="tutorial",
-            preset="mnist-linear",
         ),
         Recipe(
             name="fashion-cnn",
@@ -152,11 +145,10 @@ RECIPES: dict[str, Recipe] = {
             switched=("no_drain_before", "no_drain_after", "no_warm_up", "loader_inside", "wall_clock", "one_repeat"),
             span="epoch",
             loader="tutorial",
-            preset="fashion-cnn",
         ),
     )
 }
-"""Ways to time a training: ours, each shortcut by itself, and the four tutorials'."""
+"""Ways to time a training: ours, each shortcut by itself, and the four tutorials', by their names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,8 +170,7 @@ class Demonstration:
     recipes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.kind not in tuple(KINDS):
-            raise InvalidValue("lesson", self.kind, f"one of {', '.join(KINDS)}")
+        one_of("lesson", self.kind, KINDS)
         if self.kind == "moving":
             object.__setattr__(self, "point", Point())
         object.__setattr__(self, "recipes", _recipes(self.recipes) if self.kind == "clock" else ())
@@ -195,9 +186,7 @@ class Demonstration:
     @property
     def id(self) -> str:
         """Name of what is to be shown, 16 hexadecimal digits; the budget is not part of it."""
-        question = {name: value for name, value in self.to_json().items() if name != "budget_s"}
-        canonical = json.dumps(question | {"protocol": PROTOCOL_VERSION}, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+        return hashed({name: value for name, value in self.to_json().items() if name != "budget_s"})
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a file; `from_json` reads it back to an equal demonstration."""
@@ -228,7 +217,7 @@ class Demonstration:
                 return cls(
                     kind=known,
                     point=Point.parse(point),
-                    contenders=tuple(Contender.parse(str(text)) for text in contenders),
+                    contenders=parsed_contenders(contenders),
                     budget_s=budget,
                     recipes=tuple(recipes),
                 )
@@ -237,8 +226,5 @@ class Demonstration:
 
 def _recipes(names: Iterable[object]) -> tuple[str, ...]:
     """The recipes by name, in the order of `RECIPES`, `ours` always among them; all where none is named."""
-    wanted = list(names)
-    for name in wanted:
-        if name not in tuple(RECIPES):
-            raise InvalidValue("recipes", name, f"one of {', '.join(RECIPES)}")
+    wanted = [one_of("recipes", name, RECIPES) for name in names]
     return tuple(name for name in RECIPES if not wanted or name == "ours" or name in wanted)

@@ -10,11 +10,11 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from core.errors import InvalidValue
+from core.errors import InvalidValue, one_of
 from core.question import catalog, device_kinds, lanes, models, own
 from core.question.device_kinds import DEVICES, NUMBERED, SINGLE
 from core.question.fields import FIELDS, LOADER_PATHS, TRAINING, Training
@@ -65,8 +65,7 @@ class Point(Training, own.OwnFields):
     def _check(self) -> None:
         """Refuse what is no training; raises InvalidValue."""
         for name in ("data_path", "dtype"):
-            if getattr(self, name) not in FIELDS[name].words:
-                raise InvalidValue(name, getattr(self, name), f"one of {', '.join(FIELDS[name].words)}")
+            one_of(name, getattr(self, name), FIELDS[name].words)
         if not isinstance(self.shuffle, bool):
             raise InvalidValue("shuffle", self.shuffle, "true or false")
         for name in (number for number in _NUMBERS if number not in self.idle):
@@ -247,13 +246,7 @@ class Experiment:
         Budget and pairs are not part of it: a training that was completed answers for every budget, and for who wants
         its times alone.
         """
-        question = {
-            "point": self.point.to_json(),
-            "contenders": [str(contender) for contender in self.contenders],
-            "protocol": PROTOCOL_VERSION,
-        }
-        canonical = json.dumps(question, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+        return hashed({"point": self.point.to_json(), "contenders": list(map(str, self.contenders))})
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a file; `from_json` reads it back to an equal experiment."""
@@ -275,12 +268,22 @@ class Experiment:
         """
         match data:
             case {"point": dict(point), "contenders": list(contenders), "budget_s": int() | float() as budget, **rest}:
-                parsed = tuple(Contender.parse(str(text)) for text in contenders)
-                pairs: Any = rest.get("pairs", EVERY_EPOCH)  # jobs of earlier versions do not say
-                limits = {"budget_s": budget, "pairs": pairs, "whole": rest.get("whole", True) is not False}
-                folder = str(rest.get("folder", ""))
-                return cls(point=Point.from_json(point), contenders=parsed, folder=folder, **limits)
+                # jobs of earlier versions do not say all of it
+                limits: dict[str, Any] = {"budget_s": budget, "pairs": rest.get("pairs", EVERY_EPOCH)}
+                limits |= {"folder": str(rest.get("folder", "")), "whole": rest.get("whole", True) is not False}
+                return cls(point=Point.from_json(point), contenders=parsed_contenders(contenders), **limits)
         raise InvalidValue("experiment", data, "an object with point, contenders and budget_s")
+
+
+def hashed(question: Mapping[str, Any], separators: tuple[str, str] = (",", ":")) -> str:
+    """The name of a question under this protocol, from what tells it from others: 16 hexadecimal digits."""
+    canonical = json.dumps({**question, "protocol": PROTOCOL_VERSION}, sort_keys=True, separators=separators)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def parsed_contenders(texts: Iterable[object]) -> tuple[Contender, ...]:
+    """Contenders of a file; raises InvalidValue where one is not of that form."""
+    return tuple(Contender.parse(str(text)) for text in texts)
 
 
 @functools.lru_cache(maxsize=4_096)
@@ -334,9 +337,7 @@ def _checked(field: str, value: object, low: float = -math.inf, high: float = ma
 
 def _read(name: str, value: object) -> Any:
     """`value` as the type of field `name`; only text is converted, the rest is left to the checks."""
-    if name not in TRAINING:
-        raise InvalidValue("setting", name, f"one of {', '.join(TRAINING)}")
-    kind = type(FIELDS[name].default)
+    kind = type(FIELDS[one_of("setting", name, TRAINING)].default)
     if not isinstance(value, str) or kind is str:
         return value
     if kind is bool:

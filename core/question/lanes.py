@@ -10,34 +10,38 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from core.errors import InvalidValue
+from core.errors import InvalidValue, one_of
 from core.question import models
 from core.question.fields import Training
 from core.question.own import OWN
 
-EXECUTIONS: dict[str, str] = {
-    "eager": "Step by step, as PyTorch runs what one writes.",
-    "compiled": "The whole step, forward to update, compiled into one function by torch.compile.",
-    "graph": "The whole step recorded once as a CUDA graph and replayed, so that no kernel is launched by the host.",
+PARTS: dict[str, dict[str, str]] = {
+    "execution": {
+        "eager": "",  # step by step, as PyTorch runs what one writes
+        "compiled": "compiled",  # the whole step, forward to update, one function by torch.compile
+        "graph": "CUDA graph",  # the whole step recorded once and replayed, so that the host launches no kernel
+    },
+    "optimizer": {
+        "default": "",  # the update as PyTorch chooses it for the device
+        "foreach": "foreach optimizer",  # of all parameters in a few operations
+        "fused": "fused optimizer",  # in one kernel
+    },
+    "precision": {
+        "fp32": "",  # strict 32-bit arithmetic on every device
+        "tf32": "TF32",  # matrix products with inputs rounded to 10 bits of mantissa
+        "bf16": "bf16",  # forward and backward in bfloat16 where autocast allows it, weights in fp32
+    },
+    "memory_format": {
+        "contiguous": "",  # images as PyTorch stores them: channel by channel
+        "channels_last": "channels last",  # pixel by pixel, which some convolutions prefer
+    },
+    "host_memory": {
+        "returned": "",  # what a step frees goes back to the system, as the C library does it with large blocks
+        "kept": "memory kept",  # it is kept for the next step, as PyTorch does it on a GPU, and not asked for anew
+    },
 }
-OPTIMIZERS: dict[str, str] = {
-    "default": "The update as PyTorch chooses it for the device.",
-    "foreach": "The update of all parameters in a few operations.",
-    "fused": "The update of all parameters in one kernel.",
-}
-PRECISIONS: dict[str, str] = {
-    "fp32": "Strict 32-bit arithmetic on every device.",
-    "tf32": "Matrix products with inputs rounded to 10 bits of mantissa (TF32): other mathematics.",
-    "bf16": "Forward and backward in 16-bit bfloat16 where autocast allows it, weights in fp32: other mathematics.",
-}
-MEMORY_FORMATS: dict[str, str] = {
-    "contiguous": "Images as PyTorch stores them: channel by channel.",
-    "channels_last": "Images stored pixel by pixel, which some convolutions prefer.",
-}
-HOST_MEMORY: dict[str, str] = {
-    "returned": "What a step frees goes back to the system, as the C library does it with large blocks.",
-    "kept": "What a step frees is kept for the next one, as PyTorch does it on a GPU, and not asked for anew.",
-}
+"""Field of a lane → its words, that of the plain lane first, each with its name for people."""
+
 OTHER_MATHEMATICS = frozenset({"tf32", "bf16"})
 """Words of lanes that do not compute the same numbers; all others agree but for the order of summation."""
 
@@ -47,22 +51,26 @@ OWN_LANES = frozenset({"compiled", "bf16", "tf32", "kept"})
 MAX_STEPS_PER_CALL = 100
 MAX_MICRO_BATCH = 65_536
 
-_PARTS = {"optimizer": OPTIMIZERS, "precision": PRECISIONS, "memory_format": MEMORY_FORMATS, "host_memory": HOST_MEMORY}
+_CHOSEN = {name: words for name, words in PARTS.items() if name != "execution"}
+"""Those whose words stand for themselves; that of an execution has a number."""
+
+_TITLES = {word: title for words in PARTS.values() for word, title in words.items()}
+
 _EXECUTION = re.compile(r"(compiled|graph)([1-9]\d{0,5})?", re.ASCII)
 _MICRO = re.compile(r"micro([1-9]\d{0,5})", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Lane:
-    """One way to run a training.
+    """One way to run a training, in words of `PARTS`.
 
     Attributes:
-        execution: key of `EXECUTIONS`.
+        execution: how a step is run.
         steps_per_call: whole steps of one compiled call or one replay; 1 in an eager lane.
-        optimizer: key of `OPTIMIZERS`; `default` in a compiled lane, whose step contains its update.
-        precision: key of `PRECISIONS`.
-        memory_format: key of `MEMORY_FORMATS`.
-        host_memory: key of `HOST_MEMORY`; of a CPU's training alone.
+        optimizer: how its update is; `default` in a compiled lane, whose step contains its update.
+        precision: of its arithmetic.
+        memory_format: how images are stored.
+        host_memory: what becomes of memory that a step frees; of a CPU's training alone.
         micro_batch: samples of each piece of a batch, whose gradients are added up; 0 for the batch as a whole.
     """
 
@@ -75,9 +83,8 @@ class Lane:
     micro_batch: int = 0
 
     def __post_init__(self) -> None:
-        for name, known in {"execution": EXECUTIONS, **_PARTS}.items():
-            if getattr(self, name) not in tuple(known):
-                raise InvalidValue(name, getattr(self, name), f"one of {', '.join(known)}")
+        for name, known in PARTS.items():
+            one_of(name, getattr(self, name), known)
         _require_whole("steps_per_call", self.steps_per_call, 1, MAX_STEPS_PER_CALL)
         _require_whole("micro_batch", self.micro_batch, 0, MAX_MICRO_BATCH)
         if self.execution == "eager" and self.steps_per_call > 1:
@@ -104,7 +111,7 @@ class Lane:
     @property
     def kinds(self) -> tuple[str, ...]:
         """Its words without their numbers: what a device has or has not."""
-        return tuple(re.sub(r"\d+$", "", word) if word not in PRECISIONS else word for word in self.words)
+        return tuple(re.sub(r"\d+$", "", word) if word not in PARTS["precision"] else word for word in self.words)
 
     @property
     def same_mathematics(self) -> bool:
@@ -122,7 +129,7 @@ class Lane:
 
     @property
     def _choices(self) -> Iterable[tuple[str, str]]:
-        return ((getattr(self, name), next(iter(known))) for name, known in _PARTS.items())
+        return ((getattr(self, name), next(iter(known))) for name, known in _CHOSEN.items())
 
     @classmethod
     def parse(cls, words: Iterable[str]) -> Self:
@@ -146,18 +153,6 @@ class Lane:
 
 FIELDS = tuple(Lane.__dataclass_fields__)
 """Names of a lane's fields, which are columns of a row as well."""
-
-_TITLES = {
-    "compiled": "compiled",
-    "graph": "CUDA graph",
-    "foreach": "foreach optimizer",
-    "fused": "fused optimizer",
-    "tf32": "TF32",
-    "bf16": "bf16",
-    "channels_last": "channels last",
-    "kept": "memory kept",
-}
-
 
 CACHED_SAMPLES = 256
 """Samples of a micro-batch worth trying: pieces of about that many fit the cache in the tutorials' networks."""
@@ -244,7 +239,7 @@ def _meant(word: str) -> dict[str, Any]:
         return {"execution": match[1], "steps_per_call": int(match[2] or 1)}
     if match := _MICRO.fullmatch(word):
         return {"micro_batch": int(match[1])}
-    for name, known in _PARTS.items():
+    for name, known in _CHOSEN.items():
         if word in known:
             return {name: word}
     wanted = "compiled, compiled10, graph, graph10, foreach, fused, tf32, bf16, channels_last, kept or micro250"

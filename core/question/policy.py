@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from core import units
-from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed
+from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed, one_of
 from core.files.documents import read_toml, stamp
 from core.files.project import PROJECT
 from core.files.settings import LARGEST, domains, number, typed, ways
@@ -121,10 +121,12 @@ class Cluster:
     Attributes:
         on: what is offered, as `--on` of a sweep has it, such as `["workers"]`; empty: this machine alone.
         who_may_ask: who may have a sweep measured there, of those who may measure here.
+        host_names: whether visitors see the names of these machines' hosts, and not a number of each.
     """
 
     on: tuple[str, ...] = ()
     who_may_ask: str = "everybody"
+    host_names: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +195,7 @@ class Policy:
             elif key in allowed:
                 values[key] = _checked(key, value, allowed[key].default)
             else:
-                raise InvalidValue("key", key, f"one of {', '.join(sorted({*allowed, *parts}))}")
+                raise InvalidValue("key", key, "one of {}", sorted({*allowed, *parts}))
         policy = cls(**values)
         if policy.classes.create == "code" and not policy.classes.code_hash:
             raise InvalidValue("class.code_hash", "", 'what python -m core class code prints if class.create is "code"')
@@ -323,17 +325,14 @@ def _table(name: str, part: Any, value: object) -> dict[str, Any]:
         raise InvalidValue(name, value, f"a table, written [{name}]")
     known = {entry.name: entry.default for entry in dataclasses.fields(part)}
     for key in value:
-        if key not in known:
-            raise InvalidValue("key", f"{name}.{key}", f"one of {', '.join(f'{name}.{entry}' for entry in known)}")
+        one_of("key", f"{name}.{key}", (f"{name}.{entry}" for entry in known))
     return {key: _checked(f"{name}.{key}", entry, known[key]) for key, entry in value.items()}
 
 
 def _checked(key: str, value: Any, default: object) -> Any:
     """A value of the type that its default has."""
     if key in CHOICES:
-        if value not in tuple(CHOICES[key]):
-            raise InvalidValue(key, value, f"one of {', '.join(CHOICES[key])}")
-        return value
+        return one_of(key, value, CHOICES[key])
     match default:
         case bool():
             return typed(key, value, bool, "true or false")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from core.errors import InvalidValue
+from core.errors import one_of
 from core.question import catalog
 from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
@@ -77,7 +77,7 @@ class Preset:
         Raises:
             InvalidValue: there is no such scale.
         """
-        changes = self.class_changes if checked_scale(scale) == "class" else {}
+        changes = self.class_changes if one_of("scale", scale, SCALES) == "class" else {}
         return dataclasses.replace(self.point, **changes)
 
     def axes_at(self, scale: Scale) -> tuple[Axis, ...]:
@@ -86,7 +86,7 @@ class Preset:
         Raises:
             InvalidValue: there is no such scale.
         """
-        return self.class_axes if checked_scale(scale) == "class" else self.axes
+        return self.class_axes if one_of("scale", scale, SCALES) == "class" else self.axes
 
     def on_digits(self) -> "Preset":
         """The same training on scikit-learn's digits, which need no download: fewer and smaller images.
@@ -221,19 +221,4 @@ def preset(name: str) -> Preset:
     Raises:
         InvalidValue: no preset has that name.
     """
-    try:
-        return PRESETS[name]
-    except KeyError:
-        raise InvalidValue("preset", name, f"one of {', '.join(PRESETS)}") from None
-
-
-def checked_scale(scale: str) -> Scale:
-    """`scale` itself, if there is such a scale.
-
-    Raises:
-        InvalidValue: there is none.
-    """
-    for known in SCALES:
-        if known == scale:
-            return known
-    raise InvalidValue("scale", scale, f"one of {', '.join(SCALES)}")
+    return PRESETS[one_of("preset", name, PRESETS)]

@@ -7,17 +7,15 @@ JSON. Which point comes next is decided in `core.answer.study.search` and `core.
 
 import dataclasses
 import functools
-import hashlib
 import itertools
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from core.errors import InvalidValue
+from core.errors import InvalidValue, one_of
 from core.question import models
-from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point, allowed
+from core.question.experiment import Contender, Experiment, Point, allowed, hashed, parsed_contenders
 from core.question.fields import ADAPTIVE_PAIRS, AXES, FIELDS, GRID_PAIRS, LOADER_PATHS, SIZE_AXES
 
 MAX_AXES = 4
@@ -48,8 +46,7 @@ class Axis:
     values: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if self.name not in tuple(AXES):
-            raise InvalidValue("axis", self.name, f"one of {', '.join(AXES)}")
+        one_of("axis", self.name, AXES)
         if not self.values:
             raise InvalidValue("values", "", f"at least one value of {self.name}")
         object.__setattr__(self, "values", tuple(sorted({_checked(self.name, value) for value in self.values})))
@@ -83,8 +80,7 @@ class Axis:
         Raises:
             InvalidValue: the axis is unknown or no size, or the range is empty or too long.
         """
-        if name not in tuple(SIZE_AXES):
-            raise InvalidValue("axis", name, f"one of {', '.join(SIZE_AXES)}, on which a range can be given")
+        one_of("axis", name, SIZE_AXES, "one of {}, on which a range can be given")
         low, high = _checked(name, low), _checked(name, high)
         if low >= high:
             raise InvalidValue("range", f"{low:g}:{high:g}", "two values, the lower one first")
@@ -127,7 +123,7 @@ class Sweep:
         if not 1 <= len(names) <= MAX_AXES or len(set(names)) < len(names):
             raise InvalidValue("axes", ", ".join(names), f"between 1 and {MAX_AXES} different axes")
         if self.adaptive and (len(names) > 1 or names[0] not in SIZE_AXES):
-            raise InvalidValue("adaptive", ", ".join(names), f"used with one axis, one of {', '.join(SIZE_AXES)}")
+            raise InvalidValue("adaptive", ", ".join(names), "used with one axis, one of {}", SIZE_AXES)
         if self.adaptive and len(self.contenders) < 2:
             raise InvalidValue("devices", ", ".join(map(str, self.contenders)), "two at least for an adaptive sweep")
         if "loader_workers" in names and self.point.data_path not in LOADER_PATHS:
@@ -159,9 +155,8 @@ class Sweep:
             "contenders": [str(contender) for contender in self.contenders],
             "adaptive": self.adaptive,
             "pairs": self.pairs,
-            "protocol": PROTOCOL_VERSION,
         }
-        return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]
+        return hashed(question, separators=(", ", ": "))
 
     def experiment(self, point: Point) -> Experiment:
         """One point as an experiment of its own: timed, not trained to its end."""
@@ -206,7 +201,7 @@ class Sweep:
                 return cls(
                     point=Point.from_json(point),
                     axes=tuple(_axis_from_json(axis) for axis in axes),
-                    contenders=tuple(Contender.parse(str(text)) for text in contenders),
+                    contenders=parsed_contenders(contenders),
                     adaptive=adaptive,
                     folder=str(rest.get("folder", "")),
                     **limits,
@@ -229,8 +224,8 @@ def _check_sizes(names: list[str], point: Point) -> None:
         if names != ["size"]:
             raise InvalidValue("axis", ", ".join(names), "size, which is all that is known of one's own training")
     elif point.is_fit and (idle := [name for name in names if name in {*point.idle, "parameters", "size"}]):
-        offered = ", ".join((*size_axes(point.model, point.dataset), "learning_rate"))
-        raise InvalidValue("axis", ", ".join(idle), f"one of {offered}, which are all that a fit can be varied in")
+        offered = (*size_axes(point.model, point.dataset), "learning_rate")
+        raise InvalidValue("axis", ", ".join(idle), "one of {}, which are all that a fit can be varied in", offered)
     elif "parameters" in names and models.family(point.model).size in names:
         raise InvalidValue("axes", ", ".join(names), "without the size that parameters are reached by")
 

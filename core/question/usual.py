@@ -2,25 +2,11 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
 
 from core.errors import InvalidValue
 from core.question import lanes
 from core.question.experiment import MAX_CONTENDERS, Contender, Point
 from core.question.lanes import PLAIN
-
-
-class Device(Protocol):
-    """A device as far as it has lanes or not."""
-
-    @property
-    def device(self) -> str:
-        """Its name."""
-
-    @property
-    def refusals(self) -> Mapping[str, str]:
-        """Kind of lane → why it does not have it."""
-
 
 LOOKS = (10, 12, 14, 16, 20, 25, 30, 40, 50, 60)
 """Pairs of blocks after which a run looks whether its verdict is certain, and ends if so; after the last it ends at all
@@ -73,15 +59,16 @@ def with_lanes_of_cpu(
     return (first, *others[:-1], *new, *others[-1:])
 
 
-def with_remedies(contenders: Sequence[Contender], point: Point, devices: Sequence[Device]) -> tuple[Contender, ...]:
+def with_remedies(
+    contenders: Sequence[Contender], point: Point, refusals: Mapping[str, Mapping[str, str]]
+) -> tuple[Contender, ...]:
     """Contenders with lanes that may help each of them right behind it, as many as there is room for.
 
     Args:
         contenders: who contends without them.
         point: the training.
-        devices: of this machine, with the lanes that they have not.
+        refusals: of this machine: device → kind of lane → why it does not have it.
     """
-    refusals = {known.device: known.refusals for known in devices}
     each = (MAX_CONTENDERS - len(contenders)) // len(contenders)
     told: list[Contender] = []
     for one in contenders:

@@ -1,1 +1,1 @@
-"""The store: one schema, one row a trial, one atomic file a row. Results in, rows out; no statistics."""
+"""The store: one schema, one row a trial, one atomic file a run. Results in, rows out; no statistics."""

@@ -83,11 +83,7 @@ WORDS: Mapping[str, Collection[str]] = {
     "device_kind": DEVICE_KINDS,
     "data_path": (*DATA_PATHS, own.OWN),
     "dtype": tuple(DTYPES),
-    "execution": tuple(lanes.EXECUTIONS),
-    "precision": tuple(lanes.PRECISIONS),
-    "optimizer": tuple(lanes.OPTIMIZERS),
-    "memory_format": tuple(lanes.MEMORY_FORMATS),
-    "host_memory": tuple(lanes.HOST_MEMORY),
+    **lanes.PARTS,
 }
 """Texts that are one of a few words."""
 

@@ -1,4 +1,8 @@
-"""Compaction: many files of a store, most of one row, merged into few large ones.
+"""Compaction: many files of a store, most of one run, merged into few large ones.
+
+What was measured on one machine in one month comes into parts of its own once it is more than a few rows, since
+questions ask for that together; what is left lies in parts of several until it is more. It works on the files that
+there were when it began, some at a time, and what it has done stays done, whoever writes meanwhile or ends it.
 
 A part is written whole, flushed and given its name before any file that it was made from is removed, so that a process
 that is killed at any moment loses no row; a row that is in two files then counts once for every reader, and the next
@@ -7,20 +11,24 @@ not a plain file is left as it is and named.
 """
 
 import contextlib
+import re
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from filelock import FileLock, Timeout
 
 from core.errors import ForeignFile, StoreError
 from core.files import atomic
 from core.results import writing
-from core.results.finding import index, lookup, mirrored
+from core.results.finding import index, keys, lookup, mirrored
 from core.results.finding.index import SUFFIX, File, Skipped
+from core.results.finding.keys import Keys
 from core.results.finding.mirrored import NAMES_SUFFIX
 from core.results.reading import read_piece
 from core.results.schema import SCHEMA_VERSION
@@ -33,12 +41,26 @@ LOCK = ".compaction.lock"
 PREFIX = "compacted"
 """Beginning of a part's name."""
 
+OPEN = re.compile(rf"{PREFIX}-(\d{{4}}-\d\d)-\d\dT\d+-([\w-]+)-[0-9a-f]{{32}}\{SUFFIX}", re.ASCII)
+"""Name of a small part of one machine and month, with both: it waits for others of them before it is read again."""
+
+BESIDE = (NAMES_SUFFIX, keys.SUFFIX)
+"""What files end in that lie beside a part."""
+
 SMALL_BYTES = PART_BYTES // 4
 """Size in memory below which a part is merged again; those that are written at a time are larger, but for the last.
 Beside a larger one lie the names of its runs (`core.results.finding.lookup`): no compaction opens it again."""
 
-BATCH_BYTES = 2 * PART_BYTES
-"""Rows that are sorted at a time, in memory; several times that is needed meanwhile."""
+OWN_ROWS = 64
+"""Rows of one machine and month that come into a part of their own: fewer of many machines would be too many files."""
+
+OPEN_PARTS = 8
+"""So many small parts of one machine and month are merged at a time: with more of them rows would be written anew less
+often, and lie in more files meanwhile."""
+
+BATCH_BYTES, BATCH_FILES = 2 * PART_BYTES, 500
+"""Rows that are sorted at a time, for which several times the memory is needed, and files that they come from; a run is
+not parted for it. What was done before a compaction is ended stays done."""
 
 ORDER = ("machine_id", "dataset", "model", "started_at", "run_id", "trial_id")
 """What one crossover is computed from was measured on one machine, one after the other: it comes to lie together."""
@@ -66,11 +88,12 @@ class Compacted:
         return type(self)(**{name: value + getattr(other, name) for name, value in vars(self).items()})
 
 
-def compact(folder: Path) -> Compacted:
+def compact(folder: Path, keys: Keys | None = None) -> Compacted:
     """Merge the small files of a store; readers and writers may go on meanwhile.
 
     Args:
         folder: of the store.
+        keys: by which rows are found besides their names; they are put beside each part.
 
     Raises:
         StoreError: another compaction is under way, the folder cannot be read or written, or it is the gallery's.
@@ -81,85 +104,184 @@ def compact(folder: Path) -> Compacted:
         return Compacted()
     try:
         with FileLock(folder / LOCK, timeout=0), mirrored.held(folder) as require_held:
-            return _compact(folder, require_held)
+            return _Compaction(folder, keys, require_held).done()
     except Timeout as error:
         raise StoreError(f"The store {folder} is being compacted already; wait until that is done.") from error
     except OSError as error:
         raise StoreError(f"The store {folder} cannot be written: {error.strerror or error}.") from error
 
 
-def _compact(folder: Path, require_held: Callable[[], None]) -> Compacted:
-    for abandoned in folder.glob(f".{PREFIX}-*.tmp"):  # by a compaction that was killed
-        abandoned.unlink(missing_ok=True)
-    left: list[Skipped] = []
-    merged = (_merged(folder, files, table, require_held) for files, table in _batches(folder, left))
-    done = sum(merged, Compacted())
-    return done + Compacted(left=tuple(left))
+class _Compaction:
+    """One compaction of a store.
 
+    Args:
+        folder: of the store.
+        keys: that are put beside each part.
+        require_held: makes sure that no other one has begun.
+    """
 
-def _batches(folder: Path, left: list[Skipped]) -> Iterator[tuple[list[File], pa.Table]]:
-    """Small files with their rows, as many at a time as can be sorted in memory; others are named in `left`."""
-    files: list[File] = []
-    tables: list[pa.Table] = []
-    size = 0
-    for file in sorted(index.listed(folder), key=lambda file: file.path.name):
+    def __init__(self, folder: Path, keys: Keys | None, require_held: Callable[[], None]) -> None:
+        self._folder, self._keys, self._require_held = folder, keys, require_held
+        self._left: list[Skipped] = []
+
+    def done(self) -> Compacted:
+        """Merge what is there now."""
+        self._sweep()
+        done = self._merge(file for file in index.listed(self._folder) if not OPEN.fullmatch(file.path.name))
+        for parts in _together(index.listed(self._folder)):
+            done += self._merge(parts)
+        return done + Compacted(left=tuple(self._left))
+
+    def _merge(self, files: Iterable[File]) -> Compacted:
+        """Merge the small ones of some files, in the order of their names: rows of a run have names that follow."""
+        ordered = sorted(files, key=lambda file: file.path.name)
+        return sum((self._merged(*batch) for batch in self._batches(ordered)), Compacted())
+
+    def _sweep(self) -> None:
+        """Remove what a compaction left that was killed: half a part, and what lay beside one that is gone."""
+        for abandoned in self._folder.glob(f".{PREFIX}-*.tmp"):
+            abandoned.unlink(missing_ok=True)
+        if mirrored.is_mirror(self._folder):  # its parts may lie elsewhere
+            return
+        for suffix in BESIDE:
+            for beside in self._folder.glob(f"{PREFIX}-*{suffix}"):
+                if not beside.with_suffix(SUFFIX).exists():
+                    beside.unlink(missing_ok=True)
+
+    def _batches(self, listed: Sequence[File]) -> Iterator[tuple[list[File], pa.Table]]:
+        """Small files with their rows, as many at a time as can be sorted in memory, and all of a run at once."""
+        files: list[File] = []
+        tables: list[pa.Table] = []
+        size = 0
+        for file in listed:
+            if (table := self._rows(file)) is None:
+                continue
+            if (size >= BATCH_BYTES or len(files) >= BATCH_FILES) and not _of_one_run(tables[-1], table):
+                yield files, pa.concat_tables(tables)
+                files, tables, size = [], [], 0
+            files.append(file)
+            tables.append(table)
+            size += table.nbytes
+        if files:
+            yield files, pa.concat_tables(tables)
+
+    def _rows(self, file: File) -> pa.Table | None:
+        """The rows of a small file; None for a large part, and for what is left and named as something is wrong."""
         try:
-            table = _small(file)
+            return self._small(file)
         except (ForeignFile, OSError) as error:
             reason = str(error) if isinstance(error, ForeignFile) else index.unreadable_because(error)
-            left.append(Skipped(name=file.path.name, reason=reason))
-            continue
-        if table is None:
-            continue
-        files, tables, size = [*files, file], [*tables, table], size + table.nbytes
-        if size >= BATCH_BYTES:
-            yield files, pa.concat_tables(tables)
-            files, tables, size = [], [], 0
-    if files:
-        yield files, pa.concat_tables(tables)
-
-
-def _small(file: File) -> pa.Table | None:
-    """The rows of a file that is to be merged; None for a part that is large enough.
-
-    Raises:
-        ForeignFile: it is to be left as it is.
-        OSError: the system does not let it be read.
-    """
-    if file.path.is_symlink():
-        raise ForeignFile("it is a link to another file")
-    if file.path.with_suffix(NAMES_SUFFIX).exists():
-        return None
-    if file.path.name.startswith(PREFIX):
-        known = read_piece(file.path, columns=(*lookup.KEYS, "started_at"))
-        hint = known.metadata.get(SIZE_KEY, b"")
-        if hint.isdigit() and int(hint) >= SMALL_BYTES:
-            if known.version <= SCHEMA_VERSION:  # an earlier version put no names beside it, or was killed before
-                writing.write_names(file.path, known.table, lookup.names_of(known.table, known.groups))
+            self._left.append(Skipped(name=file.path.name, reason=reason))
             return None
-    piece = read_piece(file.path)
-    if piece.version > SCHEMA_VERSION:
-        raise ForeignFile("it was written by a newer version, which knows more of it")
-    if not piece.whole:
-        raise ForeignFile("it has columns that are not known here")
-    return piece.table
+
+    def _small(self, file: File) -> pa.Table | None:
+        """The rows of a small file; None for a part that is large enough.
+
+        Raises:
+            ForeignFile: it is to be left as it is.
+            OSError: the system does not let it be read.
+        """
+        if file.path.is_symlink():
+            raise ForeignFile("it is a link to another file")
+        if not OPEN.fullmatch(file.path.name) and self._is_full(file.path):
+            return None
+        piece = read_piece(mirrored.here(file.path))
+        if piece.version > SCHEMA_VERSION:
+            raise ForeignFile("it was written by a newer version, which knows more of it")
+        if not piece.whole:
+            raise ForeignFile("it has columns that are not known here")
+        return piece.table
+
+    def _is_full(self, path: Path) -> bool:
+        """Whether a file is a part that is large enough; what should lie beside it is put there."""
+        named = path.with_suffix(NAMES_SUFFIX).exists()
+        keyed = self._keys is None or path.with_suffix(keys.SUFFIX).exists()
+        if named and keyed:
+            return True
+        if not named and not path.name.startswith(PREFIX):
+            return False
+        columns = (*lookup.KEYS, "started_at", *(self._keys.columns if self._keys else ()))
+        known = read_piece(mirrored.here(path), columns=columns)
+        hint = known.metadata.get(SIZE_KEY, b"")
+        if not named and not (hint.isdigit() and int(hint) >= SMALL_BYTES):
+            return False
+        if known.version <= SCHEMA_VERSION:  # an earlier version did not put it there, or was killed before
+            self._put_beside(path, known.table, known.groups)
+        return True
+
+    def _put_beside(self, part: Path, table: pa.Table, groups: Sequence[int]) -> None:
+        """Names and keys of a part's rows; keys first, as nothing more is asked of a part that has names."""
+        if self._keys is not None:
+            keys.write(part, table, self._keys.pairs(table, groups))
+        if not part.with_suffix(NAMES_SUFFIX).exists():
+            writing.write_names(part, table, lookup.names_of(table, groups))
+
+    def _merged(self, files: Sequence[File], table: pa.Table) -> Compacted:
+        """Write the rows of some files into parts, then remove the files."""
+        rows = _without_copies(self._folder, files, table)
+        copies = table.num_rows - rows.num_rows
+        if len(files) == 1 and not copies:
+            return Compacted()
+        targets = [self._written(part, machine) for part, machine in _parts(rows)]
+        mirrored.require_sent([*targets, *(self._folder.glob(f"*{SUFFIX}") if copies else ())])
+        self._require_held()
+        unchanged = [file for file in files if _unchanged(file)]
+        mirrored.remove([path for file in unchanged for path in _with_beside(file.path)])
+        gone = [file for file in unchanged if _removed(file)]
+        atomic.flush_folder(self._folder)
+        return Compacted(merged=len(gone), parts=len(targets), rows=rows.num_rows, copies=copies)
+
+    def _written(self, table: pa.Table, machine: str) -> Path:
+        """A new part with these rows, read once more before anything relies on it."""
+        newest, full = writing.dated(max(table["started_at"].to_pylist())), table.nbytes >= SMALL_BYTES
+        whose = f"-{machine}" if machine and not full else ""
+        target = self._folder / f"{PREFIX}-{newest}{whose}-{uuid.uuid4().hex}{SUFFIX}"
+        writing.write(target, table)
+        try:
+            piece = read_piece(target)
+            if piece.table.num_rows == table.num_rows:
+                if full or whose:
+                    self._put_beside(target, table, piece.groups)
+                return target
+            reason = "it has not all rows"
+        except ForeignFile as error:
+            reason = str(error)
+        target.unlink()
+        raise StoreError(f"The store {self._folder} was not compacted: the new file cannot be read, because {reason}.")
 
 
-def _merged(folder: Path, files: Sequence[File], table: pa.Table, require_held: Callable[[], None]) -> Compacted:
-    """Write the rows of some files into parts, then remove the files."""
-    rows = _without_copies(folder, files, table)
-    copies = table.num_rows - rows.num_rows
-    if len(files) == 1 and not copies:
-        return Compacted()
+def _parts(rows: pa.Table) -> Iterator[tuple[pa.Table, str]]:
+    """Rows as they come into parts, with the machine of which they are; it is empty where they are of several.
+
+    Of one machine and month they lie together if they are `OWN_ROWS` or more.
+    """
     ordered = rows.sort_by([(name, "ascending") for name in ORDER])
-    targets = [_written(folder, part) for part in writing.split(ordered) if part.num_rows]
-    mirrored.require_sent([*targets, *(folder.glob(f"*{SUFFIX}") if copies else ())])
-    require_held()
-    unchanged = [file for file in files if _unchanged(file)]
-    mirrored.remove([file.path for file in unchanged])
-    gone = [file for file in unchanged if _removed(file)]
-    atomic.flush_folder(folder)
-    return Compacted(merged=len(gone), parts=len(targets), rows=rows.num_rows, copies=copies)
+    machine, month = ordered["machine_id"], pc.utf8_slice_codeunits(ordered["started_at"], 0, 7)
+    group = pa.table({"machine": machine, "month": month, "place": pa.array(np.arange(len(ordered)))})
+    counted = group.group_by(["machine", "month"], use_threads=False).aggregate([("place", "list")])
+    several = [np.zeros(0, np.int64)]
+    for name, places in zip(counted["machine"].to_pylist(), counted["place_list"], strict=True):
+        if len(own := places.values.to_numpy()) < OWN_ROWS:
+            several.append(own)
+        else:
+            plain = re.sub(r"[^\w-]", "", name, flags=re.ASCII)
+            yield from ((part, plain) for part in writing.split(ordered.take(pa.array(own))))
+    rest = ordered.take(pa.array(np.sort(np.concatenate(several))))
+    yield from ((part, "") for part in writing.split(rest) if part.num_rows)
+
+
+def _of_one_run(file: pa.Table, next_file: pa.Table) -> bool:
+    """Whether the rows of a run go on in the next file: its keys follow from all of them."""
+    return not set(file["run_id"].to_pylist()).isdisjoint(next_file["run_id"].to_pylist())
+
+
+def _together(listed: Iterable[File]) -> list[list[File]]:
+    """Small parts of one machine and month, where there are so many of them that they are merged."""
+    waiting: dict[tuple[str, ...], list[File]] = {}
+    for file in listed:
+        if named := OPEN.fullmatch(file.path.name):
+            waiting.setdefault(named.groups(), []).append(file)
+    return [files for files in waiting.values() if len(files) >= OPEN_PARTS]
 
 
 def _without_copies(folder: Path, files: Sequence[File], table: pa.Table) -> pa.Table:
@@ -177,35 +299,23 @@ def _without_copies(folder: Path, files: Sequence[File], table: pa.Table) -> pa.
     return table.filter(pa.array(kept, pa.bool_()))
 
 
-def _written(folder: Path, table: pa.Table) -> Path:
-    """A new part with these rows, read once more before anything relies on it."""
-    newest = writing.dated(max(table["started_at"].to_pylist()))
-    target = folder / f"{PREFIX}-{newest}-{uuid.uuid4().hex}{SUFFIX}"
-    writing.write(target, table)
-    try:
-        piece = read_piece(target)
-        if piece.table.num_rows == table.num_rows:
-            if table.nbytes >= SMALL_BYTES:
-                writing.write_names(target, table, lookup.names_of(table, piece.groups))
-            return target
-        reason = "it has not all rows"
-    except ForeignFile as error:
-        reason = str(error)
-    target.unlink()
-    raise StoreError(f"The store {folder} was not compacted: the new file cannot be read, because {reason}.")
-
-
 def _unchanged(file: File) -> bool:
-    """Whether a file is as it was read, and nobody wrote it anew."""
+    """Whether a file is as it was listed, by its names if these are beside it, and nobody wrote it anew."""
+    names = file.path.with_suffix(NAMES_SUFFIX)
     with contextlib.suppress(FileNotFoundError, PermissionError):
-        facts = file.path.stat()
+        facts = (names if names.exists() else file.path).stat()
         return (facts.st_size, facts.st_mtime_ns) == (file.size, file.written_ns)
     return False
 
 
+def _with_beside(part: Path) -> list[Path]:
+    return [part, *(path for suffix in BESIDE if (path := part.with_suffix(suffix)).exists())]
+
+
 def _removed(file: File) -> bool:
     """Remove a file whose rows are in a part now; on Windows not if somebody reads it just now."""
-    with contextlib.suppress(FileNotFoundError, PermissionError):
-        file.path.unlink()
+    with contextlib.suppress(PermissionError):
+        for path in _with_beside(file.path):
+            path.unlink(missing_ok=True)  # a part whose names are here may lie in a shared place
         return True
     return False

@@ -1,7 +1,7 @@
 """The store: a folder of parquet files, read by many and written by many at once.
 
-A row is written into a file of its own, under a temporary name, flushed to disk and renamed, so that a reader sees all
-of it or nothing; `core.results.compaction` merges such files. Files that are torn, foreign or hostile are named and
+The rows of a run are written into one file, under a temporary name, flushed to disk and renamed, so that a reader sees
+all of them or none; `core.results.compaction` merges such files. Files that are torn, foreign or hostile are named and
 skipped; those of a newer version are read as far as they are known. Nothing here rewrites or deletes a row, and nothing
 computes a statistic.
 """
@@ -10,9 +10,10 @@ import contextlib
 import re
 import shutil
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias, TypedDict, Unpack, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,6 +43,18 @@ RANKED_BY = ("trial_id", "outcome", "steps")
 
 NAME_LENGTH = 100
 """Characters of a file's name that a row may choose; file systems take 255 bytes, the rest of the name is ours."""
+
+
+Names: TypeAlias = str | Collection[str] | None
+
+
+class Named(TypedDict, total=False):
+    """Columns by which rows are found, with one name or several in each."""
+
+    run_id: Names
+    experiment_id: Names
+    trial_id: Names
+    machine_id: Names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +132,7 @@ class Store:
         """
         return self.add_all(to_table([trial]))
 
-    def add_all(self, table: pa.Table) -> Path:
+    def add_all(self, table: pa.Table, *, once: str = "") -> Path:
         """Write rows into one file, all of them or none; returns the file.
 
         The store's folder is made, but not the one that it lies in: rows that come late bring back no class and no
@@ -127,6 +140,8 @@ class Store:
 
         Args:
             table: one row or more, of `SCHEMA`.
+            once: what these rows answer; of all who write rows under such a name, on whatever machine, the first
+                counts, and what others bring later is dropped.
 
         Raises:
             StoreError: it cannot be written, the folder that the store lies in is gone, or a row is one that readers
@@ -134,7 +149,10 @@ class Store:
         """
         if reason := refusal(table):
             raise StoreError(f"The store {self.folder} takes no rows that nobody could read again: {reason}.")
-        target = self.folder / f"{_file_name(from_table(table.slice(0, 1))[0])}{SUFFIX}"
+        name = mirrored.once(once) if once else _file_name(from_table(table.slice(0, 1))[0])
+        target = self.folder / f"{name}{SUFFIX}"
+        if not mirrored.counts(target):
+            return target
         try:
             self.folder.mkdir(exist_ok=True)
             atomic.sweep(self.folder)
@@ -175,29 +193,12 @@ class Store:
         """Files that were refused when rows were asked for by name, so far."""
         return lookup.refused(self.folder)
 
-    def trials(
-        self,
-        *,
-        run_id: str | Collection[str] | None = None,
-        experiment_id: str | Collection[str] | None = None,
-        trial_id: str | Collection[str] | None = None,
-        machine_id: str | Collection[str] | None = None,
-        most_bytes: int | None = None,
-    ) -> list[Trial]:
+    def trials(self, *, most_bytes: int | None = None, **names: Unpack[Named]) -> list[Trial]:
         """Rows of one or several runs, experiments, trials or machines, or all, in the order of run and contender."""
-        names = {"run_id": run_id, "experiment_id": experiment_id, "trial_id": trial_id, "machine_id": machine_id}
-        table = self.rows(**names, most_bytes=most_bytes)
+        table = self.rows(most_bytes=most_bytes, **names)
         return from_table(table.sort_by([("started_at", "ascending"), ("trial_id", "ascending")]))
 
-    def rows(
-        self,
-        *,
-        run_id: str | Collection[str] | None = None,
-        experiment_id: str | Collection[str] | None = None,
-        trial_id: str | Collection[str] | None = None,
-        machine_id: str | Collection[str] | None = None,
-        most_bytes: int | None = None,
-    ) -> pa.Table:
+    def rows(self, *, most_bytes: int | None = None, **names: Unpack[Named]) -> pa.Table:
         """The rows that `trials` finds as a table of `SCHEMA`, in any order; a table takes a fourth of the room.
 
         With a name, only the row groups that have such rows are read; and no further, once they would take more than
@@ -206,9 +207,8 @@ class Store:
         Raises:
             StoreError: the folder itself cannot be read, or the rows are too many.
         """
-        names = (run_id, experiment_id, trial_id, machine_id)
-        given = dict(zip(("run_id", "experiment_id", "trial_id", "machine_id"), names, strict=True))
-        wanted = {column: _names(of) for column, of in given.items() if of is not None}
+        given = cast(Mapping[str, Names], names).items()
+        wanted = {column: [of] if isinstance(of, str) else list(of) for column, of in given if of is not None}
         table = each_once(lookup.rows(self.folder, wanted, most_bytes=most_bytes)) if wanted else self.read().table
         for column, of in wanted.items():
             table = table.filter(pc.is_in(table[column], pa.array(of, pa.string())))
@@ -248,10 +248,6 @@ def _file_name(trial: Trial) -> str:
     """A name that no other row gets, readable in a listing and valid in every file system, whatever the row says."""
     chosen = re.sub(r"[^A-Za-z0-9_.-]", "", f"{trial.started_at[:19]}-{trial.trial_id}")
     return f"{chosen[:NAME_LENGTH]}-{uuid.uuid4().hex[:8]}"
-
-
-def _names(wanted: str | Collection[str]) -> list[str]:
-    return [wanted] if isinstance(wanted, str) else list(wanted)
 
 
 def _decoded(file: Path, names: Sequence[str]) -> tuple[int, pa.Table]:

@@ -6,7 +6,7 @@ any kind. Nothing here decides which rows belong together, or removes a file.
 
 import errno
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,11 +33,15 @@ SIZE_KEY = b"crossover_part_bytes"
 
 
 def split(table: pa.Table) -> Iterator[pa.Table]:
-    """Rows in their order in parts that are not too large; of one row, however large, there is one part."""
+    """Rows in their order in parts that are not too large; of one row, however large, there is one part.
+
+    Rows of one run that follow each other stay together, as what is made of them is told by the part that they are in.
+    """
     if table.num_rows <= 1 or (table.nbytes <= PART_BYTES and table.num_rows <= PART_ROWS):
         yield table
         return
-    half = table.num_rows // 2
+    half, runs = table.num_rows // 2, table["run_id"]
+    half = next((place for place in range(half, table.num_rows) if runs[place] != runs[place - 1]), half)
     yield from split(table.slice(0, half))
     yield from split(table.slice(half))
 
@@ -81,9 +85,18 @@ def write_names(part: Path, table: pa.Table, names: pa.Table) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    target = part.with_suffix(mirrored.NAMES_SUFFIX)
+
+    def fill(file: BinaryIO) -> None:
+        pq.write_table(names, file, compression="zstd", write_page_checksum=True)
+
+    write_beside(part, mirrored.NAMES_SUFFIX, table, fill)
+
+
+def write_beside(part: Path, suffix: str, table: pa.Table, fill: Callable[[BinaryIO], object]) -> None:
+    """Put a small file beside a part, whole or not at all, here and in a shared place; raises as `write_names` does."""
+    target = part.with_suffix(suffix)
     with mirrored.adding(target, table):
-        atomic.write(target, lambda file: pq.write_table(names, file, compression="zstd", write_page_checksum=True))
+        atomic.write(target, fill)
 
 
 def dated(started_at: str) -> str:

@@ -22,7 +22,8 @@ from core.results.schema import Trial
 from pages.shared.data import prepared
 from pages.shared.draw import charts
 from pages.shared.draw.text import plain
-from pages.shared.frame import navigation
+from pages.shared.form import devices
+from pages.shared.frame import layout, navigation
 from pages.shared.learning import tasks
 from pages.shared.link import state
 
@@ -34,14 +35,13 @@ def listed(found: Sequence[Case], *, answered: bool) -> None:
     counted = units.counted(len(found), "case")
     fit = " that fit your answers, the likeliest first" if len(found) > 1 else " that fits your answers"
     st.caption(f"{counted}{fit if answered else ''}")
-    for at in range(0, len(found), 2):
-        for column, case in zip(st.columns(2, gap="medium"), found[at : at + 2], strict=False):
-            with column:
-                _card(case)
+    layout.in_pairs(found, _card)
 
 
 def opened(case: Case, machine: Machine | None) -> None:
     """Draw a case with all that is known of it, and what was measured of it here."""
+    if case.runnable:
+        layout.skip("Skip what was published")
     st.button("Back to the list", on_click=state.show_nothing, icon=":material/arrow_back:", key="close")
     st.header(case.title)
     _mark(case)
@@ -54,13 +54,16 @@ def opened(case: Case, machine: Machine | None) -> None:
     )
     if len(task) < 2:
         after = ()
-    _pictures(case, before)
+    theirs, ours = st.columns(2, gap="medium")
+    with theirs:
+        _published(case)
+    with ours:
+        _here(case, machine, task, known, before)
     st.info(f"**The cause: {plain(CAUSES[case.cause])}.** {plain(case.found)}", icon=":material/search:")
     st.markdown(f"**What was advised.** {plain(case.remedied)}")
-    for said in (case.open and f"Not known: {case.open}", case.gpu):
+    for said in (case.open and f"Not known: {case.open}", case.gpu if case.runnable else ""):
         if said:
             st.caption(plain(said))
-    _here(case, machine, task, known)
     _measured(case, before, after)
     _recorded(case, machine)
 
@@ -90,39 +93,36 @@ def _task(case: Case, machine: Machine | None) -> tuple[Experiment, ...]:
     return case.asked(case.contenders(machine.device_names, machine.environment.cores_usable))
 
 
-def _pictures(case: Case, rows: Sequence[Trial]) -> None:
-    theirs, ours = st.columns(2, gap="medium")
-    with theirs:
-        st.markdown("**Published**")
-        if case.figures:
-            charts.chart(charts_of.figures(case), height=None, alt=f"Published: {case.title}, {case.unit}")
-        else:
-            st.caption("No figure was told.")
-    with ours:
-        st.markdown("**Measured here**")
-        if any(row.step_s for row in rows):
-            charts.chart(prepared.chart(runs.step_bars, rows), height="content", alt="Time of a step, measured here")
-        else:
-            st.caption("Not measured yet." if case.runnable else "Nothing of it runs here.")
+def _published(case: Case) -> None:
+    st.header("Published", anchor=False)
+    if case.figures:
+        charts.chart(charts_of.figures(case), height=None, alt=f"Published: {case.title}, {case.unit}")
+    else:
+        st.caption("No figure was told.")
 
 
-def _here(case: Case, machine: Machine | None, task: tuple[Experiment, ...], known: tasks.Known | None) -> None:
-    """What runs in its place, and the button that measures it."""
-    st.header("Run it here")
+def _here(
+    case: Case, machine: Machine | None, task: tuple[Experiment, ...], known: tasks.Known | None, rows: Sequence[Trial]
+) -> None:
+    """What runs in its place with what was measured of it, and the button that measures it."""
+    st.header("On this machine", anchor=False)
     if not case.runnable:
-        st.markdown(plain(case.gpu or "This version has no training that shows it."))
+        st.markdown(plain(f"Nothing of it runs here. {case.gpu or 'This version has no training that shows it.'}"))
         if case.lesson:
             link = {"lesson": case.lesson}
             st.page_link(navigation.LESSONS, label="Its lesson", icon=":material/lightbulb:", query_params=link)
         return
+    if any(row.step_s for row in rows):
+        charts.chart(prepared.chart(runs.step_bars, rows), height="content", alt="Time of a step, measured here")
     point = case.point()
     st.markdown(plain(SHIPPED if point.training else describe.sentence(point)))
     change = f"The remedy that is measured with it: {case.remedy.title}." if case.remedy else ""
     st.caption(plain(" ".join(filter(None, (case.note, change)))))
-    if known:
-        tasks.run_button(task, known)
-    else:
-        st.caption("It can be run from here once the devices of this machine are known.")
+    with st.container(key="ask"):
+        if known:
+            tasks.run_button(task, known)
+        elif machine is None:
+            devices.wait()
     st.code(f"python -m core case {case.name} --run", language=None, wrap_lines=True)
 
 

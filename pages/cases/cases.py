@@ -3,12 +3,12 @@
 import streamlit as st
 
 from core.question.published import cases
-from pages.cases import card, questions
+from pages.cases import card
 from pages.shared.draw.text import plain
 from pages.shared.form import own_controls
 from pages.shared.frame import apart, navigation
 from pages.shared.job import asking
-from pages.shared.link import state
+from pages.shared.link import choices, state
 
 INTRO = (
     "Others asked this in public, and found out. Say what you see: the cases that fit stand below, each with what was "
@@ -29,9 +29,19 @@ def page() -> None:
         if view is not None:
             st.warning(plain(f"There is no case called {view[1]} here."))
         st.markdown(INTRO)
-        answers = questions.asked()
+        answers = _asked()
         card.listed(cases.likely(answers), answered=any(answers.values()))
     _own()
+
+
+def _asked() -> dict[str, str]:
+    """Draw the questionnaire, all of it in the link; what was answered to each question, empty where nothing was."""
+    answers = dict.fromkeys(cases.QUESTIONS, "")
+    rows = [st.container(), st.container(), *st.columns([2, 3], gap="medium")]
+    for place, (name, (text, options)) in zip(rows, cases.QUESTIONS.items(), strict=True):
+        bound = choices.bound(name, list(options), None, options.__getitem__)
+        answers[name] = place.pills(text, list(options), **bound) or ""
+    return answers
 
 
 def _own() -> None:

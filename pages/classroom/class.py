@@ -21,7 +21,7 @@ OFF = (
 def page() -> None:
     """The class of the link, or the ways into one."""
     st.title("Class")
-    st.caption("One question for a whole class: expect first, measure where you like, and see what everybody found.")
+    st.caption("One question for a whole class: predict first, measure where you like, and see what everybody found.")
     if not policy.current().classes.mode:
         st.info(OFF)
         return

@@ -11,10 +11,10 @@ import streamlit as st
 from core.classroom.classes import Class, Student
 from core.classroom.pooled import Result
 from core.classroom.question import WINNERS
-from core.results.intake.exchange import Format
 from core.text import as_line, in_csv
 from pages.classroom import access, findings, view
 from pages.classroom.findings import Entry, Pool
+from pages.shared.answer import downloads
 from pages.shared.draw import tables
 from pages.shared.draw.text import plain, told
 
@@ -22,7 +22,7 @@ NAMED = 12
 """Students that wait and are named in a sentence; all are in the table."""
 
 COLUMNS = (
-    *("Nickname", "Admitted", "What is wrong", "Expects to be faster", "Expects the accelerator faster", "Measured"),
+    *("Nickname", "Admitted", "What is wrong", "Expected winner", "Accelerator expected to win", "Measured"),
     *("As expected", "Devices", "Found"),
 )
 SELDOM = ("Admitted", "What is wrong")
@@ -117,9 +117,9 @@ def _line(class_: Class, entry: Entry) -> dict[str, str]:
     place = said.place if said else None
     return {
         "Nickname": entry.student.nickname,
-        "Expects to be faster": WINNERS[said.winner] if said else "",
-        "Expects the accelerator faster": "" if place is None else view.place_label(class_, place),
-        "Measured": "" if found is None else "on an own machine" if found.from_file else "on this host",
+        "Expected winner": WINNERS[said.winner] if said else "",
+        "Accelerator expected to win": "" if place is None else view.place_label(class_, place),
+        "Measured": "" if found is None else "on their own machine" if found.from_file else "on this host",
         "As expected": _as_expected(class_, entry.student, found),
         "Devices": found.devices if found else "",
         "Found": found.sentence if found else "",
@@ -143,16 +143,12 @@ def _without_empty(lines: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
 
 
 def _downloads(class_: Class, pool: Pool, lines: Sequence[Mapping[str, str]]) -> None:
-    kinds: tuple[tuple[Format, str, str], ...] = (
-        ("parquet", "parquet", "application/vnd.apache.parquet"),
-        ("csv", "CSV", "text/csv"),
-    )
-    button = functools.partial(st.download_button, on_click="ignore", icon=":material/download:")
+    name = f"class-{class_.code}"
     with st.container(horizontal=True):
-        for kind, title, media in kinds:
+        for kind, media in downloads.KINDS.items():
             rows = functools.partial(findings.everything, class_, pool, kind)
-            button(f"All rows as {title}", rows, f"class-{class_.code}.{kind}", media)
-        button("The table as CSV", _csv(lines), f"class-{class_.code}-students.csv", "text/csv")
+            downloads.button(f"All rows as {kind}", rows, f"{name}.{kind}", media, key=f"rows-{kind}")
+        downloads.button("The table as csv", _csv(lines), f"{name}-students.csv", "text/csv", key="students-csv")
 
 
 def _csv(lines: Sequence[Mapping[str, str]]) -> bytes:

@@ -31,7 +31,7 @@ def create() -> None:
         preset = st.selectbox("What everybody measures", list(PRESETS), format_func=lambda name: PRESETS[name].title)
         code = st.text_input("The host's code", type="password") if held.create == "code" else ""
         admission = st.checkbox(ADMISSION)
-        pressed = st.form_submit_button("Make it", icon=":material/group_add:")
+        pressed = st.form_submit_button("Make the class", icon=":material/group_add:")
     if not pressed:
         return
     with told():

@@ -112,7 +112,7 @@ def results_table(class_: Class, results: Sequence[Result]) -> None:
             "Devices": entry.devices,
             **({f"Crossover ({axis.title})": _crossover(entry)} if axis else {}),
             speedup: units.ratio(entry.speedup) if entry.speedup else "",
-            "Measured": "on an own machine" if entry.from_file else "on this host",
+            "Measured": "on their own machine" if entry.from_file else "on this host",
         }
         for entry in results
     ]

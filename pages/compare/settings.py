@@ -16,7 +16,7 @@ from core.errors import InvalidValue, StoreError
 from core.jobs.machine import Machine
 from core.question import describe, models
 from core.question.experiment import Contender, Experiment, Point
-from core.question.fields import TRAINING, Training
+from core.question.fields import TRAINING, Training, refused
 from pages.shared.answer import accelerators
 from pages.shared.data import reads
 from pages.shared.data.own_files import OwnFile
@@ -36,14 +36,13 @@ def panel(machine: Machine | None, sides: Sides) -> Experiment | None:
     if machine and state.blank():
         _begin(machine)
     with sides.settings:
-        file = own_controls.choose()
+        file = own_controls.choose(sides.ask)
     return _own(file, machine, sides) if file else _of_the_catalogue(machine, sides)
 
 
 def _own(file: OwnFile, machine: Machine | None, sides: Sides) -> Experiment | None:
     """The same for a training of one's own, of which nothing but a size can be set."""
     with sides.settings:
-        own_controls.about(file)
         fields = {**file.fields(), **own_controls.size()}
         chosen = devices.choose(machine)
         limits = {**own_controls.limits(), "whole": False, "folder": str(file.path.parent)}
@@ -60,7 +59,11 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Experiment | Non
         more = st.expander("More settings", **state.bound_view("more"))
     with both:
         dataset, family = controls.dataset(), controls.family()
-        fields: dict[str, Any] = {"dataset": dataset.name, "model": family.name, **controls.samples(dataset)}
+        fields: dict[str, Any] = {
+            "dataset": dataset.name,
+            "model": family.name,
+            **controls.samples(dataset, family.name),
+        }
         fields |= controls.sizes(family, dataset.name)
         fields |= controls.training(dataset.name, family.name)
     with more:
@@ -125,7 +128,7 @@ def _ask(
         contenders = tuple(Contender.parse(text) for text in chosen)
         asked = Experiment(point=point, contenders=contenders, **limits) if machine else None
     except InvalidValue as error:
-        return point, None, fault or str(error)
+        return point, None, fault or refused.on_page(error)
     fault = fault or models.boosting.missing(point.model)
     return point, None if fault else asked, fault
 
@@ -135,7 +138,7 @@ def _link_fault(machine: Machine | None) -> str:
     link = state.arrived()
     asked: list[Contender] = []
     _, faults = controls.point_of(link)
-    faults += controls.refused(
+    faults += controls.faults(
         lambda: asked.extend(map(Contender.parse, link.get("devices", ()))),
         lambda: lane_controls.check(link),
         lambda: own_controls.check(link),

@@ -3,6 +3,9 @@
 Where nothing is named, nothing of this is drawn. The choice is in no link: who opens one measures here.
 """
 
+import dataclasses
+from urllib.parse import urlsplit
+
 import streamlit as st
 
 from core import units
@@ -21,6 +24,9 @@ from pages.shared.frame import permits
 from pages.shared.job import asking, live
 
 HERE = "This machine"
+HIDDEN = "its address"
+"""Stands for the address of a cluster where hosts are not named."""
+
 ALONE = {"cpu", "cpu@1"}
 """What is compared where no accelerator is: one thread against all of them."""
 
@@ -95,7 +101,7 @@ def _so_far(job: Job, asked: Sweep) -> None:
 def ended(job: Job, asked: Sweep, machine: Machine | None) -> None:
     """Draw what machines found, and what failed."""
     rows = reads.job_rows(job)
-    live.draw_end(job, again=lambda: _again(job, asked, machine))
+    live.draw_end(_without_hosts(job), again=lambda: _again(job, asked, machine))
     if not rows:
         machines_view.listing(job.machines)
         return
@@ -109,6 +115,15 @@ def ended(job: Job, asked: Sweep, machine: Machine | None) -> None:
     machines_view.draw(rows, asked, job.machines)
 
 
+def _without_hosts(job: Job) -> Job:
+    """A job whose message names no host to those who may not see any."""
+    said = machines_view.without_hosts(job.message, job.machines)
+    where = job.elsewhere.on if job.elsewhere else ""
+    if (host := urlsplit(where).netloc) and not permits.sees_hosts():
+        said = said.replace(where, HIDDEN).replace(host, HIDDEN)
+    return dataclasses.replace(job, message=said)
+
+
 def _again(job: Job, asked: Sweep, machine: Machine | None) -> None:
     if machine is not None:
         asking.ask(asked, machine, elsewhere=job.elsewhere)
@@ -119,7 +134,10 @@ def _named(way: str) -> str:
     kind, _, which = way.partition(":")
     names = {"workers": "Machines that joined", "ray": "Ray cluster", "slurm": "Slurm"}
     said = which.removeprefix("//") + (" machines" if kind == "slurm" else "")
-    return f"{names.get(kind, way)}, {said}" if which else names.get(kind, way)
+    if kind == "ray" and which and not permits.sees_hosts():
+        there = [other for other in permits.clusters() if other.startswith("ray")]
+        said = str(there.index(way) + 1) if way in there[1:] else ""
+    return ", ".join(filter(None, (names.get(kind, way), said)))
 
 
 def _say_who_is_there(where: str) -> None:

@@ -8,7 +8,6 @@ import streamlit as st
 from core import units
 from core.jobs.job import Job
 from core.progress import Progress, SweepProgress
-from core.question import describe
 from core.question.experiment import titled
 from core.question.sweep import Sweep
 from pages.crossover import elsewhere
@@ -28,8 +27,7 @@ SAME = 1.2
 def draw(job: Job) -> None:
     """Draw a sweep that waits or runs, and keep it up to date until it ends."""
     if job.sweep:
-        title = f"{describe.sentence(job.sweep)} · {', '.join(one.title for one in job.sweep.contenders)}"
-        st.fragment(_panel, run_every=live.REFRESH_S)(job.id, job.sweep, title)
+        st.fragment(_panel, run_every=live.REFRESH_S)(job.id, job.sweep)
 
 
 def notes(job: Job) -> None:
@@ -43,8 +41,8 @@ def notes(job: Job) -> None:
                 st.caption(plain(note))
 
 
-def _panel(job_id: str, asked: Sweep, title: str) -> None:
-    job = live.running(job_id, title)
+def _panel(job_id: str, asked: Sweep) -> None:
+    job = live.running(job_id)
     if job and job.elsewhere:
         elsewhere.progress(job, asked)
     elif job:
@@ -57,12 +55,11 @@ def _progress(asked: Sweep, progress: Progress) -> None:
     if of is None:
         st.progress(0.0, text="The measuring process starts.")
         return
-    total = "sizes" if asked.adaptive else f"of {of.total} points"
-    counted = f"**{of.done}** {total} done"
+    counted = f"{units.counted(of.done, 'size')} done" if asked.adaptive else f"{of.done} of {of.total} points done"
     if of.alive > 1:
-        counted += f", {of.alive} take turns and have {of.pairs} of {of.alive * of.pairs_each} pairs"
+        counted += f", {of.alive} under way ({of.pairs} of {of.alive * of.pairs_each} pairs)"
     now = f"now {plain(of.size_label)}, {plain(progress.phase)}" if of.size_label else plain(progress.phase)
-    st.progress(_share(of, progress.elapsed_s, adaptive=asked.adaptive), text=f"{counted} · {now}{_left(of)}")
+    st.progress(_share(of, progress.elapsed_s, adaptive=asked.adaptive), text=f"**{counted}** · {now}{_left(of)}")
     steps = [
         f"{plain(titled(contender.contender))} {units.duration(contender.step_s)} a step"
         for contender in progress.contenders

@@ -3,9 +3,12 @@
 import pyarrow as pa
 import streamlit as st
 
+from core.answer.gallery import trust
 from core.answer.study import wording
 from core.answer.study.brought.timings import RolesUnclear, Timings
+from core.answer.study.result import DECIDED, Outcome
 from core.answer.study.study import Study
+from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question import describe
 from core.question.experiment import titled
@@ -27,6 +30,9 @@ KINDS = ("csv", "tsv", "txt")
 MOST_BYTES = 1_000_000
 """Largest text that is taken in the text area, in characters; a file may have as much as the server takes."""
 
+CELL, LETTER = 24, 7
+"""Pixels that a cell of a table has around its text, and that a letter takes."""
+
 MOST_STUDIES = 20
 """Studies that are listed with what they say, which needs all their rows."""
 
@@ -47,13 +53,16 @@ SAMPLE = "size,device,seconds\n" + "".join(
 def table(machine: Machine | None) -> None:
     """Every study that is stored here or came with the app; selecting one puts it into the link."""
     lines = reads.study_lines()
-    found = list(reads.whole(lines[:MOST_STUDIES]).values())
+    found = _best_first(list(reads.whole(lines[:MOST_STUDIES]).values()))
     if not found:
         st.caption("No sweep is stored yet. The first one that you run appears here.")
         return
-    st.markdown("**Recorded here or shipped with the app.** Select one to see it.")
+    st.markdown("**Recorded here or shipped with the app**, decided and trusted ones first. Select one to see it.")
+    shown = _lines(found)
+    answers = shown.column("Crossover").to_pylist()
     tables.table(
-        _lines(found),
+        shown,
+        column_config={"Crossover": st.column_config.TextColumn(width=CELL + LETTER * max(map(len, answers)))},
         key="studies",
         on_select=lambda: _select(found, machine),
         selection_mode="single-row",
@@ -113,6 +122,26 @@ def _roles(devices: tuple[str, ...]) -> tuple[str, str] | None:
         for column, (role, words) in zip(columns, asked.items(), strict=True)
     ]
     return (chosen[0], chosen[1]) if chosen[0] and chosen[1] else None
+
+
+@kept(4)
+def _best_first(studies: list[Study]) -> list[Study]:
+    """Those that are decided first, and of these the trusted ones; else as they were."""
+    levels = list(trust.LEVELS)
+
+    def rank(study: Study) -> tuple[bool, int]:
+        rows = [row for run in study.runs for row in run]
+        return _outcome(study) not in DECIDED, levels.index(trust.of(rows).level)
+
+    return sorted(studies, key=rank)
+
+
+def _outcome(study: Study) -> Outcome | None:
+    """What a study says; None where its rows cannot be compared."""
+    try:
+        return prepared.located(study, "steady").answer.outcome
+    except CrossoverError:
+        return None
 
 
 @kept(4)

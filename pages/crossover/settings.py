@@ -13,11 +13,11 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.errors import CrossoverError, InvalidValue
+from core.errors import CrossoverError, InvalidValue, one_of
 from core.jobs.machine import Machine
 from core.question import describe, experiment, models
 from core.question.experiment import Contender
-from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, Training
+from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, Training, refused
 from core.question.sweep import LIMITS, Axis, Sweep, size_axes
 from pages.crossover import elsewhere
 from pages.shared.answer import accelerators
@@ -69,14 +69,13 @@ class Varied:
 def panel(machine: Machine | None, sides: Sides) -> Sweep | None:
     """Draw the controls, what the sweep that they make is, and the button that asks for it; the sweep."""
     with sides.settings:
-        file = own_controls.choose()
+        file = own_controls.choose(sides.ask)
     return _own(file, machine, sides) if file else _of_the_catalogue(machine, sides)
 
 
 def _own(file: OwnFile, machine: Machine | None, sides: Sides) -> Sweep | None:
     """The same for a training of one's own, which has one axis."""
     with sides.settings:
-        own_controls.about(file)
         ends = _range("size", list(own_controls.SIZES))
         adaptive = st.toggle("Adaptive search", True, help=ADAPTIVE_HELP, **state.bound("adaptive"))
         chosen = _devices(machine)
@@ -106,14 +105,14 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Sweep | None:
     with model:
         family = controls.family()
     with over:
-        axes = size_axes(family.name, dataset.name)
-        axis: str = st.selectbox("Along", axes, help=AXIS_HELP, **choices.bound("axis", axes, axes[0], _axis_label))
+        axes, named = size_axes(family.name, dataset.name), functools.partial(controls.label, model=family.name)
+        axis: str = st.selectbox("Along", axes, help=AXIS_HELP, **choices.bound("axis", axes, axes[0], named))
     with more:
         fields = controls.data_path(family.name)
         also = _also(axis, axes, family, fields["data_path"])
     taken = describe.taken((axis, *also), family)
     with data:
-        fields |= {"dataset": dataset.name, **controls.samples(dataset, taken)}
+        fields |= {"dataset": dataset.name, **controls.samples(dataset, family.name, taken)}
     with model:
         fields |= {"model": family.name, **controls.sizes(family, dataset.name, taken)}
     with data:
@@ -162,17 +161,13 @@ def _how_long(sweep: Sweep, machine: Machine | None) -> str:
     return f" · expected to take **{expected}**, never much over {units.duration(sweep.budget_s)}"
 
 
-def _axis_label(axis: str) -> str:
-    return FIELDS[axis].label
-
-
 def _also(axis: str, axes: Sequence[str], family: models.Family, path: str) -> tuple[str, ...]:
     others = [name for name in (*axes, *OTHER_AXES) if name not in (axis, "loader_workers")]
     others += ["loader_workers"] if path in LOADER_PATHS else []
     if "parameters" in (axis, *others):
         clash = {family.size} if axis == "parameters" else {"parameters"}
         others = [name for name in others if name not in clash]
-    bound = choices.bound("also", others, [], _axis_label)
+    bound = choices.bound("also", others, [], functools.partial(controls.label, model=family.name))
     chosen = st.multiselect(
         "Vary also", others, max_selections=MOST_ALSO, placeholder="nothing else", help=ALSO_HELP, **bound
     )
@@ -250,7 +245,7 @@ def _ask(
         if machine and len(asked.contenders) < 2 and not others.recorded():
             raise InvalidValue("contenders", ", ".join(chosen), "two different devices at least, to be compared")
     except CrossoverError as error:
-        return None, fault or str(error)
+        return None, fault or refused.on_page(error)
     fault = fault or models.boosting.missing(asked.point.model)
     return None if fault else asked, fault
 
@@ -263,7 +258,7 @@ def _link_fault(machine: Machine | None) -> str:
     axes = size_axes(point.model, point.dataset)
     axis = (link.get("axis") or axes[:1])[-1]
     limits = [(name, field, link[name][-1]) for name, field in links.SWEEP_LIMITS.items() if name in link]
-    faults += controls.refused(
+    faults += controls.faults(
         lambda: _check_axes(link, axes, axis),
         *(functools.partial(_check_limit, *limit) for limit in limits),
         lambda: asked.extend(map(Contender.parse, link.get("contenders", ()))),
@@ -274,11 +269,9 @@ def _link_fault(machine: Machine | None) -> str:
 
 def _check_axes(link: Mapping[str, Sequence[str]], axes: Sequence[str], axis: str) -> None:
     """Refuse axes that the family has not, and values that they cannot take."""
-    if axis not in axes:
-        raise InvalidValue("axis", axis, f"one of {', '.join(axes)}")
+    one_of("axis", axis, axes)
     for name in link.get("also", ()):
-        if name not in (*axes, *OTHER_AXES):
-            raise InvalidValue("also", name, f"one of {', '.join((*axes, *OTHER_AXES))}")
+        one_of("also", name, (*axes, *OTHER_AXES))
     first = "size" if link.get("training") else axis
     for name, values in [(first, links.RANGE), *((name, links.VALUES) for name in link.get("also", ()))]:
         for text in link.get(values.format(axis=name), ()):

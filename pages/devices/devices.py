@@ -56,7 +56,7 @@ def _devices(machine: Machine) -> None:
     if machine.hint:
         st.info(f"{'**No accelerator is seen here.** ' if alone else ''}{plain(machine.hint)}")
     if alone:
-        st.header("What you can do here all the same")
+        st.header("What you can do here anyway")
         for file, label, icon in WITHOUT:
             st.page_link(file, label=label, icon=icon)
 
@@ -77,7 +77,7 @@ def _machine(machine: Machine) -> None:
     }
     tables.table([{"Fact": name, "Value": value} for name, value in shown.items()], alt="Machine")
     if policy := as_line(facts.omp_wait_policy):
-        st.markdown("How threads of the CPU wait for each other, as OpenMP was told:")
+        st.markdown("How CPU threads wait for each other (settings of OpenMP):")
         st.code(f"OMP_WAIT_POLICY={policy}", language=None, wrap_lines=True)
     if facts.cores_usable < facts.cores:
         st.caption("Affinity or a container's quota leaves this process fewer threads than the machine has.")
@@ -90,7 +90,9 @@ def _process(machine: Machine) -> None:
         st.markdown("It is starting; what is shown above was reported by the one before it.")
     elif any(job.state == "running" for job in jobs):
         waiting = sum(job.state == "queued" for job in jobs)
-        st.markdown(f"It is measuring; {waiting} more wait." if waiting else "It is measuring.")
+        st.markdown(
+            f"It is measuring; {waiting} more {'waits' if waiting == 1 else 'wait'}." if waiting else "It is measuring."
+        )
     else:
         st.markdown("It is ready, with torch loaded; a run starts at once.")
 

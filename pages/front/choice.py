@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.answer.charts import front
-from core.answer.gallery.published_studies import PublishedStudy, published_studies
+from core.answer.gallery.published_studies import published_studies
 from core.answer.gallery.table import StudyLine
 from core.answer.study import wording
 from core.answer.study.result import Crossover
@@ -46,7 +46,11 @@ def stored() -> Shown | None:
 @kept(1)
 def published() -> Shown:
     """One that others published, a CPU against a GPU."""
-    return _published(next(study for study in published_studies() if study.name == PUBLISHED))
+    study = next(study for study in published_studies() if study.name == PUBLISHED)
+    answer = _named(study.answer, "the CPU", "the GPU")
+    source = f"{study.mark}. {study.title}; {study.source.cpu}; {study.source.gpu}."
+    chart = front.crossing(answer, published=True)
+    return Shown(sentence=answer.sentence, source=source, chart=chart, study=study.name)
 
 
 @kept(4)
@@ -54,30 +58,20 @@ def _stored(lines: list[StudyLine]) -> Shown | None:
     ranked = sorted(lines, key=lambda line: (line.challenger.startswith("cpu"), -len(line.sizes)))
     for line in ranked[:MOST_LOOKED_AT]:
         try:
-            study = reads.study(line.id)
+            study = reads.whole([line]).get(line.id)
             located = prepared.located(study, "steady") if study else None
         except CrossoverError:
             continue
         if located and located.answer.outcome == "crossing":
             names = [Contender.parse(text).title for text in (line.baseline, line.challenger)]
             answer = _named(located.answer, *names)
-            source = f"Measured: {_training(line)}; {line.machine}, {date(line.newest)}"
+            trained = f"{label('model', line.model)}, {label('dataset', line.dataset)}"
+            source = f"Measured: {trained}; {line.machine}, {date(line.newest)}"
             chart = front.crossing(answer, kinds=located.kinds)
             return Shown(sentence=answer.sentence, source=source, chart=chart, study=line.id)
     return None
 
 
-def _published(study: PublishedStudy) -> Shown:
-    answer = _named(study.answer, "the CPU", "the GPU")
-    source = f"{study.mark}. {study.title}; {study.source.cpu}; {study.source.gpu}."
-    chart = front.crossing(answer, published=True)
-    return Shown(sentence=answer.sentence, source=source, chart=chart, study=study.name)
-
-
 def _named(answer: Crossover, baseline: str, challenger: str) -> Crossover:
     named = replace(answer, baseline=baseline, challenger=challenger)
     return replace(named, sentence=wording.headline(named))
-
-
-def _training(line: StudyLine) -> str:
-    return f"{label('model', line.model)}, {label('dataset', line.dataset)}"

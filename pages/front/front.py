@@ -8,7 +8,7 @@ from core.errors import CrossoverError, JobError
 from pages.front import choice
 from pages.shared.data import reads
 from pages.shared.draw import charts
-from pages.shared.draw.text import plain
+from pages.shared.draw.text import plain, unbroken
 from pages.shared.frame import navigation, permits
 from pages.shared.link import links
 
@@ -60,11 +60,11 @@ def _forward() -> None:
 
 
 def _answer(shown: choice.Shown) -> None:
-    st.markdown(f"**{plain(shown.sentence)}**")
+    st.markdown(f"**{unbroken(plain(shown.sentence))}**")
     charts.chart(shown.chart, height=None, alt=plain(shown.sentence))
     st.caption(plain(shown.source))
     link = {"study": shown.study}
-    st.page_link(navigation.GALLERY, label="Open it", icon=":material/open_in_full:", query_params=link)
+    st.page_link(navigation.GALLERY, label="Open this study", icon=":material/open_in_full:", query_params=link)
 
 
 page()

@@ -8,8 +8,11 @@ from core.answer.gallery.table import Overview
 from pages.gallery import importing, lists, opened, published, stock
 from pages.shared.data import reads
 from pages.shared.draw.text import plain
-from pages.shared.frame import apart, navigation
+from pages.shared.frame import apart, layout, navigation
 from pages.shared.link import links, state
+
+CONTROLS = ("view", "filters")
+"""Those of the list, which are of no use to what was opened from it and would push its answer down."""
 
 
 def page() -> None:
@@ -41,13 +44,15 @@ def _shelf(overview: Overview) -> None:
 
 def _measured(view: lists.View, held: Held, named: tuple[links.Kind, str] | None) -> None:
     chosen = stock.draw_filters(stock.options(held, answers=view == "Studies"))
+    if named is not None and (named[0] == "study" or view != "Trials"):
+        layout.put_away(CONTROLS)
     if named is not None and named[0] == "study":
         opened.study(named[1], held, stock.found(held, chosen).studies)
         return
     if named is None or view == "Trials":
         apart.draw(lists.draw, view, held, chosen)
     if named is not None:
-        opened.back()
+        lists.back()
         apart.draw(opened.run, named[1])
 
 

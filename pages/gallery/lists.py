@@ -26,7 +26,7 @@ from pages.shared.answer import downloads, run_view
 from pages.shared.data import reads
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import date, moment, plain
-from pages.shared.frame import apart
+from pages.shared.frame import apart, layout
 from pages.shared.link import links, memory, others, state
 
 View = Literal["Studies", "Published", "Trials", "Machines"]
@@ -38,11 +38,8 @@ CARDS = 6
 LINES = 100
 """Trials on one page of their table."""
 
-TABLE = (
-    *("trial_id", "run_id", "started_at", "dataset", "model", "training", "size", "parameters", "batch_size"),
-    "contender",
-    *("device_name", "step_s", "mark", "outcome", "machine", "source"),
-)
+TABLE: tuple[str, ...] = ("trial_id", "run_id", "started_at", "dataset", "model", "training", "size", "parameters")
+TABLE += ("batch_size", "contender", "device_name", "step_s", "mark", "outcome", "machine", "source")
 """Columns of all trials that their table needs."""
 
 MARKS: dict[Level, tuple[str, Literal["green", "blue", "orange"]]] = {
@@ -110,10 +107,7 @@ def _studies(of: Held, found: Found, chosen: Choices) -> None:
     shown = _page("studies_page", found.studies, CARDS)
     with cards:
         card_of = stock.cards([of.studies[place] for place in shown])
-        for at in range(0, len(shown), 2):
-            for column, place in zip(st.columns(2, gap="medium"), shown[at : at + 2], strict=False):
-                with column:
-                    apart.draw(_card, of, place, card_of)
+        layout.in_pairs(shown, lambda place: apart.draw(_card, of, place, card_of))
 
 
 def _card(of: Held, place: int, card_of: Callable[[StudyLine], Card]) -> None:
@@ -132,7 +126,8 @@ def _card(of: Held, place: int, card_of: Callable[[StudyLine], Card]) -> None:
 
 def _trials(of: Held, found: Found, chosen: Choices) -> None:
     """The chart of all and the table of some; selecting one row opens its run, two set their runs side by side."""
-    st.caption(f"{len(found.trials):,} of {len(of.trials):,} trials{stock.filtered_by(chosen)}")
+    by = {name: values for name, values in chosen.items() if name != "in_answer"}  # which only studies have
+    st.caption(f"{len(found.trials):,} of {len(of.trials):,} trials{stock.filtered_by(by)}")
     if not len(found.trials):
         st.caption(NONE_LEFT)
         return
@@ -224,6 +219,10 @@ def close() -> None:
     """Show the list again."""
     state.show_nothing()
     _nothing_beside()
+
+
+def back() -> None:
+    st.button("Back to the list", on_click=close, icon=":material/arrow_back:", key="close")
 
 
 def _nothing_beside() -> None:

@@ -30,7 +30,7 @@ from pages.shared.link import links, others, state
 
 
 def study(study_id: str, held: Held, shown: Sequence[int]) -> None:
-    back()
+    lists.back()
     apart.draw(_study, study_id, held, shown)
 
 
@@ -42,7 +42,7 @@ def _study(study_id: str, held: Held, shown: Sequence[int]) -> None:
         )
         return
     rows = [row for run in of.runs for row in run]
-    line = next((line for line in held.studies if line.id == study_id), None)
+    line = reads.study_line(study_id)
     st.header("Study")
     if line is not None:
         st.markdown(f"**{plain(lists.title(line))}**")
@@ -86,10 +86,6 @@ def run(run_id: str) -> None:
 def _beside(trials: Sequence[Trial], others: Sequence[str]) -> None:
     if second := reads.rows(run_ids=others):
         beside.runs(trials, second)
-
-
-def back() -> None:
-    st.button("Back to the list", on_click=lists.close, icon=":material/arrow_back:", key="close")
 
 
 def _answer(of: Study) -> Basis:

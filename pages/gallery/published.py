@@ -22,11 +22,14 @@ from pages.shared.answer import downloads, study_view
 from pages.shared.data.kept import kept
 from pages.shared.draw import charts
 from pages.shared.draw.text import plain
-from pages.shared.frame import apart
+from pages.shared.frame import apart, layout
 from pages.shared.link import links, memory, others, state
 
 MOST_OFFERED = 200
 """Measured studies that can be set beside a published one."""
+
+OPENED = 420
+"""Pixels of the picture that is open alone, source and axes included."""
 
 
 @kept(1)
@@ -54,21 +57,18 @@ def listed() -> None:
     if not found:
         st.caption(lists.NONE_LEFT)
     ordered = sorted(found, key=lambda one: one.outcome not in DECIDED)
-    for at in range(0, len(ordered), 2):
-        for column, study in zip(st.columns(2, gap="medium"), ordered[at : at + 2], strict=False):
-            with column:
-                apart.draw(_card, study)
+    layout.in_pairs(ordered, lambda study: apart.draw(_card, study))
 
 
 def opened(name: str, held: Held) -> None:
     """One of them with all that is known of it, and how to take it along."""
     study = by_name()[name]
-    st.button("Back to the list", on_click=lists.close, icon=":material/arrow_back:", key="close")
+    lists.back()
     st.header(study.title)
     mark(study)
     _answer(study)
     st.markdown(f"**Time of one {study.per}**")
-    picture(study, height="content")
+    picture(study, height=OPENED)
     downloads.chart(charts_of.study(study), f"published-{name}")
     study_view.sizes(replace(study.answer, baseline="CPU", challenger="GPU"))
     _whose(study)
@@ -95,7 +95,7 @@ def mark(study: PublishedStudy) -> None:
         st.caption(plain(f"{study.source.cited}. Not measured here."))
 
 
-def picture(study: PublishedStudy, *, height: str | None = None) -> None:
+def picture(study: PublishedStudy, *, height: int | None = None) -> None:
     charts.chart(_spec(study.name), height=height, alt=f"Published: {study.title}, time by {study.axis}")
 
 
@@ -171,7 +171,7 @@ def _take_along(study: PublishedStudy) -> None:
         downloads.button("Figures as csv", files.csv(study), f"{name}.csv", "text/csv", key="published-csv")
         paper = partial(_paper, study, address)
         downloads.button("Report as HTML", paper, f"{name}.html", "text/html", key="published-report")
-    st.caption("Each says whose figures they are, since when, and under which licence.")
+    st.caption("Each says whose figures they are, from when, and under which licence.")
     downloads.link("Link to this study:", {"study": study.name})
 
 

@@ -27,22 +27,9 @@ from pages.shared.data import reads
 from pages.shared.data.kept import kept
 from pages.shared.draw import tables
 from pages.shared.draw.text import plain
-from pages.shared.link import links, memory, state
+from pages.shared.link import choices, links, state
+from pages.shared.link.links import GALLERY_FILTERS
 
-LABELS = {
-    "in_answer": "Answer",
-    "in_machine": "Machine",
-    "in_kind": "Device kind",
-    "in_device": "Device",
-    "in_dataset": "Data set",
-    "in_model": "Model",
-    "in_training": "One's own training",
-    "in_protocol": "Protocol",
-    "in_trust": "Trust mark",
-    "in_source": "Source",
-    "in_outcome": "Outcome",
-    "in_publisher": "Published by",
-}
 HELP = {
     "in_answer": (
         "What the study says. The second device is the GPU where there is one. Runs that do not make a study, such as "
@@ -98,7 +85,9 @@ def unread(overview: Overview) -> None:
     """Name the files that could not be read as they are, and say how many trials are too old for the lists."""
     if overview.left_out:
         newest, older = units.counted(len(overview.frame), "trial"), f"{overview.left_out:,}"
-        st.caption(f"These are the newest {newest}. {older} older ones are kept, and open by the link of their run.")
+        st.caption(
+            f"These are the newest {newest}. {older} older ones are kept, and open by the link of their study or run."
+        )
     if newer := overview.newer:
         which = f" and {units.counted(len(newer) - 1, 'more file')} were" if len(newer) > 1 else " was"
         st.warning(plain(f"{newer[0]}{which} written by a newer version; what this version knows of it is shown."))
@@ -121,29 +110,22 @@ def draw_filters(options: Mapping[str, Sequence[str]]) -> Choices:
     """
     chosen: dict[str, list[str]] = {name: [] for name in options}
     with st.expander("Filters", icon=":material/filter_alt:", **state.bound_view("filters")) as part:
-        if not part.open and not any(map(memory.chosen, links.GALLERY_FILTERS)):
+        if not part.open and not any(map(choices.given, GALLERY_FILTERS)):
             return chosen
+        unknown = {name: [word for word in choices.given(name) if word not in options[name]] for name in options}
         rows = [column for _ in range(0, len(options), 3) for column in st.columns(3)]
         for column, (name, values) in zip(rows, options.items(), strict=False):
             chosen[name] = _filter(column, name, values)
-    for name, values in options.items():
-        if unknown := [value for value in memory.chosen(name) if value not in values]:
-            st.warning(plain(f"{LABELS[name]} {links.few(unknown)}: there is none here, so it is left out."))
+    for name, words in unknown.items():
+        if words:
+            st.warning(plain(f"{GALLERY_FILTERS[name]} {links.few(words)}: there is none here, so it is left out."))
     return chosen
 
 
 def _filter(place: Any, name: str, values: Sequence[str]) -> list[str]:
-    """One filter; the link has the words of rows, the control those for people."""
-    memory.put({name: [value for value in memory.chosen(name) if value in values]})
+    bound = choices.bound(name, values, [], lambda value: as_line(SPOKEN.get(name, str)(value)))
     chosen: list[str] = place.multiselect(
-        LABELS[name],
-        values,
-        key=name,
-        format_func=lambda value: as_line(SPOKEN[name](value) if name in SPOKEN else value),
-        placeholder="all",
-        help=HELP.get(name),
-        on_change=memory.choose,
-        args=(name,),
+        GALLERY_FILTERS[name], values, placeholder="all", help=HELP.get(name), **bound
     )
     return chosen
 
@@ -156,7 +138,7 @@ def options(held: Held, *, answers: bool) -> dict[str, Sequence[str]]:
 
 def filtered_by(chosen: Choices) -> str:
     """Which filters have a choice, to go on after a count; they may be folded away."""
-    names = [LABELS[name].lower() for name, values in chosen.items() if values]
+    names = [GALLERY_FILTERS[name].lower() for name, values in chosen.items() if values]
     return f", filtered by {' and '.join(names)}" if names else ""
 
 

@@ -194,7 +194,6 @@ def _comparisons(points: Iterable[Point], contenders: Sequence[Contender]) -> Ta
 
 LESSONS: dict[str, Lesson] = {
     "clock": Lesson(
-        title="The clock",
         intro="A GPU is given work and goes on alone, while the program that gave it runs ahead. So a clock on the "
         "CPU can stop before the work is done. Here one training is timed properly, and then with one "
         "shortcut at a time.",
@@ -215,7 +214,6 @@ LESSONS: dict[str, Lesson] = {
         recorded=("clock",),
     ),
     "moving": Lesson(
-        title="Moving things",
         intro="Tensors live on a device, and so do the parameters of a network. Two tensors can only meet in one "
         "place. The code below is run here, and what PyTorch says is shown word for word.",
         question=Expectation(
@@ -235,7 +233,6 @@ LESSONS: dict[str, Lesson] = {
         recorded=("moving",),
     ),
     "loader": Lesson(
-        title="The loader",
         intro="Before a network can learn from a batch, somebody has to make the batch. The usual way reads samples "
         "one by one and transforms each of them. Here the same training gets its data in seven ways.",
         question=Expectation(
@@ -254,7 +251,6 @@ LESSONS: dict[str, Lesson] = {
         "then measure the device.",
     ),
     "learning": Lesson(
-        title="Same learning?",
         intro="Two devices add up the same numbers in another order, so they round differently. Does it matter for "
         "what is learned? We climb a ladder: one step, whole loss curves, single answers, and a verdict.",
         question=Expectation(
@@ -279,7 +275,6 @@ LESSONS: dict[str, Lesson] = {
         recorded=("first_step",),
     ),
     "small": Lesson(
-        title="Why small models lose",
         intro="Every operation of a step is launched by the CPU, one after the other, however little there is to "
         "compute. Here one small model is trained with a small and with a large batch.",
         question=Expectation(
@@ -302,6 +297,6 @@ LESSONS: dict[str, Lesson] = {
         outcome=_of_rows(expected.of_small),
         takeaway="Launching an operation costs the same however little it computes. Larger batches and wider "
         "layers spread that cost; they are not free, for a larger batch takes fewer steps an epoch and "
-        "learns otherwise.",
+        "learns differently.",
     ),
 }

@@ -16,6 +16,7 @@ from pages.shared.frame.layout import Sides
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
 from pages.shared.learning.tasks import Found, Known, Task
+from pages.shared.link import links
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +50,6 @@ class Lesson:
         outcome: what was measured beside the answers to the question; None where nothing says anything of it.
     """
 
-    title: str
     intro: str
     question: Expectation
     without: str
@@ -59,6 +59,10 @@ class Lesson:
     outcome: Callable[[Choice, Found], Outcome | None]
     settings: Callable[[Choice], Choice] = lambda choice: choice
     recorded: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return links.LESSONS[self.question.name]
 
 
 def draw(lesson: Lesson, machine: Machine | None, places: Sides) -> None:

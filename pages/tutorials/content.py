@@ -14,12 +14,13 @@ from core.answer.export import exhibit_sections, sections
 from core.answer.lesson import claims, expected
 from core.answer.lesson.expected import Outcome
 from core.answer.lesson.handout import Section
+from core.errors import one_of
 from core.files import downloaded
 from core.jobs.machine import Machine
 from core.question import catalog, describe, policy
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender
-from core.question.presets import PRESETS, SCALES, Preset, Scale, checked_scale
+from core.question.presets import PRESETS, SCALES, Preset, Scale
 from core.question.published.tutorials import published
 from core.question.sweep import vary
 from pages.shared.draw.text import plain, told
@@ -164,8 +165,9 @@ def contradictions(tutorial: Tutorial) -> tuple[str, ...]:
     return (said, tutorial.preset.note)
 
 
-def page_of(tutorial: Tutorial, machine: Machine | None, places: Sides) -> None:
+def draw(name: str, machine: Machine | None, places: Sides) -> None:
     """Draw one tutorial: its claim, what is expected, how to run it, and beside it what came of it."""
+    tutorial = TUTORIALS[name]
     preset = tutorial.preset
     with places.settings:
         st.markdown(f"## {plain(preset.title)}")
@@ -206,7 +208,7 @@ def _on_data(preset: Preset) -> Preset:
 def _see(tutorial: Tutorial, scale: Scale, chosen: Sequence[str], known: Known | None, machine: Machine | None) -> None:
     preset = tutorial.preset
     points = policy.points_of(preset.asked(scale, (Contender(),)))
-    found = tasks.found(known, points, machine, [("clock", claims.recipe_name(preset))])
+    found = tasks.found(known, points, machine, [("clock", preset.name)])
     outcome = expected.told(lambda: _outcome(preset, chosen, found))
     key = (preset.name, preset.point.dataset, scale, *chosen, found.key)
     built = frame.built(key, lambda: _sections(tutorial, scale, chosen, found))
@@ -231,7 +233,7 @@ def _outcome(preset: Preset, chosen: Sequence[str], found: Found) -> Outcome | N
 def _run_settings(preset: Preset, machine: Machine | None) -> tuple[Scale, list[str]]:
     bound = choices.bound("scale", list(SCALES), "class", str.capitalize)
     chosen = st.segmented_control("Scale", list(SCALES), required=True, **bound)
-    scale = checked_scale(chosen or "class")
+    scale = one_of("scale", chosen or "class", SCALES)
     st.caption(plain(preset.class_note if scale == "class" else f"The full scale: {SCALES['full']}."))
     contenders = frame.devices(machine)
     axes = preset.axes_at(scale)
@@ -255,7 +257,7 @@ def _run(preset: Preset, scale: Scale, chosen: Sequence[str], machine: Machine |
             point=preset.at(scale),
             contenders=(devices[0], devices[-1]),
             budget_s=CLOCK_S[scale],
-            recipes=(claims.recipe_name(preset),),
+            recipes=(preset.name,),
         )
         task: Task = (preset.asked(scale, devices), clock)
         known = tasks.known(task, machine)
@@ -273,7 +275,7 @@ def _sections(tutorial: Tutorial, scale: Scale, chosen: Sequence[str], found: Fo
         pair, note = (rows[0].contender, rows[-1].contender), frame.recorded_note(None, rows)
         made.append(sections.compared(preset, scale, rows, contenders=pair, origin="recorded", note=note))
     if not made:
-        made.append(sections.published_only(preset))
+        made.append(Section(title="Published", sentences=claims.sentences(preset)))
     made += [exhibit_sections.own_clock(preset, shown) for shown in found.shown]
     again = [exhibit_sections.own_clock(preset, shown, frame.recorded_note(shown)) for shown in found.recorded]
     said = Section(title="What to make of it", sentences=(tutorial.reading,))

@@ -81,7 +81,8 @@ def test_every_file_that_is_named_is_there(file):
     text = told(file)
     assert {path for path in PATH.findall(text) if not (PROJECT / path.rstrip(".")).exists()} == set()
     modules = {path.name for folder in FOLDERS for path in (PROJECT / folder).rglob("*.py")}
-    assert set(MODULE.findall(text)) - modules - {"streamlit_app.py"} == set()
+    example = "_training.py"  # my_training.py, escaped, in a sentence about anybody's file
+    assert set(MODULE.findall(text)) - modules - {"streamlit_app.py", example} == set()
     assert {name for name in DOTTED.findall(PATH.sub("", text)) if not is_there(name)} == set()
 
 

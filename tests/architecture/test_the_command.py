@@ -31,10 +31,10 @@ def checked(*arguments):
 
 
 @pytest.mark.usefixtures("here")
-def test_all_of_it_is_every_check_and_then_all_tests_in_two_workers_but_those_that_time_alone():
+def test_all_of_it_is_every_check_and_then_all_tests_in_three_workers_but_those_that_time_alone():
     assert checked() == ["ruff", "ruff", "codespell", "mypy", "lint-imports"]
     alone, parallel = pytest_runs()
-    assert parallel[: len(command.TWO_WORKERS)] == command.TWO_WORKERS
+    assert parallel[: len(command.THREE_WORKERS)] == command.THREE_WORKERS
     assert parallel[parallel.index("-m") + 1] == "not timed"
     assert alone == ("-m", "timed", "tests/gpu")
     assert {path.parent.name for path in (PROJECT / "tests").rglob("test_*.py") if TIMED in path.read_text()} <= {"gpu"}
@@ -64,6 +64,13 @@ def test_branches_are_counted_in_ci_and_nowhere_while_time_is_measured(monkeypat
 def test_other_arguments_are_pytests_alone(arguments):
     assert not checked(*arguments)
     assert pytest_runs(*arguments) == [tuple(arguments)]
+
+
+def test_what_was_compiled_is_kept_for_the_next_process(monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("CROSSOVER_JOBS", "there")
+    assert "PYTHONDONTWRITEBYTECODE" not in command.compiled_once()
+    assert command.compiled_once()["CROSSOVER_JOBS"] == "there"
 
 
 @pytest.fixture

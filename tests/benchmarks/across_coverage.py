@@ -18,7 +18,8 @@ import numpy as np
 from core.answer.statistics import ratio_interval
 from core.answer.study.crossover import locate
 from core.answer.study.result import Evidence
-from tests.benchmarks.crossover_coverage import GRID, OUTLIER_FACTORS, OUTLIERS, SCENARIOS, Machine, Result, judged, row
+from tests.benchmarks.crossover_coverage import GRID, Result, judged, row
+from tests.benchmarks.simulated_machine import OUTLIER_FACTORS, OUTLIERS, SCENARIOS, Machine
 
 COUNTS = ((6, 6), (7, 7), (8, 8), (6, 20), (12, 12), (20, 20), (50, 20), (200, 200), (6, 200))
 NOISES = ((0.05, 0.05), (0.05, 0.01), (0.01, 0.05))

@@ -1,7 +1,7 @@
 """What do other programs do to a speedup that is measured in turns, and which verdicts can still be believed?
 
     python -m tests.benchmarks.busy_machine [--runs 600]
-    python -m tests.benchmarks.busy_machine --real [--programs 0 1 2 4] [--coming-and-going] [--json]
+    python -m tests.benchmarks.busy_machine --real [--programs 0 1 2 4] [--coming-and-going] [--json] [--kept FILE]
 
 Simulated: two processors; programs, or another guest of the host, come and go in bursts of seeded lengths. A training
 of one thread goes on elsewhere as long as a processor is free; two threads wait for each other, and so for the one that
@@ -11,7 +11,8 @@ how much the interval misses it.
 
 Real: one thread against two of this machine, and one thread against itself with every other block counted as twice its
 steps (so that the truth is 2 by construction), alone and beside programs that never rest, or that rest between seeded
-bursts. What the first, alone, says is the truth for the rest: begin on a quiet machine.
+bursts. What the first, alone, says is the truth for the rest: begin on a quiet machine. Five numbers of programs make
+twenty lines of about six seconds of blocks each; `--kept` has those that are done, so that a run can be cut off.
 """
 
 import argparse
@@ -28,6 +29,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Any, TextIO
 
 from core.answer.run import busy
 from core.answer.run.speedup import Speedup, speedup
@@ -225,26 +228,33 @@ def main() -> None:
     parser.add_argument("--programs", type=int, nargs="+", default=[0, 1, 2, 4])
     parser.add_argument("--coming-and-going", action="store_true", help="let the programs rest between bursts")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--kept", type=Path, default=Path(os.devnull), help="lines that are done, to go on behind them")
     options = parser.parse_args()
     if not options.real:
         return simulate(options.runs)
-    return measured(options.programs, options.coming_and_going, as_json=options.json)
+    with options.kept.open("a+") as kept:
+        return measured(options.programs, options.coming_and_going, kept, as_json=options.json)
 
 
-def measured(programs: list[int], coming_and_going: bool, *, as_json: bool) -> None:
+def measured(programs: list[int], coming_and_going: bool, kept: TextIO, *, as_json: bool) -> None:
+    """A line for each; those that a file has are not measured again, and it gets the others as they are done."""
     os.environ.update(WAITING_POLICY)
+    kept.seek(0)
+    done = {(line["what"], line["hidden size"], line["programs"]): line for line in map(json.loads, kept)}
     lines = []
     for size in SIZES:
         asked = {"one against two": one_against_two, "one against itself, 2 by construction": one_against_itself}
         for name, ask in asked.items():
             quiet = None
             for count in programs:
-                with company(count, coming_and_going):
-                    pair = ask(size)
-                found = speedup(*pair)
-                value = math.exp(statistics.median(ratios(pair)))
-                quiet = quiet or value
-                lines.append(_line(name, size, count, pair, found, value, quiet))
+                if not (line := done.get((name, size, count))):
+                    with company(count, coming_and_going):
+                        pair = ask(size)
+                    value = math.exp(statistics.median(ratios(pair)))
+                    line = _line(name, size, count, pair, speedup(*pair), value, quiet or value)
+                    print(json.dumps(line), file=kept, flush=True)
+                quiet = quiet or line["speedup"]
+                lines.append(line)
                 if not as_json:
                     print("  ".join(f"{key} {entry}" for key, entry in lines[-1].items()), flush=True)
     if as_json:
@@ -253,7 +263,7 @@ def measured(programs: list[int], coming_and_going: bool, *, as_json: bool) -> N
 
 def _line(
     name: str, size: int, count: int, pair: tuple[Trial, Trial], found: Speedup, value: float, quiet: float
-) -> dict[str, object]:
+) -> dict[str, Any]:
     seen = [busy.company([row]) for row in pair]
     return {
         "what": name,

@@ -1,6 +1,7 @@
 """Does the interval of a crossover hold the truth as often as it says? Simulated sweeps with a known crossing.
 
-    python -m tests.benchmarks.crossover_coverage [--sweeps 1000] [--processes 2] [--only affine]
+    python -m tests.benchmarks.crossover_coverage [--sweeps 1000] [--processes 2] [--only affine] [--kept FILE]
+    python -m tests.benchmarks.crossover_coverage --dips
 
 Families of curves, each sweep with its own place of the crossing between the measured sizes, its own caches and tiles.
 Times carry log-normal noise of 2 or 5 %, 3 % of them are 1.3 to 3 times as long, a slow drift of 15 % is common to both
@@ -18,176 +19,38 @@ which explains many of its sweeps best).
 import argparse
 import math
 import multiprocessing
+import os
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from multiprocessing.pool import Pool
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from core.answer.study import crossover
-from core.answer.study.estimate import curve, judging
+from core.answer.study.estimate import curve, judging, noise
 from core.answer.study.estimate.curve import Readings
 from core.answer.study.estimate.noise import Noise, median_spread
 from core.answer.study.result import Assumed, Crossover, Evidence
 from core.answer.study.search import next_step
-from core.question.sweep import ADAPTIVE_PAIRS, Axis
-
-Curves = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+from core.question.fields import ADAPTIVE_PAIRS, GRID_PAIRS
+from core.question.sweep import Axis
+from tests.benchmarks.simulated_machine import ALIKE, SCENARIOS, Machine
 
 LOW, HIGH = 8, 4096
 GRID = Axis.between("hidden_size", LOW, HIGH).values
 LATTICE = Axis.between("hidden_size", LOW, HIGH, adaptive=True).values
-GRID_PAIRS = 6
 
 NOISES = (0.02, 0.05)
 """Of a reading of either device; every other sweep has the one, the others the other."""
 
 VISITS = (0.0, 0.05, 0.10, 0.15)
-"""What a visit of the machine does to all readings of a device (standard deviation), and how alike both devices."""
-ALIKE = 0.3
-
-UNEQUAL = 0.7
-"""Standard deviation of the logarithm of the noise of a size, where sizes are unequally noisy."""
-
-OFF_TILE = 0.08
-"""How much slower a size is that is no power of two, where tiles are."""
-OUTLIERS, OUTLIER_FACTORS = 0.03, (1.3, 3.0)
-DRIFT, DRIFT_PAIRS = 0.15, 40
-"""Amplitude of the common drift, and pairs in which it comes round."""
-
-BUMP = 0.35
-"""Half-height of the wave that makes three crossings an octave apart: speedups of up to 1.42 the wrong way."""
-
-OCTAVES = np.linspace(1.5, 13.5, 6001)
-
-
-def flops(size: np.ndarray) -> np.ndarray:
-    """Operations of one step of an MLP on 784 features with two hidden layers, batch 64."""
-    return 64 * (6 * (784 * size + size * size + 10 * size) - 2 * 784 * size)
-
-
-def affine(_draw: np.random.Generator) -> Curves:
-    return lambda size: (120e-6 + flops(size) / 60e9, 420e-6 + flops(size) / 6e12)
-
-
-def misspecified(draw: np.random.Generator, *, cache: bool, tiles: bool, throughput: bool) -> Curves:
-    """A CPU with a cache cliff or a throughput that grows with size, a GPU with tiles and a launch floor."""
-    cliff_at, phase = 7.0 + draw.uniform(-1.2, 1.2), draw.uniform(0, 2 * math.pi)
-
-    def curves(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        octave, work = np.log2(size), flops(size)
-        rate = 60e9 * ((work / flops(np.array(64.0))) ** 0.1 if throughput else 1.0)
-        cliff = 1 + 0.45 / (1 + np.exp(-np.clip((octave - cliff_at) / 0.12, -50, 50))) if cache else 1.0
-        ripple = 1 + 0.04 * np.sin(2 * np.pi * octave / 0.7 + phase) if tiles else 1.0
-        if tiles and not cache:  # a slow accelerator: the crossing lies where tiles matter, not launches
-            return 110e-6 + work / rate * cliff, (960e-6 + work / 0.6e12) * ripple
-        return 110e-6 + work / rate * cliff, np.maximum(400e-6, 330e-6 + work / 3e12 * ripple)
-
-    return curves
-
-
-def strong_cpu(draw: np.random.Generator) -> Curves:
-    """Many cores against a weak accelerator: they cross late, and both grow."""
-    phase = draw.uniform(0, 2 * math.pi)
-
-    def curves(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        octave, work = np.log2(size), flops(size)
-        cpu = 60e-6 + work / 800e9 * (1 + 0.1 / (1 + np.exp(-(octave - 10) / 0.3)))
-        return cpu, 500e-6 + work / 2.2e12 * (1 + 0.03 * np.sin(2 * np.pi * octave / 0.7 + phase))
-
-    return curves
-
-
-def threshold(draw: np.random.Generator) -> Curves:
-    """A jump: more threads set in at some size and make the second contender a third faster, from a third slower."""
-    jump_at = 7.5 + draw.uniform(-2, 2)
-
-    def curves(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        one = 120e-6 + flops(size) / 60e9
-        return one, one / np.where(np.log2(size) < jump_at, 0.75, 1.35)
-
-    return curves
-
-
-def three_crossings(_draw: np.random.Generator) -> Curves:
-    """Crossings at 64, 128 and 256: a wave of the log speedup of half-height `BUMP`."""
-
-    def curves(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        away = np.log2(size) - 7
-        beyond = np.sign(away) * (1 + 0.5 * (np.abs(away) - 1.5))
-        log_speedup = BUMP * np.where(np.abs(away) <= 1.5, -np.sin(np.pi * away), beyond)
-        gpu = 420e-6 + flops(size) / 6e12
-        return gpu * np.exp(log_speedup), gpu
-
-    return curves
-
-
-SCENARIOS: dict[str, Callable[[np.random.Generator], Curves]] = {
-    "affine": affine,
-    "cache cliff": lambda draw: misspecified(draw, cache=True, tiles=False, throughput=False),
-    "tile ripple": lambda draw: misspecified(draw, cache=False, tiles=True, throughput=False),
-    "all three": lambda draw: misspecified(draw, cache=True, tiles=True, throughput=True),
-    "strong CPU, weak GPU": strong_cpu,
-    "thread threshold": threshold,
-    "GPU always": lambda _: lambda size: (720e-6 + flops(size) / 60e9, 420e-6 + flops(size) / 6e12),
-    "CPU always": lambda _: lambda size: (100e-6 + flops(size) / 5.5e12, 420e-6 + flops(size) / 5e12),
-    "three crossings": three_crossings,
-}
-
-
-class Machine:
-    """One simulated machine and what was spent on it."""
-
-    def __init__(self, scenario: str, noise: float, seed: int, visit: float, *, unequal: bool = False) -> None:
-        self.draw = np.random.default_rng([seed, round(noise * 1000), sorted(SCENARIOS).index(scenario)])
-        self.curves = SCENARIOS[scenario](self.draw)
-        self.noise, self.visit, self.unequal = noise, visit, unequal
-        self.shift = self.draw.uniform(-0.5, 0.5)
-        self.begin = self.draw.uniform(0, DRIFT_PAIRS)
-        self.pairs = 0
-        self.noises: dict[float, float] = {}
-
-    @property
-    def truth(self) -> list[float]:
-        """Sizes at which the curves cross."""
-        cpu, gpu = self.curves(2**OCTAVES)
-        log_speedup = np.log(cpu / gpu)
-        at = np.flatnonzero(np.signbit(log_speedup[1:]) != np.signbit(log_speedup[:-1]))
-        step = OCTAVES[1] - OCTAVES[0]
-        crossed = OCTAVES[at] - log_speedup[at] * step / (log_speedup[at + 1] - log_speedup[at])
-        return [float(2 ** (octave - self.shift)) for octave in crossed]
-
-    def log_speedup(self, size: float) -> float:
-        cpu, gpu = self.curves(np.array(size * 2.0**self.shift))
-        return math.log(cpu / gpu)
-
-    def measure(self, size: float, pairs: int, visits: int = 1) -> Evidence:
-        """Pairs of one size in so many visits, each of which does something of its own to all its readings."""
-        times = self.curves(np.array(size * 2.0**self.shift))
-        noise = self.noise * (math.exp(self.draw.normal(0, UNEQUAL)) if self.unequal else 1.0)
-        self.noises[size] = noise
-        common, *own = self.visit * self.draw.normal(size=(3, visits))
-        base, other = (
-            (
-                float(step_s)
-                * self._disturbed(pairs, late, noise)
-                * np.exp(np.repeat(ALIKE**0.5 * common + (1 - ALIKE) ** 0.5 * alone, pairs // visits))
-            ).tolist()
-            for step_s, late, alone in zip(times, (0.0, 0.5), own, strict=True)
-        )
-        self.begin += pairs
-        self.pairs += pairs
-        return Evidence(size=size, baseline_s=tuple(base), challenger_s=tuple(other), visits=visits)
-
-    def _disturbed(self, pairs: int, late: float, noise: float) -> np.ndarray:
-        when = self.begin + np.arange(pairs) + late
-        drift = np.exp(DRIFT * np.sin(2 * np.pi * when / DRIFT_PAIRS))
-        slow = np.where(self.draw.random(pairs) < OUTLIERS, self.draw.uniform(*OUTLIER_FACTORS, pairs), 1.0)
-        return np.exp(self.draw.normal(0, noise, pairs)) * drift * slow
+"""What a visit of the machine does to all readings of a device (standard deviation)."""
 
 
 def grid(machine: Machine, visits: int = 1) -> list[Evidence]:
@@ -199,6 +62,13 @@ def adaptive(machine: Machine, visits: int = 1) -> list[Evidence]:
     while (size := next_step(LATTICE, evidence).size) is not None:
         evidence.append(machine.measure(size, ADAPTIVE_PAIRS, visits))
     return evidence
+
+
+def dense(sizes: int, pairs: int) -> Callable[[Machine], list[Evidence]]:
+    """A grid of so many sizes in each octave, in rounds."""
+    steps = range(sizes * round(math.log2(HIGH / LOW)) + 1)
+    chosen = [round(LOW * 2 ** (step / sizes)) for step in steps]
+    return lambda machine: [machine.measure(size, pairs, pairs) for size in chosen]
 
 
 def table(machine: Machine) -> list[Evidence]:
@@ -214,6 +84,12 @@ METHODS: dict[str, Callable[[Machine], list[Evidence]]] = {
     "table": table,
 }
 
+DENSE = {
+    f"{sizes} an octave, {pairs} pairs each": dense(sizes, pairs)
+    for sizes, pairs in ((1, 6), (1, 12), (2, 3), (2, 6), (3, 3), (3, 6))
+}
+WAVY = (0.4, 1.0)
+"""The candidate that leaves a curve the most freedom."""
 
 TOLD = 40
 """Sweeps from which the oracle learns how much a family of curves bends and jumps."""
@@ -233,7 +109,7 @@ class Result:
 
 def measured(method: str, scenario: str, visit: float, seed: int, *, unequal: bool) -> tuple[Machine, list[Evidence]]:
     machine = Machine(scenario, NOISES[seed % len(NOISES)], seed, visit, unequal=unequal)
-    return machine, METHODS[method](machine)
+    return machine, (METHODS | DENSE)[method](machine)
 
 
 def told(machine: Machine, evidence: Sequence[Evidence]) -> Readings:
@@ -254,8 +130,8 @@ def candidates(shapes: Sequence[tuple[float, float]], visit: float) -> Iterator[
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(curve, "SHAPES", tuple(shapes))
         patched.setattr(curve, "VISITS", (shift,))
-        for name in ("VISIT_CHANCES", "NOISE_FACTORS"):
-            patched.setattr(curve, name, (1.0,))
+        patched.setattr(curve, "VISIT_CHANCES", (1.0,))
+        patched.setattr(noise, "NOISE_FACTORS", (1.0,))
         yield
 
 
@@ -340,19 +216,62 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, default=1000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", default="", help="part of a family's name")
+    parser.add_argument("--kept", type=Path, default=Path(os.devnull), help="rows that are done, to go on behind them")
+    parser.add_argument("--dips", action="store_true", help="how many sizes an octave show three crossings")
     options = parser.parse_args()
+    with multiprocessing.Pool(options.processes) as pool:
+        if options.dips:
+            dips(pool, options.sweeps)
+            return
+        with options.kept.open("a+") as kept:
+            kept.seek(0)
+            for line in table_of(pool, options.sweeps, options.only, kept.readlines()):
+                print(line, file=kept, flush=True)
+
+
+def table_of(pool: Pool, sweeps: int, only: str, kept: Sequence[str]) -> Iterator[str]:
+    """Prints every line of the table; yields those that were not kept."""
     print(f"| curves | visits | {' | '.join(METHODS)} |")
     print(f"|{'---|' * (len(METHODS) + 2)}")
     rows = [(name, unequal) for name in SCENARIOS for unequal in (False, True) if not unequal or name == "affine"]
-    with multiprocessing.Pool(options.processes) as pool:
-        for scenario, unequal in rows:
-            name = f"{scenario}, unequal noise" if unequal else scenario
-            for visit in VISITS if options.only in name else ():
+    for scenario, unequal in rows:
+        name = f"{scenario}, unequal noise" if unequal else scenario
+        for visit in VISITS if only in name else ():
+            begin = f"| {name} | {100 * visit:.0f} % |"
+            line = next((line.rstrip() for line in kept if line.startswith(begin)), "")
+            if not line:
                 cells = []
                 for method in METHODS:
-                    tasks = [(method, scenario, visit, unequal, seed) for seed in range(options.sweeps)]
+                    tasks = [(method, scenario, visit, unequal, seed) for seed in range(sweeps)]
                     cells.append(cell(pool.map(simulate, tasks, chunksize=20)))
-                print(f"| {name} | {100 * visit:.0f} % | {' | '.join(cells)} |", flush=True)
+                line = f"{begin} {' | '.join(cells)} |"
+                yield line
+            print(line, flush=True)
+
+
+def dips(pool: Pool, sweeps: int) -> None:
+    """Three crossings an octave apart: how often they are told, and by who knows the true noise."""
+    print(f"| sizes | pairs | {' | '.join(f'{100 * visit:.0f} %: told, could be' for visit in VISITS)} |")
+    print(f"|{'---|' * (len(VISITS) + 2)}")
+    for method in (*DENSE, "search in rounds"):
+        seen = [pool.map(dip, [(method, visit, seed) for seed in range(sweeps)], chunksize=20) for visit in VISITS]
+        shares = [f"{share(each, 1)}, {share(each, 2)}" for each in seen]
+        pairs = statistics.median(each[0] for each in seen[0])
+        print(f"| {method} | {pairs:.0f} | {' | '.join(shares)} |", flush=True)
+
+
+def share(results: Sequence[tuple[int, bool, bool]], place: int) -> str:
+    return f"{100 * statistics.fmean(each[place] for each in results):.0f} %"
+
+
+def dip(task: tuple[str, float, int]) -> tuple[int, bool, bool]:
+    """Pairs of a sweep of three crossings, whether they are told, and whether they would be at the true noise."""
+    method, visit, seed = task
+    machine, evidence = measured(method, "three crossings", visit, seed, unequal=False)
+    blank = Crossover(axis="hidden_size", basis="as_given", baseline="cpu", challenger="gpu")
+    found = crossover.decide(evidence, blank).outcome == "several"
+    with candidates([WAVY], visit):
+        return machine.pairs, found, judging.judge(told(machine, evidence)).outcome == "several"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.crossover_visits [--sweeps 200] [--processes 2]
 
-The curves and the noise of a reading (2 %) are those of `crossover_coverage`. On top, one device is slower or faster by
+The curves and the noise of a reading (2 %) are those of `simulated_machine`. On top, one device is slower or faster by
 a log-normal factor of 0, 5, 10 or 15 %, which is drawn anew at each visit, or wanders with a memory of so many pairs.
 *one visit*: all pairs of a size in one go. *rounds*: a pair a visit, as sweeps are measured. Nothing is measured.
 """
@@ -19,7 +19,8 @@ from core.answer.study.crossover import locate
 from core.answer.study.result import Crossover, Evidence
 from core.answer.study.search import next_step
 from core.question.fields import ADAPTIVE_PAIRS, GRID_PAIRS
-from tests.benchmarks.crossover_coverage import GRID, LATTICE, Machine
+from tests.benchmarks.crossover_coverage import GRID, LATTICE
+from tests.benchmarks.simulated_machine import Machine
 
 NOISE = 0.02
 VISITS = (0.0, 0.05, 0.1, 0.15)

@@ -178,7 +178,7 @@ def show(found: Bottleneck) -> None:
         parts = [units.duration(way.parts_s[part]) for part in PARTS]
         share, bound = units.share(way.loader_share or 0.0), units.ratio(way.bound) if way.bound else "–"
         print(f"| {way.title} | {units.duration(way.epoch_s)} | {' | '.join(parts)} | {share} | {bound} |")
-    print(f"\n{found.slowest.sentence}\n{found.sentence}")
+    print(f"\n{found.ways[0].sentence}\n{found.sentence}")
 
 
 def main() -> int:

@@ -49,10 +49,13 @@ class Refused(ConnectionError):
 
 
 @contextlib.contextmanager
-def server(*, descriptors: int | None = None, log: Path | None = None, **variables: str) -> Iterator[int]:
+def server(
+    *, app: Path = PROJECT, descriptors: int | None = None, log: Path | None = None, **variables: str
+) -> Iterator[int]:
     """The app on a free port of this machine; yields the port.
 
     Args:
+        app: checkout that is started; this one unless given.
         descriptors: open files that it may have, both as it begins and at most; those of this process unless given.
         log: file that takes what it prints; nowhere unless given.
         variables: of its environment.
@@ -66,7 +69,7 @@ def server(*, descriptors: int | None = None, log: Path | None = None, **variabl
     with contextlib.ExitStack() as opened:
         output = opened.enter_context(log.open("ab")) if log else subprocess.DEVNULL
         errors = subprocess.STDOUT if log else None
-        started = subprocess.Popen([*command, *options], cwd=PROJECT, env=environment, stdout=output, stderr=errors)
+        started = subprocess.Popen([*command, *options], cwd=app, env=environment, stdout=output, stderr=errors)
         process = opened.enter_context(started)
         opened.callback(process.terminate)
         await_health(port)

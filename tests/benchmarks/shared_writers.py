@@ -4,9 +4,10 @@
 
 Each writer is a process with a copy of the store of its own, which adds rows one by one and writes down the name of
 each when it was added. At random moments of the writing a writer or, every second time, one that compacts again and
-again is killed and started anew. At the end whatever waits is sent by a process that takes over each copy, a fresh copy
-reads everything, once before and once after a last compaction, and every name that was written down has to be there,
-once. The server is moto's, in a process of its own, or the one at an empty address that is given.
+again is killed and started anew; the latter in the midst of merging. At the end whatever waits is sent by a process
+that takes over each copy, a fresh copy reads everything, once before and once after a last compaction, and every name
+that was written down has to be there, once. The server is moto's, in a process of its own, or the one at an empty
+address that is given.
 
 Exit status 1 if a row is lost, or is there twice.
 """
@@ -20,12 +21,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from core.answer.study.keys import STUDIES
 from core.errors import StoreError
 from core.files.project import PROJECT
 from core.files.shared import mirror, place
@@ -33,6 +35,7 @@ from core.files.shared.mirror import Mirror
 from core.files.shared.place import Place
 from core.results import compaction
 from core.results.finding import mirrored
+from core.results.finding.index import SUFFIX
 from core.results.reading import MAX_FILE_BYTES
 from core.results.store import Store
 from tests import objects, rows
@@ -44,6 +47,12 @@ ANSWER_S = 60.0
 """Seconds in which the server has to answer who compacts and reads back; with so many at once, moto's takes long."""
 
 TRIES = 20
+
+MERGING = "merging"
+"""Name of the file that says that a compaction has begun to merge."""
+
+MERGES_S = 3.0
+"""Seconds of merging after which it is killed, at most."""
 
 
 def main() -> int:
@@ -80,10 +89,13 @@ def _all(folder: Path, address: str, options: argparse.Namespace) -> int:
     while any(process.poll() is None for name, process in running.items() if name != "compaction"):
         time.sleep(moments.uniform(0.0, 0.2))
         at_work = [name for name, process in running.items() if process.poll() is None and name != "compaction"]
-        if kills < len(kill_at) and sum(map(_added, folder.glob("w*"))) >= kill_at[kills]:
-            name = moments.choice(at_work) if at_work and kills % 2 == 0 else "compaction"
+        due = kills < len(kill_at) and sum(map(_added, folder.glob("w*"))) >= kill_at[kills]
+        name = moments.choice(at_work) if at_work and kills % 2 == 0 else "compaction"
+        if due and (name != "compaction" or (folder / name / MERGING).exists()):
+            time.sleep(moments.uniform(0.0, MERGES_S) if name == "compaction" else 0.0)
             running[name].kill()
             running[name].wait()
+            (folder / name / MERGING).unlink(missing_ok=True)
             running[name], kills = _started(folder, name, commands[name]), kills + 1
         elif running["compaction"].poll() is not None:
             running["compaction"] = _started(folder, "compaction", commands["compaction"])
@@ -97,6 +109,9 @@ def _all(folder: Path, address: str, options: argparse.Namespace) -> int:
     written = {line for name in commands for line in _lines(folder / name / "added")}
     print(f"{options.writers} writers, {len(written):,} rows added, {kills} kills, {wrote:.0f} s of writing,")
     print(f"{waited:,} rows waited then, and took {sent:.0f} s to be sent.", flush=True)
+    parts = [name for name in Place(address).names(mirror.ROWS) if compaction.PREFIX in name and name.endswith(SUFFIX)]
+    ended = sum(" made " in line and line[0] != "0" for line in _lines(folder / "compaction" / "log"))
+    print(f"{ended} compactions merged files beside the writers and came to their end; {len(parts)} parts were there.")
     wrong = len(written) < options.writers * options.rows
     for name in ("reader", "compacted"):
         before = time.monotonic()
@@ -113,8 +128,9 @@ def _read_back(copy: Path, written: Set[str]) -> bool:
     mirrored.bring_now(copy)
     if failure := mirrored.failure(copy):
         raise StoreError(failure)
-    files = Counter(pq.read_table(path, columns=["trial_id"]).num_rows for path in copy.glob("*.parquet"))
     found = Counter(Store(copy).read(["trial_id"]).table["trial_id"].to_pylist())
+    here = [path for folder in (copy, copy.with_name(copy.name + mirror.BROUGHT)) for path in folder.glob("*.parquet")]
+    files = Counter(pq.read_metadata(path).num_rows for path in here)
     lost, twice = written - found.keys(), [name for name, count in found.items() if count > 1]
     held = sum(rows * count for rows, count in files.items())
     print(
@@ -151,15 +167,23 @@ def _compact(address: str) -> int:
     """Compact again and again; another one's lease is waited for."""
     mirrored.COMPACTION_S, place.ANSWER_S = LEASE_S, ANSWER_S
     folder = mirrored.located(address)
+    real, begun = mirrored.require_sent, Path(os.environ[mirrored.MIRRORS_VARIABLE]) / MERGING
+
+    def merging(paths: Collection[Path]) -> None:
+        begun.touch()
+        real(paths)
+
+    mirrored.require_sent = merging
     while True:
         if not _compacted(folder):
             time.sleep(0.5)
+        begun.unlink(missing_ok=True)
 
 
 def _compacted(folder: Path) -> bool:
     """Whether a compaction came to its end."""
     try:
-        done = compaction.compact(folder)
+        done = compaction.compact(folder, STUDIES)
     except StoreError as error:
         print(error, flush=True)
         return False

@@ -9,9 +9,10 @@ server, or at `--address`.
 
 Each figure is of a process of its own. Opening: the first crossover that it is asked for, 20 sizes of one machine. A
 crossover: another one each time, as objects; `again`: the same ones a second time, when what they need is on this
-machine. One run: by its link. Memory: the largest that the process ever had. Compaction: of the tail. Gallery: server
-time of the first page, first and then for new visitors. DuckDB, if it is installed (`pip install duckdb`), answers the
-same questions of the same files as objects, in turns with our reader, on disk only.
+machine. One run: by its link. A study, by its link: once the newest 100,000 trials are listed, and most of them are
+older than those; then the same ones a second time. Memory: the largest that the process ever had. Compaction: of the
+tail. Gallery: server time of the first page, first and then for new visitors. DuckDB, if it is installed
+(`pip install duckdb`), answers the same questions of the same files as objects, in turns with our reader, on disk only.
 """
 
 import argparse
@@ -34,12 +35,17 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from core.answer.gallery import older
+from core.answer.gallery import table as gallery_table
+from core.answer.gallery.table import Overview
+from core.answer.study import study
+from core.answer.study.keys import STUDIES
 from core.errors import StoreError
 from core.files.project import PROJECT
 from core.files.shared.place import Place
 from core.jobs.queue import Queue
 from core.results import compaction, writing
-from core.results.finding import lookup, mirrored
+from core.results.finding import keys, lookup, mirrored
 from core.results.schema import SCHEMA, Trial
 from core.results.store import Store
 from core.results.tables import from_table, to_table
@@ -79,19 +85,20 @@ def _fill_machine(folder: Path, trials: int, machines: int, machine: int) -> dic
         newest = writing.dated(max(table["started_at"].to_pylist()))
         part = folder / f"{compaction.PREFIX}-{newest}-{uuid.uuid4().hex}.parquet"
         writing.write(part, table)
-        under[part.name] = mirrored.partition(table)
+        under[part.name] = mirrored.partition(part.name, table)
         if table.nbytes >= compaction.SMALL_BYTES:
             full, rest = divmod(table.num_rows, writing.GROUP_ROWS)
             groups = [writing.GROUP_ROWS] * full + ([rest] if rest else [])
             writing.write_names(part, table, lookup.names_of(table, groups))
-            under[part.with_suffix(mirrored.NAMES_SUFFIX).name] = under[part.name]
+            keys.write(part, table, STUDIES.pairs(table, groups))
+            under |= {part.with_suffix(suffix).name: under[part.name] for suffix in compaction.BESIDE}
     return under
 
 
 def _tail(folder: Path) -> dict[str, str]:
     tables = [to_table([row]) for n in range(LOOSE // 2) for row in run(run_id=f"eeee{n:08x}")]
     paths = [Store(folder).add_all(table) for table in tables]
-    return {path.name: mirrored.partition(table) for path, table in zip(paths, tables, strict=True)}
+    return {path.name: mirrored.partition(path.name, table) for path, table in zip(paths, tables, strict=True)}
 
 
 def upload(folder: Path, address: str, under: Mapping[str, str]) -> None:
@@ -167,6 +174,31 @@ def ask(reader: str, store: str, trials: int, machines: int) -> None:
     print(json.dumps(times | {"memory": [peak_bytes()]}))
 
 
+def ask_studies(store: str, trials: int, machines: int) -> None:
+    """Print what opening studies by their links takes in this process, however old they are, beside the list."""
+    opened = Store(mirrored.located(store))
+    listed: list[Overview] = []
+    times: Times = {
+        "the newest trials, listed": [timed(lambda: listed.append(gallery_table.whole([(opened, "here")])))]
+    }
+    draw = random.Random(0)
+    names, frame = [], listed[0].frame
+    for _ in range(QUERIES):
+        experiments, machine = crossover_names(draw.randrange(trials // made_up.ROWS), machines)
+        rows = opened.trials(experiment_id=experiments, machine_id=machine)
+        names += [found.id for found in study.studies(rows, axis="hidden_size")]
+
+    def linked(name: str) -> None:
+        line = older.line([opened], frame, name) or next(line for line in newest if line.id == name)
+        if len(opened.trials(trial_id=line.trial_ids)) != made_up.ROWS:
+            raise AssertionError(name)
+
+    newest = gallery_table.studies(frame, axis="hidden_size")
+    for what in ("a study, by its link", "the same study again"):
+        times[what] = [timed(lambda name=name: linked(name)) for name in names]
+    print(json.dumps(times | {"memory, with the list": [peak_bytes()]}))
+
+
 def compact(store: str) -> None:
     """Print what adding a row and a compaction take in this process, and a second one that has nothing to do."""
     folder = mirrored.located(store)
@@ -174,7 +206,7 @@ def compact(store: str) -> None:
         "adding a row": [timed(lambda n=n: Store(folder).add(trial(run_id=f"{n:012x}"))) for n in range(ADDED)]
     }
     times["compaction"] = [timed(lambda: compacted(folder))]
-    times["compaction again"] = [timed(lambda: compaction.compact(folder))]
+    times["compaction again"] = [timed(lambda: compaction.compact(folder, STUDIES))]
     print(json.dumps(times | {"memory of compaction": [peak_bytes()]}))
 
 
@@ -182,7 +214,7 @@ def compacted(folder: Path) -> None:
     """Merge the tail; a server that fails in between, as moto's does under load, is asked again, which is told."""
     for _ in range(COMPACTIONS):
         try:
-            compaction.compact(folder)
+            compaction.compact(folder, STUDIES)
         except StoreError as error:
             print(f"{error} Once more.", file=sys.stderr)
         else:
@@ -234,6 +266,8 @@ def figures(store: str, trials: int, machines: int, folder: Path, *, duckdb: boo
                 print(f"  {reader}, {what}: {shown(what, times)}", file=sys.stderr)
     if mirrored.is_mirror(mirrored.located(store)):
         found["copy on this machine"] = [sum(path.stat().st_size for path in _copied(store) if path.is_file())]
+    found |= in_a_process_of_its_own("--ask-studies", store, trials, machines)
+    print(f"  a study, by its link: {shown('', found['a study, by its link'])}", file=sys.stderr)
     found |= in_a_process_of_its_own("--compact", store)
     print(f"  compaction: {shown('', found['compaction'])}", file=sys.stderr)
     return found | gallery(store, folder)
@@ -303,11 +337,16 @@ def main() -> None:
     )
     parser.add_argument("--machines", type=int, default=40)
     parser.add_argument("--ask", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--ask-studies", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--compact", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.ask:
         reader, store, trials, machines = options.ask
         ask(reader, store, int(trials), int(machines))
+        return
+    if options.ask_studies:
+        store, trials, machines = options.ask_studies
+        ask_studies(store, int(trials), int(machines))
         return
     if options.compact:
         compact(options.compact)

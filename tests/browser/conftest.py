@@ -8,11 +8,12 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from core.classroom.classes import Classes
 from core.files.project import PROJECT
@@ -47,6 +48,43 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield browser
         browser.close()
+
+
+@dataclass
+class Visitors:
+    """Browsers of visitors who know nothing of each other; what is taken back is somebody new's, its cache kept.
+
+    A page in a browser without a cache takes twice as long: it compiles every script anew.
+
+    Attributes:
+        browser: what they are contexts of.
+    """
+
+    browser: Browser
+    _spare: list[BrowserContext] = field(default_factory=list, repr=False)
+
+    def come(self, theme: str, width: int, height: int) -> Page:
+        """The only page of a browser without a trace of an earlier visit."""
+        context = self._spare.pop() if self._spare else self.browser.new_context(reduced_motion="reduce")
+        page = context.new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=theme)
+        return page
+
+    def go(self, context: BrowserContext, server: "Server") -> None:
+        """Close what a visitor opened and forget all that a page of this server may have left there."""
+        protocol = context.new_cdp_session(context.pages[0])
+        traces = "cookies,local_storage,indexeddb,service_workers,cache_storage"
+        protocol.send("Storage.clearDataForOrigin", {"origin": server.url, "storageTypes": traces})
+        context.clear_cookies()
+        for page in context.pages:
+            page.close()
+        self._spare.append(context)
+
+
+@pytest.fixture(scope="package")
+def visitors(chromium: Browser) -> Visitors:
+    return Visitors(chromium)
 
 
 @dataclass
@@ -167,48 +205,52 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
 
 
 @pytest.fixture
-def visit(chromium: Browser, server: Server) -> Iterator[Callable[..., Page]]:
+def visit(visitors: Visitors, server: Server) -> Iterator[Callable[..., Page]]:
     """Opens an address in a browser of its own, empty each time; fails if a page raised or asked another host."""
-    yield from _visits(chromium, server)
+    with visits(visitors, server) as opened:
+        yield opened
 
 
 @pytest.fixture
-def visit_own(chromium: Browser, own_server: Server) -> Iterator[Callable[..., Page]]:
+def visit_own(visitors: Visitors, own_server: Server) -> Iterator[Callable[..., Page]]:
     """The same on a server that offers a training of one's own."""
-    yield from _visits(chromium, own_server)
+    with visits(visitors, own_server) as opened:
+        yield opened
 
 
 @pytest.fixture
-def glance(chromium: Browser, calm: Server) -> Iterator[Callable[..., Page]]:
+def glance(visitors: Visitors, calm: Server) -> Iterator[Callable[..., Page]]:
     """The same on a server that is shared with others, where nothing is measured."""
-    yield from _visits(chromium, calm)
+    with visits(visitors, calm) as opened:
+        yield opened
 
 
 @pytest.fixture
-def look(chromium: Browser, filled: Filled) -> Iterator[Callable[..., Page]]:
+def look(visitors: Visitors, filled: Filled) -> Iterator[Callable[..., Page]]:
     """The same on the server that has something to show, where links may name what it holds."""
-    yield from _visits(chromium, filled.server, filled.names)
+    with visits(visitors, filled.server, filled.names) as opened:
+        yield opened
 
 
-def _visits(chromium: Browser, server: Server, names: dict[str, str] | None = None) -> Iterator[Callable[..., Page]]:
+@contextmanager
+def visits(visitors: Visitors, server: Server, names: dict[str, str] | None = None) -> Iterator[Callable[..., Page]]:
+    """What opens an address of a server; fails at the end if a page raised or asked another host."""
     contexts = []
     strangers: list[str] = []
 
     def opened(path: str = "/", width: int = 1280, height: int = 1000, theme: str = "light") -> Page:
-        context = chromium.new_context(
-            viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce"
-        )
-        contexts.append(context)
-        page = context.new_page()
+        page = visitors.come(theme, width, height)
+        contexts.append(page.context)
         page.on("request", lambda request: _note_stranger(request.url, strangers))
         page.goto(server.url + (path.format(**names) if names else path))
         return page
 
     yield opened
     for context in contexts:
-        for page in context.pages:
-            assert page.get_by_test_id("stException").count() == 0
-        context.close()
+        if context.pages:  # a test may have closed what it opened
+            for page in context.pages:
+                assert page.get_by_test_id("stException").count() == 0
+            visitors.go(context, server)
     assert strangers == []
 
 

@@ -13,8 +13,9 @@ from tests.browser.conftest import settled, stop_button, until
 pytestmark = pytest.mark.browser
 
 SHORT = "/compare?model=linear&epochs=2&budget_s=10"
-LONG = "/compare?dataset=disc&hidden_size=64&epochs=10000&budget_s=600&devices=cpu%401&whole=true"
-OTHER = "/compare?dataset=disc&hidden_size=32&epochs=10000&budget_s=600&devices=cpu%401&whole=true"
+LONG = "/compare?dataset=disc&samples=100000&hidden_size=64&epochs=10000&budget_s=600&devices=cpu%401&whole=true"
+OTHER = LONG.replace("hidden_size=64", "hidden_size=32")
+"""Hours of training each, so that none is over before a busy machine has looked."""
 
 
 def link(page):

@@ -47,7 +47,7 @@ def test_the_button_leads_to_the_answer_and_the_second_time_at_once(visit, serve
 def test_a_running_sweep_is_followed_and_stopped_and_keeps_what_it_has(visit, server):
     page = find(visit(LONG))
     expect(page.get_by_text(re.compile("of [0-9]+ points done"))).to_be_visible()
-    expect(page.get_by_text(re.compile("have [1-9][0-9]* of [0-9]+ pairs"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"under way \([1-9][0-9]* of [0-9]+ pairs\)"))).to_be_visible()
     stop_button(page).click()
     expect(page.get_by_role("button", name=re.compile("^Run again"))).to_be_visible()
     assert server.queue.jobs()[0].state == "stopped"
@@ -60,9 +60,8 @@ def test_the_first_visitor_of_a_fresh_server_can_come_by_a_link_to_a_study(visit
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_selecting_a_recorded_study_opens_it(visit, server):
-    stored(server)
-    page = settled(visit("/crossover"))
+def test_selecting_a_recorded_study_opens_it(look):
+    page = settled(look("/crossover"))
     table = page.locator(".st-key-studies").get_by_test_id("stDataFrame")
     table.scroll_into_view_if_needed()
     box = table.bounding_box()

@@ -39,7 +39,7 @@ def test_a_case_is_one_entry_and_back_returns_to_the_answers(glance):
     page = ready(glance("/cases?symptom=idle&kind=images&loop=files"))
     before = entries(page)
     page.get_by_role("button", name="Open").first.click()
-    expect(page.get_by_role("heading", name="Run it here")).to_be_visible()
+    expect(page.get_by_role("heading", name="On this machine")).to_be_visible()
     assert "case=imagenet-loader" in page.url
     assert entries(page) == before + 1
     page.go_back()

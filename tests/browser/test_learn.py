@@ -8,12 +8,10 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
 from tests.students import QUESTION
-from tests.studies import measured
 
 pytestmark = pytest.mark.browser
 
 MOVING = "/lessons?lesson=moving"
-ELSEWHERE = "beefbeefbeef"
 
 
 def option(page, name):
@@ -59,6 +57,7 @@ def test_a_lesson_from_the_question_to_the_report_and_back_by_its_link(visit, se
 def test_expectations_survive_a_look_at_another_tutorial_and_a_reload(glance):
     page = settled(glance("/tutorials?tutorial=disc"))
     choose(page, "at no depth")
+    expect(page).to_have_url(re.compile(r"predict_disc=at\+no\+depth"))
     expect(option(page, "at no depth")).to_be_checked()
     page.get_by_role("radio", name="Signal and background", exact=True).click()
     expect(page.get_by_role("heading", name="Signal and background")).to_be_visible()
@@ -69,23 +68,21 @@ def test_expectations_survive_a_look_at_another_tutorial_and_a_reload(glance):
     expect(option(page, "at no depth")).to_be_checked()
 
 
-def test_the_report_of_a_tutorial_has_its_charts_inside(visit, server, tmp_path):
-    for row in measured("signal", machine_id=ELSEWHERE):
-        server.store.add(row)
-    page = visit("/tutorials?tutorial=signal&predict_signal=at+no+hidden+size&shown=signal")
+def test_the_report_of_a_tutorial_has_its_charts_inside(look, tmp_path):
+    page = look("/tutorials?tutorial=signal&predict_signal=at+no+hidden+size&shown=signal")
     expect(page.get_by_role("heading", name="Published and recorded")).to_be_visible()
     text = report(page, tmp_path)
     assert text.count("<svg") == 2
     assert "Recorded on another machine" in text
 
 
-def test_a_teachers_table_follows_the_class_and_outlives_a_reload(visit, server):
-    of, secret = server.classes.create("Physics 7b", QUESTION)
-    page = settled(visit(f"/class?class={of.code}&teacher=true"))
+def test_a_teachers_table_follows_the_class_and_outlives_a_reload(glance, calm):
+    of, secret = calm.classes.create("Physics 7b", QUESTION)
+    page = settled(glance(f"/class?class={of.code}&teacher=true"))
     page.get_by_label("Teacher's code").fill(secret)
     page.get_by_role("button", name="Open the teacher's view").click()
     expect(page.get_by_text("Nobody has joined yet.")).to_be_visible()
-    server.classes.join(of, "ada")
+    calm.classes.join(of, "ada")
     table = page.get_by_label("Who has joined, what they expect and what they found", exact=True).first
     expect(table).to_be_attached()
     page.reload()

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests import rows
 from tests.browser import views
+from tests.browser.conftest import visits
 from tests.browser.views import link, ready
 
 pytestmark = pytest.mark.browser
@@ -127,27 +128,26 @@ FIRST = {"compare": compare, "crossover": crossover}
 
 
 @pytest.mark.parametrize("name", LINKS)
-def test_what_a_link_says_is_shown_and_comes_up_the_same_in_a_fresh_browser(look, filled, name):
+def test_what_a_link_says_is_shown_and_comes_up_the_same_in_a_fresh_browser(visitors, filled, name):
     seen = set()
     for place, path in enumerate(LINKS[name]):
-        first = ready(look(path))
-        asked, drawn = link(first), views.controls(first)
-        assert set(drawn) <= views.names(name) | views.TABLES
-        expect(first.get_by_text("changed on the way")).to_have_count(0)
-        sliders = views.sliders(first)
-        assert {key: sliders[key] for key in sliders if key in asked} == {
-            key: asked[key] for key in asked if key in sliders
-        }, path
-        if place == 0 and name in FIRST:
-            FIRST[name](first)
-        if views.pictures(first)["charts"] or asked != views.parameters(
-            filled.server.url + path.format(**filled.names)
-        ):
-            other = ready(look(first.url.removeprefix(filled.server.url)))
-            assert views.controls(other) == drawn, path
-            assert views.pictures(other) == views.pictures(first), path
-            assert link(other) == asked, path
-        seen |= set(asked) | set(drawn)
+        with visits(visitors, filled.server, filled.names) as look:
+            first = ready(look(path))
+            asked, drawn = link(first), views.controls(first)
+            assert set(drawn) <= views.names(name) | views.TABLES
+            expect(first.get_by_text("changed on the way")).to_have_count(0)
+            sliders = views.sliders(first)
+            shown = {key: sliders[key] for key in sliders if key in asked}
+            assert shown == {key: asked[key] for key in asked if key in sliders}, path
+            if place == 0 and name in FIRST:
+                FIRST[name](first)
+            pictures = views.pictures(first)
+            if pictures["charts"] or asked != views.parameters(filled.server.url + path.format(**filled.names)):
+                other = ready(look(first.url.removeprefix(filled.server.url)))
+                assert views.controls(other) == drawn, path
+                assert views.pictures(other) == pictures, path
+                assert link(other) == asked, path
+            seen |= set(asked) | set(drawn)
     assert views.names(name) <= seen | NOT_HERE.get(name, set())
 
 

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser import axe
+from tests.browser.views import by_keyboard
+
 pytestmark = pytest.mark.browser
 
 
@@ -17,10 +20,13 @@ def test_ones_own_training_from_its_file_to_the_answer_and_to_the_next_version(v
     expect(page.get_by_label("Data set")).to_have_count(0)
     run = page.get_by_role("button", name="Run", exact=True)
     expect(run).to_be_enabled()
-    run.click()
+    assert axe.violations(page) == []
+    by_keyboard(page, "Run", 8)
+    page.keyboard.press("Enter")
 
     expect(page.get_by_role("heading", name="Take it along")).to_be_visible()
     expect(page.locator("[aria-label='Time per step by part']").first).to_be_visible()
+    assert axe.violations(page) == []
     (job,) = own_server.queue.jobs()
     assert (job.state, job.experiment.point.training) == ("finished", "plain.py:build")
 

@@ -9,7 +9,7 @@ from core.answer.gallery import table
 from core.question.policy import POLICY_VARIABLE
 from pages.shared.link.links import PAGES
 from tests import rows, strangers
-from tests.browser.conftest import Filled, Server, _visits, settled
+from tests.browser.conftest import Filled, Server, settled, visits
 from tests.browser.views import ready
 from tests.hostile import LEGITIMATE, STRANGER, UNSEEN, formulas
 
@@ -68,9 +68,10 @@ def strange(tmp_path_factory):
 
 
 @pytest.fixture
-def among(chromium, strange):
+def among(visitors, strange):
     """Opens an address of that server; fails if a page raised or asked another host."""
-    yield from _visits(chromium, strange.server, strange.names)
+    with visits(visitors, strange.server, strange.names) as opened:
+        yield opened
 
 
 def require_nothing_made(page, server):

@@ -3,6 +3,7 @@
 import dataclasses
 from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 
+import pytest
 from playwright.sync_api import expect
 
 from core.answer.gallery import table
@@ -16,7 +17,7 @@ from pages.shared.link import links
 from tests import exhibited, rows
 from tests.browser.conftest import settled
 from tests.students import QUESTION, hand_in
-from tests.studies import measured, stored
+from tests.studies import OTHER_MACHINE, measured, stored, sweep
 
 CONTROLS = """
 () => {
@@ -38,6 +39,15 @@ CONTROLS = """
         if (said.length) shown[name] = said;
     }
     return shown;
+}
+"""
+
+FOCUSED = """
+() => {
+    const part = document.activeElement;
+    const box = part.closest('[class*="st-key-"]');
+    const key = box && [...box.classList].find(word => word.startsWith('st-key-')).slice('st-key-'.length);
+    return {key, text: part.innerText, body: part === document.body};
 }
 """
 
@@ -84,6 +94,9 @@ SHOWN = {
     "class-student": "/class?class={class}&me={me}",
     "gallery": "/gallery",
     "gallery-run": f"/gallery?run={rows.RUN_ID}",
+    "gallery-machines": "/gallery?study={machines}&speedup=true",
+    "gallery-published": "/gallery?view=Published",
+    "class-teacher": "/class?class={class}&teacher=true",
     "guided": "/compare?preset=signal&lock=all,-hidden_size&text=Set+the+hidden+size,+then+press+Run.",
 }
 """What every page looks like in daily use, by name."""
@@ -126,6 +139,9 @@ def fill(server):
         server.store.add(row)
     for row in measured("signal", machine_id=ELSEWHERE):  # as runs of their own
         server.store.add(dataclasses.replace(row, run_id=f"e{row.run_id[1:]}", trial_id=f"e{row.trial_id[1:]}"))
+    on_two_machines = sweep("b"), sweep("d", **OTHER_MACHINE)
+    for row in (row for each in on_two_machines for run in each.runs for row in run):
+        server.store.add(row)
     exhibit_files.add(server.store.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id=ELSEWHERE))
     row = rows.trial()
     of, _ = server.classes.create("Physics 7b", QUESTION)
@@ -136,6 +152,7 @@ def fill(server):
     others = table.studies(table.whole([(server.store, "measured here")]).frame)
     return {
         "study": study,
+        "machines": on_two_machines[0].id,
         "other": next(line.id for line in others if line.id != study),
         "grid": grid(server),
         "class": of.code,
@@ -186,3 +203,17 @@ def names(page_name):
     """Every control of a page's link."""
     of = links.PAGES[page_name]
     return {*of.settings, *of.views}
+
+
+def by_keyboard(page, wanted, most):
+    """Press the tab key until what has the focus ends with a text, and Enter on every way to skip something."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        text = (page.evaluate(FOCUSED)["text"] or "").strip()
+        if text.endswith(wanted):
+            return
+        if text.startswith("Skip"):
+            page.keyboard.press("Enter")
+            if (page.evaluate(FOCUSED)["text"] or "").strip().endswith(wanted):
+                return
+    pytest.fail(f"{wanted} was not reached")

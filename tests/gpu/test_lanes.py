@@ -7,7 +7,7 @@ from core.answer.run import lane_check
 from core.measure import networks
 from core.measure.data import batches, datasets
 from core.measure.device import devices
-from core.measure.execution.graph import CudaRecorder, RecordedSteps
+from core.measure.execution.graph import RecordedSteps, Recorder
 from core.measure.execution.step import Step
 from core.measure.training import Training
 from core.measure.trial import Hooks, measure
@@ -92,7 +92,7 @@ def test_recording_runs_nothing_and_keeps_the_weights(device):
     network = networks.build(DISC.network, 0).to(device.torch)
     before = [parameter.detach().clone() for parameter in network.parameters()]
     batch = torch.rand(100, 2, device=device.torch), torch.zeros(100, dtype=torch.int64, device=device.torch)
-    recording = RecordedSteps(Step(network, learning_rate=0.1), CudaRecorder(device.torch), batch, 3, None)
+    recording = RecordedSteps(Step(network, learning_rate=0.1), Recorder(device.torch), batch, 3, None)
     assert all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
     recording.replay()
     device.synchronize()

@@ -8,6 +8,7 @@ import argparse
 import dataclasses
 import logging
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,9 +32,12 @@ from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import COLUMNS, Trial
 from tests import exhibited, rows
 
-QUICK, UNTIL_RELEASED, DEAF, REFUSED, BROKEN, EMPTY, CURVE = range(7)
+QUICK, UNTIL_RELEASED, DEAF, REFUSED, BROKEN, EMPTY, CURVE, TOO_LARGE = range(8)
 """Ends after two rounds; goes on until released or stopped; the same, but never asks; raises; has a bug; no rows; ends
-after the pairs that are asked for, with step times that follow curves of the hidden size."""
+after the pairs that are asked for, with step times that follow curves of the hidden size; the same, but at `LARGE` the
+process is killed, as a system does whose memory runs out."""
+
+LARGE = 16
 
 CROSSING = 100
 """Hidden size at which the two curves cross: above it the second contender of `sweep` is the faster one."""
@@ -150,7 +154,9 @@ def _measure(experiment: Experiment, reporter: Reporter, release: Path) -> list[
         raise DeviceUnavailable("The device cuda:7 is not on this machine.")
     if script == EMPTY:
         return []
-    if script == CURVE:
+    if script == TOO_LARGE and experiment.point.hidden_size == LARGE:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if script in (CURVE, TOO_LARGE):
         time.sleep(ROUND_S)
         reporter.progress(progress(experiment, 1))
         return timed(experiment, reporter.job.run_of(experiment))

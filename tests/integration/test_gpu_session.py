@@ -116,7 +116,7 @@ def test_a_session_on_the_cpu_that_is_killed_is_taken_up_where_it_was(tmp_path):
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
     assert _steps(out)["first run"]["ended"] == "cut off"
-    subprocess.run((*command, "--out", again, "--state", out, "--seconds", "60"), cwd=PROJECT, check=False)
+    subprocess.run((*command, "--out", again, "--state", out, "--seconds", "45"), cwd=PROJECT, check=False)
     assert (_steps(again)["facts"]["tries"], _steps(again)["first run"]["tries"]) == (1, 2)
     assert _steps(again)["first run"]["ended"] in ("well", "failed", "at its cap")
     assert {path.name for path in again.iterdir()} >= {"session.json", "report.md", "rows.parquet", "logs.tar.gz"}

@@ -42,7 +42,7 @@ def test_the_worker_gives_lessons_and_the_command_line_finds_them(queue, store):
     phases = []
     clock, moving = (client.follow(queue, job.id, lambda now: phases.append(now.progress)) for job in jobs)
     assert [(job.state, job.message) for job in (clock, moving)] == [("finished", ""), ("finished", "")]
-    assert any(progress and progress.phase == "timing blocks on cpu@1" for progress in phases)
+    assert any(progress and progress.phase == "timing blocks on 1 CPU thread" for progress in phases)
     shown = client.exhibit(queue, clock)
     assert isinstance(shown.content, Clock)
     assert [variant.name for variant in shown.content.variants] == ["ours", "no_drain", "fashion-cnn"]

@@ -47,7 +47,7 @@ class Afterwards:
             for row in scripted_worker.timed(asked.experiment(point), f"{number:012x}"):
                 self.store.add(row)
         self.house.look()
-        self.folder = classes.place(of, student)
+        self.folder = classes.place(of, student.id)
         (known,) = classes.students(of)
         words = kills.in_words(of, known)
         self.pupil = Pupil(0, 0, of.code, self.house)

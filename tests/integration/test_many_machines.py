@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from core.answer.study import study
+from core.answer.study.machines import many
 from core.files.project import PROJECT
 from core.jobs.queue import Queue
 from core.jobs.shared import asking, board
@@ -20,10 +22,10 @@ from core.results.finding import mirrored
 from core.results.store import Store
 from tests import nodes, objects
 from tests.integration.following import until
-from tests.integration.scripted_worker import UNTIL_RELEASED, sweep
+from tests.integration.scripted_worker import LARGE, TOO_LARGE, UNTIL_RELEASED, sweep
 from tests.nodes import Node
 
-SIZES = tuple(range(8, 8 + 24))
+SIZES = tuple(range(8, 8 + 16))
 FEW = SIZES[:6]
 STOP_S = 5.0
 
@@ -53,9 +55,9 @@ def machines(address, tmp_path):
         yield start
 
 
-def asked_of(spread: str, **changes) -> Question:
+def asked_of(spread: board.Spread, **changes) -> Question:
     asked = sweep(**{"sizes": SIZES, **changes})
-    return Question(sweep=asked, spread=board.checked_spread(spread))
+    return Question(sweep=asked, spread=spread)
 
 
 def rows_of(folder: Path, asked: Sweep) -> dict[int, collections.Counter]:
@@ -84,7 +86,11 @@ def test_a_question_for_everybody_is_answered_by_each(address, asker, machines):
     seen = follow(asker, question)
     assert [member.state for member in seen.ended.values()] == ["finished"] * 2
     assert {member.machine_id for member in seen.ended.values()} == {environment.read().machine_id}
-    assert set(rows_of(asker, question.sweep)) == {8, 64, 512}
+    found = rows_of(asker, question.sweep)
+    assert {size: set(counts.values()) for size, counts in found.items()} == {8: {2}, 64: {2}, 512: {2}}
+    answered = many.rows(Store(asker), question.sweep, {member.own_id for member in seen.ended.values()})
+    each = many.by_machine(study.studies(answered, axis="hidden_size"), question.sweep)
+    assert [len(entry.runs) for entry in each.values()] == [3, 3]
     assert board.board_of(asker).questions() == []
 
 
@@ -110,6 +116,23 @@ def test_points_that_are_shared_are_measured_once_though_a_machine_dies_one_come
     found = rows_of(asker, question.sweep)
     assert set(found) == set(SIZES)
     assert [size for size, counts in found.items() if counts != {"cpu@1": 1, "cpu": 1}] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", board.SPREADS)
+@pytest.mark.parametrize("address", ["folder"], indirect=True)
+def test_a_machine_that_runs_out_of_memory_at_a_point_names_it_and_measures_the_others(
+    address, asker, machines, spread
+):
+    machines("one")
+    question = asked_of(spread, script=TOO_LARGE, sizes=(8, LARGE, 32))
+    [ended] = follow(asker, question).ended.values()
+    assert (ended.state, ended.message) == (
+        "failed",
+        "Hidden size 16: The measuring process was killed before anything was measured. "
+        "A system does so when its memory runs out.",
+    )
+    assert {size: set(counts.values()) for size, counts in rows_of(asker, question.sweep).items()} == {8: {1}, 32: {1}}
 
 
 def test_what_is_taken_away_stops_everywhere(address, asker, machines):

@@ -286,6 +286,7 @@ def test_progress_shows_steps_losses_and_rounds():
     told: list[Progress] = []
     run(small(epochs=200), ONE, progress=told.append)
     last = [progress for progress in told if progress.phase == "training"][-1]
+    assert "warming up 1 CPU thread" in {progress.phase for progress in told}
     (entry,) = last.contenders
     assert entry.contender == "cpu@1"
     assert 0 < entry.steps <= entry.total_steps == 1_200
@@ -312,9 +313,9 @@ def test_a_training_of_which_no_block_fits_into_the_budget_is_not_begun(monkeypa
     monkeypatch.setattr(pace, "product_flops", lambda _: 1e6)
     monkeypatch.setattr(pace, "SLOWEST_FLOPS", {"cpu": 1e5})
     told: list[Progress] = []
-    with pytest.raises(TooSlow, match="one step on cpu@1 takes at least"):
+    with pytest.raises(TooSlow, match="one step on 1 CPU thread takes at least"):
         run(small(), ONE, budget_s=1, progress=told.append)
-    assert [entry.phase for entry in told] == ["loading data", "starting up cpu@1"]
+    assert [entry.phase for entry in told] == ["loading data", "starting up 1 CPU thread"]
 
 
 def test_a_device_that_is_not_there_is_refused_and_those_there_are_named():
@@ -323,7 +324,7 @@ def test_a_device_that_is_not_there_is_refused_and_those_there_are_named():
 
 
 def test_more_threads_than_there_are_is_refused():
-    with pytest.raises(InvalidValue, match=r"Threads: 1,000.*at most the"):
+    with pytest.raises(InvalidValue, match=r"threads: 1,000.*at most the"):
         run(small(), Contender(threads=1_000))
 
 

@@ -15,7 +15,7 @@ import pytest
 from core.errors import JobError
 from core.files.project import PROJECT
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.jobs.shared import asking, board
+from core.jobs.shared import asking, board, on_ray
 from core.jobs.shared.board import Question
 from core.jobs.shared.on_ray import RayNodes
 from core.results.store import Store
@@ -32,7 +32,7 @@ pytestmark = [
     ),
 ]
 
-SIZES = tuple(range(8, 8 + 24))
+SIZES = tuple(range(8, 8 + 16))
 MACHINE = {"num_cpus": 1, "resources": {"crossover_machine": 1}}
 
 
@@ -176,12 +176,23 @@ def read(path):
     return path.read_text() if path.exists() else ""
 
 
-def test_a_cluster_that_is_gone_is_told_in_one_sentence(cluster):
+def test_a_cluster_that_is_gone_is_told_in_one_sentence(cluster, monkeypatch):
+    monkeypatch.setattr(on_ray, "GONE_S", 0.0)
     with RayNodes("ray", [], module="platform") as machines:
         machines.keep()
         cluster.shutdown()
         with pytest.raises(JobError, match=r"The Ray cluster at auto is gone\..* the same command goes on\."):
             until(machines.keep, lambda _: False)
+
+
+def test_a_connection_that_is_lost_is_made_anew(cluster, monkeypatch):
+    monkeypatch.setattr(on_ray, "AGAIN_S", 0.0)
+    with RayNodes("ray", [], module="platform") as machines:
+        lost = machines._process
+        lost.kill()
+        until(lambda: machines.keep() or machines._process, lambda now: now is not lost)
+        assert machines._process.stdout.readline() == "ready: 1\n"
+        machines.keep()
 
 
 def test_without_a_cluster_a_sentence_says_so(monkeypatch):

@@ -40,18 +40,25 @@ def image_sets(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory, image_sets):
+    """Folder of the jobs of all tutorials, whose worker starts once."""
+    folder = tmp_path_factory.mktemp("place")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CROSSOVER_JOBS", str(folder / "jobs"))
+        patch.setenv(LOCK_VARIABLE, str(folder / "machine.lock"))
+        patch.setenv("CROSSOVER_DATASETS", str(image_sets))
+        yield folder
+        Queue(folder / "jobs").worker_file.dismiss()
+
+
 @pytest.fixture
-def queue(tmp_path, monkeypatch, image_sets):
-    folders = {"CROSSOVER_JOBS": "jobs", "CROSSOVER_RESULTS": "results", LOCK_VARIABLE: "machine.lock"}
-    for variable, name in folders.items():
-        monkeypatch.setenv(variable, str(tmp_path / name))
-    monkeypatch.setenv("CROSSOVER_DATASETS", str(image_sets))
+def queue(place, tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSOVER_RESULTS", str(tmp_path / "results"))
     monkeypatch.setattr(reads, "GALLERY", tmp_path / "gallery")
     monkeypatch.setattr(sweep, "GRID_PAIRS", PAIRS)
     monkeypatch.chdir(PROJECT)
-    used = Queue(tmp_path / "jobs")
-    yield used
-    used.worker_file.dismiss()
+    return Queue(place / "jobs")
 
 
 def until(app, queue, condition):
@@ -82,10 +89,11 @@ def test_a_tutorial_is_expected_run_and_read_on_its_page(queue, tmp_path, name):
     app.query_params["devices"] = ["cpu@1", "cpu@2"]
     app.switch_page("pages/tutorials/tutorials.py")
     until(checked(app.run()), queue, can_run)
+    before = len(queue.jobs())
     radio = app.radio(key=f"predict_{name}")
     checked(radio.set_value(radio.options[1]).run())
     checked(button(app, "Run").click().run())
-    until(app, queue, lambda _: queue.jobs() and not any(job.active for job in queue.jobs()))
+    until(app, queue, lambda _: len(queue.jobs()) > before and not any(job.active for job in queue.jobs()))
     assert {job.state for job in queue.jobs()} == {"finished"}, [job.message for job in queue.jobs()]
     rows = Store(tmp_path / "results").trials()
     assert {row.contender for row in rows} == {"cpu@1", "cpu@2"}

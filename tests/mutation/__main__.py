@@ -50,7 +50,7 @@ TESTS = {
     "core/results/store.py": tuple(
         UNIT + f"results/test_{name}.py" for name in ("store", "store_writing", "refused_files")
     ),
-    "core/results/compaction.py": (UNIT + "results/test_compaction.py",),
+    "core/results/compaction.py": (UNIT + "results/compaction",),
     "core/measure/readings/timer.py": (UNIT + "measure/readings/test_timer.py",),
     "core/measure/training.py": (UNIT + "measure/test_training.py", LANES),
     "core/measure/contender.py": CONTENDER,

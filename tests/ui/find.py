@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from core.question.experiment import Contender
 from tests.ui.conftest import checked
 
 CLASS_PAGE = "pages/classroom/class.py"
@@ -10,6 +11,9 @@ LESSONS_PAGE = "pages/lessons/lessons.py"
 
 TIMES = {16: (1e-4, 4e-4), 64: (1.2e-4, 4e-4), 256: (3e-4, 4.2e-4), 1024: (1e-3, 5e-4), 2048: (4e-3, 8e-4)}
 """Hidden size → seconds a step of the CPU and of the GPU; they meet between 256 and 1,024."""
+
+THREADS = tuple(map(Contender.parse, ("cpu@1", "cpu@4")))
+"""What a run asks for on a machine without an accelerator."""
 
 
 def button(app, label):

@@ -20,6 +20,7 @@ def test_a_fit_has_rows_rounds_leaves_and_shrinkage_and_nothing_of_batches_or_la
     app = open_page(model="xgboost", dataset="signal", rounds="50")
     assert {"samples", "rounds", "leaves", "learning_rate", "seed"} <= keys(app)
     assert not {"batch_size", "epochs", "data_path", "shuffle", "loader_workers", "lanes", "dtype"} & keys(app)
+    assert control(app, "samples").label == "Rows"
     assert "50 rounds, 31 leaves" in words(app)
     assert "parameters" not in app.caption[0].value
     assert not button(app, "Run").disabled
@@ -29,7 +30,7 @@ def test_its_crossover_lies_along_rows_first(world, open_page):
     world.has(CPU, GPU)
     app = open_page(CROSSOVER, model="lightgbm", dataset="signal")
     assert control(app, "axis").value == "samples"
-    assert control(app, "axis").options == ["Training samples", "Boosting rounds", "Leaves of a tree"]
+    assert control(app, "axis").options == ["Rows", "Boosting rounds", "Leaves of a tree"]
     assert not button(app, "Find the crossover").disabled
     assert "batch_size" in words(open_page(CROSSOVER, model="lightgbm", axis="batch_size"))
 

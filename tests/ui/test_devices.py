@@ -29,7 +29,7 @@ def test_without_an_accelerator_it_says_why_and_what_to_do(world, open_page):
     assert list(app.dataframe[0].value["In commands"]) == ["cpu"]
     assert "Driver" not in app.dataframe[0].value, "no device has one"
     assert HINT in words(app)
-    assert "What you can do here all the same" in words(app)
+    assert "What you can do here anyway" in words(app)
     assert len(app.get("page_link")) == 3
 
 
@@ -39,7 +39,7 @@ def test_every_device_has_its_line_and_every_version_is_named(world, open_page):
     devices, facts = (frame.value for frame in app.dataframe)
     assert list(devices["Device"]) == ["CPU", "GPU"]
     assert list(devices["In commands"]) == ["cpu", "cuda:0"]
-    assert "What you can do here all the same" not in words(app)
+    assert "What you can do here anyway" not in words(app)
     assert list(devices["Name"]) == ["Test CPU", "NVIDIA Test GPU"]
     assert list(devices["First use"]) == ["500 ms", ""]
     assert "2.14.1" in set(facts["Value"])

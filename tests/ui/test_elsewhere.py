@@ -35,7 +35,7 @@ def host(tmp_path, monkeypatch, world):
     asker.folder.mkdir()
     asker.take(Serving(process=process.this(), ready=True))
 
-    def write(text='[cluster]\non = ["workers", "slurm:4"]'):
+    def write(text='[cluster]\non = ["workers", "slurm:4"]\nhost_names = true'):
         (tmp_path / "policy.toml").write_text(f'who_may_run = "everybody"\n{text}')
         monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "policy.toml"))
         return world
@@ -160,6 +160,52 @@ def test_at_its_end_all_are_on_one_chart_and_in_one_table(host, open_page):
     second = next(box for box in app.selectbox if box.key == "machine")
     app = checked(second.set_value("b" * 12).run())
     assert r"lab\-2" in [header.value for header in app.header]
+
+
+def test_visitors_read_numbers_and_no_names_of_hosts(host, open_page):
+    world = host('[cluster]\non = ["workers"]')
+    found = measured(world, ONE, TWO)
+    done = [dataclasses.replace(member, state="finished", done=4, threads=2) for member in (ONE, TWO)]
+    failed = dataclasses.replace(ONE, host="lab-10", machine_id="c" * 12, state="failed", message="There is no room.")
+    said = "lab-10: There is no room. Not heard by then: lab-1."
+    running = job(world, found, machines=(*done, failed))
+    world.end(running, state="finished", message=said)
+    app = open_page(PAGE, job=running.id)
+    names = ["machine 1 (First CPU, 2 CPU threads)", "machine 2 (First CPU)", "machine 3 (Second CPU, 2 CPU threads)"]
+    assert list(table(app, "State")["Machine"]) == names
+    chosen = next(box for box in app.selectbox if box.key == "machine")
+    assert [name.partition(" (")[0] for name in chosen.options] == ["machine 1", "machine 3"]
+    assert "machine 2 (First CPU): There is no room. Not heard by then: machine 1 (First CPU, 2" in words(app)
+    board.board_of(world.store.folder).tell(dataclasses.replace(ONE, state="free"))
+    listed = open_page(DEVICES)
+    assert list(table(listed, "State")["Machine"]) == ["machine 1 (First CPU)"]
+    for page in (app, listed):
+        assert "lab-1" not in words(page).replace("\\", "")
+
+
+def test_on_ones_own_machine_hosts_have_their_names(host, open_page, monkeypatch):
+    running = job(host(), machines=(ONE, TWO))
+    monkeypatch.delenv(POLICY_VARIABLE)
+    assert list(table(open_page(PAGE, job=running.id), "State")["Machine"]) == ["lab-1", "lab-2"]
+
+
+def test_visitors_read_no_address_of_a_cluster(host, open_page):
+    world = host('[cluster]\non = ["ray", "ray://head.lab:10001"]')
+    assert where(open_page(PAGE)).options == ["This machine", "Ray cluster", "Ray cluster, 2"]
+    world.queue.submit(ASKED, world.store, elsewhere=Elsewhere(on="ray://head.lab:10001"))
+    running = world.queue.claim(process.this(), elsewhere=True)
+    world.end(running, state="failed", message="No Ray cluster answers at ray://head.lab:10001: head.lab:10001 is gone")
+    said = words(open_page(PAGE, job=running.id))
+    assert "No Ray cluster answers at its address: its address is gone" in said
+
+
+def test_alike_machines_that_share_points_are_one_by_their_numbers(host, open_page):
+    world = host('[cluster]\non = ["workers"]')
+    alike = [dataclasses.replace(ONE, host=f"lab-{letter}", own_id=letter * 12) for letter in "fe"]
+    running = job(world, measured(world, ONE, TWO), machines=(*alike, TWO))
+    world.end(running, state="finished")
+    chosen = next(box for box in open_page(PAGE, job=running.id).selectbox if box.key == "machine")
+    assert [name.partition(" (")[0] for name in chosen.options] == ["machines 2, 3", "machine 1"]
 
 
 def test_the_gallery_puts_machines_that_answered_one_question_together(host, open_page):

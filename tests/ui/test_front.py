@@ -33,7 +33,8 @@ def test_without_a_stored_crossing_a_published_one_stands_alone_and_says_so(worl
     assert "Published, not measured here: Szilard Pafka, GBM-perf, 2024-06-06. Gradient boosting with XGBoost" in words(
         app
     )
-    assert "Open it" in [link.proto.label for link in app.get("page_link")]
+    assert "Open this study" in [link.proto.label for link in app.get("page_link")]
+    assert not [text.value for text in app.markdown if " \\%" in text.value], "a figure may be parted from its %"
     assert "Measured:" not in words(app)
 
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from core.errors import NAMES
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender, Point
+from core.question.fields.refused import control
 from core.question.presets import PRESETS
 from pages.shared.frame import navigation
 from pages.shared.link import links, state
@@ -142,7 +142,7 @@ def test_a_preset_can_be_locked_and_what_else_the_link_says_goes_before(world, o
 def test_a_preset_that_is_none_is_named(world, open_page):
     world.has(CPU)
     app = open_page(preset="discs")
-    assert "Preset: 'discs' is not possible, it must be one of disc, signal," in words(app)
+    assert "Preset: 'discs' is not possible, it must be one of Points in a disc, Signal and background," in words(app)
 
 
 def test_a_guided_start_survives_a_look_at_another_page(world, open_page):
@@ -216,4 +216,4 @@ def test_a_link_with_several_bad_fields_names_each(world, open_page, page, link,
     world.has(CPU)
     said = words(open_page(page, **link)).replace("\\", "")
     for name in named:
-        assert re.search(rf"{NAMES.get(name, name)}: \S+ is not possible, it must be ", said), (name, said)
+        assert re.search(rf"{control(name)}: \S+ is not possible, it must be ", said), (name, said)

@@ -73,9 +73,11 @@ def test_the_clock_shows_the_wrong_number_beside_the_right_one(world, open_page)
     app, _ = run_lesson(world, open_page, "clock")
     shown = exhibited.clock({"ours": 1.0, "no_drain": 0.2})
     exhibit_files.add(world.store.folder, as_asked(world, shown))
-    app = expected(checked(app.run()), "clock")
+    app = checked(app.run())
+    assert "Say what you expect. Whether you were right" in words(app)
+    app = expected(app, "clock")
     assert alts(app) == ["An epoch by each clock"]
-    assert "On the GPU: No drain says 200 µs, 20 % of what our clock says." in words(app)
+    assert "On the GPU: “No drain” says 200 µs, 20 % of what our clock says." in words(app)
     assert "You expected: too little" in words(app)
     assert LESSONS["clock"].without not in words(app)
 
@@ -120,7 +122,7 @@ def test_a_torn_exhibit_is_passed_over(world, open_page):
     for page in (PAGE, navigation.TUTORIALS):
         said = words(open_page(page))
         assert "20261121T093000-clock-0.json is not shown: it is torn" in said
-        assert "20261121T093000-clock-1.json is not shown: Time budget: 10,000" in said
+        assert "20261121T093000-clock-1.json is not shown: budget_s: 10,000" in said
         assert "loop.json is not shown: it cannot be read" in said
 
 
@@ -223,6 +225,6 @@ def test_where_an_exhibit_is_from_is_said_whole():
 
 
 def test_every_lesson_is_in_links_and_a_job_leads_to_the_lesson_that_shows_it():
-    assert tuple(LESSONS) == links.LESSON_NAMES
+    assert tuple(LESSONS) == tuple(links.LESSONS)
     assert all(name == lesson.question.name for name, lesson in LESSONS.items())
     assert {kind: name for name, lesson in LESSONS.items() for kind in lesson.recorded} == live.SHOWN_IN

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from core.answer.run import causes, own, remedies
+from core.answer.run import own, remedies
 from core.files import sources
 from core.progress import ContenderProgress, Progress
 from core.question.experiment import Experiment, Point
@@ -13,13 +13,12 @@ from core.question.sweep import Sweep
 from pages.shared.data import own_files, reads
 from pages.shared.frame import permits
 from tests import rows
-from tests.own_trainings import PLAIN, asked
+from tests.own_trainings import NAME, PLAIN, asked, own_run
 from tests.ui.conftest import CPU, checked, words
 from tests.ui.find import alts, button, chart_data, control, drawn, table
 
 COMPARE, CROSSOVER = "pages/compare/compare.py", "pages/crossover/crossover.py"
 GALLERY = "pages/gallery/gallery.py"
-NAME = "my_training.py:build"
 RUNS = "raise SystemExit('a page has run it')\n"
 """Begins a file that must only be read."""
 
@@ -193,26 +192,6 @@ def test_the_source_that_is_shown_is_that_of_the_file_as_it_is(file, open_page):
 
 
 # What is shown of rows
-
-
-OWN_POINT = {"training": NAME, "source_hash": "9e80da0f0ce4dcb6"}
-
-
-def own_run(size=64, steps_s=(1e-3, 5e-4), **changes):
-    """A run of one's own training by one thread and by two, as its rows are stored; `changes` of every row."""
-    asked = {**dataclasses.asdict(Point(**OWN_POINT, size=size)), "steps_per_epoch": 1, "outcome": "timed"}
-    nothing = dict.fromkeys((f"breakdown_{part}_s" for part in causes.PARTS), ())
-    unknown = {
-        "parameters": 0,
-        "flops_per_step": 0,
-        "dataset_hash": OWN_POINT["source_hash"],
-        "confusion": (),
-        "predictions": b"",
-    }
-    unknown |= dict.fromkeys(("train_accuracy", "validation_accuracy", "epoch_check_s"))
-    values = {**asked, **nothing, **unknown, "breakdown_step_s": (steps_s[0],) * 3, **changes}
-    known = rows.run({"cpu@1": steps_s[0], "cpu@2": steps_s[1]}, run_id=f"{size:012x}", **values)
-    return [dataclasses.replace(row, threads=threads) for threads, row in enumerate(known, 1)]
 
 
 def test_a_run_shows_its_parts_its_findings_and_what_is_not_known(file, world, open_page):

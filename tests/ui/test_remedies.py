@@ -69,7 +69,7 @@ def test_every_chosen_device_is_measured_plainly_and_in_each_lane_that_it_has(wo
 def test_more_contenders_than_fit_into_a_run_get_one_sentence(world, open_page):
     world.has(HOST)
     app = open_page(lanes=["compiled", "compiled10", "fused", "foreach"])
-    assert "fewer: with these devices they make 10 contenders, and 8 fit into one run" in words(app)
+    assert "fewer: with these devices they make 10 trainings to compare, and 8 fit into one run" in words(app)
     assert button(app, "Run").disabled
 
 
@@ -146,7 +146,7 @@ def test_what_is_not_measured_is_offered_for_each_device_and_asked_for_with_its_
     world.keep(rows.run({"cpu": 1e-3, "cuda:0": 5e-4}, point=POINT))
     app = open_page(run=rows.RUN_ID)
     assert {"Measure what would help the CPU", "Measure what would help the GPU"} <= set(labels(app))
-    assert "Compiling takes most of that, the first time." in words(app)
+    assert "Compiling takes most of the time, the first time." in words(app)
     app = checked(button(app, "Measure what would help the GPU").click().run())
     asked = submitted(world)
     assert (asked.point, asked.pairs) == (POINT, 14)
@@ -181,6 +181,23 @@ def test_what_was_measured_before_is_shown_without_measuring(world, open_page):
     app = open_page(run=rows.RUN_ID)
     assert "More lanes of 1 CPU thread, measured 21 November 2026" in words(app)
     assert not any(label.startswith("Measure what would help") for label in labels(app))
+
+
+def test_lanes_that_are_offered_for_two_devices_are_described_once(world, open_page):
+    world.has(HOST)
+    world.keep(rows.run({"cpu@1": 1e-3, "cpu@2": 5e-4}, point=POINT))
+    said = words(open_page(run=rows.RUN_ID))
+    assert said.count("For the times alone, in turns with plain steps: ") == 1
+    assert said.count("expected to take") == 2
+
+
+def test_what_holds_for_every_chart_of_lanes_is_said_once(world, open_page):
+    world.has(HOST)
+    steps = {f"cpu@{threads}{lane}": 1e-3 for threads in (1, 2) for lane in ("", "+fused", "+bf16")}
+    world.keep(laned(steps, point=POINT))
+    said = words(open_page(run=rows.RUN_ID))
+    assert said.count("Other mathematics, so another training.") == 1
+    assert said.count("took turns with plain ones on the same device") == 1
 
 
 def test_lanes_of_which_nothing_could_be_told_are_measured_afresh(world, open_page):

@@ -7,13 +7,24 @@ import re
 
 import pytest
 
+from core.answer.study.study import studies as studies_of
+from core.classroom.classes import Classes, Prediction
+from core.classroom.question import CHALLENGER
 from core.progress import ContenderProgress, Progress
-from core.question.experiment import Point
+from core.question.experiment import Contender, Point
 from core.question.fields import DATA_PATHS
+from core.question.presets import PRESETS
+from core.question.published.cases import case
+from core.question.sweep import Axis, Sweep
+from core.results.exhibits import exhibit_files
+from pages.shared.data import own_files
 from pages.shared.frame import navigation
-from tests import rows, studies
+from pages.shared.link import links
+from tests import exhibited, rows, students, studies
+from tests.own_trainings import NAME, PLAIN, own_run
 from tests.ui import drawn
-from tests.ui.conftest import CPU, GPU
+from tests.ui.conftest import CPU, GPU, checked
+from tests.ui.find import button, table
 
 COPIED = ("Code.", "TextArea.placeholder")
 """Texts that are there to be copied."""
@@ -27,7 +38,15 @@ IDENTIFIER = re.compile(rf"{CONTENDER}|(?<![\w-])(?:{'|'.join(WORDS)})(?![\w-])"
 LANES = {"cpu": 1e-3, "cpu+compiled10": 4e-4, "cpu+fused": 9e-4}
 LANES_RUN = "a" * 12
 
+MEASURED_CASE = "many-threads"
+
 OPEN = {"loss": "true", "reports": "true", "blocks": "true", "speedup": "true", "results": "true", "lacks": "true"}
+
+SWEEP = Sweep(
+    point=Point(),
+    axes=(Axis(name="hidden_size", values=(16, 64)),),
+    contenders=(Contender(threads=1), Contender()),
+)
 
 VIEWS = {
     "front": ("pages/front/front.py", {}),
@@ -48,7 +67,19 @@ VIEWS = {
     "gallery, machines": (navigation.GALLERY, {"view": "Machines"}),
     "gallery, a study": (navigation.GALLERY, {"study": "{study}", **OPEN}),
     "gallery, a run": (navigation.GALLERY, {"run": rows.RUN_ID, **OPEN}),
+    "gallery, two studies side by side": (navigation.GALLERY, {"study": "{study}", "beside": ["{other}"], **OPEN}),
+    "gallery, two runs side by side": (navigation.GALLERY, {"run": rows.RUN_ID, "beside": LANES_RUN, **OPEN}),
+    "gallery, a published study": (navigation.GALLERY, {"study": "xgboost"}),
+    "gallery, filters": (navigation.GALLERY, {"filters": "true", "in_model": "lstm"}),
     "class": (navigation.CLASS, {}),
+    "cases, one that was measured": (navigation.CASES, {"case": MEASURED_CASE}),
+    **{f"tutorials, {name}": (navigation.TUTORIALS, {"tutorial": name, "shown": name}) for name in PRESETS},
+    **{f"lessons, {name}": (navigation.LESSONS, {"lesson": name, "shown": name}) for name in links.LESSONS},
+    "a sweep under way": (navigation.CROSSOVER, {"job": "{sweep}"}),
+    "a run that is not there": (navigation.COMPARE, {"run": "e" * 12}),
+    "a study that is not there": (navigation.CROSSOVER, {"study": "e" * 12}),
+    "values that are none": (navigation.COMPARE, {"hidden_size": "0", "dataset": "none", "data_path": "none"}),
+    "an axis that is none": (navigation.CROSSOVER, {"axis": "none"}),
 }
 
 
@@ -59,6 +90,11 @@ def read(app):
     return [re.sub(r"```.*?```|`[^`]*`|https?://\S+|\S*\?\S*=\S*", "", text, flags=re.S) for text in texts]
 
 
+def identifiers(app):
+    """Every identifier that is read on a page, after the beginning of its text."""
+    return [(text[:120], match[0]) for text in read(app) for match in IDENTIFIER.finditer(text)]
+
+
 @pytest.fixture
 def full(world):
     """A machine with a GPU, on which a run, one with lanes and a study were measured, and one is under way."""
@@ -66,13 +102,74 @@ def full(world):
     world.keep(rows.run())
     world.keep(rows.run(LANES, run_id=LANES_RUN, point=Point(epochs=50)))
     named = {"study": studies.stored(world)}
+    other = [row for run in studies.sweep("b").runs for row in world.keep(list(run))]
+    named |= {"other": studies_of(other)[0].id}
+    shown = rows.run({"cpu@1": 1e-3, "cpu@4": 2e-3}, run_id="c" * 12, point=case(MEASURED_CASE).point(), budget_s=30.0)
+    world.keep(shown)
+    exhibit_files.add(world.gallery.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}))
     done = (ContenderProgress(contender="cpu", steps=950, total_steps=1_900, step_s=1e-3),)
-    return named | {"job": world.run(progress=Progress(phase="training", contenders=done)).id}
+    named |= {"job": world.run(progress=Progress(phase="training", contenders=done)).id}
+    return named | {"sweep": world.submit(SWEEP).id}
+
+
+@pytest.fixture
+def own_file(world, tmp_path, monkeypatch):
+    """A machine with a training of its user's own, of which two sizes were measured."""
+    path = tmp_path / "my_training.py"
+    path.write_text(PLAIN)
+    monkeypatch.setenv(own_files.TRAINING_VARIABLE, str(path))
+    world.has(CPU)
+    for size in (64, 256):
+        world.keep(own_run(size, own_first_loss=0.7, own_evaluation=0.75))
+
+
+@pytest.fixture
+def school(world, tmp_path, monkeypatch):
+    """A class of which one has measured and one has not; what links call it and its student."""
+    monkeypatch.setenv("CROSSOVER_CLASSES", str(tmp_path / "classes"))
+    world.has(CPU)
+    classes = Classes(tmp_path / "classes")
+    made, secret = classes.create("Physics 7b", students.QUESTION)
+    students.hand_in(classes, made, "Ada")
+    student, token = classes.join(made, "Grete")
+    classes.predict(made, student, Prediction(winner=CHALLENGER, place=100))
+    return {"class": made.code, "me": f"{student.id}.{token}"}, secret
 
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_no_identifier_is_read_on_any_page(full, open_page, view):
     page, link = VIEWS[view]
-    app = open_page(page, **{name: value.format(**full) for name, value in link.items()})
-    found = [(text[:120], match[0]) for text in read(app) for match in IDENTIFIER.finditer(text)]
-    assert found == []
+    named = {
+        name: [one.format(**full) for one in value] if isinstance(value, list) else value.format(**full)
+        for name, value in link.items()
+    }
+    assert identifiers(open_page(page, **named)) == []
+
+
+def test_the_identifiers_of_devices_are_read_in_the_column_of_what_stands_in_commands_alone(world, open_page):
+    world.has(CPU, GPU)
+    app = open_page(navigation.DEVICES)
+    assert identifiers(app) == [("cpu", "cpu"), ("cuda:0", "cuda:0")]
+    assert list(table(app, "In commands")["In commands"]) == ["cpu", "cuda:0"]
+
+
+OWN = {
+    "compare": (navigation.COMPARE, {"training": NAME, "size": "64"}),
+    "compare, a run": (navigation.COMPARE, {"training": NAME, "size": "64", "run": f"{64:012x}", **OPEN}),
+    "crossover": (navigation.CROSSOVER, {"training": NAME}),
+    "gallery, a run": (navigation.GALLERY, {"run": f"{64:012x}", **OPEN}),
+}
+
+
+@pytest.mark.parametrize("view", OWN)
+def test_no_identifier_is_read_of_a_training_of_ones_own(own_file, open_page, view):
+    page, link = OWN[view]
+    assert identifiers(open_page(page, **link)) == []
+
+
+def test_no_identifier_is_read_in_a_class(school, open_page):
+    link, secret = school
+    assert identifiers(open_page(navigation.CLASS, **link)) == []
+    app = open_page(navigation.CLASS, **{"class": link["class"], "teacher": "true"})
+    next(field for field in app.text_input if field.label == "Teacher's code").set_value(secret)
+    assert identifiers(checked(button(app, "Open the teacher's view").click().run())) == []

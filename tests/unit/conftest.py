@@ -24,5 +24,6 @@ def object_store():
 def shared_address(request, tmp_path):
     """The address of an empty place, of each kind that can be tried here."""
     if request.param == "folder":
+        (tmp_path / "shared").mkdir()
         return f"file://{tmp_path}/shared"
     return request.getfixturevalue("object_store").address()

@@ -31,12 +31,7 @@ def captioned(spec: Spec, title: str, lines: Sequence[str]) -> Spec:
 
 
 def measured(rows: Sequence[Trial], axis: str = "") -> tuple[str, ...]:
-    """The lines of what was measured: the training, each machine, when, and with which version of what.
-
-    Args:
-        rows: at least one, all of one training.
-        axis: what alone differs among them, if anything does.
-    """
+    """The lines of what was measured: the training, each machine, when, and with which version; the axis differs."""
     machines = dict.fromkeys(f"{row.cpu_name} [{row.machine_id[:6]}], {row.system}" for row in rows)
     devices = dict.fromkeys(row.device_name for row in rows if row.device_kind != "cpu")
     days = sorted({row.started_at[:10] for row in rows})

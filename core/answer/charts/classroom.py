@@ -154,12 +154,7 @@ def _students(rows: list[Row], devices: list[str], x: dict[str, Any], what: str)
 
 
 def by_machine(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> Spec:
-    """Where each machine's crossover lies; faster at every size, or at none, stands at the end of the sizes.
-
-    Args:
-        answers: by the name of each machine, along one axis.
-        kinds: by the same name, the kind of the challenger's device.
-    """
+    """Where each machine's crossover lies; faster at every size, or at none, stands at the end of the sizes."""
     names = list(answers)[:MOST_MACHINES]
     axis = answers[names[0]].axis
     sizes = [size.size for name in names for size in answers[name].sizes]

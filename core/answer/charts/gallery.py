@@ -16,6 +16,7 @@ from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.charts.speedups import speedup_axis
 from core.answer.charts.studies import size_axis, size_channel
+from core.answer.study import wording
 from core.answer.study.result import Crossover
 from core.question.device_kinds import DEVICE_KINDS
 from core.question.fields import axis_title
@@ -108,7 +109,7 @@ def _bins(timed: "pd.DataFrame") -> list[Row]:
 
 def small(answer: Crossover, kinds: tuple[str, str]) -> Spec:
     """A study among others: both devices' median time at each size, and the interval of its crossover shaded."""
-    names = (look.short(answer.baseline), look.short(answer.challenger))
+    names = (wording.short(answer.baseline), wording.short(answer.challenger))
     rows = _medians(Curve(name="", devices=names, answer=answer, kinds=kinds))
     zones: list[Row] = [{"from": one.low, "to": one.high} for one in answer.crossings]
     sizes = [row["size"] for row in rows] + [zone[end] for zone in zones for end in ("from", "to")]
@@ -138,7 +139,7 @@ def _written(layers: list[Row], rows: list[Row], *, height: int) -> Spec:
         "width": "container",
         "height": height,
         "background": "transparent",
-        "config": {"view": {"stroke": None}},
+        "config": look.CONFIG,
         "layer": look.bounded(layers),
         "data": {"values": rows},
     }
@@ -151,7 +152,7 @@ def _by(field: str, names: Sequence[str], looks: Sequence[Any], legend: Row | No
 
 
 def _line(field: str, title: str, number: str = "") -> Row:
-    """As `look.tooltip`, which Altair does not check."""
+    """As `look.tooltips`, which Altair does not check."""
     kind = {"type": "quantitative", "format": number} if number else {"type": "nominal"}
     return {"field": field, "title": title, **kind}
 
@@ -205,12 +206,7 @@ def speedups_together(curves: Sequence[Curve]) -> Spec:
 
 
 def parts_over_sizes(steps: Mapping[float, Mapping[str, float]], axis: str) -> Spec:
-    """Where the time of a step goes at each size of one device: shares of the parts timed apart, stacked.
-
-    Args:
-        steps: by size, the seconds of each part.
-        axis: of the sizes.
-    """
+    """Where the time of a step goes at each size of one device: shares of the parts that were timed apart, stacked."""
     rows: list[Row] = [
         {
             "size": look.compact(size),

@@ -12,6 +12,7 @@ from core import units
 from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.run.speedup import Verdict
+from core.answer.study import wording
 from core.question.fields import axis_title
 
 MOST_FIGURES = 8
@@ -58,7 +59,7 @@ def winners(
     x = alt.X("x:O", title=across, axis=alt.Axis(labelExpr=look.COMPACT, labelAngle=0, labelOverlap=True))
     y = alt.Y("y:O", title=up, sort="descending", axis=alt.Axis(labelExpr=look.COMPACT))
     legend = look.legend(present, symbolType="square", symbolStrokeColor=look.NEUTRAL, symbolStrokeWidth=1)
-    said = (("winner", "faster"), ("figure", f"speedup of {look.short(devices[1])}"), ("reason", "reason"))
+    said = (("winner", "faster"), ("figure", f"speedup of {wording.short(devices[1])}"), ("reason", "reason"))
     base = alt.Chart().encode(x=x, y=y, tooltip=look.tooltips(("x", across), ("y", up), *said))
     colour = look.by(alt.Color, "winner", present, [fills[name] for name in present], legend=legend)
     rects = base.mark_rect(stroke="white", strokeWidth=1).encode(color=colour)

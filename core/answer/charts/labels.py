@@ -46,7 +46,6 @@ class Name:
     """Where a curve's name stands.
 
     Attributes:
-        at: point of the curve.
         align: how the name stands to the point.
         dy: pixels from the point down to the middle of the name; below 0 it stands above.
     """
@@ -86,13 +85,7 @@ def headroom(values: Sequence[float]) -> list[float]:
 
 
 def layers(base: alt.Chart, placed: Mapping[str, Name], field: str) -> list[alt.Chart]:
-    """The names as layers of a chart whose rows say by `named` which point of its curve has the name.
-
-    Args:
-        base: with its position and its colours.
-        placed: as `names` gave it.
-        field: column that has a curve's name.
-    """
+    """The names, of a column, as layers of a chart whose rows say by `named` which point of its curve has the name."""
     return [
         base.transform_filter(f"datum.{field} == {json.dumps(name)} && datum.named")
         .mark_text(align=one.align, dx=_shift(one.align), dy=one.dy, fontSize=FONT, fontWeight="bold")
@@ -133,8 +126,8 @@ class _Plot:
         return box[0] >= 0 and box[2] <= self.width and box[1] >= 0 and box[3] <= self.height
 
     def is_free(self, box: Box, owner: str) -> bool:
-        around = {name: _grown(box, NEAR if name == owner else FAR) for name in self.lines}
-        return not any(_inside(around[name], point) for name, line in self.lines.items() for point in line)
+        room = {name: NEAR if name == owner else FAR for name in self.lines}
+        return not any(_near(point, box, room[name]) for name, line in self.lines.items() for point in line)
 
 
 def _free(name: str, points: Points, plots: Sequence[_Plot]) -> Iterator[Name]:
@@ -155,12 +148,10 @@ def _shift(align: Align) -> float:
     return {"left": -6.0, "center": 0.0, "right": 6.0}[align]
 
 
-def _grown(box: Box, by: float) -> Box:
-    return box[0] - by, box[1] - by, box[2] + by, box[3] + by
-
-
-def _inside(box: Box, point: tuple[float, float]) -> bool:
-    return box[0] <= point[0] <= box[2] and box[1] <= point[1] <= box[3]
+def _near(point: tuple[float, float], box: Box, room: float) -> bool:
+    """Whether a point lies in a box, or within so many pixels of it."""
+    (x, y), (left, top, right, bottom) = point, box
+    return left - room <= x <= right + room and top - room <= y <= bottom + room
 
 
 def _meets(plots: Sequence[_Plot], one: tuple[str, Name], placed: Mapping[str, Name]) -> bool:

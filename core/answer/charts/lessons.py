@@ -1,6 +1,7 @@
 """Charts of lessons: clocks beside ours, epochs in parts, seeds, launches. Draws what `core.answer` found."""
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 
 import altair as alt
@@ -28,7 +29,7 @@ def clocks(clock: Clock, kinds: Mapping[str, str]) -> Spec:
     rows: list[Row] = []
     for variant in clock.variants:
         ours = clock.of(variant.contender)[0].epoch_s
-        middle = sorted(ours)[len(ours) // 2]
+        middle = statistics.median(ours)
         rows += [
             {
                 "clock": variant.title,

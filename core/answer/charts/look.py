@@ -86,6 +86,12 @@ SHADE = 0.3
 LABEL_LETTERS = 23
 """Letters of a name beside a bar before it goes on in the next line."""
 
+FLUSH = 20
+"""Pixels from an end of a horizontal axis within which a label is aligned inwards, so that it is not cut off."""
+
+CONFIG: Row = {"view": {"stroke": None}, "axisXQuantitative": {"labelFlush": FLUSH}}
+"""What holds for every chart."""
+
 LEGEND_LETTERS, SYMBOL_LETTERS, LEGEND_LIMIT = 48, 4, 330
 """Letters in one row of a legend at the narrowest width, those that a symbol takes, and pixels of the longest name."""
 
@@ -97,11 +103,11 @@ def finished(chart: alt.Chart | alt.LayerChart | alt.FacetChart, rows: list[Row]
     data are missing, which is taken out again.
     """
     framed = chart.properties(width="container", height=height, background="transparent")
-    spec: Spec = framed.configure_view(stroke=None).to_dict()
+    spec: Spec = framed.to_dict()
     for part in (spec, *spec.get("layer", ())):
         part.pop("data", None)
         part.pop("datasets", None)
-    return {**bounded(spec), "data": {"values": rows}}
+    return {**bounded(spec), "config": CONFIG, "data": {"values": rows}}
 
 
 def marked(chart: alt.LayerChart | alt.FacetChart, mark: str) -> alt.LayerChart | alt.FacetChart:
@@ -128,14 +134,13 @@ def _titled(title: Any) -> Any:
     return title
 
 
-def tooltip(field: str, title: str, number: str = "") -> alt.Tooltip:
-    """One line of a tooltip; with a number's format the field is a number, else a name."""
-    return alt.Tooltip(f"{field}:Q", title=title, format=number) if number else alt.Tooltip(f"{field}:N", title=title)
-
-
 def tooltips(*lines: tuple[str, ...]) -> list[alt.Tooltip]:
-    """Several lines, each as `tooltip` takes it."""
-    return [tooltip(*line) for line in lines]
+    """Lines of a tooltip: field and title of a name, or of a number with its format."""
+    return [_tooltip(*line) for line in lines]
+
+
+def _tooltip(field: str, title: str, number: str = "") -> alt.Tooltip:
+    return alt.Tooltip(f"{field}:Q", title=title, format=number) if number else alt.Tooltip(f"{field}:N", title=title)
 
 
 def layer(name: str) -> alt.Chart:
@@ -222,14 +227,9 @@ def kinds_of(devices: tuple[str, str], kinds: tuple[str, str] | None) -> tuple[s
 
 
 def _kind(name: str) -> str:
-    words = short(name).lower()
+    words = name.partition(" (")[0].lower()
     found = next((kind for kind in DEVICE_COLOURS if words.startswith(kind)), "")
     return found or ("cuda" if "gpu" in words else "cpu" if "cpu" in words else "")
-
-
-def short(name: str) -> str:
-    """The contender without what is known of it: `cuda:0 (NVIDIA H200)` → `cuda:0`."""
-    return name.partition(" (")[0]
 
 
 def colours(kinds: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ import functools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import altair as alt
 
@@ -66,14 +66,8 @@ def loss_over_time(trials: Sequence[Trial]) -> Spec:
     return _curves(rows, _series(trials), x=TRAINED_FOR, y=y, tooltip=(STEPS, ("x", "seconds", ".4g"), value))
 
 
-def live_loss(
-    progress: Progress,
-    *,
-    by: Literal["steps", "seconds"] = "steps",
-    kinds: Mapping[str, str] | None = None,
-    own: bool = False,
-) -> Spec:
-    """Training loss of a running measurement, or one's own training's `own`, whatever that counts.
+def live_loss(progress: Progress, *, kinds: Mapping[str, str] | None = None, own: bool = False) -> Spec:
+    """Training loss of a running measurement over seconds, or one's own training's `own`, whatever that counts.
 
     `kinds` has the kind of each device; without it one is taken for what its name says: `cuda:0` for an NVIDIA one.
     """
@@ -83,12 +77,10 @@ def live_loss(
     rows = [
         {"contender": titled(entry.contender), "x": x, "y": loss, "step": step}
         for entry in progress.contenders
-        for x, step, loss in zip(
-            entry.loss_steps if by == "steps" else entry.loss_seconds, entry.loss_steps, entry.losses, strict=False
-        )
+        for x, step, loss in zip(entry.loss_seconds, entry.loss_steps, entry.losses, strict=False)
     ]
-    x, y, value = "steps" if by == "steps" else TRAINED_FOR, *((OWN_LOSS, OWN) if own else (LOSS, NATS))
-    return _curves(rows, series, x=x, y=y, tooltip=(STEPS, value))
+    y, value = (OWN_LOSS, OWN) if own else (LOSS, NATS)
+    return _curves(rows, series, x=TRAINED_FOR, y=y, tooltip=(STEPS, value))
 
 
 def epoch_times(trials: Sequence[Trial]) -> Spec:

@@ -15,6 +15,7 @@ from core.answer.charts.look import Row, Spec
 from core.answer.charts.studies import BAND_OPACITY, CROSS, TIED, size_axis, size_channel, zone_fill
 from core.answer.run.busy import MARK
 from core.answer.statistics import TIE
+from core.answer.study import wording
 from core.answer.study.result import Crossover, Size
 from core.question.fields import axis_title
 
@@ -45,7 +46,7 @@ def speedup(answer: Crossover, *, kinds: tuple[str, str] | None = None) -> Spec:
     sizes = [row["size"] for row in (*points, *between)]
     values = [row[end] for row in points for end in ("speedup", "low", "high") if row[end] is not None]
     x = size_channel(answer.axis, sizes)(axis=size_axis(sizes))
-    y = speedup_axis(f"speedup of {look.short(answer.challenger)}", _roomy(values))
+    y = speedup_axis(f"speedup of {wording.short(answer.challenger)}", _roomy(values))
     colours = look.colours(look.kinds_of((answer.baseline, answer.challenger), kinds))
     layers = [*_tie_layers(y), *_band_layers(x, y, between), *_sides(answer, colours)]
     layers += _verdict_layers(answer, colours, x, y, points)
@@ -81,7 +82,7 @@ def _sides(answer: Crossover, colours: Sequence[str]) -> list[alt.Chart]:
 
 
 def _faster(name: str) -> str:
-    return f"{look.short(name)} faster"
+    return f"{wording.short(name)} faster"
 
 
 def _speedup_row(answer: Crossover, size: Size, speedup: float) -> Row:

@@ -53,6 +53,9 @@ BAND_OPACITY = 0.2
 CROSS = "M-1,-1L1,1M-1,1L1,-1"
 """The mark at a size that could not be timed, as a path."""
 
+STEP, MOST_LABELS = 16, 4
+"""Pixels from the label of a crossing to that of the next, and how many have one."""
+
 EDGE_SHARE = 0.3
 """Share of the width at either end in which a label is aligned inwards, so that it is not cut."""
 
@@ -97,7 +100,7 @@ def _named(
     answer: Crossover, medians: Sequence[Row], sizes: Sequence[float], times: Sequence[float], *, recorded: bool
 ) -> dict[str, Name]:
     """Where the names stand beside the medians, each of which is told whether it has its curve's name."""
-    written = {answer.baseline: look.short(answer.baseline), answer.challenger: look.short(answer.challenger)}
+    written = {name: wording.short(name) for name in (answer.baseline, answer.challenger)}
     if recorded:
         written[answer.challenger] += ", recorded"
     for row in medians:
@@ -194,9 +197,8 @@ def crossing_rows(answer: Crossover) -> list[Row]:
 
 def _crossing(axis: str, at: Crossing) -> Row:
     """On an axis of few whole numbers the first one beyond the estimate, as nobody can build what lies between."""
-    low, high = (math.ceil(end) for end in (at.low, at.high))
-    if wording.whole(axis) and high <= wording.MOST_WHOLE:
-        interval = "" if low == high else f" ({low}–{high})"
+    if wording.whole(axis) and at.high <= wording.MOST_WHOLE:
+        interval = "" if math.ceil(at.low) == math.ceil(at.high) else f" ({_span(axis, at.low, at.high)})"
         return _written(axis, at, f"from {math.ceil(at.estimate)} on{interval}")
     return _written(axis, at, f"about {look.compact(at.estimate)} ({_span(axis, at.low, at.high)})")
 
@@ -278,38 +280,36 @@ def _curve_layers(
 
 
 def crossing_layers(x: Any, crossings: Sequence[Row], sizes: Sequence[float]) -> list[alt.Chart]:
-    """A thin rule at each estimate, and above the chart what it is with its interval, in the theme's colour."""
-    if not crossings:
-        return []
-    labels = [
-        f"abs(datum.value / {row['size']!r} - 1) < 1e-9 ? {json.dumps(row['label'], ensure_ascii=False)} : "
-        for row in crossings
-    ]
-    axis = alt.Axis(
-        orient="top",
-        values=[row["size"] for row in crossings],
-        labelExpr="".join([*labels, "''"]),
-        labelAlign=_alignment(crossings, sizes),
-        labelFontWeight="bold",
-        labelFontSize=13,
-        labelLimit=0,
-        labelOverlap="greedy",
-        title=None,
-        grid=False,
-        ticks=False,
-        domain=False,
-    )
-    rules = look.layer("crossing").mark_rule(color=look.NEUTRAL, strokeWidth=1)
+    """A thin rule at each estimate, and above the chart what it is with its interval, in the theme's colour.
+
+    Each label stands higher than the one before, as they would lie on each other where the window is narrow.
+    """
     tooltip = look.tooltips(("shown", "crossover, 95 % interval"), ("label", "so"))
-    return [rules.encode(x=x(axis=axis), tooltip=tooltip)]
+    layers: list[alt.Chart] = []
+    for place, row in enumerate(crossings):
+        axis = alt.Axis(
+            orient="top",
+            offset=place * STEP,
+            values=[row["size"]],
+            labelExpr=json.dumps(row["label"] if place < MOST_LABELS else "", ensure_ascii=False),
+            labelAlign=_alignment(row["size"], sizes),
+            labelFontWeight="bold",
+            labelFontSize=13,
+            labelLimit=0,
+            title=None,
+            grid=False,
+            ticks=False,
+            domain=False,
+        )
+        rule = look.layer("crossing").transform_filter(f"datum.label == {json.dumps(row['label'], ensure_ascii=False)}")
+        layers.append(rule.mark_rule(color=look.NEUTRAL, strokeWidth=1).encode(x=x(axis=axis), tooltip=tooltip))
+    return layers
 
 
-def _alignment(crossings: Sequence[Row], sizes: Sequence[float]) -> Literal["left", "center", "right"]:
-    """Of a single label that would be cut at an end of the axis, inwards."""
+def _alignment(size: float, sizes: Sequence[float]) -> Literal["left", "center", "right"]:
+    """Of a label that would be cut at an end of the axis, inwards."""
     low, high = math.log(min(sizes)), math.log(max(sizes))
-    if len(crossings) > 1 or high == low:
-        return "center"
-    share = (math.log(crossings[0]["size"]) - low) / (high - low)
+    share = (math.log(size) - low) / (high - low) if high > low else 0.5
     return "left" if share < EDGE_SHARE else "right" if share > 1 - EDGE_SHARE else "center"
 
 

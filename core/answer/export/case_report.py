@@ -6,6 +6,7 @@ from typing import Any
 
 from core import units
 from core.answer.lesson import cases
+from core.answer.run.speedup import step_time
 from core.question import describe
 from core.question.experiment import titled
 from core.question.published.cases import CAUSES, Case
@@ -60,8 +61,9 @@ def measured(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> lis
     if not before:
         return []
     found = cases.diagnosis(case, before, after)
-    times = (f"{titled(row.contender)} {units.duration(sorted(row.step_s)[len(row.step_s) // 2])}" for row in before)
-    told = [*_told("Measured", f"{', '.join(times)} a step")] if all(row.step_s for row in before) else []
+    times = {titled(row.contender): step_time(row).median_s for row in before}
+    steps = [f"{name} {units.duration(median_s)}" for name, median_s in times.items() if median_s]
+    told = [*_told("Measured", f"{', '.join(steps)} a step")] if len(steps) == len(times) else []
     told += [line for one in found.named for line in _told("Named", one.sentence)]
     told += _told("Compared", found.sentence)
     told += [line for one in cases.gains(case, before, after) for line in _told("Remedy", one.sentence)]

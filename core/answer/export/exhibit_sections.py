@@ -18,7 +18,7 @@ from core.results.exhibits.exhibit import Clock, Exhibit, FirstStep, Moving
 
 def own_clock(preset: Preset, shown: Exhibit, note: str = "") -> Section:
     """The tutorial's own way to time beside ours, shortcut by shortcut in words."""
-    recipe = claims.recipe_name(preset)
+    recipe = preset.name
     section = clock(shown, title="Its own clock beside ours", only=("ours", recipe), note=note)
     lines = tuple((sentence,) for sentence in claims.protocol(preset))
     listed = Table(title="What its clock does otherwise", header=("Shortcut",), rows=lines, prose=True)

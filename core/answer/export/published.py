@@ -1,11 +1,9 @@
 """A published study to take along: its figures as a table, and a report; both say who published them, and when."""
 
-from core import units
 from core.answer.charts import published
+from core.answer.export.sweep_report import figures
 from core.answer.gallery.published_studies import PublishedStudy
 from core.answer.lesson.handout import Figure, Handout, Section, Table
-from core.answer.study import wording
-from core.answer.study.result import Size
 from core.text import as_line
 
 
@@ -39,12 +37,12 @@ def report(study: PublishedStudy, link: str) -> Handout:
         f"Licence: {source.licence}." if source.licence else "Single figures, quoted with their source.",
     )
     header = (study.axis[:1].upper() + study.axis[1:], "CPU", "GPU", "Speedup of the GPU", "95 % interval")
-    table = Table(title="Size by size", header=header, rows=tuple(map(_line, study.answer.sizes)))
-    figure = Figure(title=f"Time of one {study.per}", spec=published.study(study))
+    table = Table(title="Size by size", header=header, rows=tuple(map(figures, study.answer.sizes)))
+    chart = Figure(title=f"Time of one {study.per}", spec=published.study(study))
     shown = Section(
         title="Published figures",
         sentences=(study.headline, *study.answer.cautions),
-        figures=(figure,),
+        figures=(chart,),
         tables=(table,),
     )
     whose = Section(title="Whose figures these are", sentences=(f"{study.mark}.", source.address, *quoted))
@@ -58,9 +56,3 @@ def report(study: PublishedStudy, link: str) -> Handout:
         answers=(),
         machine=(("CPU", source.cpu), ("GPU", source.gpu)),
     )
-
-
-def _line(size: Size) -> tuple[str, ...]:
-    times = (units.if_known(seconds, units.duration) for seconds in (size.baseline_s, size.challenger_s))
-    interval = units.interval(size.low, size.high, units.ratio)
-    return (wording.size(size.size), *times, units.if_known(size.speedup, units.ratio), interval)

@@ -72,7 +72,7 @@ def _training(trial: Trial) -> str:
 
 def _seen(trials: Sequence[Trial]) -> list[str]:
     """What stands out in the steps of one's own training."""
-    return list(filter(None, [*(said for row in trials for said in own.findings(row)), own.first_losses(trials)]))
+    return own.seen(trials)
 
 
 def _contender_line(answer: RowAnswer) -> str:

@@ -50,10 +50,7 @@ class _Run:
 
 
 def script(trials: Sequence[Trial]) -> str:
-    """The script that repeats runs, but for lanes other than plain eager training in fp32, of which it says so.
-
-    Args:
-        trials: of one run, or of the runs of a study, which differ in one size.
+    """The script that repeats a run, or the runs of a study, which differ in one size; lanes are left out, and named.
 
     Raises:
         CrossoverError: the rows ask for what this version does not offer, or for nothing that a plain script repeats.

@@ -24,11 +24,6 @@ from core.results.schema import Trial
 NO_PAIR = "No run has both devices yet, so there is nothing to set side by side."
 
 
-def published_only(preset: Preset) -> Section:
-    """What the tutorial published, where nothing was measured yet."""
-    return Section(title="Published", sentences=claims.sentences(preset))
-
-
 def compared(
     preset: Preset, scale: Scale, rows: Sequence[Trial], *, contenders: tuple[str, str], origin: Origin, note: str = ""
 ) -> Section:

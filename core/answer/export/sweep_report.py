@@ -44,7 +44,7 @@ def text(answer: Crossover, *, notes: Sequence[str] = ()) -> str:
     """A crossover for a terminal: the sentence, a line for each size, the cost basis, and notes."""
     lines = [answer.sentence, ""]
     if answer.sizes:
-        names = (axis_title(answer.axis), _short(answer.baseline), _short(answer.challenger))
+        names = (axis_title(answer.axis), wording.short(answer.baseline), wording.short(answer.challenger))
         header = (*names, "speedup", f"{100 * answer.level:.4g} % interval", "faster")
         lines += [*columns([header, *(_size_cells(size, answer) for size in answer.sizes)]), ""]
     known = BASES.get(answer.basis)
@@ -117,14 +117,19 @@ def held_text(sweep: Sweep, study: Study) -> str:
     return ", ".join(f"{axis_title(name)} {wording.size(value)}" for name, value in held(sweep, study).items())
 
 
-def _size_cells(size: Size, answer: Crossover) -> tuple[str, ...]:
+def figures(size: Size) -> tuple[str, ...]:
+    """A size of an answer with its times, its speedup and the interval of that, as text."""
+    times = (units.if_known(seconds, units.duration) for seconds in (size.baseline_s, size.challenger_s))
     interval = units.interval(size.low, size.high, units.ratio)
+    return (wording.size(size.size), *times, units.if_known(size.speedup, units.ratio), interval)
+
+
+def _size_cells(size: Size, answer: Crossover) -> tuple[str, ...]:
     if size.verdict in ("gpu_faster", "cpu_faster") and size.speedup is not None:
-        said = _short(answer.challenger if size.speedup > 1 else answer.baseline)
+        said = wording.short(answer.challenger if size.speedup > 1 else answer.baseline)
     else:
         said = f"neither: {size.reason}" if size.verdict == "too_close" else f"not known: {size.reason}"
-    times = (units.if_known(seconds, units.duration) for seconds in (size.baseline_s, size.challenger_s))
-    return (wording.size(size.size), *times, units.if_known(size.speedup, units.ratio), interval, said)
+    return (*figures(size), said)
 
 
 def _trial(row: Trial) -> dict[str, Any]:
@@ -174,7 +179,3 @@ def _training(study: Study) -> str:
         shown = wording.size(value) if number else label(name, value)
         said.append(f"{title(name)} {shown}")
     return ", ".join(said)
-
-
-def _short(name: str) -> str:
-    return name.partition(" (")[0]

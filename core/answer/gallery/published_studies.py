@@ -5,7 +5,7 @@ Tables lie in `data/published`, with their sources; the tutorials' own figures a
 into one number with them.
 """
 
-from collections.abc import Sequence
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,12 +53,7 @@ class PublishedStudy:
 
     Attributes:
         name: of the table, for links.
-        title: of the training, for people.
-        axis: what is varied, for people.
         per: what a time is of: `training` or `epoch`.
-        source: who published it.
-        evidence: the figures, a size each.
-        answer: where the faster device changes, by these figures.
     """
 
     name: str
@@ -67,7 +62,11 @@ class PublishedStudy:
     per: str
     source: Source
     evidence: tuple[Evidence, ...]
-    answer: Crossover
+
+    @functools.cached_property
+    def answer(self) -> Crossover:
+        """Where the faster device changes, by these figures."""
+        return crossover.locate(self.evidence, axis=self.axis, baseline="the CPU", challenger="the GPU")
 
     @property
     def headline(self) -> str:
@@ -118,25 +117,18 @@ def published_studies(folder: Path = FOLDER) -> tuple[PublishedStudy, ...]:
 def _study(entry: _Entry, source: Source, folder: Path) -> PublishedStudy:
     file = folder / f"{entry.name}.csv"
     table = timings.read(file.read_bytes(), file.name, devices=("cpu", "gpu"))
-    return _answered(table.evidence, name=entry.name, title=entry.title, axis=entry.axis, per=entry.per, source=source)
-
-
-def _answered(
-    evidence: Sequence[Evidence], *, name: str, title: str, axis: str, per: str, source: Source
-) -> PublishedStudy:
-    answer = crossover.locate(evidence, axis=axis, baseline="the CPU", challenger="the GPU")
-    figures = tuple(evidence)
-    return PublishedStudy(name=name, title=title, axis=axis, per=per, source=source, evidence=figures, answer=answer)
+    return PublishedStudy(
+        name=entry.name, title=entry.title, axis=entry.axis, per=entry.per, source=source, evidence=table.evidence
+    )
 
 
 def _tutorial() -> PublishedStudy:
     """The figure of the signal tutorial, whose two lines were read off by eye."""
     entries = published("signal", "seconds")
-    evidence = [_evidence(entries, size) for size in sorted({entry.size or 0.0 for entry in entries})]
     first = entries[0]
     names = {entry.device: entry.device_name for entry in entries}
-    return _answered(
-        evidence,
+    return PublishedStudy(
+        evidence=tuple(_evidence(entries, size) for size in sorted({entry.size or 0.0 for entry in entries})),
         name="signal",
         title="Two hidden layers, signal against background",
         axis="neurons a layer",
@@ -152,5 +144,5 @@ def _tutorial() -> PublishedStudy:
 
 
 def _evidence(entries: tuple[Published, ...], size: float) -> Evidence:
-    times = {entry.device: (entry.seconds or 0.0,) for entry in entries if entry.size == size}
+    times = {entry.device: (entry.value,) for entry in entries if entry.size == size}
     return Evidence(size=size, baseline_s=times["cpu"], challenger_s=times["gpu"], paired=False)

@@ -21,7 +21,7 @@ from core.answer.run import busy
 from core.answer.study import study
 from core.question.experiment import MAX_CONTENDERS
 from core.results.finding import lookup, mirrored
-from core.results.finding.index import FILE, Skipped, folder_index
+from core.results.finding.index import FILE, FolderIndex, Skipped, folder_index
 from core.results.reading import read_piece
 from core.results.reuse import CUT_OFF
 from core.results.schema import COLUMNS, SCHEMA, Trial
@@ -126,15 +126,20 @@ def whole(stores: Sequence[tuple[Store, str]]) -> Overview:
     Raises:
         StoreError: a folder cannot be read.
     """
-    indexes = [(folder_index(store.folder, _light, _empty, MOST_TRIALS).now(), source) for store, source in stores]
+    indexes = [(index_of(store).now(), source) for store, source in stores]
     limited = [(store, known) for (store, _), (known, _) in zip(stores, indexes, strict=True) if known.older]
     tables = [_with_source(_each_once(known.table.drop_columns([FILE])), source) for known, source in indexes]
     return Overview(
-        frame=_frame(pa.concat_tables([_with_source(_empty(), ""), *tables])),
+        frame=framed(pa.concat_tables([_with_source(_empty(), ""), *tables])),
         skipped=tuple(entry for known, _ in indexes for entry in known.skipped),
         newer=tuple(name for known, _ in indexes for name in known.newer),
         left_out=sum(max(0, lookup.count(store.folder) - known.table.num_rows) for store, known in limited),
     )
+
+
+def index_of(store: Store) -> FolderIndex:
+    """The lines of a store's newest files, and which files are older than those."""
+    return folder_index(store.folder, _light, _empty, MOST_TRIALS)
 
 
 def studies(frame: pd.DataFrame, *, axis: str | None = None, least: int = 2) -> list[StudyLine]:
@@ -233,7 +238,8 @@ def _each_once(table: pa.Table) -> pa.Table:
     return table.take(pa.array(np.sort(best.index.to_numpy())))
 
 
-def _frame(table: pa.Table) -> pd.DataFrame:
+def framed(table: pa.Table) -> pd.DataFrame:
+    """Rows, or lines, as a list has them: with the machine for people, none twice, newest run first."""
     machine = pc.binary_join_element_wise(
         table["cpu_name"], " (", pc.utf8_slice_codeunits(table["machine_id"], 0, 6), ")", ""
     )

@@ -5,6 +5,7 @@ limits are those by which `core.answer.run.speedup` gives or refuses a verdict. 
 and on a table of many thousand at once; nothing here reads a file or draws.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -36,7 +37,7 @@ NEEDED = ("drained", "warmed")
 MAX_NOISE = TIE - 1
 """Highest interquartile range of block times over their median: the difference that counts as too small to matter."""
 
-PARTS_OF_A_GPU = (" MIG ", "GRID ", "vGPU")
+_PART_OF_A_GPU = re.compile(" MIG |GRID |vGPU")
 """In the name of a device that is a part of a GPU, whose other parts somebody else may use."""
 
 VERSIONS = {
@@ -216,14 +217,6 @@ def _loud(row: Row) -> str:
     return "How busy the machine was is not recorded."
 
 
-def _loudness(row: Row) -> float:
-    return float(np.nan_to_num(max(row["load_max"] / max(1, row["cores"]), row["steal_max"])))
-
-
-def _whole_gpu(name: str) -> bool:
-    return not any(part in f" {name} " for part in PARTS_OF_A_GPU)
-
-
 def _versions_known(columns: Columns) -> Bools:
     known = _each(columns, "device_driver", _driver_known) | _each(columns, "device_kind", lambda kind: kind == "cpu")
     for name in VERSIONS:
@@ -240,10 +233,6 @@ def _unknown_versions(row: Row) -> str:
     if row["device_kind"] != "cpu" and not _driver_known(str(row["device_driver"] or "")):
         names.append(f"the driver of {spoken(row['contender'])}")
     return f"The version of {' and '.join(names)} is not recorded."
-
-
-def _committed(commit: str) -> bool:
-    return bool(commit) and not commit.endswith("+")
 
 
 def _uncommitted(row: Row) -> str:
@@ -290,21 +279,27 @@ CHECKS: tuple[Check, ...] = (
         title="threads tried, or fixed on purpose",
         met=_threads_known,
         lacking=lambda row: (
-            f"It ran on {units.count(int(row['threads']))} CPU threads: no other number was tried, none was asked for."
+            f"It ran on {units.count(int(row['threads']))} CPU threads: no other number was tried, and none was chosen."
         ),
     ),
-    Check(name="quiet", title="a machine with nothing else to do", met=_quiet, lacking=_loud, severity=_loudness),
+    Check(
+        name="quiet",
+        title="a machine with nothing else to do",
+        met=_quiet,
+        lacking=_loud,
+        severity=lambda row: float(np.nan_to_num(max(row["load_max"] / max(1, row["cores"]), row["steal_max"]))),
+    ),
     Check(
         name="unshared",
         title="a whole GPU, as far as its name tells",
-        met=lambda columns: _each(columns, "device_name", _whole_gpu),
+        met=lambda columns: _each(columns, "device_name", lambda name: not _PART_OF_A_GPU.search(f" {name} ")),
         lacking=lambda row: f"{row['device_name']} is a part of a GPU, whose other parts somebody else may have used.",
     ),
     Check(name="versions", title="versions recorded", met=_versions_known, lacking=_unknown_versions),
     Check(
         name="commit",
         title="measured by a recorded commit",
-        met=lambda columns: _each(columns, "app_commit", _committed),
+        met=lambda columns: _each(columns, "app_commit", lambda commit: commit != "" and not commit.endswith("+")),
         lacking=_uncommitted,
     ),
 )

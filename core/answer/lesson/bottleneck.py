@@ -66,7 +66,7 @@ class Bottleneck:
     Attributes:
         gain: epoch time of the slowest way over that of the fastest, with its ends where both have an interval.
         loss_difference: largest relative difference between the loss curves of two ways; None if there are not two
-            curves of the same segments. They are the `same_losses` within `LOSS_TOLERANCE`.
+            curves of the same segments.
     """
 
     contender: str
@@ -75,15 +75,11 @@ class Bottleneck:
     gain_low: float | None
     gain_high: float | None
     loss_difference: float | None
-    same_losses: bool | None
 
     @property
-    def slowest(self) -> Way:
-        return self.ways[0]
-
-    @property
-    def fastest(self) -> Way:
-        return self.ways[-1]
+    def same_losses(self) -> bool | None:
+        """Whether the loss curves are the same but for rounding; None if they cannot be compared."""
+        return None if self.loss_difference is None else self.loss_difference <= LOSS_TOLERANCE
 
     @property
     def sentence(self) -> str:
@@ -94,11 +90,11 @@ class Bottleneck:
         interval = f" (95 % interval {ends})" if ends else ""
         return (
             f"On {spoken(self.contender)} the same training is {units.ratio(self.gain)} as fast{interval} per epoch "
-            f"with its data {_short(self.fastest)} as with its data {_short(self.slowest)}{self._learned()}."
+            f"with its data {_short(self.ways[-1])} as with its data {_short(self.ways[0])}{self._learned()}."
         )
 
     def _learned(self) -> str:
-        if self.loss_difference is None or self.same_losses is None:
+        if self.loss_difference is None:
             return ""
         apart = f"at most {self.loss_difference:.1g} apart, relatively"
         if self.same_losses:
@@ -121,15 +117,13 @@ def bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
         comparable.require_equal(rows[0], row, comparable.DELIVERIES)
     ways = sorted(map(way, rows), key=lambda entry: entry.epoch_s, reverse=True)
     low, high = _bounds(ways[0], ways[-1])
-    difference = loss_difference(rows)
     return Bottleneck(
         contender=rows[0].contender,
         ways=tuple(ways),
         gain=ways[0].epoch_s / ways[-1].epoch_s,
         gain_low=low,
         gain_high=high,
-        loss_difference=difference,
-        same_losses=None if difference is None else difference <= LOSS_TOLERANCE,
+        loss_difference=loss_difference(rows),
     )
 
 
@@ -177,7 +171,11 @@ def _title(trial: Trial) -> str:
     path = label("data_path", trial.data_path)
     if trial.data_path not in ("loader", "tutorial"):
         return path
-    return f"{path}, {trial.loader_workers or 'no'} worker{'' if trial.loader_workers == 1 else 's'}"
+    return f"{path}, {_workers(trial.loader_workers)}"
+
+
+def _workers(count: int) -> str:
+    return units.counted(count, "worker") if count else "no workers"
 
 
 def _short(way: Way) -> str:
@@ -187,7 +185,7 @@ def _short(way: Way) -> str:
         "loader": "through the DataLoader",
         "tutorial": "transformed one sample at a time",
     }
-    by = f" by {way.loader_workers} worker{'' if way.loader_workers == 1 else 's'}" if way.loader_workers else ""
+    by = f" by {_workers(way.loader_workers)}" if way.loader_workers else ""
     return words.get(way.data_path, way.data_path) + by
 
 

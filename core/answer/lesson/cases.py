@@ -55,7 +55,6 @@ class Named:
 
     Attributes:
         kind: what `SAME` knows it by; empty of a sentence that names no cause.
-        sentence: that in words.
         share: of a step that it costs; None where that is not said.
     """
 
@@ -72,7 +71,6 @@ class Diagnosis:
         named: all that it says, that which costs most first.
         place: of the thread's cause among those that are named, 1 for the first; None if it is not among them.
         agrees: whether it is the first; None where none is named.
-        sentence: that in words.
     """
 
     named: tuple[Named, ...]
@@ -86,11 +84,7 @@ class Gain:
     """What the remedy did on one contender: time of a sample before over that after.
 
     Attributes:
-        contender: written form.
-        value: above 1 it helps; None if that is not known.
-        low: lower end of the 95 % interval.
-        high: upper end.
-        sentence: that in words.
+        value: above 1 it helps, with its 95 % interval from `low` to `high`; None if that is not known.
     """
 
     contender: str
@@ -239,8 +233,8 @@ def _change(case: Case) -> tuple[str, str]:
     if case.more_work == 1:
         return "", ""
     if case.here.fields.get("model") in LIBRARIES:
-        return "rows", "With {title}, a row takes {share} less of the time on {on}: it was not the rows that took it."
-    return "small", "With {title}, a sample takes {share} less of the time on {on}: there was too little in a step."
+        return "rows", "With {title}, a row takes {share} less time on {on}: it was not the rows that took it."
+    return "small", "With {title}, a sample takes {share} less time on {on}: a step had too little to do."
 
 
 def _gain(case: Case, before: Trial, after: Trial) -> Gain:

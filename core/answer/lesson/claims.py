@@ -63,12 +63,7 @@ def times(preset: Preset) -> list[Number]:
 
 def protocol(preset: Preset) -> tuple[str, ...]:
     """What the tutorial's clock does otherwise than ours, a sentence each."""
-    return tuple(SHORTCUTS[name] for name in RECIPES[recipe_name(preset)].switched)
-
-
-def recipe_name(preset: Preset) -> str:
-    """The recipe that times like the tutorial."""
-    return next(recipe.name for recipe in RECIPES.values() if recipe.preset == preset.name)
+    return tuple(SHORTCUTS[name] for name in RECIPES[preset.name].switched)
 
 
 def _claim(entry: Published) -> str:

@@ -42,7 +42,6 @@ class Equivalence:
         accuracies: (baseline, challenger) test accuracy of each seed, 0 to 1.
         mean: mean of challenger minus baseline accuracy over the seeds, with its 90 % interval; None below two seeds.
         margin: difference of accuracy up to which two are called equivalent.
-        seed_sd: standard deviation of the baseline's accuracy from seed to seed; None below two seeds.
         disagreeing: of the test `items`, those with different predictions, for each seed.
         seed_to_seed: median number of test items on which the baseline disagrees with itself after another seed; None
             where another seed also draws other test items, or there is only one.
@@ -57,15 +56,9 @@ class Equivalence:
     low: float | None
     high: float | None
     margin: float
-    seed_sd: float | None
     disagreeing: tuple[int, ...]
     items: int
     seed_to_seed: float | None
-
-    @property
-    def differences(self) -> tuple[float, ...]:
-        """Challenger minus baseline accuracy, for each seed."""
-        return tuple(challenger - baseline for baseline, challenger in self.accuracies)
 
     @property
     def sentence(self) -> str:
@@ -75,7 +68,7 @@ class Equivalence:
         if self.mean is None:
             return f"Too few seeds to tell: no seed was trained and tested on both {ours} and {theirs}."
         mean, margin = f"{100 * self.mean:+.2f}", f"{100 * self.margin:.2f}"
-        seeds = f"{len(self.seeds)} seed{'' if len(self.seeds) == 1 else 's'}"
+        seeds = units.counted(len(self.seeds), "seed")
         if self.low is None or self.high is None:
             return f"Too few seeds to tell: {seeds}, a difference of {mean} percentage points; {MIN_SEEDS} are needed."
         interval = f"90 % interval {100 * self.low:+.2f} to {100 * self.high:+.2f}, {seeds}"
@@ -134,7 +127,6 @@ def equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str, marg
         low=low,
         high=high,
         margin=margin,
-        seed_sd=statistics.stdev([ours for ours, _ in accuracies]) if len(pairs) > 1 else None,
         disagreeing=tuple(_disagreeing(ours, theirs) for ours, theirs in pairs),
         items=len(pairs[0][0].predictions) if pairs else 0,
         seed_to_seed=_seed_to_seed([ours for ours, _ in pairs]),
@@ -198,5 +190,4 @@ def _seed_to_seed(trials: Sequence[Trial]) -> float | None:
 
 
 def _range(counts: Sequence[int]) -> str:
-    fewest, most = min(counts), max(counts)
-    return units.count(fewest) if fewest == most else f"{units.count(fewest)} to {units.count(most)}"
+    return " to ".join(dict.fromkeys(map(units.count, (min(counts), max(counts)))))

@@ -40,7 +40,7 @@ class ClockReading:
         """How it compares, in words."""
         if self.variant.name == "ours":
             return f"An epoch takes {units.duration(self.epoch_s)}."
-        says = f"{self.variant.title} says {units.duration(self.epoch_s)}"
+        says = f"“{self.variant.title}” says {units.duration(self.epoch_s)}"
         above = self.against_ours >= 1
         amount = units.ratio(self.against_ours) if above else f"{units.share(self.against_ours)} of"
         chance = ": no more than our own readings differ" if self.within else ""

@@ -61,14 +61,11 @@ class Outcome:
 
 def of_tutorial(preset: Preset, rows: Sequence[Trial], pair: tuple[str, str]) -> Outcome | None:
     """From where on, or by how much, the second of a pair is faster; None if no run has timed both."""
-    mine = [row for row in rows if row.contender in pair and row.block_steps]
-    runs: dict[str, dict[str, Trial]] = {}
-    for row in mine:
-        runs.setdefault(row.run_id, {})[row.contender] = row
-    both = [(run[pair[0]], run[pair[1]]) for run in runs.values() if set(pair) <= set(run)]
+    both = speedup.timed_pairs(rows, *pair)
     if not both:
         return None
     if len(preset.axes) == 1:
+        mine = [row for runs in both for row in runs]
         found = study.studies(mine, axis=preset.axes[0].name, least=1)
         longest = max(found, key=lambda entry: len(entry.runs), default=None)
         return along(study.crossover(longest), preset.class_axes[0].values) if longest else None

@@ -41,11 +41,6 @@ class Launches:
     flops: int
 
     @property
-    def idle_s(self) -> float | None:
-        """Seconds of a step in which the accelerator waits for launches; None on a CPU."""
-        return None if self.busy_s is None else max(0.0, self.step_s - self.busy_s)
-
-    @property
     def sentence(self) -> str:
         """The step in words."""
         rate = f"{units.operations(self.flops / self.step_s)}/s"
@@ -54,7 +49,7 @@ class Launches:
             f"{units.duration(self.step_s)} for {self.operations} operations, "
             f"{units.duration(self.per_operation_s)} each, at {rate}"
         )
-        if self.busy_s is None or self.idle_s is None:
+        if self.busy_s is None:
             return f"{lead}."
         busy = units.share(min(1.0, self.busy_s / self.step_s))
         return f"{lead}; the device computes for {units.duration(self.busy_s)} of it ({busy})."

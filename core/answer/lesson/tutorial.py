@@ -85,7 +85,7 @@ def compare(
         per=per,
         times=(*theirs, *measured),
         speedups=(*claims.speedups(preset), *speedups) if speedups else (),
-        wins_from=next((entry.wins_from for entry in entries if entry.wins_from is not None), None),
+        wins_from=next((entry.value for entry in entries if entry.quantity == "wins_from"), None),
         table=_table(axis, theirs, measured, pairs if preset.axes else (), origin),
         sentences=(*claims.sentences(preset), *(f"{origin.capitalize()}: {said}" for said in _answers(preset, pairs))),
         differences=_differences(preset, scale, pairs),
@@ -102,22 +102,17 @@ def _axis(preset: Preset, scale: Scale) -> tuple[str, AxisKind]:
 
 
 def _pairs(preset: Preset, scale: Scale, rows: Sequence[Trial], baseline: str, challenger: str) -> list[Pair]:
-    runs: dict[str, dict[str, Trial]] = {}
-    for row in rows:
-        if row.block_steps:
-            runs.setdefault(row.run_id, {})[row.contender] = row
-    both = [run for run in runs.values() if baseline in run and challenger in run]
     names = [axis.name for axis in preset.axes_at(scale)]
-    keys = {id(run): tuple(size_of(run[baseline], name) for name in names) for run in both}
-    ordered = sorted(both, key=lambda run: keys[id(run)])
+    both = speedup.timed_pairs(rows, baseline, challenger)
+    placed = [(tuple(size_of(base, name) for name in names), base, other) for base, other in both]
     return [
         Pair(
-            place=keys[id(run)][0] if len(names) == 1 else float(number),
-            label=_label(dict(zip(names, keys[id(run)], strict=True))),
-            baseline=run[baseline],
-            challenger=run[challenger],
+            place=sizes[0] if len(names) == 1 else float(number),
+            label=_label(dict(zip(names, sizes, strict=True))),
+            baseline=base,
+            challenger=other,
         )
-        for number, run in enumerate(ordered)
+        for number, (sizes, base, other) in enumerate(sorted(placed, key=lambda entry: entry[0]))
     ]
 
 
@@ -134,12 +129,8 @@ def _seconds(row: Trial, per: str) -> float:
 
 
 def _measured(pairs: Sequence[Pair], per: str, origin: Origin) -> list[Number]:
-    return [
-        _number(row, _seconds(row, per), origin, pair.place, pair.label)
-        for which in ("baseline", "challenger")
-        for pair in pairs
-        for row in (getattr(pair, which),)
-    ]
+    rows = [*((pair, pair.baseline) for pair in pairs), *((pair, pair.challenger) for pair in pairs)]
+    return [_number(row, _seconds(row, per), origin, pair.place, pair.label) for pair, row in rows]
 
 
 def _measured_epochs(pair: Pair, origin: Origin) -> list[Number]:
@@ -225,7 +216,7 @@ def _over_cells(pairs: Sequence[Pair]) -> str:
     low, high = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
     return (
         f"{names}, from {units.ratio(known[low])} ({low}) to {units.ratio(known[high])} ({high}) over "
-        f"{len(known)} {'cell' if len(known) == 1 else 'cells'} of the grid."
+        f"{units.counted(len(known), 'cell')} of the grid."
     )
 
 
@@ -247,9 +238,7 @@ def _differences(preset: Preset, scale: Scale, pairs: Sequence[Pair]) -> tuple[s
         f"{speedup.label(base)} and {speedup.label(other)}, torch {base.torch_version}."
     ]
     if speedup.is_host(other):
-        threads = " and ".join(
-            dict.fromkeys(f"{row.threads} thread{'s' * (row.threads != 1)}" for row in (base, other))
-        )
+        threads = " and ".join(dict.fromkeys(units.counted(row.threads, "thread") for row in (base, other)))
         differences.append(
             f"No accelerator took part: {spoken(base.contender)} and {spoken(other.contender)} are one processor with "
             f"{threads}, so these rows can neither confirm nor refute a claim on GPUs."

@@ -33,7 +33,8 @@ class Finding:
 
     Attributes:
         kind: what it is about in a word: `loader`, `before`, `transfer`, `host`, `waits`, `small`, `idle`, `float64`,
-            `elsewhere`, and for what has no share `unseen`, `learns`, `syncs`, `copies`, `grows`, `threads`, `prints`.
+            `elsewhere`, and for what has no share `unseen`, `learns`, `syncs`, `copies`, `grows`, `uneven`, `threads`,
+            `prints`.
         share: of a step that it costs; None where that cannot be said.
         sentence: that goes on after the name of a device.
     """
@@ -125,12 +126,26 @@ def _oddities(steps: Steps) -> Iterator[tuple[str, str]]:
         yield "float64", f"{share} of the operations are in float64, which many GPUs do at a small part of their speed."
     if steps.copies and min(steps.copies) > 0:
         yield "copies", f"each step copies {_each(steps.copies)} tensors to the device."
-    if grows(steps.kept) or grows(steps.operations):
-        yield "grows", "each step leaves more behind than the one before: it grows with every step."
+    yield from _changes(steps)
     if steps.threads_set:
         yield "threads", "its steps set the number of threads themselves, so it is not the one that was asked for."
     if 2 * steps.printed > steps.steps > 0:
         yield "prints", f"it prints {units.count(steps.printed)} lines, which are not shown here."
+
+
+def _changes(steps: Steps) -> Iterator[tuple[str, str]]:
+    """What differs from step to step."""
+    if grows(steps.kept) or grows(steps.operations):
+        yield "grows", "each step leaves more behind than the one before: it grows with every step."
+    often, beyond = steps.uneven
+    if beyond >= NOTABLE:
+        yield (
+            "uneven",
+            (
+                f"{units.share(often)} of its steps take several times as long as the usual one, which costs "
+                f"{units.share(beyond)} of the time: work that is done now and then, or others on this machine."
+            ),
+        )
 
 
 def _reading(steps: Steps) -> str:

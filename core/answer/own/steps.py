@@ -29,6 +29,8 @@ class Steps:
         transfer_s: placing it, where that is apart from the step.
         busy_s: for which an accelerator works, if it never waits.
         steps: trained.
+        looked: of these, those that were looked at one by one; 0 where that is not done.
+        uneven: share of them that take several times as long as the usual one, and of the time what that costs.
         operations: of PyTorch in each step that was watched, and so on below.
         waits: values that the host needed.
         waits_at: file and line where most often.
@@ -54,6 +56,8 @@ class Steps:
     transfer_s: float | None = None
     busy_s: float | None = None
     steps: int = 0
+    looked: int = 0
+    uneven: tuple[float, float] = (0.0, 0.0)
     operations: Sequence[int] = ()
     waits: Sequence[int] = ()
     waits_at: str = ""

@@ -42,6 +42,9 @@ SHIFT, MOST_SHIFT = 1.05, 20.0
 disturbed, 1.03 in 99 of 100 simulated runs; where many were, 2.9, and beside real programs up to 17 in small steps,
 whose threads wait for each other every few microseconds (tests/benchmarks/busy_machine.py)."""
 
+TOO_BUSY = "this machine was too busy"
+"""How it is said that no verdict can be given, after a colon."""
+
 MARK = "Measured on a busy machine"
 
 
@@ -96,12 +99,7 @@ class Company:
 
 @dataclass(frozen=True, kw_only=True)
 class Busy:
-    """Two contenders that were timed while other programs shared the machine.
-
-    Attributes:
-        baseline: what happened to the one.
-        challenger: what happened to the other.
-    """
+    """Two contenders that were timed while other programs shared the machine."""
 
     baseline: Company
     challenger: Company
@@ -173,7 +171,7 @@ def _beyond(spread: float) -> str:
 
 
 def _too_busy(told: str) -> str:
-    return f"this machine was too busy: {told}, so close other programs and measure again"
+    return f"{TOO_BUSY}: {told}, so close other programs and measure again"
 
 
 def _company(name: str, needs: int, groups: Sequence[Sequence[float]], displaced: Sequence[bool]) -> Company:

@@ -5,6 +5,7 @@ undisturbed step; by how much is said. Nothing here decides who is faster: that 
 """
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core import units
@@ -37,13 +38,7 @@ class Parts:
     """Median seconds a step of each part of one trial.
 
     Attributes:
-        contender: written form, e.g. `cuda:0`.
-        loader_s: making the batch.
-        transfer_s: host-to-device transfer of the batch.
-        forward_s: forward pass and loss.
-        backward_s: backward pass.
-        optimizer_s: clearing gradients and updating weights.
-        sum_s: sum of the five.
+        sum_s: sum of the five; `forward_s` has the loss as well, `optimizer_s` the clearing of gradients.
         step_s: median of the undisturbed step.
         excess: sum over undisturbed step, minus 1: the drains between parts forbid that they overlap.
         launch_share: share of the undisturbed step in which the accelerator had nothing to do, 0 to 1; None where
@@ -96,7 +91,8 @@ def parts(trial: Trial) -> Parts | None:
         sum_s=sum_s,
         step_s=step_s,
         excess=sum_s / step_s - 1,
-        launch_share=_idle_share(trial.busy_step_s, step_s),
+        # the difference of two timings may stray past 0 and 1
+        launch_share=min(1.0, max(0.0, 1 - statistics.median(busy) / step_s)) if (busy := trial.busy_step_s) else None,
     )
 
 
@@ -135,7 +131,7 @@ def _float64(row: Trial) -> Finding | None:
     share = 1 - statistics.median(left) if left else 0.0
     if share < NOTABLE or max(left) >= 1:
         return None
-    said = f"float64 takes {units.share(share)} of a step, which is as much shorter in float32; {DOUBLE}."
+    said = f"float64 takes {units.share(share)} of a step, which float32 would spare; {DOUBLE}."
     return Finding(kind="float64", share=share, sentence=said)
 
 
@@ -159,9 +155,9 @@ def of_parts(baseline: Trial, challenger: Trial) -> str:
     base, other = parts(baseline), parts(challenger)
     if base is None or other is None:
         absent = [spoken(trial.contender) for trial, known in ((baseline, base), (challenger, other)) if known is None]
-        whole = [spoken(trial.contender) for trial in (baseline, challenger) if trial.execution != "eager"]
-        if whole:
-            return f"A compiled or recorded step has no parts that can be timed apart: that of {' and '.join(whole)}."
+        in_one_piece = [spoken(trial.contender) for trial in (baseline, challenger) if trial.execution != "eager"]
+        if in_one_piece:
+            return _in_one_piece(in_one_piece)
         return f"The cause is not known: no breakdown was measured on {' and '.join(absent)}."
     shared = _loader_bound(baseline, base, other)
     if shared:
@@ -175,12 +171,11 @@ def whole(trial: Trial) -> str:
     """Why a step has no parts, in a sentence; empty if it has, or nothing was timed."""
     if trial.execution == "eager" or not trial.block_steps or parts(trial):
         return ""
-    return f"A compiled or recorded step has no parts that can be timed apart: that of {spoken(trial.contender)}."
+    return _in_one_piece([spoken(trial.contender)])
 
 
-def _idle_share(busy_step_s: tuple[float, ...], step_s: float) -> float | None:
-    """Share of a step in which the accelerator is idle; the difference of two timings may stray past 0 and 1."""
-    return min(1.0, max(0.0, 1 - statistics.median(busy_step_s) / step_s)) if busy_step_s else None
+def _in_one_piece(names: Sequence[str]) -> str:
+    return f"A compiled or recorded step has no parts that can be timed apart: that of {' and '.join(names)}."
 
 
 def _loader_bound(baseline: Trial, base: Parts, other: Parts) -> str:
@@ -212,7 +207,7 @@ def threads(baseline: Trial, challenger: Trial) -> str:
     threads, fewer = (units.counted(row.threads, "thread") for row in (many, few))
     found, profit = speedup(few, many), shared(baseline, challenger)
     if profit is None or found.value is None or found.low is None or found.high is None:
-        return f"These blocks do not decide whether {threads} share the step with profit."
+        return f"These blocks do not tell whether it pays to share the step among {threads}."
     if found.low <= 1 <= found.high:  # no figure of a difference that may be none
         most = f"{threads} do the step at most {units.ratio(found.high)} as fast as {fewer}"
         return f"{most}: it is too small to be worth sharing."

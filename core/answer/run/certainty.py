@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from core.answer.run import busy
-from core.answer.run.speedup import paired_steps, speedup
+from core.answer.run.speedup import log_ratios, speedup
 from core.answer.statistics import TIE, median_interval
 from core.question.experiment import EVERY_EPOCH, Experiment
 from core.question.usual import LOOKS
@@ -50,13 +50,13 @@ def answers(asked: Experiment, trials: Sequence[Trial]) -> bool:
     return certain(trials) or min(len(trial.block_pair) for trial in trials) >= LOOKS[-1]
 
 
-def beyond_doubt(log_ratios: Sequence[float]) -> bool:
+def beyond_doubt(ratios: Sequence[float]) -> bool:
     """Whether so many pairs leave no doubt who is faster, by enough to matter as is told, or that nobody is.
 
     Args:
-        log_ratios: logarithms of the baseline's time over the challenger's, of every pair so far.
+        ratios: logarithms of the baseline's time over the challenger's, of every pair so far.
     """
-    wide, told = median_interval(log_ratios, LEVEL / 2), median_interval(log_ratios)
+    wide, told = median_interval(ratios, LEVEL / 2), median_interval(ratios)
     if wide is None or told is None:
         return False
     (low, high), tie = wide, math.log(TIE)
@@ -65,16 +65,12 @@ def beyond_doubt(log_ratios: Sequence[float]) -> bool:
 
 def _certain(baseline: Trial, challenger: Trial) -> bool:
     known = speedup(baseline, challenger).low is not None  # it is not while the machine is too busy
-    return known and beyond_doubt(_log_ratios(baseline, challenger))
+    return known and beyond_doubt(log_ratios(baseline, challenger))
 
 
 def _too_busy(baseline: Trial, challenger: Trial) -> bool:
     company = busy.of_pair(baseline, challenger)
     if company is None or min(*baseline.step_s, *challenger.step_s, math.inf) <= 0:
         return False
-    interval = median_interval(_log_ratios(baseline, challenger))
+    interval = median_interval(log_ratios(baseline, challenger))
     return interval is not None and bool(company.refusal(*interval))
-
-
-def _log_ratios(baseline: Trial, challenger: Trial) -> list[float]:
-    return [math.log(base) - math.log(other) for base, other in zip(*paired_steps(baseline, challenger), strict=True)]

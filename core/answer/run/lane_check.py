@@ -23,9 +23,9 @@ that on: after 20 steps of the tutorials' networks, compiled steps, fused update
 order or inputs rounded to TF32 change a loss by 1e-3 and more."""
 
 CARRIED = 10
-"""Times that a lane's losses may differ by what plain ones do whose weights were moved by one rounding at first. Some
-trainings carry rounding on and on: that of a small ResNet with a learning rate of 0.1 went from 7e-8 after five steps
-to 5e-4 after seven. A lane rounds at other places, so its losses go apart some steps earlier or later."""
+"""Times that a lane's losses may differ by what plain ones do whose weights were moved by some roundings at first. Some
+trainings carry rounding on and on: that of a small ResNet with a learning rate of 0.1 went from 1e-7 after five steps
+to 5e-4 after eight. A lane rounds at other places, so its losses go apart some steps earlier or later."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +34,8 @@ class Agreement:
 
     Attributes:
         difference: largest relative difference of a loss; infinite where only one of both is a number.
-        steps: losses that were compared.
         within: whether each loss differs by no more than rounding explains.
         same_mathematics: whether the lane promises that it is.
-        sentence: the same in words.
     """
 
     difference: float
@@ -110,7 +108,7 @@ def _sentence(trial: Trial, lane: Lane, difference: float, steps: int, *, within
     on = f"Training on {spoken(trial.contender)}"
     first, differ = (f"the first {steps} losses", "differ") if steps > 1 else ("the first loss", "differs")
     if lane.same_mathematics and within:
-        carried = "" if difference <= TOLERANCE else "; plain steps that begin one rounding apart differ as much"
+        carried = "" if difference <= TOLERANCE else "; plain steps that begin some roundings apart differ as much"
         return f"{on} computes what plain steps compute: {first} {differ} by {_part(difference)} at most{carried}."
     if lane.same_mathematics:
         return (
@@ -118,7 +116,7 @@ def _sentence(trial: Trial, lane: Lane, difference: float, steps: int, *, within
             f"{_part(difference)}, where rounding explains {_part(TOLERANCE)}, so its times are of another training."
         )
     return (
-        f"{on} is other mathematics: {first} {differ} from {'plain ones' if steps > 1 else 'the plain one'} by up to "
+        f"{on} uses other mathematics: {first} {differ} from {'plain ones' if steps > 1 else 'the plain one'} by up to "
         f"{_part(difference)}."
     )
 

@@ -29,13 +29,9 @@ class Agreement:
     """How far two trained models agree on the test items.
 
     Attributes:
-        disagreeing: test items that got different predictions.
-        items: test items.
-        difference: accuracy of the second minus accuracy of the first.
-        low: lower end of the 95 % interval of the difference.
-        high: upper end.
+        disagreeing: of the test `items`, those that got different predictions.
+        difference: accuracy of the second minus that of the first, with its 95 % interval from `low` to `high`.
         p_value: McNemar's exact p, or the highest it can be, see `agreement`.
-        sentence: all of this in words.
     """
 
     disagreeing: int
@@ -128,14 +124,12 @@ def agreement(a: Trial, b: Trial) -> Agreement | None:
     )
 
 
-def trained_steps(trial: Trial) -> int:
-    """Steps that are part of the result; blocks may have been timed beyond the last epoch."""
-    return min(trial.steps, trial.epochs * trial.steps_per_epoch)
-
-
 def tested_step(trial: Trial) -> int:
-    """Steps after which it was tested: those that count, unless another contender of its run ended before."""
-    return trial.tested_step or trained_steps(trial)
+    """Steps after which it was tested: those that are part of the result, unless another of its run ended before.
+
+    Blocks may have been timed beyond the last epoch.
+    """
+    return trial.tested_step or min(trial.steps, trial.epochs * trial.steps_per_epoch)
 
 
 def cut_short(trials: Iterable[Trial]) -> str:
@@ -145,7 +139,7 @@ def cut_short(trials: Iterable[Trial]) -> str:
     if not early:
         return ""
     steps = units.count(early[0]) + (f" to {units.count(early[-1])}" if early[0] != early[-1] else "")
-    return f"The training was not gone through to its end: tested after {steps} of {units.count(tested[0][1])} steps."
+    return f"The training did not run to its end: it was tested after {steps} of {units.count(tested[0][1])} steps."
 
 
 def _report(trial: Trial, *, output_dict: bool) -> Any:

@@ -13,6 +13,7 @@ from core.answer.own.findings import findings as stands_out
 from core.answer.own.steps import Steps
 from core.answer.run import lane_check
 from core.answer.run.speedup import is_host, step_time
+from core.answer.statistics import median_interval
 from core.question.experiment import titled
 from core.question.lanes import PLAIN
 from core.results.schema import Trial
@@ -47,6 +48,35 @@ def steps(trial: Trial) -> Steps:
 def findings(trial: Trial) -> list[str]:
     """What is worth knowing of one row, that which costs most first; empty where nothing was seen."""
     return [f"On {titled(trial.contender)} {found.sentence}" for found in stands_out(steps(trial))]
+
+
+LOADERS = {
+    "workers0": "without workers of its loader",
+    "workers2": "with two workers of its loader",
+    "pinned": "with batches in pinned memory",
+    "resident": "with batches that are on the device already",
+}
+"""What was tried in place of the loader, by column, in words that go on after a comma."""
+
+
+def loaders(trial: Trial) -> list[str]:
+    """What other loaders did in turns with its own, a sentence each, that which helps most first."""
+    told: list[tuple[float, str]] = []
+    for name, words in LOADERS.items():
+        pairs = zip(trial.own_given_s, getattr(trial, f"own_{name}_s"), strict=False)
+        ratios = [given / other for given, other in pairs if other > 0]
+        if interval := median_interval(ratios):
+            value, low, high = (units.ratio(each) for each in (statistics.median(ratios), *interval))
+            unsure = "it cannot be told whether it helps: " if interval[0] <= 1 <= interval[1] else ""
+            said = f"On {titled(trial.contender)} {unsure}steps are {value} as fast {words} (95 %: {low} to {high})."
+            told.append((statistics.median(ratios), said))
+    return [said for _, said in sorted(told, reverse=True)]
+
+
+def seen(trials: Sequence[Trial]) -> list[str]:
+    """What stands out in the steps of rows, what other loaders did, and whether devices began alike."""
+    told = [*(said for row in trials for said in findings(row)), *(said for row in trials for said in loaders(row))]
+    return [*told, *filter(None, [first_losses(trials)])]
 
 
 def first_losses(trials: Sequence[Trial]) -> str:

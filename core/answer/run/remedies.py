@@ -35,13 +35,10 @@ class Remedy:
     Attributes:
         contender: who was measured, e.g. `cpu@1+compiled10`.
         title: what is different, for people: "compiled, 10 steps a call".
-        standing: what it computes beside plain steps.
-        value: time of plain steps over its own, above 1 it is faster; None if that is not known.
-        low: lower end of the 95 % interval of that.
-        high: upper end.
+        value: time of plain steps over its own, above 1 it is faster, with its 95 % interval from `low` to `high`; None
+            if that is not known.
         helps: whether it is faster by more than 10 %, beyond the noise.
         pays_off_epochs: epochs after which what it pays once is paid back; None if it never is, or nothing is paid.
-        sentence: all of this in words.
         note: what has to be said of what it computes, in words; empty if nothing.
     """
 
@@ -62,8 +59,7 @@ class Remedies:
     """What the lanes of one device did in one run.
 
     Attributes:
-        device: the device as asked for, without a lane: `cpu@1`.
-        name: the same for people.
+        device: as asked for, without a lane: `cpu@1`; `name` is that for people.
         same: lanes that compute what plain steps compute, or were not checked, the largest effect first.
         other: lanes of other mathematics.
         broken: lanes that promised the same and did not keep it; never recommended.
@@ -101,10 +97,7 @@ def standing(trial: Trial) -> Standing:
 
 
 def remedies(trials: Sequence[Trial]) -> tuple[Remedies, ...]:
-    """What the lanes of each device did, in the order of the run; devices without a plain lane or another are left out.
-
-    Args:
-        trials: rows of one run.
+    """What the lanes of each device of a run did, in its order; devices without a plain lane or another are left out.
 
     Raises:
         NotComparable: they are not of one run.
@@ -141,9 +134,8 @@ def differs(plain: object, row: object) -> Literal["", "data_path", "batch_size"
 
 def sentences(device: Remedies) -> list[str]:
     """Everything that is said of a device, a sentence an entry: the headline, then one for each lane."""
-    told = [device.headline]
-    told += [" ".join(filter(None, (one.sentence, one.note))) for one in (*device.same, *device.other, *device.broken)]
-    return told
+    lanes = (*device.same, *device.other, *device.broken)
+    return [device.headline, *(" ".join(filter(None, (one.sentence, one.note))) for one in lanes)]
 
 
 def _of_device(device: str, rows: Sequence[Trial]) -> Remedies | None:
@@ -220,7 +212,7 @@ def _note(plain: Trial, row: Trial, stands: Standing) -> str:
     if stands == "same":
         return ""
     held = lane_check.agreement(row)
-    told = [held.sentence] if held else [f"Training on {spoken(row.contender)} is other mathematics."]
+    told = [held.sentence] if held else [f"Training on {spoken(row.contender)} uses other mathematics."]
     if stands == "other" and plain.confusion and row.confusion:
         sentence = _learned(plain, row)
         told += [sentence] if sentence else []
@@ -264,9 +256,7 @@ def _no_gain(device: str, same: Sequence[Remedy]) -> str:
 
 
 def _in_short(remedy: Remedy) -> str:
-    if remedy.value is None or remedy.low is None or remedy.high is None:
-        return "not known"
-    return f"{units.ratio(remedy.value)} ({units.ratio(remedy.low)} to {units.ratio(remedy.high)})"
+    return f"{units.if_known(remedy.value, units.ratio)} ({units.interval(remedy.low, remedy.high, units.ratio)})"
 
 
 def _apart(plain: Trial, row: Trial, what: str) -> Remedy | None:
@@ -278,6 +268,7 @@ def _apart(plain: Trial, row: Trial, what: str) -> Remedy | None:
     low, high = ratio_interval(ours, theirs)
     reason = closeness(*map(math.log, (value, low, high)))
     title = _change(plain, row, what)
+    updates = f"{units.count(row.steps_per_epoch)} updates an epoch instead of {units.count(plain.steps_per_epoch)}"
     text = figures(_beginning(title), value, low, high, reason)
     return Remedy(
         contender=row.contender,
@@ -289,7 +280,7 @@ def _apart(plain: Trial, row: Trial, what: str) -> Remedy | None:
         helps=not reason and value > 1,
         pays_off_epochs=None,
         sentence=f"{text}.",
-        note=_of_another_batch(plain, row) if what == "batch_size" else "",
+        note=f"It learns differently: {updates}." if what == "batch_size" else "",
     )
 
 
@@ -302,13 +293,6 @@ def _change(plain: Trial, row: Trial, what: str) -> str:
 def _path(row: Trial) -> str:
     workers = f" with {row.loader_workers} workers" if row.data_path in LOADER_PATHS and row.loader_workers else ""
     return f"“{label('data_path', row.data_path)}{workers}”"
-
-
-def _of_another_batch(plain: Trial, row: Trial) -> str:
-    return (
-        f"It learns differently: {units.count(row.steps_per_epoch)} updates an epoch instead of "
-        f"{units.count(plain.steps_per_epoch)}."
-    )
 
 
 def _sorted(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:

@@ -5,6 +5,7 @@ raised where it is asked for, and the rest can still be read.
 """
 
 import contextlib
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,11 +24,7 @@ from core.results.schema import Trial
 
 @dataclass(frozen=True, eq=False)
 class RowAnswer:
-    """What one row says; each part is described where it is worked out, in the functions of this folder.
-
-    Attributes:
-        row: of the store.
-    """
+    """What one row says; each part is described where it is worked out, in the functions of this folder."""
 
     row: Trial
 
@@ -42,6 +39,11 @@ class RowAnswer:
     @cached_property
     def epoch_s(self) -> tuple[float, ...]:
         return training_time.epoch_times(self.row)
+
+    @property
+    def median_epoch_s(self) -> float | None:
+        """Median of the epochs; None where none was timed."""
+        return statistics.median(self.epoch_s) if self.epoch_s else None
 
     @cached_property
     def epoch_check(self) -> str:
@@ -91,12 +93,7 @@ class RowAnswer:
 
 @dataclass(frozen=True, eq=False)
 class PairAnswer:
-    """What one row says against another of its run. Each part raises `NotComparable` where the rows are not.
-
-    Attributes:
-        baseline: row of the one contender.
-        challenger: row of the other.
-    """
+    """What one row says against another of its run. Each part raises `NotComparable` where the rows are not."""
 
     baseline: Trial
     challenger: Trial
@@ -124,11 +121,7 @@ class PairAnswer:
 
 @dataclass(frozen=True, eq=False)
 class RunAnswer:
-    """What a run says.
-
-    Attributes:
-        trials: its rows, the baseline first.
-    """
+    """What a run says, by its rows, the baseline first."""
 
     trials: Sequence[Trial]
 

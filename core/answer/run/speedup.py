@@ -8,6 +8,7 @@ Medians only: no block is ever deleted, outliers are counted instead.
 import functools
 import math
 import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -27,12 +28,9 @@ class StepTime:
     """Seconds a step of one trial, summarised over its timed blocks.
 
     Attributes:
-        median_s: median; None if no block was timed.
-        low_s: lower end of the 95 % interval of the median; None below `MIN_PAIRS` blocks.
-        high_s: upper end.
+        low_s: the 95 % interval of the median begins there, and ends at `high_s`; None below `MIN_PAIRS` blocks.
         noise: interquartile range over the median; None below two blocks and where the median is 0.
         outliers: blocks further than `OUTLIER` median absolute deviations from the median; they stay in.
-        blocks: number of timed blocks.
     """
 
     median_s: float | None
@@ -48,16 +46,12 @@ class Speedup:
     """Baseline time over challenger time per step, start-up apart; above 1 the challenger is faster.
 
     Attributes:
-        baseline: written form of the baseline, e.g. `cpu`.
-        challenger: written form of the challenger, e.g. `cuda:0`.
-        baseline_name: the same with device name and threads, for people.
-        challenger_name: the same with device name and threads, for people.
+        baseline: written form, e.g. `cpu`; `baseline_name` has device name and threads as well, for people.
+        challenger: the same of the other, e.g. `cuda:0`.
         verdict: `gpu_faster` or `cpu_faster` by the kind of the winner; between two devices of one sort `gpu_faster`
             stands for the challenger and `cpu_faster` for the baseline. `too_close`, or `missing` if refused.
-        value: median ratio over the pairs; None exactly if the verdict is missing.
-        low: lower end of its 95 % interval.
-        high: upper end of its 95 % interval.
-        pairs: pairs of blocks that were measured.
+        value: median ratio over the pairs, with its 95 % interval from `low` to `high`; None exactly if the verdict is
+            missing.
         reason: why there is no winner or no verdict, in words; empty where there is a winner.
         caution: what is to be said of lanes that compute other numbers than plain steps, and of cards that were
             hindered, in sentences; mostly empty.
@@ -128,7 +122,7 @@ def speedup(baseline: Trial, challenger: Trial) -> Speedup:
     comparable.require_equal(baseline, challenger, comparable.RUN)
     hindrance = obstacle(baseline, challenger)
     pairs = len(set(baseline.block_pair) & set(challenger.block_pair))
-    ratios = [] if hindrance else _log_ratios(baseline, challenger)
+    ratios = [] if hindrance else log_ratios(baseline, challenger)
     interval = median_interval(ratios)
     unknown = Speedup(
         baseline=baseline.contender,
@@ -158,13 +152,10 @@ def speedup(baseline: Trial, challenger: Trial) -> Speedup:
 
 def verdict_sentence(speedup: Speedup) -> str:
     """The verdict with the figures that it rests on, the mark of a busy machine, and what its lanes call for."""
-    return " ".join(filter(None, (_verdict(speedup), speedup.busy, speedup.caution)))
-
-
-def _verdict(speedup: Speedup) -> str:
     figures = None if speedup.value is None else (speedup.value, speedup.low or 0.0, speedup.high or 0.0)
     names, counted = (speedup.challenger_name, speedup.baseline_name), units.counted(speedup.pairs, "pair")
-    return in_words(names, figures, speedup.reason, ratio="speedup", counted=f"{counted} of blocks")
+    said = in_words(names, figures, speedup.reason, ratio="speedup", counted=f"{counted} of blocks")
+    return " ".join(filter(None, (said, speedup.busy, speedup.caution)))
 
 
 def in_words(
@@ -212,6 +203,15 @@ def _too_few(trial: Trial, pairs: int) -> str:
     return f"{units.counted(pairs, 'pair')} of blocks {were} measured and {MIN_PAIRS} are needed, {advice}"
 
 
+def timed_pairs(rows: Iterable[Trial], baseline: str, challenger: str) -> list[tuple[Trial, Trial]]:
+    """The two rows of each run that has timed both contenders."""
+    runs: dict[str, dict[str, Trial]] = {}
+    for row in rows:
+        if row.block_steps:
+            runs.setdefault(row.run_id, {})[row.contender] = row
+    return [(run[baseline], run[challenger]) for run in runs.values() if {baseline, challenger} <= run.keys()]
+
+
 def paired_steps(baseline: Trial, challenger: Trial) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Seconds a step of both in each round in which both have a block, in the order of rounds."""
     base = dict(zip(baseline.block_pair, baseline.step_s, strict=True))
@@ -220,7 +220,7 @@ def paired_steps(baseline: Trial, challenger: Trial) -> tuple[tuple[float, ...],
     return tuple(base[each] for each in rounds), tuple(other[each] for each in rounds)
 
 
-def _log_ratios(baseline: Trial, challenger: Trial) -> list[float]:
+def log_ratios(baseline: Trial, challenger: Trial) -> list[float]:
     """ln(baseline time / challenger time) of each round in which both have a block, in the order of rounds."""
     return [math.log(base) - math.log(other) for base, other in zip(*paired_steps(baseline, challenger), strict=True)]
 

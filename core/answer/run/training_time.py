@@ -26,7 +26,6 @@ class BreakEven:
 
     Attributes:
         epochs: epochs of training until then, 0 if at once; None if never or not known.
-        sentence: the same in words.
     """
 
     epochs: float | None
@@ -100,7 +99,7 @@ def break_even(baseline: Trial, challenger: Trial) -> BreakEven:
             epochs=None, sentence="The break-even is not known: start-up was not measured on both devices."
         )
     if outcome.value is None or not outcome.decided:
-        return BreakEven(epochs=None, sentence=f"The break-even is not known: {outcome.reason}.")
+        return BreakEven(epochs=None, sentence="The break-even is not known, as it is not known who is faster.")
     # Both medians and the paired ratio go in, so that swapping the two changes nothing but the sign.
     middle_s = math.sqrt(statistics.median(baseline.step_s) * statistics.median(challenger.step_s))
     saved_s = middle_s * (math.sqrt(outcome.value) - 1 / math.sqrt(outcome.value)) * baseline.steps_per_epoch

@@ -34,11 +34,9 @@ class Duel:
     """The best lane of each of two devices in one run.
 
     Attributes:
-        baseline: contender chosen on the one side.
-        challenger: contender chosen on the other.
+        baseline: contender chosen on the one side, `challenger` on the other.
         best: the two, by the pairs that had no say in the choice.
         plain: plain steps on both devices, by all pairs; None where one side has none.
-        sentence: all of this in words.
     """
 
     baseline: str
@@ -54,8 +52,8 @@ class Pick:
 
     Attributes:
         size: on the axis.
-        baseline: row of the one side, only with the blocks that judge; None where none could be chosen.
-        challenger: the same of the other.
+        baseline: row of the one side, as `challenger` of the other, only with the blocks that judge; None where none
+            could be chosen.
         obstacle: why there is none; empty if there is.
     """
 
@@ -93,13 +91,7 @@ def duel(trials: Sequence[Trial]) -> Duel | None:
 
 
 def picks(study: Study, rows: Sequence[Trial], basis: Basis = "steady") -> tuple[Pick, ...]:
-    """The best lane of both devices of a study at each of its sizes, ascending; none if no device has several lanes.
-
-    Args:
-        study: whose two devices, sizes and runs.
-        rows: every row of its runs; rows of other runs are passed over.
-        basis: by which the best is chosen.
-    """
+    """The best lane of both devices of a study at each size, ascending; none if no device has several lanes."""
     runs: dict[str, list[Trial]] = {}
     for row in rows:
         runs.setdefault(row.run_id, []).append(row)
@@ -110,12 +102,7 @@ def picks(study: Study, rows: Sequence[Trial], basis: Basis = "steady") -> tuple
 
 
 def crossover(study: Study, picked: Sequence[Pick], basis: Basis = "steady") -> tuple[Crossover, tuple[Evidence, ...]]:
-    """Where the best lanes of two devices cross, and what that rests on.
-
-    Args:
-        study: the study that they were picked for.
-        picked: what was picked, by the same basis.
-        basis: cost basis.
+    """Where the best lanes that were picked for a study by a basis cross, and what that rests on.
 
     Raises:
         CrossoverError: the rows cannot be compared.
@@ -145,10 +132,7 @@ def moved(plain: Crossover, best: Crossover) -> str:
         return ""
     shown = units.significant(best.estimate / plain.estimate, 2)
     way = "the same size to two digits" if float(shown) == 1 else f"{shown} of that size"
-    return (
-        f"Plain steps on both devices cross at about {_size(plain.estimate)} ({_ends(plain)}), the best lanes at about "
-        f"{_size(best.estimate)} ({_ends(best)}): {way}."
-    )
+    return f"Plain steps on both devices cross at {_at(plain)}, the best lanes at {_at(best)}: {way}."
 
 
 def _duel_sentence(best: Speedup, plain: Speedup | None) -> str:
@@ -190,12 +174,7 @@ def _contested(run: Sequence[Trial], pair: Sequence[Trial]) -> bool:
 
 def _rounds(rows: Sequence[Trial]) -> list[int]:
     """Rounds in which all have a block."""
-    shared = set.intersection(*(set(row.block_pair) for row in rows)) if rows else set()
-    return sorted(shared)
-
-
-def _choosing(rounds: Sequence[int]) -> frozenset[int]:
-    return frozenset(rounds[1::2])
+    return sorted(set.intersection(*(set(row.block_pair) for row in rows)))
 
 
 def _judging(rounds: Sequence[int]) -> frozenset[int]:
@@ -215,7 +194,7 @@ def _chosen(rows: Sequence[Trial], basis: Basis, rounds: Sequence[int]) -> Trial
     """The row with the least time a step on the pairs that choose; the only one if there is one only."""
     if len(rows) < 2:
         return rows[0] if rows else None
-    known = [(cost, row) for row in rows if (cost := _cost(row, _choosing(rounds), basis)) is not None]
+    known = [(cost, row) for row in rows if (cost := _cost(row, frozenset(rounds[1::2]), basis)) is not None]
     return min(known, key=lambda entry: entry[0])[1] if known else None
 
 
@@ -237,7 +216,7 @@ def _pick(size: float, pair: tuple[Trial, Trial], run: Sequence[Trial], basis: B
         return Pick(size=size, obstacle="two pairs of blocks at least are needed, one to choose and one to judge")
     baseline, challenger = (_chosen(rows, basis, rounds) for rows in sides)
     if baseline is None or challenger is None:
-        return Pick(size=size, obstacle="what is paid once was not measured")
+        return Pick(size=size, obstacle="start-up was not measured")
     judging = _judging(rounds)
     return Pick(size=size, baseline=_with_rounds(baseline, judging), challenger=_with_rounds(challenger, judging))
 
@@ -252,9 +231,7 @@ def _evidence(picked: Sequence[Pick], study: Study, basis: Basis) -> tuple[Evide
     )
 
 
-def _size(value: float) -> str:
-    return wording.size(float(f"{value:.3g}"))
-
-
-def _ends(answer: Crossover) -> str:
-    return f"{_size(answer.low or 0.0)} to {_size(answer.high or 0.0)}"
+def _at(answer: Crossover) -> str:
+    """Where one crosses, with the interval."""
+    about, low, high = (wording.size(float(f"{end or 0.0:.3g}")) for end in (answer.estimate, answer.low, answer.high))
+    return f"about {about} ({low} to {high})"

@@ -15,6 +15,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -51,6 +52,8 @@ ASSUMED_FREEDOM = 10
 DISTURBED = 0.1
 """Scatter of sizes around a curve, beyond that of their readings, from which the machine does not count as quiet."""
 
+_BY_SIZE = attrgetter("size")
+
 
 def locate(
     evidence: Sequence[Evidence], *, axis: str, basis: Basis = "as_given", baseline: str, challenger: str
@@ -69,7 +72,7 @@ def locate(
         NotComparable: some readings are paired and some are not.
     """
     found = decide(evidence, Crossover(axis=axis, basis=basis, baseline=baseline, challenger=challenger))
-    timed = [entry for entry in sorted(evidence, key=_place) if not entry.obstacle]
+    timed = [entry for entry in sorted(evidence, key=_BY_SIZE) if not entry.obstacle]
     found = replace(found, cautions=tuple(cautions.said(timed, found)))
     if found.noise is not None and len(timed) > 1:
         band = _band(log_speedups(timed))
@@ -81,25 +84,17 @@ def locate(
 
 
 def decide(evidence: Sequence[Evidence], blank: Crossover) -> Crossover:
-    """The answer without what only people need: band, tie zone and sentence.
-
-    Args:
-        evidence: as in `locate`.
-        blank: names and basis.
+    """The answer without what only people need: band, tie zone and sentence; `blank` has names and basis.
 
     Raises:
         InvalidValue: as in `locate`.
         NotComparable: as in `locate`.
     """
-    ordered = sorted(evidence, key=_place)
+    ordered = sorted(evidence, key=_BY_SIZE)
     _check(ordered)
     found = _answer([entry for entry in ordered if not entry.obstacle], blank)
-    sizes = sorted([*found.sizes, *(_without(entry) for entry in ordered if entry.obstacle)], key=lambda one: one.size)
+    sizes = sorted([*found.sizes, *(_without(entry) for entry in ordered if entry.obstacle)], key=_BY_SIZE)
     return replace(found, sizes=tuple(sizes))
-
-
-def _place(entry: Evidence) -> float:
-    return entry.size
 
 
 def _check(ordered: Sequence[Evidence]) -> None:
@@ -240,8 +235,7 @@ def _verdict(value: float, width: float | None) -> tuple[Verdict, str]:
 
 
 def _without(entry: Evidence) -> Size:
-    medians = (statistics.median(times) if times else None for times in _times(entry))
-    baseline_s, challenger_s = medians
+    baseline_s, challenger_s = (statistics.median(times) if times else None for times in _times(entry))
     return Size(
         size=entry.size,
         baseline_s=baseline_s,

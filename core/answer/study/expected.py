@@ -33,11 +33,7 @@ class Expected:
     """The speedup that a measurement at a size is expected to read.
 
     Attributes:
-        size: on the axis.
-        speedup: baseline time over challenger time.
-        low: lower end of the 95 % interval of what a measurement would read.
-        high: upper end.
-        sizes: how many measured sizes it rests on.
+        speedup: baseline time over challenger time; a measurement would read it from `low` to `high` with 95 %.
     """
 
     size: float

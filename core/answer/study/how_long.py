@@ -49,12 +49,7 @@ def seconds(sweep: Sweep, rates: Sequence[float] = ()) -> tuple[float, float]:
 
 
 def lanes_seconds(asked: Experiment, rates: Sequence[float] = ()) -> tuple[float, float]:
-    """The least and the most seconds that lanes beside plain steps are expected to take, their compiling included.
-
-    Args:
-        asked: so many pairs of each lane.
-        rates: as for `seconds`.
-    """
+    """The least and the most seconds that lanes beside plain steps are expected to take, their compiling included."""
     slowest, fastest = (min(rates), max(rates)) if rates else RATES
     begin_s = sum(map(_begin_s, asked.contenders))
     flops = cost.work(asked.point)

@@ -18,6 +18,7 @@ from core.answer.study.expected import expected
 from core.answer.study.result import Crossover, Evidence
 from core.errors import InvalidValue
 from core.question import models
+from core.question.device_kinds import in_sentence
 from core.question.experiment import Point
 from core.question.models.boosting import axis_asked
 
@@ -29,13 +30,7 @@ TWICE = 2
 
 
 def sentences(training: Point, answer: Crossover, evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    """What a crossing means, a sentence each; none where there is no single one.
-
-    Args:
-        training: of any size of the study.
-        answer: the crossing.
-        evidence: what it rests on, on the same cost basis.
-    """
+    """What a crossing means, a sentence each, for a training of any size; none where there is no single one."""
     if answer.outcome != "crossing" or answer.estimate is None or answer.axis == UNKNOWN:
         return ()
     begin = math.ceil(answer.estimate) if wording.whole(answer.axis) else answer.estimate
@@ -72,9 +67,10 @@ def _saving(training: Point, answer: Crossover, evidence: Sequence[Evidence], si
         saved = [1 - ratio for ratio in (told.high, told.speedup, told.low)]
     low, middle, high = (whole_s * share for share in saved)
     each = "a fit" if training.is_fit else "an epoch"
+    saves = f"should be saved on {in_sentence(wording.short(winner))} ({_span(low, high)}), {told.source}"
     yield (
         f"At twice that, {where}, about {units.duration(max(middle, 0.0))} of the {units.duration(whole_s)} that "
-        f"{each} takes on {_short(loser)} should be saved on {_short(winner)} ({_span(low, high)}), {told.source}."
+        f"{each} takes on {in_sentence(wording.short(loser))} {saves}."
     )
 
 
@@ -97,7 +93,3 @@ def _steps(training: Point, axis: str, size: float) -> int | None:
 def _at(training: Point, axis: str, size: float) -> Point:
     sized: dict[str, Any] = {axis: int(size)}
     return replace(training, **sized)
-
-
-def _short(name: str) -> str:
-    return name.partition(" (")[0]

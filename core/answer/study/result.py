@@ -42,9 +42,7 @@ class Evidence:
     """What was timed at one size.
 
     Attributes:
-        size: on the axis.
-        baseline_s: seconds of the baseline, one entry a reading.
-        challenger_s: seconds of the challenger.
+        baseline_s: seconds, one entry a reading, as `challenger_s`.
         paired: whether readings of equal place were taken back to back, so that disturbances cancel.
         visits: how often the size was come back to while others were measured; readings of one visit share what the
             machine did meanwhile.
@@ -64,14 +62,11 @@ class Size:
     """The answer at one size.
 
     Attributes:
-        size: on the axis.
-        baseline_s: median seconds; None if nothing was timed.
-        challenger_s: median seconds.
+        baseline_s: median seconds, as `challenger_s`; None if nothing was timed.
         readings: pairs, or the fewer readings of the two devices where they are not paired.
         speedup: baseline over challenger; above 1 the challenger is faster.
-        low: lower end of its interval, of the level that `Crossover.level` says; None where the noise is not known.
-        high: upper end.
-        verdict: as in `core.answer.run.speedup`.
+        low: its interval is from there to `high`, of the level that `Crossover.level` says; None where the noise is
+            not known.
         reason: why there is no winner; empty where there is one.
     """
 
@@ -91,9 +86,7 @@ class Crossing:
     """Where the faster device changes.
 
     Attributes:
-        estimate: size at which either is as likely to be the faster one.
-        low: lower end of the 95 % interval.
-        high: upper end.
+        estimate: size at which either is as likely to be the faster one; the 95 % interval is from `low` to `high`.
         challenger_above: whether the challenger wins above it; the baseline does otherwise.
     """
 
@@ -108,10 +101,7 @@ class Band:
     """The speedup between the sizes that were measured, for a chart; never the source of a verdict.
 
     Attributes:
-        sizes: on the axis, ascending.
-        speedup: median of the model.
-        low: lower end of its 95 % band.
-        high: upper end.
+        speedup: median of the model at each of the `sizes`, with its 95 % band from `low` to `high`.
     """
 
     sizes: tuple[float, ...] = ()
@@ -125,11 +115,9 @@ class Clear:
     """Sizes at all of which one device is faster for certain, where the whole is undecided.
 
     Attributes:
-        begin: the smallest of them.
-        end: the largest.
+        begin: the smallest of them; `end` the largest.
         challenger_faster: whether the challenger is; the baseline is otherwise.
-        least: how many times as fast the faster one is at least, by the medians.
-        most: how many times at most.
+        least: how many times as fast the faster one is at least, by the medians; `most` at most.
     """
 
     begin: float
@@ -145,9 +133,8 @@ class Assumed:
 
     Attributes:
         noise: standard deviation of the logarithm of one device's reading that is assumed.
-        outcome: key of `OUTCOMES`, under that assumption.
-        crossings: the same; their intervals are no measured ones.
-        clear: the same.
+        outcome: key of `OUTCOMES`, under that assumption, as are `clear` and `crossings`, whose intervals are no
+            measured ones.
     """
 
     noise: float
@@ -161,19 +148,14 @@ class Crossover:
     """The answer along one axis.
 
     Attributes:
-        axis: what is varied.
         basis: key of `BASES`.
-        baseline: name of the baseline, for people.
-        challenger: name of the challenger, for people.
+        baseline: name for people, as of the `challenger`.
         outcome: key of `OUTCOMES`.
-        estimate: size of the crossing; None exactly unless the outcome is `crossing`. So are low and high.
-        low: lower end of its 95 % interval.
-        high: upper end.
+        estimate: size of the crossing, with its 95 % interval from `low` to `high`; None exactly unless the outcome is
+            `crossing`.
         tie: sizes around the crossing between which the difference is within ±10 %; None if not known or nowhere.
         also_close: other sizes between which it is, away from the crossing.
         crossings: every crossing beyond the noise, ascending.
-        sizes: the verdict of each size, ascending.
-        band: the speedup between them.
         clear: where one device is faster for certain; empty unless the outcome is `undecided`.
         contradicting: sizes that contradict their neighbours beyond their readings' noise, by no more than a visit of
             the machine may shift them.

@@ -66,8 +66,8 @@ def studies(trials: Sequence[Trial], *, axis: str | None = None, least: int = 2)
             (`parameters` is only looked at when asked for).
         least: fewest sizes.
     """
-    pairs = list(_pairs(trials))
-    found = (study for name in axes(axis) for study in _along(pairs, name) if len(study.runs) >= least)
+    together = list(pairs(trials))
+    found = (study for name in axes(axis) for study in _along(together, name) if len(study.runs) >= least)
     return sorted(found, key=rank, reverse=True)
 
 
@@ -103,41 +103,26 @@ def evidence(study: Study, basis: Basis) -> list[Evidence]:
     return [_evidence(*pair, study.axis, basis, visits[place]) for place, pair in enumerate(study.runs)]
 
 
-def between(
-    trials: Sequence[Trial], axis: str, contenders: Sequence[str], *, others: Mapping[float, str] | None = None
-) -> list[Evidence]:
-    """Evidence of two contenders, whichever of them is the baseline, from rows that agree in everything but the axis.
-
-    Args:
-        trials: rows of one sweep.
-        axis: key of `core.question.fields.SIZE_AXES`.
-        contenders: the two, as asked for.
-        others: sizes that were visited, with why they may have no comparable rows.
-    """
-    known: dict[float, Evidence] = {}
-    for found in studies(trials, axis=axis, least=1):
-        if {found.baseline, found.challenger} == set(contenders):
-            for entry in evidence(found, "steady"):
-                known.setdefault(entry.size, entry)
-    for size, reason in (others or {}).items():
-        known.setdefault(size, Evidence(size=size, obstacle=reason or "its rows cannot be compared"))
-    return list(known.values())
-
-
 def of_sweep(
     sweep: Sweep, answers: Mapping[Point, Sequence[Trial]], notes: Mapping[Point, str] | None = None
 ) -> list[Evidence]:
-    """Evidence at each size of a sweep that was visited, of its first contender against its last.
+    """Evidence at each size of a sweep that was visited, of its first and last contender, whichever is the baseline.
 
     Args:
         sweep: along one size.
         answers: rows of each point that was visited.
         notes: why points may have no comparable rows.
     """
-    pair = (str(sweep.contenders[0]), str(sweep.contenders[-1]))
-    rows = [row for answer in answers.values() for row in answer]
-    told = {**dict.fromkeys(answers, ""), **(notes or {})}
-    return between(rows, sweep.axes[0].name, pair, others={sweep.size(point): note for point, note in told.items()})
+    pair = {str(sweep.contenders[0]), str(sweep.contenders[-1])}
+    known: dict[float, Evidence] = {}
+    for found in studies([row for rows in answers.values() for row in rows], axis=sweep.axes[0].name, least=1):
+        if {found.baseline, found.challenger} == pair:
+            for entry in evidence(found, "steady"):
+                known.setdefault(entry.size, entry)
+    for point, note in {**dict.fromkeys(answers, ""), **(notes or {})}.items():
+        size = sweep.size(point)
+        known.setdefault(size, Evidence(size=size, obstacle=note or "its rows cannot be compared"))
+    return list(known.values())
 
 
 def identity(pair: tuple[Trial, Trial], axis: str) -> str:
@@ -149,12 +134,7 @@ def identity(pair: tuple[Trial, Trial], axis: str) -> str:
 
 
 def name(trial: Trial, threads: Set[int]) -> str:
-    """A contender of a study for people; with its threads only if they were the same at every size.
-
-    Args:
-        trial: any row of the contender.
-        threads: of all its rows.
-    """
+    """A contender of a study for people; with its threads only if those of all its rows are the same."""
     return (
         speedup.label(trial) if len(threads) == 1 else f"{titled(trial.contender)} ({trial.device_name}, best threads)"
     )
@@ -199,7 +179,7 @@ def cause(study: Study, answer: Crossover) -> tuple[float, str] | None:
     return size_of(below[-1][0], study.axis), causes.cause(*below[-1])
 
 
-def _pairs(trials: Sequence[Trial]) -> Iterable[tuple[Trial, Trial]]:
+def pairs(trials: Sequence[Trial]) -> Iterable[tuple[Trial, Trial]]:
     """Every two contenders of a run, the CPU or the one with fewer threads as baseline.
 
     A run has at most `MAX_CONTENDERS` rows, which the store's door sees to; of rows by another way no more are paired.
@@ -252,9 +232,7 @@ def _evidence(baseline: Trial, challenger: Trial, axis: str, basis: Basis, visit
     carried = [once_s(trial, basis) for trial in (baseline, challenger)]
     if not obstacle and None in carried:
         obstacle = (
-            "how many steps one's own training has is not known"
-            if baseline.training
-            else "what is paid once was not measured"
+            "how many steps one's own training has is not known" if baseline.training else "start-up was not measured"
         )
     base, other = speedup.paired_steps(baseline, challenger)
     if not obstacle and not base:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from core import units
+from core.answer.run import busy
 from core.answer.statistics import TIE
 from core.answer.study.result import Assumed, Basis, Clear, Crossing, Crossover
 from core.question.device_kinds import begun, does, in_sentence
@@ -31,7 +32,9 @@ LISTED = 3
 
 def sentence(found: Crossover) -> str:
     """The answer in some sentences, with what speaks against it."""
-    return " ".join((_answer(found), *found.cautions))
+    known = found.reason.startswith(busy.TOO_BUSY)  # so that it is not said twice
+    cautions = [one for one in found.cautions if not (known and one.startswith(busy.MARK))]
+    return " ".join((_answer(found), *cautions))
 
 
 def headline(found: Crossover) -> str:
@@ -76,6 +79,11 @@ def size(value: float) -> str:
     return f"{value:.3g}" if value < 1_000 else f"{float(f'{value:.3g}'):,.0f}"
 
 
+def short(device: str) -> str:
+    """A device without what is known of it: `cuda:0 (NVIDIA H200)` → `cuda:0`."""
+    return device.partition(" (")[0]
+
+
 def whole(axis: str) -> bool:
     """Whether nothing can be built between two neighbouring whole numbers of an axis; a mere "size" may be anything."""
     axis = axis_asked(axis)
@@ -111,14 +119,14 @@ def place(axis: str, text: str) -> str:
     return f"a size of {text}" if axis == "size" else f"{text} {axis}"
 
 
-def several(axis: str, crossings: Sequence[Crossing], *, disturbed: bool = False) -> str:
-    """Why there is no single number, to go on after a colon.
+def _span(axis: str, low: float, high: float) -> str:
+    """A range on an axis: "from a depth of 4 to 10", "from 1,000 to 562,000 parameters"."""
+    first, last = place(axis, size(low)), place(axis, size(high))
+    return f"from {size(low)} to {last}" if last.startswith(size(high)) else f"from {first} to {size(high)}"
 
-    Args:
-        axis: what is varied.
-        crossings: where the faster device changes.
-        disturbed: whether the machine was, so that it may be the cause as well.
-    """
+
+def several(axis: str, crossings: Sequence[Crossing], *, disturbed: bool = False) -> str:
+    """Why there is no single number, to go on after a colon; a `disturbed` machine may be the cause as well."""
     places = ", ".join(f"between {' and '.join(ends(axis, one.low, one.high))}" for one in crossings)
     changes = f"the faster device changes {len(crossings)} times beyond the noise"
     return f"{changes}, {places} ({axis.replace('_', ' ')}){'' if disturbed else USUAL_CAUSE}"
@@ -126,10 +134,10 @@ def several(axis: str, crossings: Sequence[Crossing], *, disturbed: bool = False
 
 def contradicting(sizes: Sequence[float]) -> str:
     """Which sizes contradict their neighbours, to go on after a colon."""
-    verb = "contradicts its neighbours" if len(sizes) == 1 else "and their neighbours contradict each other"
+    verb = "contradicts its neighbours" if len(sizes) == 1 else "contradict their neighbours"
     return (
-        f"{_listed(sizes)} {verb} by more than readings of one visit scatter, and by no more than the machine may have "
-        "been slower for a while, so measure again, in turns"
+        f"{_listed(sizes)} {verb} by more than readings of one visit scatter, and by no more than a slower spell of "
+        "the machine explains, so measure again, in turns"
     )
 
 
@@ -137,18 +145,20 @@ def unclear(sizes: Sequence[float], noise: float) -> str:
     """Why nothing is decided, to go on after a colon."""
     return (
         f"at {_listed(sizes)} either may be faster, as the difference is smaller than the noise ({units.share(noise)} "
-        "a reading, and what a visit adds), so more readings or other sizes are needed"
+        "from one reading to the next, more when a size is measured again), so more readings or other sizes are needed"
     )
 
 
 def _listed(sizes: Sequence[float]) -> str:
-    shown = ", ".join(map(size, sizes[:LISTED]))
-    return shown + (f" and {len(sizes) - LISTED} more" if len(sizes) > LISTED else "")
+    shown, more = [size(value) for value in sizes[:LISTED]], len(sizes) - LISTED
+    if more > 0:
+        return f"{', '.join(shown)} and {units.counted(more, 'other size')}"
+    return " and ".join((", ".join(shown[:-1]), shown[-1])) if len(shown) > 1 else shown[0]
 
 
 def single_readings(axis: str, changes: Sequence[tuple[float, float]], favoured: str) -> str:
     """What readings say of which there is one a size and device, to go on after a colon."""
-    lead = "every size was read once a device, which does not tell the noise, so there is no interval"
+    lead = "every size was measured once on each device, which does not tell the noise, so there is no interval"
     if not changes:
         return f"{lead}; the readings favour {favoured} everywhere"
     places = ", and between ".join(f"{size(below)} and {size(above)}" for below, above in changes)
@@ -205,7 +215,7 @@ def _clear_part(found: Crossover, one: Clear, timed: Sequence[float]) -> str:
     elif one.begin == timed[0]:
         where = f"up to {place(found.axis, size(one.end))}"
     else:
-        where = f"from {size(one.begin)} to {place(found.axis, size(one.end))}"
+        where = _span(found.axis, one.begin, one.end)
     ratios = units.ratio(one.least) + (f" to {units.ratio(one.most)}" if one.most > one.least else "")
     return f"{_sides(found, challenger_faster=one.challenger_faster)} {where} ({ratios})"
 
@@ -238,7 +248,7 @@ def _always(found: Crossover) -> str:
     speedups = [speedup for _, speedup in timed]
     least = min(speedups) if challenger_faster else 1 / max(speedups)
     faster = begun(_sides(found, challenger_faster=challenger_faster))
-    span = f"from {size(timed[0][0])} to {place(found.axis, size(timed[-1][0]))}"
+    span = _span(found.axis, timed[0][0], timed[-1][0])
     if not clear:
         return f"{faster} at every size {span} that the noise lets decide{COUNTED[found.basis]}."
     return (

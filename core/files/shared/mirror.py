@@ -20,6 +20,7 @@ from pathlib import Path
 
 from core.errors import StoreError
 from core.files import atomic
+from core.files.shared import brought
 from core.files.shared.place import Found, Place
 
 ADDRESS = ".address"
@@ -50,13 +51,19 @@ LAG_S = 30.0
 LOOKS = 5
 """Listings that are made until none of the names of the one before is missing."""
 
+ONCE = "once-"
+"""Beginning of names that say what a file answers: of several machines that write such a file, the first counts."""
+
+TAKEN = "taken"
+"""Folder of the place with the names of such files that were merged into others since: nobody's counts any more."""
+
 LARGE = ".parquet"
 """Ending of files that may be left where they are."""
 
 BROUGHT = ".brought"
 """What the folder of a mirror is called with for those of them that were wanted."""
 
-NAME = re.compile(r"[A-Za-z0-9][\w.+@=-]{0,180}\.(parquet|names)", re.ASCII)
+NAME = re.compile(r"[A-Za-z0-9][\w.+@=-]{0,180}\.(parquet|names|keys)", re.ASCII)
 """Names of files that are brought; others are left where they are."""
 
 
@@ -127,8 +134,10 @@ class Mirror:
         except BaseException:
             marker.unlink(missing_ok=True)
             raise
-        if not self.failure or time.monotonic() >= self._next:
-            self._try(self.send if self.failure else lambda: self._send(name))
+        if self.failure:
+            self.bring()  # all that waits, once it is time and the place is what it was
+        else:
+            self._try(lambda: self._send(name))
 
     def _marker(self, name: str) -> Path:
         return self.folder / f".{name}{WAITING}"
@@ -140,6 +149,10 @@ class Mirror:
         except FileNotFoundError:
             return
         target = "/".join(filter(None, (ROWS, under, name)))
+        if name.startswith(ONCE) and (self.place.has(target) or is_taken(self.place, name)):
+            self._marker(name).unlink(missing_ok=True)  # before the file, or what is brought next would wait to be sent
+            (self.folder / name).unlink(missing_ok=True)
+            return
         self.place.write(target, data)
         self._there[name] = target
         self._marker(name).unlink(missing_ok=True)
@@ -210,7 +223,7 @@ class Mirror:
             StoreError: the place cannot be reached, or the file not be kept here.
         """
         path = self.folder.with_name(self.folder.name + BROUGHT) / name
-        if path.exists():
+        if brought.wanted(path):
             return path
         if self.failure and time.monotonic() < self._next:
             raise StoreError(self.failure)
@@ -220,8 +233,7 @@ class Mirror:
         if data is None:
             raise FileNotFoundError(errno.ENOENT, "it is not there any more", name)
         try:
-            path.parent.mkdir(exist_ok=True)
-            atomic.replace(path, lambda file: file.write(data))
+            brought.keep(path, data)
         except OSError as error:
             raise StoreError(f"The folder {path.parent} cannot be written: {error.strerror or error}.") from error
         return path
@@ -243,6 +255,24 @@ class Mirror:
         data = self.place.read(self._there[name], self._most_bytes)
         if data is not None and len(data) == found.size:
             atomic.replace(path, lambda file: file.write(data))
+
+
+def is_taken(place: Place, name: str) -> bool:
+    """Whether a file of a name that counts once was merged into another.
+
+    Raises:
+        StoreError: the place cannot be reached.
+    """
+    return place.has(f"{TAKEN}/{name}")
+
+
+def take(place: Place, names: Iterable[str]) -> None:
+    """Remember of files that are merged into others which of them count once.
+
+    Raises:
+        StoreError: the place cannot be reached.
+    """
+    _each(lambda name: place.write(f"{TAKEN}/{name}", b""), [name for name in names if name.startswith(ONCE)])
 
 
 def _local_names(paths: Iterable[str]) -> dict[str, str]:

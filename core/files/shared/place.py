@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
@@ -76,16 +77,17 @@ class Place:
         address: as it was given.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, ours: bool = False) -> None:
         """Take an address; nothing is asked of the server yet.
 
         Args:
             address: such as `s3://bucket/prefix?region=eu-central-1` or `file:///mnt/lab/crossover`.
+            ours: whether a folder is made where there is none; another one may only not be mounted.
 
         Raises:
             InvalidValue: it is of no known kind, names no folder, or holds a name, a password or an unknown setting.
         """
-        self.address = address
+        self.address, self._ours = address, ours
         self._late_until = 0.0
         self._kind, settings, self._root = _parsed(address)
         try:
@@ -99,6 +101,7 @@ class Place:
         Raises:
             StoreError: the place cannot be reached, or not be listed.
         """
+        self._require_folder()
         selector = fs.FileSelector(self._path(under), recursive=True, allow_not_found=True)
         infos = self._asked(lambda: self._files.get_file_info(selector))
         return {
@@ -106,6 +109,15 @@ class Place:
             for info in infos
             if info.type == fs.FileType.File and not _TEMPORARY.search(info.path)
         }
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file of a name.
+
+        Raises:
+            StoreError: the place cannot be reached.
+        """
+        found = self._asked(lambda: self._files.get_file_info(self._path(name)))
+        return bool(found.type == fs.FileType.File)
 
     def read(self, name: str, most_bytes: int) -> bytes | None:
         """What is in a file; None if there is none, or it has more than so many bytes.
@@ -133,6 +145,7 @@ class Place:
         Raises:
             StoreError: the place cannot be reached or written.
         """
+        self._require_folder()
         put = self._put if self._kind == "file" else self._put_at_once
         self._asked(lambda: _within(ANSWER_S + len(data) / SLOWEST, lambda: put(self._path(name), data)))
 
@@ -170,6 +183,14 @@ class Place:
         name = f"probes/{uuid.uuid4().hex}"
         self.write(name, b"probe")
         self.remove(name)
+
+    def _require_folder(self) -> None:
+        """Refuse a folder that is not there: it would be made on this machine's disc, where no other one looks."""
+        if self._kind == "file" and not self._ours and not Path(self._root).is_dir():
+            raise StoreError(
+                f"The store {self.address} cannot be reached: the folder {self._root} is not there. "
+                "Mount it, or make it if it is new."
+            )
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}" if name else self._root

@@ -138,7 +138,7 @@ class Asking:
 
     def _look(self) -> None:
         """Take over which rows there are."""
-        machines = {member.machine_id for member in self._told.values()}
+        machines = {member.rows_id(self._question.spread) for member in self._told.values()}
         rows = many.rows(self._store, self._question.sweep, machines)
         run_ids, trial_ids = ({getattr(row, name): None for row in rows} for name in ("run_id", "trial_id"))
         self._reporter.job = replace(self._reporter.job, run_ids=tuple(run_ids), trial_ids=tuple(trial_ids))

@@ -15,6 +15,9 @@ from core.jobs.shared.launching import Launcher
 
 POLL_S = 1.0
 
+FOLLOW_S = 60.0
+"""How often who asked says that somebody waits for the answer."""
+
 SETTLE_S = 3.0
 """For how long everybody must have ended before it is believed that nobody else begins."""
 
@@ -64,10 +67,14 @@ def follow(board: Board, question: Question, on_change: Callable[[Seen], None], 
     if not board.is_open(question.id):
         board.forget_ends(question.id)
         board.ask(question)
-    seen, over_since = Seen(), 0.0
+    seen, over_since, told = Seen(), 0.0, float("-inf")
     try:
         while True:
             keep()
+            if time.monotonic() - told >= FOLLOW_S:
+                told = time.monotonic()
+                with contextlib.suppress(StoreError):
+                    board.follow(question.id)
             now = look(board, question)
             if (now.present, now.ended, now.failure) != (seen.present, seen.ended, seen.failure):
                 on_change(now)

@@ -8,14 +8,17 @@ Nothing here measures, and what other machines wrote is checked like any foreign
 import dataclasses
 import functools
 import json
+import math
 import re
+import time
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta
 
-from core.errors import CrossoverError, InvalidValue
+from core.errors import CrossoverError
 from core.files import documents
 from core.files.shared import lease
 from core.files.shared.lease import Lease
@@ -51,10 +54,13 @@ MOST_BYTES = 2**20
 PRESENT_S = 60.0
 """A machine that has not said anything for so long is not counted as there."""
 
+LAPSE_S = 86_400.0
+"""A question that nobody has asked or followed for so long is not begun any more."""
+
 LEASE_S = 45
 """Seconds for which a machine holds a point without saying so again."""
 
-QUESTIONS, MACHINES, ENDS, CLOCK = "questions", "machines", "ends", "clock"
+QUESTIONS, FOLLOWED, MACHINES, ENDS, CLOCK, SALT = "questions", "followed", "machines", "ends", "clock", "salt"
 
 _ID = re.compile(r"[0-9a-f]{16}-(everywhere|shared)")
 
@@ -97,6 +103,8 @@ class Member:
         done: points of that question that have an answer for it.
         total: points of that question; 0 where a search chooses them.
         left_s: seconds that the rest would take on this machine alone; None while that is not known.
+        own_id: `machine_id` of its rows where each answers for itself; empty as earlier versions tell it.
+        threads: of its processor that it may use; 0 as earlier versions tell it.
     """
 
     host: Annotated[str, Meta(pattern=r"^[\w.-]{1,100}$")]
@@ -110,6 +118,12 @@ class Member:
     done: documents.Count = 0
     total: documents.Count = 0
     left_s: documents.Seconds | None = None
+    own_id: Line = ""
+    threads: documents.Count = 0
+
+    def rows_id(self, spread: Spread) -> str:
+        """The `machine_id` of its rows of a question that is spread so."""
+        return self.own_id if spread == "everywhere" and self.own_id else self.machine_id
 
 
 class Board:
@@ -138,6 +152,28 @@ class Board:
             StoreError: the place cannot be reached.
         """
         self.place.remove(f"{QUESTIONS}/{question_id}.json")
+        self.place.remove(f"{FOLLOWED}/{question_id}")
+
+    def follow(self, question_id: str) -> None:
+        """Say that somebody waits for the answer; a question whose asker was killed lapses.
+
+        Raises:
+            StoreError: the place cannot be reached.
+        """
+        self.place.write(f"{FOLLOWED}/{question_id}", b"")
+
+    def alone_s(self) -> dict[str, float]:
+        """By question, seconds since somebody asked or followed it.
+
+        Raises:
+            StoreError: the place cannot be reached.
+        """
+        files = self.place.names(QUESTIONS) | self.place.names(FOLLOWED)
+        last: dict[str, float] = {}
+        for name, file in files.items():
+            last[Path(name).stem] = max(last.get(Path(name).stem, 0.0), file.written_s)
+        now_s = self._now_s()
+        return {question_id: max(0.0, now_s - written_s) for question_id, written_s in last.items()}
 
     def is_open(self, question_id: str) -> bool:
         """Whether a question is still asked.
@@ -147,14 +183,23 @@ class Board:
         """
         return f"{QUESTIONS}/{question_id}.json" in self.place.names(QUESTIONS)
 
-    def asked(self) -> dict[str, Question | str]:
+    def asked(self, *, lapsed: bool = False) -> dict[str, Question | str]:
         """By its name what is asked, the oldest first, or why it cannot be answered here.
+
+        Args:
+            lapsed: also what nobody has followed for `LAPSE_S`.
 
         Raises:
             StoreError: the place cannot be reached.
         """
         found: dict[str, Question | str] = {}
-        for name, _ in sorted(self.place.names(QUESTIONS).items(), key=lambda item: item[1].written_s):
+        files = self.place.names(QUESTIONS)
+        oldest_s = min((file.written_s for file in files.values()), default=math.inf)
+        old = time.time() - oldest_s > LAPSE_S / 2  # by our clock, which may differ
+        alone_s = self.alone_s() if old and not lapsed else {}
+        for name, _ in sorted(files.items(), key=lambda item: item[1].written_s):
+            if alone_s.get(Path(name).stem, 0.0) > LAPSE_S:
+                continue
             data, question_id = self.place.read(name, MOST_BYTES), Path(name).stem
             if data is not None and _ID.fullmatch(question_id):
                 found[question_id] = _question(question_id, data)
@@ -224,6 +269,16 @@ class Board:
         for name in self.place.names(f"{ENDS}/{question_id}"):
             self.place.remove(name)
 
+    def salt(self) -> str:
+        """What names of machines are hashed with, so that rows that leave the place say nothing of who measured them.
+
+        Raises:
+            StoreError: the place cannot be reached.
+        """
+        if self.place.read(SALT, MOST_BYTES) is None:
+            self.place.write(SALT, uuid.uuid4().hex.encode())
+        return (self.place.read(SALT, MOST_BYTES) or b"").decode(errors="replace")
+
     def lease(self, question_id: str, part: str, host: str) -> Lease:
         """A machine's claim on a part of a question."""
         return Lease(self.place, f"{question_id}/{part}", LEASE_S, holder=host)
@@ -278,17 +333,4 @@ def _parsed(data: bytes, kind: type[T]) -> T | None:
 
 def board_of(folder: Path) -> Board:
     """The board of a store, given as its folder here: at the address that it mirrors, or within the folder itself."""
-    shared = mirrored.mirror_of(folder)
-    return Board(shared.place if shared is not None else Place(f"file://{folder.absolute()}/shared"))
-
-
-def checked_spread(text: str) -> Spread:
-    """A way of spreading, as it was typed.
-
-    Raises:
-        InvalidValue: it is none.
-    """
-    for known in SPREADS:
-        if known == text:
-            return known
-    raise InvalidValue("spread", text, f"one of {', '.join(SPREADS)}")
+    return Board(mirrored.place_of(folder))

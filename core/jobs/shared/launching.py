@@ -4,7 +4,6 @@ Whatever launches them never times anything, and hands over no rows: machines me
 """
 
 import importlib.util
-import re
 import subprocess
 import time
 from pathlib import Path
@@ -13,12 +12,9 @@ from typing import Protocol, Self
 
 from core.errors import InvalidValue, JobError
 from core.files.project import PROJECT
-from core.files.settings import WAYS
+from core.files.settings import WAYS, is_way
 from core.files.shared import mirror
 from core.jobs.shared.on_ray import RayNodes
-
-_SLURM = re.compile(r"slurm(?::(\d{1,4}))?")
-
 
 LOOK_S, GONE_S = 10.0, 25.0
 """How often Slurm is asked for its tasks, and after how long without any they are not waited for."""
@@ -123,12 +119,13 @@ def launcher(on: str, store: Path, *told: str) -> Launcher:
         JobError: what it needs is not installed here.
     """
     command = ["--store", mirror.address_of(store) or str(store.absolute()), *told]
-    if on == "workers":
+    if not is_way(on):
+        raise InvalidValue("on", on, "one of {}", WAYS)
+    kind, _, which = on.partition(":")
+    if kind == "workers":
         return Nobody()
-    if match := _SLURM.fullmatch(on):
-        return Slurm(int(match[1] or 1), command)
-    if on == "ray" or on.startswith("ray://"):
-        if not installed("ray"):
-            raise JobError("Ray is not installed: pip install -r requirements-cluster.txt")
-        return RayNodes(on, ["worker", *command])
-    raise InvalidValue("on", on, f"one of {', '.join(WAYS)}")
+    if kind == "slurm":
+        return Slurm(int(which or 1), command)
+    if not installed("ray"):
+        raise JobError("Ray is not installed: pip install -r requirements-cluster.txt")
+    return RayNodes(on, ["worker", *command])

@@ -7,6 +7,7 @@ reached it goes on with what it holds, and takes nothing new before others could
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import random
 import statistics
@@ -31,6 +32,7 @@ from core.progress import WAITING
 from core.question.experiment import Experiment, Point
 from core.question.sweep import Sweep
 from core.results.finding import mirrored
+from core.results.reuse import CUT_OFF
 from core.results.schema import Trial
 from core.results.store import Store
 
@@ -41,6 +43,7 @@ PATIENCE_S = 20.0
 """A point whose measurement has to wait for longer, as something else is measured on this machine, is given back."""
 
 BUSY = "Something else is measured on this machine."
+KILLED = "A system does so when its memory runs out."
 OTHERS = "Others measure what is left."
 
 _WATCH_S = 0.2
@@ -48,9 +51,10 @@ _WATCH_S = 0.2
 
 @dataclass
 class _Work:
-    """What is done for one question: its points, which failed here, and which were measured here, in how long."""
+    """What is done for one question: by whose name, its points, which failed and which were measured here, how long."""
 
     question: Question
+    machine_id: str
     experiments: Mapping[Point, Experiment]
     failed: dict[Point, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -72,7 +76,7 @@ class Working:
             on_change: told whenever this machine says something new of itself.
         """
         self._board, self._store, self._queue, self._machine = board, store, queue, found
-        self._presence = Presence(board, introduced(queue, found.environment, found.devices), on_change)
+        self._presence = Presence(board, introduced(board, queue, found.environment, found.devices), on_change)
         self._end = 0.0
 
     def work(self, *, for_s: float, only: str = "") -> Member:
@@ -145,7 +149,8 @@ class Working:
 
     def _answer(self, question: Question) -> None:
         sweep = question.sweep
-        work = _Work(question, {point: sweep.experiment(point) for point in sweep.points})
+        machine_id = self._presence.member.rows_id(question.spread)
+        work = _Work(question, machine_id, {point: sweep.experiment(point) for point in sweep.points})
         total = 0 if sweep.adaptive else len(work.experiments)
         self._presence.note(question=question.id, done=0, total=total, left_s=None)
         self._presence.say("measuring")
@@ -168,10 +173,15 @@ class Working:
                 )
 
     def _whole(self, work: _Work) -> tuple[State, str] | None:
-        """Measure all points as one job; None if the time is over before."""
+        """Measure all points as one job; None if the time is over before.
+
+        Where its process is killed, as when memory runs out, one by one: then all but one point have an answer.
+        """
         job = self._measured(work, work.question.sweep, None)
         if job is None:
             return None if work.open else ("stopped", "")
+        if job.state == "crashed":
+            return self._points(work)
         return ("finished" if job.complete else "failed"), job.message
 
     def _points(self, work: _Work) -> tuple[State, str] | None:
@@ -208,15 +218,16 @@ class Working:
         if self._presence.settled:  # or others may hold what lapsed while nobody could say so
             with self._presence.reaching():
                 held = self._board.held(work.question.id)
-                if any(self._point(work, point) for point in todo if self._part(work, point) not in held):
+                free = (point for point in todo if self._part(work, work.experiments[point]) not in held)
+                if any(self._point(work, point) for point in free):
                     return True
                 self._presence.keep("waiting", OTHERS)
                 return False
         self._presence.keep("waiting", self._presence.trouble)
         return False
 
-    def _part(self, work: _Work, point: Point) -> str:
-        return f"{work.experiments[point].id}-{self._presence.member.machine_id}"
+    def _part(self, work: _Work, asked: Experiment) -> str:
+        return f"{asked.id}-{work.machine_id}"
 
     def _point(self, work: _Work, point: Point) -> bool:
         """Measure a point if nobody holds it; returns whether it was ours to measure.
@@ -225,7 +236,7 @@ class Working:
             StoreError: the place cannot be reached.
         """
         asked = work.experiments[point]
-        lease = self._board.lease(work.question.id, self._part(work, point), self._presence.member.host)
+        lease = self._board.lease(work.question.id, self._part(work, asked), self._presence.member.host)
         if not lease.take():
             return False
         self._presence.note(doing=point_result.label(work.question.sweep, point))
@@ -235,7 +246,7 @@ class Working:
                 began = time.monotonic()
                 job = self._measured(work, asked, lease)
                 if job is not None and not job.complete:
-                    work.failed[point] = job.message or f"The measurement has {job.state}."
+                    work.failed[point] = self._why(job)
                 elif job is not None:
                     work.seconds[asked.id] = time.monotonic() - began
                 self._deliver(work, lease)
@@ -245,9 +256,18 @@ class Working:
                 lease.release()
         return True
 
+    def _why(self, job: Job) -> str:
+        """Why a point has no answer; where its process was killed, also which."""
+        said = job.message or f"The measurement has {job.state}."
+        if job.state != "crashed":
+            return said
+        return f"{self._presence.member.doing.capitalize()}: {said} {KILLED}"
+
     def _measured(self, work: _Work, asked: Experiment | Sweep, lease: Lease | None) -> Job | None:
         """The job of a question, ended; None if it was ended here before, as it shall not be measured on."""
-        job, began = self._queue.submit(asked, self._store), time.monotonic()
+        once = self._once(work, asked) if isinstance(asked, Experiment) else ""
+        own = work.machine_id if work.question.spread == "everywhere" else ""
+        job, began = self._queue.submit(asked, self._store, once=once, measured_as=own), time.monotonic()
         try:
             while job.active:
                 self._take_over(job)
@@ -260,6 +280,16 @@ class Working:
                 client.stop(self._queue, job.id)
         self._take_over(job)
         return job
+
+    def _once(self, work: _Work, asked: Experiment) -> str:
+        """What rows of a point answer: those that come second are dropped, from whoever was slow, cut off or killed.
+
+        Where runs are there that do not answer, as the machine was busy, the next one counts as well.
+        """
+        rows = self._store.trials(experiment_id=asked.id, machine_id=work.machine_id)
+        before = {row.run_id for row in rows if row.outcome not in CUT_OFF}
+        name = f"{work.question.id} {self._part(work, asked)} {len(before)}"
+        return hashlib.sha256(name.encode()).hexdigest()[:24]
 
     def _keeps(self, job: Job, lease: Lease | None, seconds: float) -> bool:
         """Say how far a job is; False if it shall end, as the time is over, or others can have its point."""
@@ -297,6 +327,6 @@ class Working:
         """Runs that answer; of those measured here for this question any, or a busy machine would never end."""
         return self._store.answers(
             list(experiments),
-            self._machine.here,
+            dataclasses.replace(self._machine.here, machine_id=work.machine_id),
             accepted=lambda asked, rows: asked.id in work.seconds or certainty.answers(asked, rows),
         )

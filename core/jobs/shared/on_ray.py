@@ -8,6 +8,7 @@ Ray ends a process that loses its cluster. So it is spoken to by one that does n
 core.jobs.shared.on_ray ADDRESS MODULE COMMAND…`, which ends when its standard input does.
 """
 
+import math
 import os
 import subprocess
 import sys
@@ -24,6 +25,9 @@ RESOURCE = "crossover_machine"
 
 AGAIN_S = 10.0
 """Seconds after which a worker is started again on a machine on which it was killed."""
+
+GONE_S = 60.0
+"""For how long a cluster is tried again that was lost, as when the network is cut."""
 
 STOP_S = 4.0
 """Seconds that workers have to stop what they measure, once their question was taken away."""
@@ -55,8 +59,18 @@ class RayNodes:
         """
         self._address = "auto" if address == "ray" else address
         self._words = [self._address, module, *command]
+        self._lost, self._tried = math.inf, 0.0
 
     def __enter__(self) -> Self:
+        self._connect()
+        said = self._process.stdout.readline().strip() if self._process.stdout else ""
+        if not said.startswith(_READY):
+            self.__exit__(None, None, None)
+            raise JobError(f"No Ray cluster answers at {self._address}: {said or 'it ended the connection'}")
+        self.machines = int(said.removeprefix(_READY))
+        return self
+
+    def _connect(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "core.jobs.shared.on_ray", *self._words],
             cwd=PROJECT,
@@ -67,12 +81,7 @@ class RayNodes:
             text=True,
             start_new_session=True,  # a keyboard's interrupt is for us, who let the workers stop first
         )
-        said = self._process.stdout.readline().strip() if self._process.stdout else ""
-        if not said.startswith(_READY):
-            self.__exit__(None, None, None)
-            raise JobError(f"No Ray cluster answers at {self._address}: {said or 'it ended the connection'}")
-        self.machines = int(said.removeprefix(_READY))
-        return self
+        self._tried = time.monotonic()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         try:
@@ -82,12 +91,22 @@ class RayNodes:
             self._process.communicate()
 
     def keep(self) -> None:
-        """Make sure that there is a cluster; its nodes are seen to by the other process.
+        """Make sure that there is a cluster; the other process sees to its nodes, and is started anew if it ends.
 
         Raises:
             JobError: it is gone.
         """
-        if self._process.poll() is not None:
+        now = time.monotonic()
+        if self._process.poll() is None:
+            if now - self._tried >= GONE_S:  # it stays, so the cluster is there
+                self._lost = math.inf
+            return
+        self._lost = min(self._lost, now)
+        if now - self._lost < GONE_S:
+            if now - self._tried >= AGAIN_S:
+                self._process.communicate()
+                self._connect()
+        else:
             raise JobError(
                 f"The Ray cluster at {self._address} is gone. What was measured is in the store: once the cluster is "
                 "there again, the same command goes on."

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
+import os
 import re
 import socket
 import time
@@ -14,7 +15,7 @@ from core import units
 from core.errors import StoreError
 from core.files.shared.lease import Lease
 from core.jobs.queue import Queue
-from core.jobs.shared.board import Board, Member, State
+from core.jobs.shared.board import ENDED, Board, Member, State
 from core.results.environment import DeviceInfo, Environment
 
 TELL_S = 10.0
@@ -22,6 +23,9 @@ TELL_S = 10.0
 
 SETTLE_S = 1.0
 """After this and `TELL_S` whoever could not reach the place, and can again, has said what it holds."""
+
+MACHINE_VARIABLE = "CROSSOVER_MACHINE"
+"""Environment variable that names this machine among those that are alike; hashed. Its host's name unless given."""
 
 Told = Callable[[Member], None]
 
@@ -45,6 +49,7 @@ class Presence:
         self.member, self.trouble = member, ""
         self._board, self._on_change, self._said = board, on_change, member
         self._told = self._missed = float("-inf")
+        self._owed: Member | None = None
 
     @property
     def settled(self) -> bool:
@@ -62,8 +67,11 @@ class Presence:
         if self.member != self._said:
             self._on_change(self.member)
         self._said = self.member
+        self._owed = self.member if state in ENDED else self._owed
         with self.reaching():
-            self._board.tell(self.member)
+            self._tell_end()
+            if state not in ENDED:
+                self._board.tell(self.member)
 
     def keep(self, state: State, message: str = "", lease: Lease | None = None) -> bool:
         """Say every now and then that this machine is there, and holds something; False if it has lost that."""
@@ -77,7 +85,18 @@ class Presence:
     def leave(self) -> None:
         """Be counted no more."""
         with self.reaching():
+            self._tell_end()
             self._board.leave(self.member.host)
+
+    def _tell_end(self) -> None:
+        """Say how this machine ended with its question, which may not have reached the place before: one waits for it.
+
+        Raises:
+            StoreError: the place cannot be reached.
+        """
+        if self._owed is not None:
+            self._board.tell(self._owed)
+            self._owed = None
 
     @contextlib.contextmanager
     def reaching(self) -> Iterator[None]:
@@ -88,10 +107,31 @@ class Presence:
             self._missed, self.trouble = time.monotonic(), str(error)
 
 
-def introduced(queue: Queue, about: Environment, devices: Sequence[DeviceInfo] = ()) -> Member:
-    """This machine as it tells of itself at first; devices are known once the measuring process has looked."""
-    names = tuple(info.name for info in devices)
-    return Member(host=host_name(queue), machine_id=about.machine_id, cpu=about.cpu_name[:200], devices=names)
+def introduced(board: Board, queue: Queue, about: Environment, devices: Sequence[DeviceInfo] = ()) -> Member:
+    """This machine as it tells of itself at first; devices are known once the measuring process has looked.
+
+    Raises:
+        StoreError: the place cannot be reached.
+    """
+    return Member(
+        host=host_name(queue),
+        machine_id=about.machine_id,
+        cpu=about.cpu_name[:200],
+        devices=tuple(info.name for info in devices),
+        own_id=own_id(board.salt(), about.machine_id),
+        threads=about.cores_usable,
+    )
+
+
+def own_id(salt: str, machine_id: str) -> str:
+    """What tells this machine from those that are alike, 12 hexadecimal digits; who has no salt learns nothing of it.
+
+    It is the same whatever folder of jobs there is, as Slurm has a new one for each task.
+    """
+    node = uuid.getnode()
+    card = "" if node >> 40 & 1 else f"{node:x}"  # a random number where the system tells of no network card
+    name = os.environ.get(MACHINE_VARIABLE) or f"{socket.gethostname()} {card}"
+    return hashlib.sha256(f"{salt} {name} {machine_id}".encode()).hexdigest()[:12]
 
 
 def host_name(queue: Queue) -> str:

@@ -4,12 +4,10 @@ Whoever it starts afterwards would have its environment, its limits, its mask of
 """
 
 import os
-import subprocess
 import sys
 
 from core.errors import JobError
-from core.files.project import PROJECT
-from core.jobs.client import COMMAND, WAITING_POLICY
+from core.jobs.client import COMMAND, detached
 from core.jobs.queue import Queue
 
 _WAITING = """
@@ -32,14 +30,7 @@ def start(queue: Queue) -> int:
         return 0
     try:
         with queue.worker_file.log.open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-S", "-c", _WAITING, str(os.getpid()), *COMMAND[1:], "--jobs", str(queue.folder)],
-                cwd=PROJECT,
-                env={**os.environ, **WAITING_POLICY},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            ).pid
+            words = ["-S", "-c", _WAITING, str(os.getpid()), *COMMAND[1:], "--jobs", str(queue.folder)]
+            return detached([sys.executable, *words], os.environ, log).pid
     except OSError as error:
         raise JobError(f"The next measuring process could not be started: {error}.") from error

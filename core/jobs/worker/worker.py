@@ -10,25 +10,26 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
 import psutil
 from filelock import BaseFileLock, Timeout
 
 from core.errors import CrossoverError, JobError
-from core.files.project import PROJECT
 from core.jobs import client, process, saving
 from core.jobs.job import Job
 from core.jobs.machine import Machine, measurement_lock
 from core.jobs.process import Surroundings
 from core.jobs.queue import Queue
 from core.jobs.worker import heir
+from core.jobs.worker.code import CODE, Code
 from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.sweep_run import Begin, Fit, SweepEnd, SweepRun
 from core.jobs.worker_file import Serving
 from core.progress import WAITING, Progress
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender, Experiment
+from core.question.fields import refused
 from core.question.sweep import Sweep
 from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
@@ -41,8 +42,6 @@ HOLDING_IDLE_S = 3 * 60.0
 
 HOST = Contender().device
 
-CODE = PROJECT / "core"
-
 SETTLE_EVERY_S, SETTLE_S = 5.0, 120.0
 """How often, and while a job ends for how long, what could not be written is tried again."""
 
@@ -52,33 +51,6 @@ _log = logging.getLogger(__name__)
 
 Ending = Literal["idle", "renew"]
 """Why a worker stopped taking jobs: nothing to do, or a fresh process must go on."""
-
-
-@dataclass(frozen=True)
-class Code:
-    """The code as it was when this process began; rows name the commit that measured them.
-
-    Attributes:
-        folder: where it is.
-        newest_ns: when a file of it was changed last.
-    """
-
-    folder: Path
-    newest_ns: int
-
-    @classmethod
-    def now(cls, folder: Path = CODE) -> Self:
-        """The code as it is on disk."""
-        newest_ns = 0
-        for path in folder.rglob("*.py"):
-            with contextlib.suppress(FileNotFoundError):  # an editor's temporary file, already gone
-                newest_ns = max(newest_ns, path.stat().st_mtime_ns)
-        return cls(folder, newest_ns)
-
-    @property
-    def changed(self) -> bool:
-        """Whether a file was changed since."""
-        return self.now(self.folder) != self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +125,7 @@ class Worker:
             with self._alone(reporter):
                 measured = self._measure(reporter)
         except CrossoverError as error:
-            self._fail(reporter, str(error))
+            self._fail(reporter, refused.in_command(error))
         except Exception as error:
             _log.exception("Job %s met an unexpected error.", job.id)
             self._fail(

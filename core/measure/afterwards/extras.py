@@ -4,13 +4,11 @@ Blocks are worth more than all of it. What fails by itself, for want of memory o
 and a sentence of the row's message says so.
 """
 
-import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-import torch
 from torch import Tensor
 
 from core.measure.afterwards import phases
@@ -19,7 +17,7 @@ from core.measure.data.datasets import Data
 from core.measure.device import devices, failures
 from core.measure.readings.raw_values import RawValues
 from core.measure.readings.timer import Timer
-from core.measure.training import Training
+from core.measure.training import Training, nudged
 from core.question.experiment import Contender, Point
 
 CHECKED_STEPS = 20
@@ -32,12 +30,7 @@ class Afterwards:
     """Measures what is of use beside the blocks of one contender, into its raw values.
 
     Attributes:
-        contender: whose blocks.
-        point: that it trains.
-        data: that it trains on.
-        timer: of its device.
         device: given back what a failure had taken.
-        raw: raw values so far.
         left_out: what is not known and why, a sentence each.
     """
 
@@ -50,12 +43,7 @@ class Afterwards:
     left_out: list[str] = field(default_factory=list)
 
     def attempt(self, known: str, work: Callable[[], object]) -> None:
-        """Do what may fail by itself.
-
-        Args:
-            known: the beginning of a sentence that goes on with "not known".
-            work: what to do.
-        """
+        """Do what may fail by itself; `known` begins a sentence that goes on with "not known"."""
         if failed := failures.attempt(work, partial(failures.ending, self.contender)):
             outcome, why = failed
             self.left_out.append(f"{known} not known: {'out of memory.' if outcome == 'out_of_memory' else why}")
@@ -84,14 +72,10 @@ class Afterwards:
         self.attempt("What it learned is", lambda: self._classify(training, weights))
 
     def compare(self, training: Training, plain: Callable[[], Training]) -> None:
-        """Train the first steps in this lane and plainly, and keep both losses.
+        """Train the first steps in this lane and plainly, both from the first weights and batch, and keep both losses.
 
         Where the mathematics are the same they differ by rounding, which some trainings carry on and on: plain steps
-        from weights that are one rounding apart show how far.
-
-        Args:
-            training: back at its first weights and its first batch.
-            plain: makes a plain training that begins as this one did.
+        from weights that are some roundings apart show how far.
         """
         steps = min(CHECKED_STEPS, self.point.total_steps)
         training.advance(training.lane.whole(steps))
@@ -101,10 +85,10 @@ class Afterwards:
         reference.advance(steps)
         self.raw.lane_loss, self.raw.reference_loss = lane_loss, tuple(reference.read_losses())
         if training.lane.same_mathematics:
-            nudged = plain()
-            nudged.set_weights([torch.nextafter(weight, torch.tensor(math.inf)) for weight in nudged.weights("cpu")])
-            nudged.advance(steps)
-            self.raw.nudged_loss = tuple(nudged.read_losses())
+            other = plain()
+            other.set_weights([nudged(weight) for weight in other.weights("cpu")])
+            other.advance(steps)
+            self.raw.nudged_loss = tuple(other.read_losses())
 
     def _run_epoch(self, training: Training, budget_s: float) -> None:
         steps, lead_in, step_s = self.point.steps_per_epoch, self.raw.lead_in_steps, self.raw.step_s or 0.0
@@ -114,9 +98,8 @@ class Afterwards:
         training.read_losses()
 
     def _take_step_apart(self, training: Training) -> None:
-        parts = phases.take_apart(training, self.timer, step_s=self.raw.step_s or 0.0)
-        for name, values in (dataclasses.asdict(parts) if parts else {}).items():
-            setattr(self.raw, f"breakdown_{name}", values)
+        for part, values in phases.take_apart(training, self.timer, step_s=self.raw.step_s or 0.0).items():
+            setattr(self.raw, f"breakdown_{part}_s", values)
 
     def _find_busy_time(self, training: Training) -> None:
         step_s, device = self.raw.step_s or 0.0, self.device.torch

@@ -6,7 +6,6 @@ blocks, never instead of them, and their sum is held against the undisturbed ste
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -47,21 +46,14 @@ FILLER_LEAD = 2.0
 FILLER_MIN_S = 0.005
 
 
-@dataclass(frozen=True, kw_only=True)
-class Phases:
-    """Seconds of each part of a step, one entry a step."""
-
-    loader_s: tuple[float, ...]
-    transfer_s: tuple[float, ...]
-    forward_s: tuple[float, ...]
-    backward_s: tuple[float, ...]
-    optimizer_s: tuple[float, ...]
+PARTS = ("loader", "transfer", "forward", "backward", "optimizer")
 
 
-def take_apart(training: Training, timer: Timer, *, step_s: float) -> Phases | None:
-    """Train some steps with a drained clock reading after every part; None where a step is one piece.
+def take_apart(training: Training, timer: Timer, *, step_s: float) -> dict[str, tuple[float, ...]]:
+    """Seconds of each of `PARTS`, one entry a step, of steps with a drained clock reading after every part.
 
-    A compiled or recorded step has no parts that could be timed apart, and those of an eager twin are not its own.
+    Empty where a step is one piece: a compiled or recorded one has no parts that could be timed apart, and those of an
+    eager twin are not its own.
 
     Args:
         training: goes on training; its weights change.
@@ -69,18 +61,12 @@ def take_apart(training: Training, timer: Timer, *, step_s: float) -> Phases | N
         step_s: seconds of an undisturbed step, to choose how many steps.
     """
     if training.lane.execution != "eager":
-        return None
-    loader, transfer, forward, backward, optimizer = in_parts(lambda: _one_step(training, timer), step_s)
-    return Phases(loader_s=loader, transfer_s=transfer, forward_s=forward, backward_s=backward, optimizer_s=optimizer)
+        return {}
+    return dict(zip(PARTS, in_parts(lambda: _one_step(training, timer), step_s), strict=True))
 
 
 def in_parts(one_step: Callable[[], tuple[float, ...]], step_s: float) -> list[tuple[float, ...]]:
-    """Seconds of each part of a step, one entry a step, of as many steps as fill the pass.
-
-    Args:
-        one_step: trains one; seconds of each of its parts.
-        step_s: seconds of an undisturbed step.
-    """
+    """Seconds of each part of a step, one entry a step, of as many steps as fill the pass."""
     steps = between(PASS_STEPS, PASS_S / step_s)
     rows = [one_step() for _ in range(steps + 1)][1:]  # the first warms up the drained way of going
     return list(zip(*rows, strict=True))
@@ -91,12 +77,7 @@ def in_turns(
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Seconds of a step of two trainings that take turns, one entry a turn; none where that would take too long.
 
-    Args:
-        training: goes on training.
-        other: a fresh one on the same device, which gets warm first.
-        timer: of their device.
-        step_s: seconds of an undisturbed step of the first.
-        budget_s: of the training; what is long beside it is not done.
+    The other is a fresh one on the same device, which gets warm first; too long is what is long beside the budget.
     """
     steps = max(1, math.ceil(MIN_BLOCK_S / step_s))
     fewest, most = TURNS

@@ -63,15 +63,7 @@ def order(point: Point, epoch: int) -> Tensor:
 
 
 def feed(point: Point, data: Data, resident: Split, device: torch.device, *, first_step: int = 0) -> Feed:
-    """The batches of `point` from step `first_step` on.
-
-    Args:
-        point: says which data path, batch size, order and workers.
-        data: on the host.
-        resident: `data.train` on the device; only the resident path uses it.
-        device: where batches go.
-        first_step: steps that were trained before.
-    """
+    """The batches of `point` from step `first_step` on; on the resident path those of `resident`, on the device."""
     if point.data_path == "resident":
         return _indexed(point, resident, device, _leave, first_step)
     pinned = point.data_path == "loader" and device.type == "cuda"

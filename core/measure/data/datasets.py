@@ -72,9 +72,7 @@ class Data:
     """One data set, split.
 
     Attributes:
-        train: what is trained on.
         validation: may be empty where every image is trained on.
-        test: for the classification report.
         one_by_one: the training samples as the tutorials read them, one at a time with transforms.
         hash: 16 hexadecimal digits over every sample and label of the three parts.
     """

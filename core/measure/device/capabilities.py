@@ -24,12 +24,7 @@ TRITON_COMPILERS = ("gcc", "clang")
 
 
 def refusals(kind: str, capability: tuple[int, int] = (0, 0)) -> dict[str, str]:
-    """Kind of lane → why a device does not have it; lanes that it has are left out.
-
-    Args:
-        kind: key of `DEVICE_KINDS`.
-        capability: compute capability of an NVIDIA GPU.
-    """
+    """Kind of lane → why a device (an NVIDIA GPU of a compute capability) does not have it; the others are left out."""
     asked = {
         "compiled": _no_compiler(kind, capability),
         "graph": "" if DEVICE_KINDS[kind].graphs else "only NVIDIA and AMD GPUs replay CUDA graphs",

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -21,19 +21,8 @@ SLOWING = ("POWER", "THERMAL", "BOARD_LIMIT", "RELIABILITY")
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What a card is held to, named as columns; None where it is not known.
-
-    Attributes:
-        device_power_limit_w: power beyond which its clocks are lowered.
-        device_clock_limit_mhz: highest clock.
-        device_ecc_errors: memory errors that could not be corrected since its driver was loaded.
-    """
-
-    device_power_limit_w: float | None = None
-    device_clock_limit_mhz: float | None = None
-    device_ecc_errors: int | None = None
+Columns = dict[str, Any]
+"""Values by the name of their column, None where one is not known; empty of what is no card."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +30,7 @@ class State:
     """A card at one moment; None where it is not known.
 
     Attributes:
-        clock_mhz: of its processors.
-        power_w: drawn now.
         energy_j: used since its driver was loaded.
-        temperature_c: of its processor.
         throttle: bits of NVML's `nvmlClocksEventReasons`: what holds its clock down.
         throttled_s: for how long policies of `SLOWING` lowered its clocks since its driver was loaded.
         use: share of NVML's last sample period, up to a second, in which it worked, for whomever.
@@ -61,41 +47,17 @@ class State:
     other_processes: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Around:
-    """A card before, in and after a block, named as the columns `block_…`; None where it is not known."""
-
-    clock_before_mhz: float | None = None
-    clock_mhz: float | None = None
-    power_w: float | None = None
-    temperature_c: float | None = None
-    throttle: int | None = None
-    throttled_s: float | None = None
-    use_before: float | None = None
-    other_processes: int | None = None
-
-
-class Card(Protocol):
-    """A card that can be asked."""
-
-    def limits(self) -> Limits:
-        """What it is held to."""
-
-    def state(self) -> State:
-        """How it is now."""
-
-
 class Watch:
     """Looks at a device before and after each block.
 
     Attributes:
-        limits: what its card is held to.
+        limits: what its card is held to: `device_…` columns.
     """
 
     def __init__(self, device: torch.device, clock: Callable[[], float] = time.perf_counter) -> None:
         """Find the card of a device; a CPU has none."""
         self._card, self._clock = _card(device), clock
-        self.limits = self._card.limits() if self._card else Limits()
+        self.limits = self._card.limits() if self._card else {}
         self._before, self._began_s = State(), 0.0
 
     def begin(self) -> None:
@@ -103,23 +65,23 @@ class Watch:
         if self._card:
             self._before, self._began_s = self._card.state(), self._clock()
 
-    def end(self) -> Around:
-        """Look after the block; what counters say is of the time between the two looks."""
+    def end(self) -> Columns:
+        """Look after the block: `block_…` columns; what counters say is of the time between the two looks."""
         if not self._card:
-            return Around()
+            return {}
         took_s, after, before = self._clock() - self._began_s, self._card.state(), self._before
         energy_j = _since(before.energy_j, after.energy_j)
         others = [each.other_processes for each in (before, after) if each.other_processes is not None]
-        return Around(
-            clock_before_mhz=before.clock_mhz,
-            clock_mhz=after.clock_mhz,
-            power_w=energy_j / took_s if energy_j and took_s > 0 else after.power_w,
-            temperature_c=after.temperature_c,
-            throttle=after.throttle,
-            throttled_s=_since(before.throttled_s, after.throttled_s),
-            use_before=before.use,
-            other_processes=max(others, default=None),
-        )
+        return {
+            "block_clock_before_mhz": before.clock_mhz,
+            "block_clock_mhz": after.clock_mhz,
+            "block_power_w": energy_j / took_s if energy_j and took_s > 0 else after.power_w,
+            "block_temperature_c": after.temperature_c,
+            "block_throttle": after.throttle,
+            "block_throttled_s": _since(before.throttled_s, after.throttled_s),
+            "block_use_before": before.use,
+            "block_other_processes": max(others, default=None),
+        }
 
 
 def nvml() -> Any:
@@ -136,7 +98,7 @@ def nvml() -> Any:
 
 
 @functools.cache
-def _card(device: torch.device) -> Card | None:
+def _card(device: torch.device) -> "_NvidiaCard | _AmdCard | None":
     """The card of a device; None where it cannot be asked."""
     if device.type != "cuda":
         return None
@@ -153,16 +115,16 @@ class _NvidiaCard:
         self._part = self._handle(properties)
         self._whole = _known(lambda: library.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self._part)) or self._part
 
-    def limits(self) -> Limits:
+    def limits(self) -> Columns:
         library, card = self._nvml, self._whole
         milliwatts = _known(lambda: library.nvmlDeviceGetEnforcedPowerLimit(card))
         clock_mhz = _known(lambda: float(library.nvmlDeviceGetMaxClockInfo(card, library.NVML_CLOCK_SM)))
         errors = (library.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, library.NVML_VOLATILE_ECC)
-        return Limits(
-            device_power_limit_w=_thousandth(milliwatts),
-            device_clock_limit_mhz=clock_mhz,
-            device_ecc_errors=_known(lambda: int(library.nvmlDeviceGetTotalEccErrors(card, *errors))),
-        )
+        return {
+            "device_power_limit_w": _thousandth(milliwatts),
+            "device_clock_limit_mhz": clock_mhz,
+            "device_ecc_errors": _known(lambda: int(library.nvmlDeviceGetTotalEccErrors(card, *errors))),
+        }
 
     def state(self) -> State:
         library, card = self._nvml, self._whole
@@ -201,8 +163,8 @@ class _AmdCard:
 
     device: torch.device
 
-    def limits(self) -> Limits:
-        return Limits()
+    def limits(self) -> Columns:
+        return {}
 
     def state(self) -> State:
         return State(

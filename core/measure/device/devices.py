@@ -26,11 +26,7 @@ from core.results.environment import DeviceInfo
 
 @dataclass(frozen=True)
 class Device:
-    """A device that can be drained.
-
-    Attributes:
-        torch: PyTorch's own handle.
-    """
+    """A device that can be drained."""
 
     torch: torch.device
 
@@ -179,15 +175,10 @@ def _by_properties(torch_type: str, index: int) -> _Description:
 def _cuda_driver(_: str) -> str:
     if torch.version.hip:
         return f"ROCm {torch.version.hip}"
-    return f"CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}, driver {_nvidia_driver()}"
-
-
-def _nvidia_driver() -> str:
-    """The driver's own version."""
-    try:
-        return str(cards.nvml().nvmlSystemGetDriverVersion())
-    except Exception:  # no bindings, or the driver refuses: the row says so
-        return "unknown"
+    driver = "unknown"
+    with contextlib.suppress(Exception):  # there are no bindings, or the driver refuses
+        driver = str(cards.nvml().nvmlSystemGetDriverVersion())
+    return f"CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}, driver {driver}"
 
 
 def _card_free_bytes(device: torch.device) -> int:
@@ -204,7 +195,6 @@ class _Backend:
     Attributes:
         describe: from the type and a device's number.
         driver: driver and runtime, from the type.
-        free_bytes: memory that is free now.
     """
 
     describe: Callable[[str, int], _Description] = _by_properties

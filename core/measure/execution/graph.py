@@ -6,7 +6,6 @@ buffers before a replay: the indices of resident samples, or the batches themsel
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -20,24 +19,15 @@ Gather = Callable[[Tensor], Batch]
 """Batches of resident samples by their indices."""
 
 
-class Recorder(Protocol):
-    """What records work of a device to replay it."""
-
-    def warm_up(self, work: Callable[[], object]) -> None:
-        """Do work beside the recording stream, and wait for it."""
-
-    def record(self, work: Callable[[], object]) -> Callable[[], None]:
-        """Record work without doing it; what is returned does it each time it is called."""
-
-
-class CudaRecorder:
-    """CUDA graphs, of NVIDIA, and of AMD through ROCm."""
+class Recorder:
+    """Records work of a device as a CUDA graph, of NVIDIA, and of AMD through ROCm."""
 
     def __init__(self, device: torch.device) -> None:
         """Take a device."""
         self._device = device
 
     def warm_up(self, work: Callable[[], object]) -> None:
+        """Do work beside the recording stream, and wait for it."""
         with torch.cuda.device(self._device):
             side = torch.cuda.Stream()
             side.wait_stream(torch.cuda.current_stream())
@@ -47,6 +37,7 @@ class CudaRecorder:
             torch.cuda.synchronize()
 
     def record(self, work: Callable[[], object]) -> Callable[[], None]:
+        """Record work without doing it; what is returned does it each time it is called."""
         with torch.cuda.device(self._device):
             graph = torch.cuda.CUDAGraph()
             # left out, the stream would be that of whichever device recorded first in this process
@@ -97,13 +88,7 @@ class Graph:
     """Runs the steps of one network by replaying graphs of them."""
 
     def __init__(self, step: Step, recorder: Recorder, gather: Gather | None) -> None:
-        """Take a step; nothing is recorded yet.
-
-        Args:
-            step: of the network.
-            recorder: of its device.
-            gather: makes batches of indices within the graph, where the data are resident; None elsewhere.
-        """
+        """Take a step; nothing is recorded yet. Batches of resident data are gathered, by indices, within the graph."""
         self._step, self._recorder, self._gather = step, recorder, gather
         self._recordings: dict[int, RecordedSteps] = {}
         self._example: Batch | None = None

@@ -19,15 +19,7 @@ Batch = tuple[Tensor, Tensor]
 
 
 class Step:
-    """The step of one network.
-
-    Attributes:
-        network: on the device.
-        optimizer: of its parameters.
-        parameters: of the network.
-        learning_rate: of plain SGD.
-        lane: how the step is computed.
-    """
+    """The step of one network, which is on the device already."""
 
     def __init__(self, network: nn.Module, *, learning_rate: float, lane: Lane = PLAIN) -> None:
         """Take over a network; its memory format becomes that of the lane."""

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 from core import units
 from core.measure.contender import DISCARDED_BLOCKS, WARM_UP_S, WARM_UP_STEPS, MeasuredContender
@@ -21,7 +20,7 @@ from core.measure.lessons.stage import Stage
 from core.measure.readings.timer import Clock as Nanoseconds
 from core.measure.readings.timer import Drainable, Timer, block_steps, lead_in_steps
 from core.question.demonstration import RECIPES, Demonstration, Recipe
-from core.question.experiment import Contender, Point
+from core.question.experiment import Contender, Point, spoken
 from core.results.exhibits.exhibit import Clock, Variant
 
 REPEATS = 9
@@ -35,21 +34,6 @@ WARM_UP_SHARE = 0.05
 
 BLOCKS_SHARE = 0.5
 """Share of a contender's time for blocks, where whole epochs or trainings are to follow."""
-
-
-class Training(Protocol):
-    """What is timed; see `core.measure.lessons.recipe_training.RecipeTraining`."""
-
-    prefetched: int
-
-    def advance(self, steps: int) -> None:
-        """Train so many steps."""
-
-    def end_epoch(self) -> None:
-        """Do what comes after an epoch."""
-
-    def settle(self) -> None:
-        """Wait and read between timings."""
 
 
 class _Nobody:
@@ -92,8 +76,6 @@ class Lesson:
     """All recipes on one contender.
 
     Attributes:
-        point: the training.
-        stopwatch: of its device.
         fresh: a fresh network in training as a recipe wants it.
         readings: recipe → seconds an epoch, one entry a reading.
         steps: recipe → steps of a reading.
@@ -102,7 +84,7 @@ class Lesson:
 
     point: Point
     stopwatch: Stopwatch
-    fresh: Callable[[Recipe], Training]
+    fresh: Callable[[Recipe], RecipeTraining]
     readings: dict[str, list[float]] = field(default_factory=dict)
     steps: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -115,7 +97,7 @@ class Lesson:
             late: whether the time for this is over; one round is timed all the same.
             allowance_s: seconds after which a slow training counts as warm.
         """
-        warm: dict[str, tuple[Training, int]] = {}
+        warm: dict[str, tuple[RecipeTraining, int]] = {}
         for recipe in recipes:
             if warm and late():
                 self.notes.append(f"{recipe.title} was left out: the budget was spent before it could be begun.")
@@ -181,7 +163,7 @@ class Lesson:
 
     _block_steps: int = 0
 
-    def _warm_up(self, training: Training, allowance_s: float) -> int:
+    def _warm_up(self, training: RecipeTraining, allowance_s: float) -> int:
         """Train until warm as `core.measure.contender` does, and find how many steps make a block and a lead-in."""
         spent, steps, step_s = 0.0, 1, 0.0
 
@@ -201,7 +183,7 @@ class Lesson:
         self._block_steps = block_steps(step_s)
         return lead_in_steps(step_s) + training.prefetched
 
-    def _block(self, recipe: Recipe, training: Training, lead_in: int) -> None:
+    def _block(self, recipe: Recipe, training: RecipeTraining, lead_in: int) -> None:
         """Lead in, untimed and undrained, then time one block."""
         self._drain()
         training.advance(lead_in)
@@ -266,7 +248,7 @@ class _Course:
         """All recipes on one contender, within its share of the budget."""
         ends_s = self.stage.elapsed_s + share_s
         devices.initialise(contender.device)
-        self.stage.tell(f"starting up {contender}", done=self.done, total=self.total)
+        self.stage.tell(f"starting up {spoken(str(contender))}", done=self.done, total=self.total)
         self.stage.use_threads(contender, self._threads(contender))
         device = devices.open_device(contender.device)
         resident = self.data.train.to(device.torch)
@@ -287,14 +269,14 @@ class _Course:
 
         for _ in lesson.blocks(self._blocks, late=late, allowance_s=WARM_UP_SHARE * share_s):
             self.done += 1
-            self.stage.tell(f"timing blocks on {contender}", done=self.done, total=self.total)
+            self.stage.tell(f"timing blocks on {spoken(str(contender))}", done=self.done, total=self.total)
 
     def _give_whole(self, lesson: Lesson, contender: Contender, ends_s: float) -> None:
         tested = held_out(self.data) / len(self.data.train)
         for number, recipe in enumerate(self._whole):
             left_s = max(0.0, ends_s - self.stage.elapsed_s)
             for _ in lesson.whole(recipe, left_s / (len(self._whole) - number), left_s, tested=tested):
-                self.stage.tell(f"timing on {contender}: {recipe.title}", done=self.done, total=self.total)
+                self.stage.tell(f"timing on {spoken(str(contender))}: {recipe.title}", done=self.done, total=self.total)
             self.done += 1
 
     def _threads(self, contender: Contender) -> int:
@@ -303,7 +285,7 @@ class _Course:
             return contender.threads
         measured = MeasuredContender(contender, timed_point(RECIPES["ours"], self.point), self.data)
         measured.require_memory()
-        self.stage.tell(f"trying thread counts for {contender}", done=self.done, total=self.total)
+        self.stage.tell(f"trying numbers of threads for {spoken(str(contender))}", done=self.done, total=self.total)
         try:
             measured.start()
             for _ in measured.try_threads():
@@ -313,7 +295,7 @@ class _Course:
         return measured.raw.threads
 
 
-def _train(training: Training, epochs: int, steps_per_epoch: int) -> None:
+def _train(training: RecipeTraining, epochs: int, steps_per_epoch: int) -> None:
     for _ in range(epochs):
         training.advance(steps_per_epoch)
         training.end_epoch()

@@ -32,15 +32,7 @@ class RecipeTraining:
     """
 
     def __init__(self, recipe: Recipe, point: Point, data: Data, resident: Split, device: torch.device) -> None:
-        """Build the network on the device.
-
-        Args:
-            recipe: says how data come and what is looked at.
-            point: the training; its own data path does not matter.
-            data: on the host.
-            resident: `data.train` on the device.
-            device: where it trains.
-        """
+        """Build the network on the device, where `resident` is; the data path of the point does not matter."""
         self._point, self._data, self._device = timed_point(recipe, point), data, device
         self._switched: Collection[str] = recipe.switched
         network = networks.build(point.network, point.seed).to(device)

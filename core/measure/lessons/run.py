@@ -25,11 +25,7 @@ LESSONS: dict[Kind, Callable[[Demonstration, Stage], Content]] = {
 
 
 def show(demonstration: Demonstration, *, hooks: Hooks) -> Exhibit | None:
-    """Give one demonstration on this machine.
-
-    Args:
-        demonstration: what to show, on which contenders, and for how long.
-        hooks: how to tell of progress and ask for a stop.
+    """Give one demonstration on this machine, telling of progress by `hooks`, which can stop it.
 
     Returns:
         What it showed; None if it was stopped.

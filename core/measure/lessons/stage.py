@@ -21,7 +21,6 @@ class Stage:
     """One demonstration under way.
 
     Attributes:
-        demonstration: what is shown.
         hooks: told of progress and asked about a stop; nothing is saved to go on from.
         threads: contender → CPU threads that serve it, once they are settled.
     """

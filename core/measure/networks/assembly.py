@@ -18,11 +18,7 @@ MODULES: dict[str, type[nn.Module]] = {
 
 
 def build(network: models.Network, seed: int) -> nn.Sequential:
-    """A module with the layers of `network`, on the host.
-
-    Args:
-        network: layers as data.
-        seed: of torch's CPU generator; weights are drawn on the host, so that every device starts equal.
+    """A module with the layers of `network`, on the host, where weights are drawn so that every device starts equal.
 
     Returns:
         Module from (batch, *network.input_shape) to logits (batch, network.classes). Weights are drawn in fp32 and

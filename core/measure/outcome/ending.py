@@ -9,14 +9,7 @@ from core.results.schema import Outcome
 
 
 def of(measured: MeasuredContender, asked: Experiment, pairs: int, *, cut: bool) -> tuple[Outcome, str]:
-    """Outcome of a contender that was measured to the end, and the message of its row.
-
-    Args:
-        measured: the contender.
-        asked: what was asked for.
-        pairs: of blocks that were timed.
-        cut: whether training ended because more pairs would say no more, before all epochs were trained.
-    """
+    """Outcome of a contender that was measured to the end, and the message of its row; `cut` if not all was trained."""
     if measured.curve.diverged:
         return "diverged", "The loss became NaN or infinite; a smaller learning rate may help."
     if asked.pairs != EVERY_EPOCH and pairs >= asked.pairs:

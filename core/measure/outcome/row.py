@@ -13,16 +13,7 @@ from core.results.schema import Outcome, Trial
 def row(
     experiment: Experiment, measured: MeasuredContender, data: Data, outcome: Outcome, *, run_id: str, started_at: str
 ) -> Trial:
-    """The row as it is if the measurement ends now.
-
-    Args:
-        experiment: what was asked.
-        measured: one of its contenders.
-        data: that are trained on.
-        outcome: how it ended.
-        run_id: name of the run.
-        started_at: when that began, ISO 8601.
-    """
+    """The row as it is if the measurement ends now."""
     point = experiment.point
     return Trial(
         trial_id=f"{run_id}-{experiment.contenders.index(measured.contender)}",

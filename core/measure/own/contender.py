@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from core.measure.contender import MeasuredContender
 from core.measure.data.batches import Feed
 from core.measure.data.datasets import Data, Split
 from core.measure.device import devices
-from core.measure.own import floor, outside, syncs, watching
+from core.measure.own import floor, loaders, outside, syncs, watching
 from core.measure.own.foreign import Foreign, builder
 from core.measure.own.training import OwnCurve, OwnTraining
 from core.measure.preparing import threads
@@ -28,6 +29,9 @@ from core.question.lanes import PLAIN, Lane
 WATCHED_STEPS = (3, 12)
 WATCHED_S = 0.2
 """Fewest and most steps in which operations are counted, and how long they would take uncounted."""
+
+LOADER_SHARE = 0.1
+"""Of a step, that batches and placing them take, from which on other loaders are tried."""
 
 COMPILED = "They are compiled, and what compiled code does is not handed out operation by operation."
 
@@ -157,6 +161,21 @@ class OwnContender(MeasuredContender):
         if self.contender.lane == PLAIN:
             self._attempt("What its steps do is", self._watch_steps)
         self._attempt("What it learned is", self._ask)
+        if self.contender.lane == PLAIN:
+            self._attempt("What another loader would do is", self._try_loaders)
+
+    def _try_loaders(self) -> None:
+        """Other loaders in turns with the one that it has, where batches and placing them take part of a step."""
+        own, step_s = self.own, self._step_s
+        parts = (self.raw.breakdown_loader_s, self.raw.breakdown_transfer_s)
+        if not own.has_batches or sum(statistics.median(part) for part in parts if part) < LOADER_SHARE * step_s:
+            return
+        tried = own.call(lambda: loaders.others(own.source, self._device.torch, own.own_place))
+        feeds = {name: own.feed_of(source, placed=not unplaced) for name, (source, unplaced) in tried.items()}
+        timed = loaders.measure(own, feeds, self._timer, step_s) if feeds else {}
+        for name, times in timed.items():
+            setattr(self.raw, f"own_{name}_s", times)
+        self._afterwards.left_out += loaders.left_out(own.source, tried, timed)
 
     def _attempt(self, known: str, work: Callable[[], object]) -> None:
         """Do what may fail by itself, foreign code too: its blocks are worth more."""

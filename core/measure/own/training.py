@@ -20,7 +20,7 @@ from core.errors import OwnTrainingFailed
 from core.measure.data.batches import Feed
 from core.measure.own import outside, pools
 from core.measure.own.foreign import Foreign, Settings
-from core.measure.training import LossCurve, Training
+from core.measure.training import LossCurve, Training, nudged
 from core.question.lanes import PLAIN, Lane
 
 MOST_READINGS = 400
@@ -38,6 +38,8 @@ class OwnTraining(Training):
     Attributes:
         has_batches: whether it has batches of its own.
         has_place: whether it has a function that puts them on the device.
+        source: of its batches, as it gave them; None if it has none.
+        own_place: what puts a batch on the device.
         led_in: plain steps that were trained before its lane began: the first of a loop makes what is compiled.
     """
 
@@ -70,21 +72,29 @@ class OwnTraining(Training):
             outside.compile_modules(bare, self._modules.values())
         if lane.precision == "bf16":
             self.step = outside.in_bf16(self.step, device or torch.device("cpu"))
-        batches = itertools.repeat(None) if source is None else _endless(source, foreign.file.name)
-        feed: Any = Feed(  # of batches that only their own step understands
-            batches=batches,  # type: ignore[arg-type]
-            take=partial(_next, batches),
-            place=place if self.has_place and place else _same,
-            batch_size=1,
-            prefetched=_prefetched(source),
-        )
-        super().rewind(feed, 0)
+        self.source, self.own_place = source, place if self.has_place and place else _same
+        self.use(self.feed_of(source))
         self._witnesses = self._witness()
 
     @property
     def feed(self) -> Feed:
         """Its batches."""
         return self._feed
+
+    def feed_of(self, source: Iterable[Any] | None, *, placed: bool = False) -> Feed:
+        """Batches of a source, over and over, which only their own step understands; None for a step without any."""
+        batches: Any = itertools.repeat(None) if source is None else _endless(source, self._foreign.file.name)
+        return Feed(
+            batches=batches,
+            take=partial(_next, batches),
+            place=_same if placed else self.own_place,
+            batch_size=1,
+            prefetched=_prefetched(source),
+        )
+
+    def use(self, feed: Feed) -> None:
+        """Train from these batches from here on."""
+        super().rewind(feed, self.steps)
 
     def call(self, work: Callable[[], Result]) -> Result:
         """Do something that runs its code, with its modules and the settings of PyTorch as it left them.
@@ -161,11 +171,11 @@ class OwnTraining(Training):
         return self.call(partial(_attribute, self._own, name))
 
     def nudge(self) -> bool:
-        """Change each of its parameters by one rounding; whether it tells them."""
+        """Change each of its parameters by some roundings; whether it tells them."""
         tensors = [each for each in self._tensors() if each.is_floating_point()]
         with torch.no_grad():
             for each in tensors:
-                each.copy_(torch.nextafter(each, torch.full_like(each, math.inf)))
+                each.copy_(nudged(each))
         return bool(tensors)
 
     def _tensors(self) -> list[Tensor]:

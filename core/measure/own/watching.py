@@ -220,6 +220,17 @@ def is_library(file: str) -> bool:
     return file.startswith(_LIBRARIES) or "site-packages" in file or file.startswith("<frozen")
 
 
+def place() -> str:
+    """File and line of the first code that is no library's and not ours; empty if there is none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not is_library(name):
+            return f"{Path(name).name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
 def compiled_frames() -> int:
     """Functions that were compiled in this process."""
     dynamo = sys.modules.get("torch._dynamo.utils")

@@ -8,11 +8,7 @@ from core.question.experiment import Contender
 
 
 def require(contenders: Sequence[Contender], threads: Sequence[int]) -> None:
-    """Refuse a comparison of a training with itself.
-
-    Args:
-        contenders: that would be compared, as they were asked for.
-        threads: of each, as it would train.
+    """Refuse a comparison of a training with itself; `threads` are those with which each would train.
 
     Raises:
         SameTraining: there are several, and all train on the same device in the same lane on equally many threads.

@@ -24,9 +24,6 @@ class FreshTrainings:
     """Makes the trainings of one point on one device, all from the same weights on the same batches.
 
     Attributes:
-        point: what is trained.
-        data: what it is trained on.
-        device: where.
         prefetched: batches that the loader of the last feed may have ready.
         resident: the data on the device, once they were moved there.
     """

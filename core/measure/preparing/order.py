@@ -20,11 +20,7 @@ class Orders(Generic[Taker]):
     """
 
     def __init__(self, seed: str) -> None:
-        """Begin with a first square.
-
-        Args:
-            seed: orders of the same seed are the same.
-        """
+        """Begin with a first square; orders of the same seed are the same."""
         self._draw = random.Random(seed)
         self._takers: list[Taker] = []
         self._coming: list[list[Taker]] = []

@@ -30,13 +30,7 @@ ACCELERATOR_PRODUCT_SIZE = 4096
 
 
 def require(flops_per_step: int, budget_s: float, device: Device, called: str) -> None:
-    """Find out whether the first block can be timed within a few budgets.
-
-    Args:
-        flops_per_step: operations of a step.
-        budget_s: of the measurement.
-        device: that is to train.
-        called: its name, for people.
+    """Find out whether the first block can be timed within a few budgets on a device, `called` so for people.
 
     Raises:
         TooSlow: it cannot.

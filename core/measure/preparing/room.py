@@ -36,10 +36,6 @@ def require(point: Point, contender: Contender, data: Data, device: Device) -> N
 def fit(new: Sequence[Experiment], alive: Sequence[Experiment] = ()) -> bool:
     """Whether trainings can be kept alive at once, beside others whose next step may need as much again as is free.
 
-    Args:
-        new: none of which takes memory yet.
-        alive: what takes memory already.
-
     Raises:
         DeviceUnavailable: a contender's device is not on this machine.
     """

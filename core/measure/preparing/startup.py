@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 
 import torch
 
@@ -26,7 +26,7 @@ from core.measure.device import devices
 from core.measure.device.devices import Device
 from core.measure.execution.step import Step
 from core.question.experiment import Contender, Point
-from core.question.models import Conv2d, EncoderBlock, Network, Recurrent
+from core.question.models import Network
 
 SMALL = {
     "fully connected": Point(dataset="digits", model="mlp", hidden_size=16).network,
@@ -36,25 +36,15 @@ SMALL = {
 }
 """Networks of a kind of layers, so small that their step costs nothing but what it loads."""
 
+KINDS = {"Conv2d": "convolution", "FusedLayers": "recurrent", "CellLoop": "recurrent", "EncoderBlock": "attention"}
+"""Module of a layer → key of `SMALL`; other layers are fully connected, or compute nothing."""
+
 BATCH = 4
 
 PATIENCE_S = 60.0
 """Seconds after which a process is ended: importing torch from a cold disk takes ten, a first use seldom more."""
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FirstUse:
-    """Seconds of the first use of a device once torch is imported; what it imports itself counts, as on a CPU.
-
-    Attributes:
-        context_s: until the device holds a number: driver, context, memory.
-        step_s: after that, a network on it and its first step: libraries and kernels.
-    """
-
-    context_s: float
-    step_s: float
 
 
 def cold_s(contender: Contender, network: Network) -> float | None:
@@ -71,9 +61,8 @@ def cold_s(contender: Contender, network: Network) -> float | None:
 
 def layers(network: Network) -> str:
     """Of which kind the layers of a network are, a key of `SMALL`."""
-    kinds = (("convolution", Conv2d), ("recurrent", Recurrent), ("attention", EncoderBlock))
-    found = (name for name, kind in kinds if any(isinstance(layer, kind) for layer in network.layers))
-    return next(found, "fully connected")
+    names = (layer.module[0] for layer in network.layers)
+    return next((KINDS[name] for name in names if name in KINDS), "fully connected")
 
 
 @functools.cache
@@ -89,15 +78,20 @@ def _taken(contender: Contender, kind: str) -> float | None:
             timeout=PATIENCE_S,
             check=True,
         )
-        used = FirstUse(**json.loads(done.stdout.splitlines()[-1]))
-        return float(used.context_s + used.step_s)
-    except (OSError, subprocess.SubprocessError, ValueError, TypeError, IndexError) as error:
+        said = json.loads(done.stdout.splitlines()[-1])
+        return float(said["context_s"] + said["step_s"])
+    except (OSError, subprocess.SubprocessError, ValueError, TypeError, LookupError) as error:
         _log.warning("The first use of %s could not be taken in a process of its own: %s", contender, error)
         return None
 
 
-def first_use(contender: Contender, kind: str) -> FirstUse:
-    """Use a device in this process, which must not have used one before."""
+def first_use(contender: Contender, kind: str) -> dict[str, float]:
+    """Use a device in this process, which must not have used one before.
+
+    Returns:
+        Seconds once torch is imported; what the device imports itself counts, as on a CPU. `context_s`: until it holds
+        a number (driver, context, memory); `step_s`: after that, a network and its first step (libraries, kernels).
+    """
     device = Device(devices.named(contender.device))
     devices.use_tf32(contender.lane.precision == "tf32")
     began = time.perf_counter()
@@ -110,7 +104,7 @@ def first_use(contender: Contender, kind: str) -> FirstUse:
     samples, labels = samples.to(device.torch), labels.to(device.torch)
     step.train((samples.index_select(0, labels), labels))
     device.synchronize()
-    return FirstUse(context_s=there - began, step_s=time.perf_counter() - there)
+    return {"context_s": there - began, "step_s": time.perf_counter() - there}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -121,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("contender", type=Contender.parse, help="device and lane, such as cuda:0 or cuda:0+bf16")
     parser.add_argument("--layers", choices=tuple(SMALL), default="fully connected")
     asked = parser.parse_args(arguments)
-    sys.stdout.write(json.dumps(asdict(first_use(asked.contender, asked.layers))) + "\n")
+    sys.stdout.write(json.dumps(first_use(asked.contender, asked.layers)) + "\n")
 
 
 if __name__ == "__main__":

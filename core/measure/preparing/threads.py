@@ -60,13 +60,7 @@ def never() -> bool:
 
 
 def choose(counts: Sequence[int], look: Callable[[int], float], *, late: Late = never) -> Generator[None, None, Times]:
-    """Time thread counts, first each once, then in rounds those that may be the fastest; yields before each.
-
-    Args:
-        counts: ascending.
-        look: trains a little with so many threads; seconds a step.
-        late: asked before each round but the first.
-    """
+    """Time ascending thread counts, each once, then in rounds those that may be the fastest; yields before each."""
     times: dict[int, list[float]] = {}
     lost = 0
     for count in counts:
@@ -109,8 +103,6 @@ class Look:
     """Trains a little with a number of threads.
 
     Attributes:
-        training: what is trained; whoever wants its steps taken back does that.
-        timer: of its device.
         prepare: makes the lane ready for the number of threads that is set; seconds. Most lanes need no such thing.
         prepare_s: thread count → seconds that it took.
     """

@@ -73,6 +73,11 @@ class RawValues:
     own_float64_s: tuple[float, ...] = ()
     own_between_s: tuple[float, ...] = ()
     own_floor_s: tuple[float, ...] = ()
+    own_given_s: tuple[float, ...] = ()
+    own_workers0_s: tuple[float, ...] = ()
+    own_workers2_s: tuple[float, ...] = ()
+    own_pinned_s: tuple[float, ...] = ()
+    own_resident_s: tuple[float, ...] = ()
     own_printed: int = 0
     own_threads_set: bool = False
     own_learns: bool | None = None
@@ -111,7 +116,7 @@ class RawValues:
         load: LoadReading,
         card: Mapping[str, float | None],
     ) -> None:
-        """Take in a timed block of the round `pair`; what its card said is named as its columns, without `block_`."""
+        """Take in a timed block of the round `pair`; what its card said is named as its columns."""
         self.block_pair.append(pair)
         self.block_first_step.append(first_step)
         self.block_steps.append(steps)
@@ -121,7 +126,7 @@ class RawValues:
         self.block_steal.append(load.steal)
         self.block_switches.append(load.switches)
         for name, value in card.items():
-            getattr(self, f"block_{name}").append(value)
+            getattr(self, name).append(value)
 
 
 def _tuple(values: list[Any]) -> tuple[Any, ...]:

@@ -58,9 +58,14 @@ class Field:
     later: bool = False
 
     @property
+    def name(self) -> str:
+        """The title as it begins a sentence."""
+        return self.title[:1].upper() + self.title[1:]
+
+    @property
     def label(self) -> str:
-        """The title as the label of a control."""
-        return self.title[:1].upper() + self.title[1:] + (" (seconds)" if self.unit == "s" else "")
+        """The same of a control, with its unit."""
+        return f"{self.name} (seconds)" if self.unit == "s" else self.name
 
     @property
     def absent(self) -> Any:

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-from core.errors import NAMES
 from core.question.fields.field import PANELS, Field
 from core.question.fields.training import Training
 
@@ -78,8 +77,6 @@ FIELDS: dict[str, Field] = {
     ),
 }
 """Every field by its name: those of a training, its parameters, which follow from it, and what limits a measurement."""
-
-NAMES.update((name, entry.label.removesuffix(" (seconds)")) for name, entry in FIELDS.items())
 
 _AXES = sorted((item for item in FIELDS.items() if item[1].axis), key=lambda item: PANELS.index(item[1].panel))
 

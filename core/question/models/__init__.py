@@ -5,38 +5,18 @@ while a slider moves. `core.measure.networks` turns the same list into a torch m
 here against torch's own counts. Nothing here trains, times or imports torch.
 """
 
-from core.question.models.attention import EncoderBlock
 from core.question.models.families import AXES, FAMILIES, family, network, shaped_by
-from core.question.models.layers import (
-    FLOAT_BYTES,
-    INDEX_BYTES,
-    Conv2d,
-    Flatten,
-    Layer,
-    Linear,
-    MaxPool2d,
-    ReLU,
-    Unflatten,
-)
+from core.question.models.layers import FLOAT_BYTES, INDEX_BYTES, Layer
 from core.question.models.network import Family, Network
-from core.question.models.recurrent import Recurrent
 
 __all__ = [
     "AXES",
     "FAMILIES",
     "FLOAT_BYTES",
     "INDEX_BYTES",
-    "Conv2d",
-    "EncoderBlock",
     "Family",
-    "Flatten",
     "Layer",
-    "Linear",
-    "MaxPool2d",
     "Network",
-    "ReLU",
-    "Recurrent",
-    "Unflatten",
     "family",
     "network",
     "shaped_by",

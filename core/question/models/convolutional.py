@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 from core.question.models.dense import dense
-from core.question.models.layers import Conv2d, Flatten, Layer, MaxPool2d, ReLU, Unflatten
+from core.question.models.layers import Image, Layer, conv2d, flatten, max_pool, relu, unflatten
 from core.question.models.network import Family, Shape
 
 CNN_CHANNELS = (6, 12)
@@ -14,12 +14,12 @@ CNN_POOL = 2
 """The deeplizard tutorial's network: conv 1→6 and 6→12 of 5×5, max-pool 2, fully connected 120 → 60."""
 
 
-def as_image(shape: Shape) -> tuple[tuple[Layer, ...], tuple[int, int, int]]:
+def as_image(shape: Shape) -> tuple[tuple[Layer, ...], Image]:
     """A table's row is an image of one line, a sequence one of a line a step, so that a CNN runs on every data set."""
     if len(shape) == 1:
-        return (Unflatten(shape=(1, 1, *shape)),), (1, 1, shape[0])
+        return (unflatten(1, 1, *shape),), (1, 1, shape[0])
     if len(shape) == 2:
-        return (Unflatten(shape=(1, shape[0])),), (1, *shape)
+        return (unflatten(1, shape[0]),), (1, *shape)
     channels, height, width = shape
     return (), (channels, height, width)
 
@@ -29,18 +29,17 @@ def _layers(shape: Shape, classes: int, sizes: Mapping[str, int]) -> tuple[Layer
     before, image = as_image(shape)
     layers: list[Layer] = list(before)
     for channels in CNN_CHANNELS:
-        in_channels, height, rows_width = image
-        kernel = (min(CNN_KERNEL, height), min(CNN_KERNEL, rows_width))
-        convolution = Conv2d(
-            in_channels=in_channels, out_channels=channels * width, height=height, width=rows_width, kernel=kernel
-        )
-        image = convolution.out_shape
-        layers += [convolution, ReLU(elements=math.prod(image))]
-        pool = MaxPool2d(shape=image, kernel=(min(CNN_POOL, image[1]), min(CNN_POOL, image[2])))
-        if pool.kernel != (1, 1):
+        convolution, image = conv2d(image, channels * width, _window(CNN_KERNEL, image))
+        layers += [convolution, relu(math.prod(image))]
+        if image[1:] != (1, 1):
+            pool, image = max_pool(image, _window(CNN_POOL, image))
             layers.append(pool)
-            image = pool.out_shape
-    return (*layers, Flatten(), *dense(math.prod(image), *(count * width for count in CNN_FEATURES), classes))
+    return (*layers, flatten(), *dense(math.prod(image), *(count * width for count in CNN_FEATURES), classes))
+
+
+def _window(most: int, image: Image) -> tuple[int, int]:
+    """Height and width of a kernel that fits into an image."""
+    return min(most, image[1]), min(most, image[2])
 
 
 CNN = Family(

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Mapping
 
-from core.question.models.layers import Flatten, Layer, Linear, ReLU
+from core.question.models.layers import Layer, flatten, linear, relu
 from core.question.models.network import Family, Shape
 
 
@@ -12,13 +12,13 @@ def dense(*sizes: int) -> tuple[Layer, ...]:
     """Fully connected layers from one size to the next, ReLU between."""
     layers: list[Layer] = []
     for inputs, outputs in itertools.pairwise(sizes):
-        layers += [Linear(inputs=inputs, outputs=outputs), ReLU(elements=outputs)]
+        layers += [linear(inputs, outputs), relu(outputs)]
     return tuple(layers[:-1])
 
 
 def _flat(shape: Shape, *sizes: int) -> tuple[Layer, ...]:
-    flatten: tuple[Layer, ...] = (Flatten(),) if len(shape) > 1 else ()
-    return flatten + dense(math.prod(shape), *sizes)
+    layers = dense(math.prod(shape), *sizes)
+    return (flatten(), *layers) if len(shape) > 1 else layers
 
 
 def _linear(shape: Shape, classes: int, _sizes: Mapping[str, int]) -> tuple[Layer, ...]:

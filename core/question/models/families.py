@@ -2,7 +2,7 @@
 
 import itertools
 
-from core.errors import InvalidValue
+from core.errors import one_of
 from core.question import catalog
 from core.question.models.attention import TRANSFORMER
 from core.question.models.boosting import HIST_BOOSTING, LIGHTGBM, XGBOOST
@@ -12,7 +12,7 @@ from core.question.models.layers import Layer
 from core.question.models.network import Family, Network, Shape
 from core.question.models.recurrent import GRU, GRU_CELLS, LSTM, LSTM_CELLS
 from core.question.models.residual import RESNET
-from core.question.models.sequences import TOKEN_WIDTH, Embedding
+from core.question.models.sequences import TOKEN_WIDTH, embedding
 
 FAMILIES: dict[str, Family] = {
     entry.name: entry
@@ -45,10 +45,7 @@ def family(name: str) -> Family:
     Raises:
         InvalidValue: no family has that name.
     """
-    try:
-        return FAMILIES[name]
-    except (KeyError, TypeError):
-        raise InvalidValue("model", name, f"one of {', '.join(FAMILIES)}") from None
+    return FAMILIES[one_of("model", name, FAMILIES)]
 
 
 def shaped_by(name: str, dataset: str) -> tuple[str, ...]:
@@ -76,7 +73,7 @@ def network(
     facts, shape, front = family(name), input_shape, tuple[Layer, ...]()
     if vocabulary and not facts.library:
         width = sizes["hidden_size"] if facts.of_sequences else TOKEN_WIDTH
-        front = (Embedding(vocabulary=vocabulary, width=width, steps=shape[0]),)
+        front = (embedding(vocabulary, width, shape[0]),)
         shape = (*shape, width)
     layers = front + facts.layers(shape, classes, sizes)
     return Network(input_shape=input_shape, classes=classes, layers=layers, dtype=dtype, tokens=vocabulary > 0)

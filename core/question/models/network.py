@@ -21,7 +21,7 @@ class Network:
     Attributes:
         input_shape: shape of one sample as the data set delivers it.
         classes: number of outputs.
-        layers: in order; the last is a `Linear` to the classes.
+        layers: in order; the last is fully connected with the classes.
         tokens: whether samples are tokens, which have 32 bits in every network.
         dtype: in which numbers weights, samples and losses are, `float32` or `float64`.
     """
@@ -61,8 +61,7 @@ class Network:
         """
         if not self.layers:
             return 0
-        every = sum(layer.forward_flops + layer.backward_flops for layer in self.layers)
-        return batch_size * (every - self.first.input_flops)
+        return batch_size * (sum(layer.flops for layer in self.layers) - self.first.input_flops)
 
     def memory_bytes(self, batch_size: int) -> int:
         """Bytes that a training step holds at once: weights, their gradients, and what backward needs.

@@ -5,10 +5,9 @@ every step by itself. The weights are the same from the same seed.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from core.question.models.layers import FLOAT_BYTES, Layer, Linear
+from core.question.models.layers import FLOAT_BYTES, Layer, linear
 from core.question.models.network import Family, Shape
 from core.question.models.sequences import as_sequence
 
@@ -28,61 +27,28 @@ UNCOMPILED = {
 """By whether layers are fused: why there is no compiled lane."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recurrent(Layer):
+def recurrent(kind: Kind, *, fused: bool, inputs: int, hidden: int, depth: int, steps: int) -> Layer:
     """Recurrent layers on top of each other, (batch, steps, inputs) → (batch, hidden): what the last step gives."""
-
-    kind: Kind
-    fused: bool
-    inputs: int
-    hidden: int
-    depth: int
-    steps: int
-
-    @property
-    def module(self) -> tuple[str, tuple[Any, ...]]:
-        return "FusedLayers" if self.fused else "CellLoop", (self.kind, self.inputs, self.hidden, self.depth)
-
-    @property
-    def parameters(self) -> int:
-        """Each gate has weights for the input and for the state, and a bias for each, as torch has it."""
-        return GATES[self.kind] * self.hidden * (self._taken_in + 2 * self.depth)
-
-    @property
-    def tensors(self) -> int:
-        return 4 * self.depth
-
-    @property
-    def forward_flops(self) -> int:
-        return self.steps * 2 * GATES[self.kind] * self.hidden * self._taken_in
-
-    @property
-    def backward_flops(self) -> int:
-        """Twice as many, but for the states before the first step, which need no gradient."""
-        return 2 * self.forward_flops - self.depth * 2 * GATES[self.kind] * self.hidden**2
-
-    @property
-    def input_flops(self) -> int:
-        return self.steps * 2 * GATES[self.kind] * self.hidden * self.inputs
-
-    @property
-    def saved_bytes(self) -> int:
-        """What every step keeps, and in a GRU the states before the first."""
-        states = self.steps * KEPT[self.kind, self.fused] + (self.kind == "GRU")
-        return FLOAT_BYTES * states * self.depth * self.hidden
-
-    @property
-    def _taken_in(self) -> int:
-        """Numbers that a step takes in, of inputs and states of all layers together."""
-        return self.inputs + (2 * self.depth - 1) * self.hidden
+    gates = GATES[kind] * hidden
+    taken_in = inputs + (2 * depth - 1) * hidden  # by a step, of inputs and states of all layers together
+    products = steps * 2 * gates * taken_in
+    states = steps * KEPT[kind, fused] + (kind == "GRU")  # of every step, and in a GRU those before the first
+    return Layer(
+        module=("FusedLayers" if fused else "CellLoop", (kind, inputs, hidden, depth)),
+        parameters=gates * (taken_in + 2 * depth),  # with a bias for the input and one for the state, as torch has it
+        tensors=4 * depth,
+        flops=3 * products - depth * 2 * gates * hidden,  # states before the first step need no gradient
+        input_flops=steps * 2 * gates * inputs,
+        saved_bytes=FLOAT_BYTES * states * depth * hidden,
+    )
 
 
 def _family(name: str, title: str, summary: str, kind: Kind, *, fused: bool) -> Family:
     def layers(shape: Shape, classes: int, sizes: Mapping[str, int]) -> tuple[Layer, ...]:
         views, (steps, features) = as_sequence(shape)
         hidden = sizes["hidden_size"]
-        recurrent = Recurrent(kind=kind, fused=fused, inputs=features, hidden=hidden, depth=sizes["depth"], steps=steps)
-        return (*views, recurrent, Linear(inputs=hidden, outputs=classes))
+        cells = recurrent(kind, fused=fused, inputs=features, hidden=hidden, depth=sizes["depth"], steps=steps)
+        return (*views, cells, linear(hidden, classes))
 
     return Family(
         name=name,

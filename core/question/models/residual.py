@@ -2,11 +2,9 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from core.question.models.convolutional import as_image
-from core.question.models.layers import FLOAT_BYTES, Conv2d, Flatten, Layer, Linear, ReLU
+from core.question.models.layers import FLOAT_BYTES, Image, Layer, conv2d, flatten, linear, relu
 from core.question.models.network import Family, Shape
 
 STAGES = (16, 32, 64)
@@ -17,135 +15,55 @@ GROUPS = 8
 """Groups of channels that are normalised together, in place of a batch (Wu and He 2018)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class GroupNorm(Layer):
-    """Each group of channels of a sample to mean 0 and variance 1, then scaled and shifted by channel."""
+def group_norm(image: Image) -> Layer:
+    """Each group of channels of a sample to mean 0 and variance 1, then scaled and shifted by channel.
 
-    shape: tuple[int, int, int]
-
-    @property
-    def module(self) -> tuple[str, tuple[Any, ...]]:
-        return "GroupNorm", (GROUPS, self.shape[0])
-
-    @property
-    def parameters(self) -> int:
-        return 2 * self.shape[0]
-
-    @property
-    def launches(self) -> int:
-        return 2
-
-    @property
-    def saved_bytes(self) -> int:
-        """What goes in, which no convolution keeps, with mean and scale of each group."""
-        return FLOAT_BYTES * (math.prod(self.shape) + 2 * GROUPS)
-
-
-@dataclass(frozen=True, kw_only=True)
-class GlobalMean(Layer):
-    """(batch, channels, height, width) → (batch, channels, 1, 1): the mean over the image."""
-
-    channels: int
-
-    @property
-    def module(self) -> tuple[str, tuple[Any, ...]]:
-        return "AdaptiveAvgPool2d", (1,)
-
-    @property
-    def launches(self) -> int:
-        return 2
-
-    @property
-    def saved_bytes(self) -> int:
-        """What comes out, which the next layer takes in."""
-        return FLOAT_BYTES * self.channels
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResidualBlock(Layer):
-    """Two convolutions with a norm each, and a way past them, which has a convolution where its shape changes."""
-
-    inputs: int
-    outputs: int
-    stride: int
-    height: int
-    width: int
-
-    @property
-    def module(self) -> tuple[str, tuple[Any, ...]]:
-        return "ResidualBlock", (self.inputs, self.outputs, self.stride, GROUPS)
-
-    @property
-    def parts(self) -> tuple[Layer, ...]:
-        """The layers that it is made of."""
-        first = convolution(self.inputs, self.outputs, (self.height, self.width), stride=self.stride)
-        after = first.out_shape
-        second = convolution(self.outputs, self.outputs, after[1:])
-        past: tuple[Layer, ...] = ()
-        if self.stride > 1 or self.inputs != self.outputs:
-            size = (self.height, self.width)
-            past = (convolution(self.inputs, self.outputs, size, kernel=1, stride=self.stride), GroupNorm(shape=after))
-        rectified = ReLU(elements=math.prod(after))
-        return (first, GroupNorm(shape=after), rectified, second, GroupNorm(shape=after), *past, rectified)
-
-    @property
-    def parameters(self) -> int:
-        return sum(part.parameters for part in self.parts)
-
-    @property
-    def tensors(self) -> int:
-        return sum(part.tensors for part in self.parts)
-
-    @property
-    def forward_flops(self) -> int:
-        return sum(part.forward_flops for part in self.parts)
-
-    @property
-    def launches(self) -> int:
-        """Those of its parts, the sum of both ways, and that of their gradients."""
-        return sum(part.launches for part in self.parts) + 2
-
-    @property
-    def saved_bytes(self) -> int:
-        return sum(part.saved_bytes for part in self.parts)
-
-
-def convolution(inputs: int, outputs: int, size: tuple[int, int], *, kernel: int = 3, stride: int = 1) -> Conv2d:
-    """A convolution without bias, which keeps the size of an image but for its stride."""
-    return Conv2d(
-        in_channels=inputs,
-        out_channels=outputs,
-        height=size[0],
-        width=size[1],
-        kernel=(kernel, kernel),
-        stride=stride,
-        padding=kernel // 2,
-        bias=False,
+    It keeps what goes in, which no convolution does, with mean and scale of each group.
+    """
+    return Layer(
+        module=("GroupNorm", (GROUPS, image[0])),
+        parameters=2 * image[0],
+        tensors=2,
+        launches=2,
+        saved_bytes=FLOAT_BYTES * (math.prod(image) + 2 * GROUPS),
     )
+
+
+def residual_block(image: Image, channels: int, stride: int) -> tuple[Layer, Image]:
+    """Two convolutions with a norm each, and a way past them, which has a convolution where its shape changes."""
+    first, after = convolution(image, channels, stride=stride)
+    second, _ = convolution(after, channels)
+    rectified = relu(math.prod(after))
+    parts = [first, group_norm(after), rectified, second, group_norm(after), rectified]
+    if stride > 1 or image[0] != channels:
+        parts += [convolution(image, channels, kernel=1, stride=stride)[0], group_norm(after)]
+    block = Layer(
+        module=("ResidualBlock", (image[0], channels, stride, GROUPS)),
+        parameters=sum(part.parameters for part in parts),
+        tensors=sum(part.tensors for part in parts),
+        flops=sum(part.flops for part in parts),
+        launches=sum(part.launches for part in parts) + 2,  # the sum of both ways, and that of their gradients
+        saved_bytes=sum(part.saved_bytes for part in parts),
+    )
+    return block, after
+
+
+def convolution(image: Image, channels: int, *, kernel: int = 3, stride: int = 1) -> tuple[Layer, Image]:
+    """A convolution without bias, which keeps the size of an image but for its stride; with the image after it."""
+    return conv2d(image, channels, (kernel, kernel), stride=stride, padding=kernel // 2, bias=False)
 
 
 def _layers(shape: Shape, classes: int, sizes: Mapping[str, int]) -> tuple[Layer, ...]:
-    before, (inputs, *size) = as_image(shape)
-    channels = sizes["width"] * STAGES[0]
-    stem = convolution(inputs, channels, (size[0], size[1]))
-    image, blocks = stem.out_shape, list[Layer]()
-    for stage, outputs in enumerate(STAGES):
+    before, image = as_image(shape)
+    stem, image = convolution(image, sizes["width"] * STAGES[0])
+    layers = [*before, stem, group_norm(image), relu(math.prod(image))]
+    for stage, channels in enumerate(STAGES):
         for number in range(sizes["depth"]):
-            stride = 2 if stage and not number else 1
-            block = ResidualBlock(
-                inputs=image[0], outputs=outputs * sizes["width"], stride=stride, height=image[1], width=image[2]
-            )
-            blocks.append(block)
-            image = (block.outputs, -(-image[1] // stride), -(-image[2] // stride))
-    first = stem, GroupNorm(shape=stem.out_shape), ReLU(elements=math.prod(stem.out_shape))
-    return (
-        *before,
-        *first,
-        *blocks,
-        GlobalMean(channels=image[0]),
-        Flatten(),
-        Linear(inputs=image[0], outputs=classes),
-    )
+            block, image = residual_block(image, channels * sizes["width"], 2 if stage and not number else 1)
+            layers.append(block)
+    # the mean over the image, which the next layer takes in
+    mean = Layer(module=("AdaptiveAvgPool2d", (1,)), launches=2, saved_bytes=FLOAT_BYTES * image[0])
+    return (*layers, mean, flatten(), linear(image[0], classes))
 
 
 RESNET = Family(

@@ -6,17 +6,16 @@ how far it may be off.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from core.errors import InvalidValue
+Quantity = Literal["seconds", "speedup", "accuracy", "wins_from"]
+"""What a published number is of.
 
-QUANTITIES: dict[str, str] = {
-    "seconds": "time in seconds",
-    "speedup": "speedup of the GPU",
-    "accuracy": "test accuracy",
-    "wins_from": "size from which the GPU wins",
-}
-"""What a published number may be of; each entry holds exactly one."""
+- seconds: time, per `per`.
+- speedup: CPU time over GPU time.
+- accuracy: share of right answers on the test samples, 0 to 1.
+- wins_from: size on `axis` from which the GPU is said to win.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,14 +24,12 @@ class Published:
 
     Attributes:
         preset: name in `core.question.presets`.
+        quantity: what the number is of.
+        value: the number itself, in the unit of its quantity.
         device: `cpu` or `gpu`; empty for a number that is about both.
         device_name: what the author names; empty if nothing.
         axis: what the tutorial varies, as in `core.question.sweep`; empty where nothing is varied.
         size: where on that axis the number was taken; None where nothing is varied, and for `wins_from`.
-        seconds: time, per `per`.
-        speedup: CPU time over GPU time.
-        accuracy: share of right answers on the test samples, 0 to 1.
-        wins_from: size on `axis` from which the GPU is said to win.
         plus_minus: how far the number may be off, in its own unit; 0 if it was printed, None if nothing is known.
         per: what the seconds are of: `training` or `epoch`; empty elsewhere.
         epoch: which epoch, counted from 1; None where epochs are not told apart.
@@ -42,6 +39,8 @@ class Published:
     """
 
     preset: str
+    quantity: Quantity
+    value: float
     source: str
     date: str
     note: str
@@ -49,39 +48,14 @@ class Published:
     device_name: str = ""
     axis: str = ""
     size: float | None = None
-    seconds: float | None = None
-    speedup: float | None = None
-    accuracy: float | None = None
-    wins_from: float | None = None
     plus_minus: float | None = None
     per: str = ""
     epoch: int | None = None
 
-    def __post_init__(self) -> None:
-        held = [name for name in QUANTITIES if getattr(self, name) is not None]
-        if len(held) != 1:
-            raise InvalidValue("published", ", ".join(held), f"exactly one of {', '.join(QUANTITIES)}")
 
-    @property
-    def quantity(self) -> str:
-        """Key of `QUANTITIES`: what the number is of."""
-        return next(name for name in QUANTITIES if getattr(self, name) is not None)
-
-    @property
-    def value(self) -> float:
-        """The number itself, in the unit of its quantity."""
-        return float(getattr(self, self.quantity))
-
-
-def published(preset: str, quantity: str = "") -> tuple[Published, ...]:
-    """Everything that one tutorial published, or only its numbers of one quantity; empty for an unknown preset.
-
-    Raises:
-        InvalidValue: there is no such quantity.
-    """
-    if quantity and quantity not in QUANTITIES:
-        raise InvalidValue("quantity", quantity, f"one of {', '.join(QUANTITIES)}")
-    return tuple(entry for entry in PUBLISHED if entry.preset == preset and quantity in ("", entry.quantity))
+def published(preset: str, quantity: Quantity | None = None) -> tuple[Published, ...]:
+    """Everything that one tutorial published, or only its numbers of one quantity; empty for an unknown preset."""
+    return tuple(entry for entry in PUBLISHED if entry.preset == preset and quantity in (None, entry.quantity))
 
 
 _DISC: dict[str, Any] = {"preset": "disc", "source": "Penny Xu", "date": "2019-09-04"}
@@ -104,7 +78,8 @@ _ACCURACY = {1: 0.884, 5: 0.907}
 PUBLISHED: tuple[Published, ...] = (
     Published(
         axis="depth",
-        wins_from=10,
+        quantity="wins_from",
+        value=10,
         note="About 700,000 parameters; one run a depth, timed without draining the device.",
         **_DISC,
     ),
@@ -114,7 +89,8 @@ PUBLISHED: tuple[Published, ...] = (
             device_name=name,
             axis="hidden_size",
             size=size,
-            seconds=seconds,
+            quantity="seconds",
+            value=seconds,
             plus_minus=_READ_OFF_S,
             per="training",
             note=_READ_OFF,
@@ -125,29 +101,41 @@ PUBLISHED: tuple[Published, ...] = (
     ),
     Published(
         axis="hidden_size",
-        wins_from=1_000,
+        quantity="wins_from",
+        value=1_000,
         note="The text says at least 1,000; the lines of its own figure, whose x-axis is not to scale, cross below.",
         **_SIGNAL,
     ),
     Published(
         axis="hidden_size",
         size=2_000,
-        speedup=4.5,
+        quantity="speedup",
+        value=4.5,
         plus_minus=0.5,
         note="The text says 4 to 5 times.",
         **_SIGNAL,
     ),
     *(
-        Published(device=device, seconds=seconds, plus_minus=0.0, per="epoch", epoch=epoch, note=_PRINTED, **_MNIST)
+        Published(
+            device=device,
+            quantity="seconds",
+            value=seconds,
+            plus_minus=0.0,
+            per="epoch",
+            epoch=epoch,
+            note=_PRINTED,
+            **_MNIST,
+        )
         for device, times in _EPOCHS_S.items()
         for epoch, seconds in enumerate(times, start=1)
     ),
     *(
-        Published(accuracy=share, epoch=epoch, note="About the same on both devices.", **_MNIST)
+        Published(quantity="accuracy", value=share, epoch=epoch, note="About the same on both devices.", **_MNIST)
         for epoch, share in _ACCURACY.items()
     ),
     Published(
-        speedup=2.0,
+        quantity="speedup",
+        value=2.0,
         note="About twice; the GPU came first at every batch size and number of workers, one epoch a run.",
         **_FASHION,
     ),

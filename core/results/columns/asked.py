@@ -11,7 +11,7 @@ Outcome = Literal["completed", "timed", "budget_spent", "diverged", "out_of_memo
 
 OUTCOMES: dict[Outcome, str] = {
     "completed": "every epoch was trained",
-    "timed": "as many pairs as were asked for, or as said who is faster, were timed; not completed, nothing was tested",
+    "timed": "as many pairs as wanted, or enough to tell who is faster, were timed; what was learned was not tested",
     "budget_spent": "the time budget ended before the last epoch or pair; times are valid",
     "diverged": "the loss became NaN or infinite; times are valid, there is no classification report",
     "out_of_memory": "the model and its batch did not fit; nothing was timed",
@@ -89,7 +89,11 @@ class Asked(TrainingColumns):
     threads_tried_step_s: tuple[float, ...] = column(FLOATS, "median time of each", unit="s per step", default=())
 
     # The machine
-    machine_id: str = column(STRING, "hash of processor, usable cores, memory and system", unit="12 digits")
+    machine_id: str = column(
+        STRING,
+        "hash of processor, usable cores, memory and system; of the machine's name too where alike ones answer apart",
+        unit="12 digits",
+    )
     cpu_name: str = column(STRING, "processor")
     cores: int = column(INT, "processor threads of the machine", unit="threads")
     cores_usable: int = column(INT, "of these, left to us by affinity and quota", unit="threads")

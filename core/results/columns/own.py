@@ -53,6 +53,22 @@ class OwnValues:
         unit="s",
         default=(),
     )
+    own_given_s: tuple[float, ...] = column(
+        FLOATS,
+        "steps with the DataLoader of one's own training, in turns with those of the next four columns",
+        unit="s per step",
+        default=(),
+    )
+    own_workers0_s: tuple[float, ...] = column(
+        FLOATS, "the same without workers of the loader", unit="s per step", default=()
+    )
+    own_workers2_s: tuple[float, ...] = column(FLOATS, "the same with two workers", unit="s per step", default=())
+    own_pinned_s: tuple[float, ...] = column(
+        FLOATS, "the same with batches in pinned memory", unit="s per step", default=()
+    )
+    own_resident_s: tuple[float, ...] = column(
+        FLOATS, "the same with batches that are on the device already", unit="s per step", default=()
+    )
     own_printed: int = column(INT, "lines that it had printed by the last block, on all devices of the run", default=0)
     own_threads_set: bool = column(BOOL, "whether its steps set the number of CPU threads themselves", default=False)
     own_learns: bool | None = column(

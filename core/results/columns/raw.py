@@ -111,7 +111,7 @@ class RawValues:
     )
     nudged_loss: tuple[float, ...] = column(
         FLOATS,
-        "the same plain steps from first weights that were moved by one rounding each: how far training carries "
+        "the same plain steps from first weights that were moved by some roundings each: how far training carries "
         "rounding on by itself; empty where the mathematics are other",
         unit="nats",
         default=(),

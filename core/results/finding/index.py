@@ -81,14 +81,14 @@ class Findings:
         files: number → file.
         skipped: files that could not be read, by name.
         newer: files of a newer version, by name.
-        older: number of files that were not looked at, as newer ones have as many rows as are wanted.
+        older: files that were not looked at, as newer ones have as many rows as are wanted.
     """
 
     table: pa.Table
     files: dict[int, File]
     skipped: tuple[Skipped, ...]
     newer: tuple[str, ...]
-    older: int = 0
+    older: tuple[File, ...] = ()
 
 
 Derive = Callable[[Path], tuple[int, pa.Table]]
@@ -107,7 +107,7 @@ class FolderIndex:
 
     def __init__(self, folder: Path, derive: Derive, empty: pa.Table, most_rows: float = math.inf) -> None:
         self._folder, self._derive, self._lock = folder, derive, threading.Lock()
-        self._most_rows, self._older = most_rows, 0
+        self._most_rows, self._older = most_rows, set[File]()
         self._rows: dict[File, int] = {}
         self._empty = self._table = empty.append_column(FILE, pa.array([], pa.int32()))
         self._numbers: dict[File, int] = {}
@@ -122,20 +122,22 @@ class FolderIndex:
             StoreError: the folder itself cannot be read.
         """
         with self._lock:
+            gone = set[File]()  # of a file of a mirror that is gone in the place something may stay here for a while
             for _ in range(TRIES):
-                files = listed(self._folder)
-                unreadable = self._catch_up(files)
-                if unreadable is not None:
+                unreadable, vanished = self._catch_up(listed(self._folder) - gone)
+                if not vanished:
                     break
+                gone |= vanished
+                mirrored.require_brought(self._folder)
             refused = [Skipped(name=file.path.name, reason=reason) for file, reason in self._refused.items()]
             if failure := mirrored.failure(self._folder):
                 refused.append(Skipped(name="what other machines added lately", reason=failure))
             return Findings(
                 table=self._table,
                 files={number: file for file, number in self._numbers.items()},
-                skipped=tuple(sorted([*refused, *(unreadable or ())], key=lambda entry: entry.name)),
+                skipped=tuple(sorted([*refused, *unreadable], key=lambda entry: entry.name)),
                 newer=tuple(sorted(file.path.name for file in self._newer)),
-                older=self._older,
+                older=tuple(self._older),
             )
 
     @property
@@ -152,14 +154,14 @@ class FolderIndex:
                 self._forget({file})
                 self._refused[file] = reason
 
-    def _catch_up(self, files: Set[File]) -> list[Skipped] | None:
-        """Read what is new, drop what is gone; files that may be readable later, or None if one vanished meanwhile."""
+    def _catch_up(self, files: Set[File]) -> tuple[list[Skipped], set[File]]:
+        """Read what is new, drop what is gone; files that may be readable later, and those that vanished meanwhile."""
         self._forget((self._numbers.keys() | self._refused.keys()) - files)
         limited = self._most_rows < math.inf
         new = files if limited else files - self._numbers.keys() - self._refused.keys()
         unreadable: list[Skipped] = []
         tables: list[pa.Table] = []
-        rows, older, vanished = 0, set[File](), False
+        rows, older, vanished = 0, set[File](), set[File]()
         for file in sorted(new, key=_begun if limited else _name, reverse=True):
             if rows >= self._most_rows:
                 older.add(file)
@@ -168,17 +170,17 @@ class FolderIndex:
                 if file not in self._numbers and file not in self._refused:
                     tables.insert(0, self._read(file, unreadable))
             except FileNotFoundError:
-                vanished = True
+                vanished.add(file)
             rows += self._rows.get(file, 0)
             if len(tables) == AT_ONCE:
                 tables = [pa.concat_tables(tables).combine_chunks()]
-        self._older = len(older)
+        self._older = older
         self._forget(older)
         if tables:
             self._table = pa.concat_tables([self._table, *tables]).combine_chunks()
             del tables
             pa.default_memory_pool().release_unused()  # what was decoded on the way takes several times the room
-        return None if vanished else unreadable
+        return unreadable, vanished
 
     def _read(self, file: File, unreadable: list[Skipped]) -> pa.Table:
         """What is derived of a file, nothing of one that cannot be read; raises FileNotFoundError if it is gone."""

@@ -92,6 +92,8 @@ def rows(
                     size += object_bytes(tables[-1])
                     _require_room(size, most_bytes)
         except FileNotFoundError:  # merged into another since the folder was listed
+            mirrored.require_brought(folder)
+            unreadable.add(file)
             continue
         except ForeignFile as error:
             index.refuse(file, str(error))

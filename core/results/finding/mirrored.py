@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -16,6 +17,7 @@ from core.files.project import PROJECT
 from core.files.shared import mirror, place
 from core.files.shared.lease import Lease
 from core.files.shared.mirror import Mirror
+from core.files.shared.place import Place
 from core.results.reading import MAX_FILE_BYTES
 
 MIRRORS = PROJECT / "data" / "shared"
@@ -55,6 +57,16 @@ def mirror_of(folder: Path) -> Mirror | None:
     return mirror.of(folder, MAX_FILE_BYTES, NAMES_SUFFIX)
 
 
+def place_of(folder: Path) -> Place:
+    """What machines share that share a store: what its folder mirrors, or a folder within that.
+
+    Raises:
+        StoreError: the place cannot be used.
+    """
+    shared = mirror_of(folder)
+    return shared.place if shared is not None else Place(f"file://{quote(str(folder.absolute()))}/shared", ours=True)
+
+
 def is_mirror(folder: Path) -> bool:
     """Whether a folder mirrors a shared place."""
     return bool(mirror.address_of(folder))
@@ -84,6 +96,17 @@ def bring_now(folder: Path) -> None:
         shared.bring(now=True)
 
 
+def require_brought(folder: Path) -> None:
+    """Let a folder have now what the place has, as a file of it is gone there and its rows are in another.
+
+    Raises:
+        StoreError: the place cannot be reached.
+    """
+    bring_now(folder)
+    if reason := failure(folder):
+        raise StoreError(reason)
+
+
 def failure(folder: Path) -> str:
     """Why a folder could not be brought up to date lately; empty if it could, or need not be."""
     shared = mirror_of(folder)
@@ -94,7 +117,7 @@ def failure(folder: Path) -> str:
 def adding(target: Path, table: pa.Table) -> Iterator[None]:
     """Send a file of rows, or beside one, that is written meanwhile, where its folder is a mirror."""
     shared = mirror_of(target.parent)
-    with shared.adding(target.name, partition(table)) if shared is not None else contextlib.nullcontext():
+    with shared.adding(target.name, partition(target.name, table)) if shared is not None else contextlib.nullcontext():
         yield
 
 
@@ -159,10 +182,14 @@ def require_sent(paths: Collection[Path]) -> None:
 def remove(paths: Collection[Path]) -> None:
     """Remove files of one folder from the place that it mirrors, if it is a mirror; here that is left to the caller.
 
+    Of those that count once it is remembered that they were there.
+
     Raises:
         StoreError: the place cannot be reached; some may be gone.
     """
     for folder in {path.parent for path in paths}:
+        if once := [path.name for path in paths if path.parent == folder and path.name.startswith(mirror.ONCE)]:
+            mirror.take(place_of(folder), once)
         if (shared := mirror_of(folder)) is not None:
             shared.remove({path.name for path in paths})
 
@@ -173,11 +200,33 @@ def waiting(folder: Path) -> int:
     return len(shared.waiting()) if shared is not None else 0
 
 
-def partition(table: pa.Table) -> str:
-    """The folder of the place that rows go to: by machine, and by the month in which the first was measured."""
+def counts(target: Path) -> bool:
+    """Whether rows may go to a file: not to one that counts once, and was written or merged into others before.
+
+    Where the folder is a mirror, its place is asked when the file is sent.
+
+    Raises:
+        StoreError: what machines share cannot be reached.
+    """
+    if not target.name.startswith(mirror.ONCE) or is_mirror(target.parent):
+        return True
+    return not (target.exists() or mirror.is_taken(place_of(target.parent), target.name))
+
+
+def once(name: str) -> str:
+    """The beginning of the name of a file whose rows count once, however many machines write it."""
+    return f"{mirror.ONCE}{_plain(name)}"
+
+
+def partition(name: str, table: pa.Table) -> str:
+    """The folder of the place that rows go to: by machine, and by the month in which the first was measured.
+
+    A file that counts once goes to the same one, whoever writes it and whenever.
+    """
     machines = set(table["machine_id"].to_pylist())
     machine = machines.pop() if len(machines) == 1 else SEVERAL
-    return f"machine={_plain(machine)}/month={_plain(min(table['started_at'].to_pylist())[:7])}"
+    month = "shared" if name.startswith(mirror.ONCE) else _plain(min(table["started_at"].to_pylist())[:7])
+    return f"machine={_plain(machine)}/month={month}"
 
 
 def _plain(text: str) -> str:

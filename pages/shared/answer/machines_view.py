@@ -1,9 +1,12 @@
 """What several machines say to one question: the crossover of each on one chart, a table of machines, each in full.
 
-Draws what `core.answer` says and decides nothing. Machines never share a curve; names that others wrote are plain text.
+Draws what `core.answer` says and decides nothing. Machines never share a curve; names that others wrote are plain text,
+and those of hosts are for who may see them (`permits.sees_hosts`): others read "machine 3 (AMD EPYC, 2 CPU threads)".
 """
 
-from collections.abc import Collection, Mapping, Sequence
+import itertools
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,11 +14,13 @@ import streamlit as st
 
 from core import units
 from core.answer.charts import classroom
+from core.answer.study import wording
 from core.answer.study.machines import many
 from core.answer.study.result import Crossover
 from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.jobs.shared.board import Member
+from core.question.device_kinds import does, in_sentence
 from core.question.experiment import titled
 from core.question.fields import axis_title
 from core.question.sweep import Sweep
@@ -25,6 +30,7 @@ from pages.shared.answer import downloads, study_view, sweep_view
 from pages.shared.data import prepared, reads
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import moment, plain
+from pages.shared.frame import permits
 from pages.shared.link import choices
 
 MOST_READ = 60
@@ -43,7 +49,7 @@ def draw(rows: Sequence[Trial], asked: Sweep, members: Sequence[Member]) -> None
     """Draw what machines measured of a sweep: all on one chart and in a table, then the one that is chosen in full."""
     found = together(rows, asked, members)
     if len(found) > 1:
-        names = _names(found, members)
+        names = _study_names(found, members)
         options = list(found)
         bound = choices.bound("machine", options, options[0], names.__getitem__)
         chosen = st.selectbox("One machine in full", options, **bound)
@@ -53,7 +59,9 @@ def draw(rows: Sequence[Trial], asked: Sweep, members: Sequence[Member]) -> None
         sweep_view.draw(rows, asked)
 
 
-def together(rows: Sequence[Trial], asked: Sweep, members: Sequence[Member], *, save: bool = True) -> Collection[str]:
+def together(
+    rows: Sequence[Trial], asked: Sweep, members: Sequence[Member], *, save: bool = True
+) -> Mapping[str, Study]:
     """Draw one chart with the crossover of every machine, and a table of them; those that have something.
 
     Without `save` it cannot be taken along, as while it still grows.
@@ -95,27 +103,38 @@ def beside(of: Study) -> None:
         _together({many.machine_of(study): study for study in (of, *others)}, ())
 
 
+def without_hosts(text: str, members: Sequence[Member]) -> str:
+    """What is said of machines, as who looks at the page may read it."""
+    for host, name in sorted(_member_names(members).items(), reverse=True):  # of two, the longer one first
+        text = name.join(re.split(rf"(?<!\w){re.escape(host)}(?!\w)", text))
+    return text
+
+
 def _together(found: Mapping[str, Study], members: Sequence[Member], *, save: bool = True) -> None:
-    names = _names(found, members)
+    names, called = _study_names(found, members), _member_names(members)
     located = {machine_id: answer for machine_id, study in found.items() if (answer := _located(study)).sizes}
     if any(answer.crossings or answer.outcome in classroom.ENDS for answer in located.values()):
-        answers = {names[machine_id]: answer for machine_id, answer in located.items()}
-        kinds = {names[machine_id]: found[machine_id].runs[0][1].device_kind for machine_id in located}
+        drawn = {machine_id: wording.short(names[machine_id]) for machine_id in located}
+        drawn = drawn if len({*drawn.values()}) == len(drawn) else names
+        answers = {drawn[machine_id]: answer for machine_id, answer in located.items()}
+        kinds = {drawn[machine_id]: found[machine_id].runs[0][1].device_kind for machine_id in located}
         spec, first = prepared.machines(answers, kinds), next(iter(found.values()))
         charts.chart(spec, alt=f"Crossover of {units.counted(len(answers), 'machine')}")
         base, other = titled(first.baseline), titled(first.challenger)
         along = axis_title(first.axis)
         st.caption(
             plain(
-                f"From which {along} on {other} is faster than {base}, with its 95 % interval; steps only. "
+                f"From which {along} on {does(other, 'is', 'are')} faster than {in_sentence(base)}, with its 95 % "
+                "interval; steps only. "
                 "Each machine answers by itself: times of two are never put together."
             )
         )
         rows = [row for study in found.values() for run in study.runs for row in run]
         if save:
             downloads.chart(spec, f"machines-{first.id}", title="Crossover of each machine", rows=rows, axis=first.axis)
-    lines = [_line(member.host, found.get(member.machine_id), member) for member in members]
-    asked = {member.machine_id for member in members}
+    by_name = sorted(members, key=lambda member: list(called).index(member.host))
+    lines = [_line(called[member.host], found.get(_rows_id(member, found)), member) for member in by_name]
+    asked = {_rows_id(member, found) for member in members}
     lines += [_line(names[machine_id], study, None) for machine_id, study in found.items() if machine_id not in asked]
     known = [column for column in (lines[0] if lines else ()) if any(line[column] not in ("", None) for line in lines)]
     if known:
@@ -135,13 +154,36 @@ def _located(study: Study) -> Crossover:
         return Crossover(axis=study.axis, basis="steady", baseline=study.baseline, challenger=study.challenger)
 
 
-def _names(found: Collection[str], members: Sequence[Member]) -> dict[str, str]:
-    """By machine, what people call it; those that are alike are one, as their rows are."""
-    names = {
-        machine_id: ", ".join(member.host for member in members if member.machine_id == machine_id)
-        for machine_id in found
-    }
-    return {machine_id: as_line(name) or f"machine {machine_id[:6]}" for machine_id, name in names.items()}
+def _numbers(members: Iterable[Member]) -> dict[str, int]:
+    """By host the number of a machine, in the order of what its rows are called by."""
+    ordered = sorted(members, key=lambda member: (member.own_id, member.host))
+    return {member.host: number for number, member in enumerate(ordered, 1)}
+
+
+def _member_names(members: Sequence[Member]) -> dict[str, str]:
+    """By host, in the order of a list, what people call a machine."""
+    if permits.sees_hosts():
+        return {host: host for host in sorted(member.host for member in members)}
+    numbers, about = _numbers(members), {member.host: member for member in members}
+    return {host: many.label([number], about[host].cpu, about[host].threads) for host, number in numbers.items()}
+
+
+def _study_names(found: Mapping[str, Study], members: Sequence[Member]) -> dict[str, str]:
+    """By machine of rows, what people call it; those that share points are one, as their rows are."""
+    numbers, names, seen = _numbers(members), dict[str, str](), permits.sees_hosts()
+    free = itertools.count(len(numbers) + 1)
+    for machine_id in sorted(found):
+        hosts = sorted(member.host for member in members if _rows_id(member, found) == machine_id)
+        row = found[machine_id].runs[0][0]
+        several = sorted(numbers[host] for host in hosts) or [next(free)]
+        said = ", ".join(hosts) if hosts and seen else many.label(several, row.cpu_name, row.cores_usable)
+        names[machine_id] = as_line(said)
+    return names
+
+
+def _rows_id(member: Member, found: Collection[str]) -> str:
+    """The machine that the rows of one name: itself, or all that are alike."""
+    return member.own_id if member.own_id in found else member.machine_id
 
 
 def _line(name: str, study: Study | None, member: Member | None) -> dict[str, Any]:

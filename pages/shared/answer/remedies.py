@@ -41,7 +41,8 @@ CAPTION = (
     "is faster; the interval holds the true ratio with 95 % probability. Compiling and recording are paid once, at the "
     "start, and are not in these figures."
 )
-COMPILING = "Compiling takes most of that, the first time."
+OTHER = "\\* Other mathematics, so another training."
+COMPILING = "Compiling takes most of the time, the first time."
 
 
 def section(run: RunAnswer, machine: Machine | None = None) -> None:
@@ -54,17 +55,17 @@ def section(run: RunAnswer, machine: Machine | None = None) -> None:
     st.header("What would help?")
     if duel:
         st.info(f"**{plain(duel.sentence)}**", icon=":material/trophy:")
-    waited = False
+    waited, drawn, offered = False, list(run.remedies), set[str]()
     for row in bases:
         own = found.get(remedies.served(row))
         if own:
             _draw(own)
         if machine and row in ours:
-            waited = _offer(row, machine, own, waited=waited) or waited
+            waited = _offer(row, machine, own, drawn, offered, waited=waited) or waited
         if machine:
             _apart(row)
-    if found:
-        st.caption(CAPTION)
+    if drawn:
+        st.caption(f"{CAPTION} {OTHER}" if any(one.other for one in drawn) else CAPTION)
 
 
 def _is_here(row: Trial) -> bool:
@@ -86,7 +87,7 @@ def questions(row: Trial, machine: Machine) -> tuple[Experiment, ...]:
     The first is what is asked: lanes of a CPU run on the threads of the row, and are compiled once. The others would
     answer as well: every lane, tried with several numbers of threads where the row was.
     """
-    refusals = next((info.refusals for info in machine.devices if info.device == row.device), None)
+    refusals = machine.refusals.get(row.device)
     if refusals is None:
         return ()
     on_host = speedup.is_host(row)
@@ -133,8 +134,6 @@ def _draw(found: Remedies) -> None:
     st.markdown(f"**{plain(found.headline)}**")
     if spec := prepared.chart(lane_charts.effects, found):
         charts.chart(spec, height=None, alt=f"What each lane of {titled(found.device)} gains over plain steps")
-        if found.other:
-            st.caption("\\* Other mathematics, so another training.")
     with st.expander("Lane by lane, in words"):
         _in_words(found)
     for one in found.broken:
@@ -156,8 +155,13 @@ def _line(one: Remedy) -> None:
         st.caption(plain(one.note))
 
 
-def _offer(row: Trial, machine: Machine, own: Remedies | None, *, waited: bool) -> bool:
-    """Draw what was measured of a device's lanes before, its measurement, or the button; whether one is under way."""
+def _offer(
+    row: Trial, machine: Machine, own: Remedies | None, drawn: list[Remedies], offered: set[str], *, waited: bool
+) -> bool:
+    """Draw what was measured of a device's lanes before, its measurement, or the button; whether one is under way.
+
+    What is drawn joins what was `drawn`, and lanes that are offered join those that were `offered` and described.
+    """
     all_asked = [one for one in questions(row, machine) if len(one.contenders) > 1]
     if not all_asked or (own and _has_all(own, all_asked[0])):
         return False
@@ -168,6 +172,7 @@ def _offer(row: Trial, machine: Machine, own: Remedies | None, *, waited: bool) 
         st.caption(plain(f"More lanes of {titled(row.contender)}, measured {date(stored[0].started_at)}:"))
     for one in told:
         _draw(one)
+        drawn.append(one)
     if any(remedy.value is not None for one in told for remedy in (*one.same, *one.other)):
         return False
     jobs = [job for job in reads.queue().jobs() if job.experiment and job.experiment.id == asked.id]
@@ -177,7 +182,7 @@ def _offer(row: Trial, machine: Machine, own: Remedies | None, *, waited: bool) 
         return True
     if job and job.state in ("failed", "crashed"):
         st.warning(plain(job.message or f"This measurement has {job.state}."))
-    _button(asked, row, machine, fresh=bool(told))
+    _button(asked, row, machine, offered, fresh=bool(told))
     return False
 
 
@@ -209,15 +214,14 @@ def _compiles(asked: Experiment) -> bool:
     return any(contender.lane.execution == "compiled" for contender in asked.contenders)
 
 
-def _button(asked: Experiment, row: Trial, machine: Machine, *, fresh: bool) -> None:
-    titles = "; ".join(contender.lane.title for contender in asked.contenders[1:])
-    reason = permits.refusal(asked)
-    st.caption(
-        plain(
-            f"Measures plain steps on {spoken(row.contender)} and, in turns with them: {titles}. For the times alone, "
-            f"{_expected(asked, machine)}. {COMPILING if _compiles(asked) else ''} {reason}"
-        )
-    )
+def _button(asked: Experiment, row: Trial, machine: Machine, offered: set[str], *, fresh: bool) -> None:
+    """Draw what measures the lanes of a device; lanes that were offered for another one are not described again."""
+    titles, reason = "; ".join(contender.lane.title for contender in asked.contenders[1:]), permits.refusal(asked)
+    if titles not in offered:
+        offered.add(titles)
+        compiling = f" {COMPILING}" if _compiles(asked) else ""
+        st.caption(plain(f"For the times alone, in turns with plain steps: {titles}.{compiling}"))
+    st.caption(plain(f"{titled(row.contender)}: {_expected(asked, machine)}. {reason}"))
     label = f"Measure what would help {plain(spoken(row.contender))}"
     if st.button(label, key=f"help-{row.trial_id}", icon=":material/speed:", disabled=bool(reason)):
         with told():

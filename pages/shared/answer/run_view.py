@@ -109,13 +109,14 @@ def _contenders(rows: Sequence[RowAnswer]) -> None:
         if trial.outcome not in as_asked or trial.message:
             ended.setdefault(trial.message or OUTCOMES[trial.outcome], []).append(titled(trial.contender))
     for said, names in ended.items():
-        st.caption(plain(f"{'; '.join(names) if len(names) < len(rows) else 'All'}: {said}"))
+        of_some = f"{'; '.join(names)}: " if len(names) < len(rows) else ""
+        st.caption(plain(of_some + (said if of_some else f"{said[:1].upper()}{said[1:]}") + "." * (said[-1:] != ".")))
 
 
 def _line(answer: RowAnswer) -> dict[str, str]:
-    trial, step, epochs = answer.row, answer.step, answer.epoch_s
+    trial, step = answer.row, answer.step
     learned = {"Test accuracy": answer.accuracy_shown}
-    epoch = {"Epoch": units.duration(sorted(epochs)[len(epochs) // 2]) if epochs else ""}
+    epoch = {"Epoch": units.if_known(answer.median_epoch_s, units.duration)}
     return {
         "Device": titled(trial.contender),
         "Name": trial.device_name,
@@ -176,10 +177,10 @@ def _where_the_time_goes(run: RunAnswer, rows: Sequence[RowAnswer]) -> None:
 
 def _seen(trials: Sequence[Trial]) -> None:
     """What stands out in the steps of one's own training, a line each, and what is not known of them."""
-    said = [sentence for trial in trials for sentence in own.findings(trial)] + [own.first_losses(trials)]
-    for sentence in filter(None, said):
+    said = own.seen(trials)
+    for sentence in said:
         st.markdown(f"- {plain(sentence)}")
-    if not any(said):
+    if not said:
         st.markdown("Nothing stands out in what can be seen of its steps from outside.")
     for sentence in dict.fromkeys(map(facts.unknown, trials)):
         st.caption(plain(sentence))

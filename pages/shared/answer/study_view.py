@@ -86,9 +86,14 @@ def save(spec: dict[str, Any], of: Study, name: str, title: str) -> None:
 
 
 def headline(answer: Crossover) -> None:
-    """The answer in a sentence, in the box of its outcome; what was measured on a busy machine is no good news."""
+    """The answer in the box of its outcome: the claim, then what else is to be said of it.
+
+    What was measured on a busy machine is no good news.
+    """
     box, icon = BOXES[answer.outcome]
-    (st.warning if answer.busy else box)(f"**{plain(answer.sentence)}**", icon=icon)
+    claim, stop, more = answer.sentence.partition(". ")
+    said = f"**{plain(claim + stop.strip())}**" + (f"  \n{plain(more)}" if more else "")
+    (st.warning if answer.busy else box)(said, icon=icon)
 
 
 def chart(located: Located) -> None:
@@ -110,7 +115,7 @@ def speedups(located: Located) -> None:
 def sizes(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:
     """A line for each size: both times, the speedup with its interval, and the verdict in words."""
     threads = {size_of(base, axis_asked(answer.axis)): (base.threads, other.threads) for base, other in runs}
-    base, other = (name.partition(" (")[0] for name in (answer.baseline, answer.challenger))
+    base, other = map(wording.short, (answer.baseline, answer.challenger))
     rows = [_line(size, answer, (base, other), threads.get(size.size)) for size in answer.sizes]
     tables.table(
         rows,
@@ -155,7 +160,7 @@ def in_short(found: Callable[[], Located]) -> str:
 
 
 def _in_short(answer: Crossover) -> str:
-    base, other = (name.partition(" (")[0] for name in (answer.baseline, answer.challenger))
+    base, other = map(wording.short, (answer.baseline, answer.challenger))
     if answer.estimate is not None and answer.low is not None and answer.high is not None:
         estimate = wording.nearest(answer.axis, answer.estimate)
         return f"{estimate} ({' to '.join(wording.ends(answer.axis, answer.low, answer.high))})"

@@ -103,7 +103,7 @@ def _here(point: Point, contenders: Sequence[str], here: Here) -> Expectation | 
 
 def _told(line: StudyLine, size: float, but: float | None = None) -> tuple[Expected, Located] | None:
     try:
-        study = reads.study(line.id)
+        study = reads.whole([line]).get(line.id)
         located = prepared.located(study, "steady") if study else None
     except CrossoverError:
         return None

@@ -74,7 +74,7 @@ def chart(draw: Callable[[Rows], dict[str, Any]], rows: Rows) -> dict[str, Any]:
 @kept(64)
 def live_chart(job_id: str, elapsed_s: float, _progress: Progress, _own: bool) -> dict[str, Any]:
     """The loss curve of a running measurement, or of one's `own` training; one for all who watch it."""
-    return runs.live_loss(_progress, by="seconds", kinds=_kinds(), own=_own)
+    return runs.live_loss(_progress, kinds=_kinds(), own=_own)
 
 
 def studies(trials: Sequence[Trial], axis: str) -> list[Study]:
@@ -168,7 +168,8 @@ def _how_long(asked: Sweep, rates: tuple[float, ...]) -> tuple[float, float]:
 def _rates(overview: Overview, machine_id: str) -> tuple[float, ...]:
     """Operations a second of the slower and of the faster trainings of a machine whose steps are no overhead alone."""
     frame = overview.frame
-    timed = frame.loc[(frame["machine_id"] == machine_id) & (frame["step_s"] >= LONG_STEP_S)]
+    known = (frame["flops_per_step"] > 0) & (frame["step_s"] >= LONG_STEP_S)  # of one's own training none is known
+    timed = frame.loc[known & (frame["machine_id"] == machine_id)]
     rates = timed["flops_per_step"] / timed["step_s"]
     return tuple(rates.quantile([0.1, 0.9]).tolist()) if len(rates) else ()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from core import units
-from core.answer.gallery import table
+from core.answer.gallery import older, table
 from core.answer.gallery.table import Overview, StudyLine
 from core.answer.run import certainty
 from core.answer.study.study import Study
@@ -128,9 +128,17 @@ def study_lines() -> list[StudyLine]:
     return _study_lines(_stores())
 
 
+def study_line(study_id: str) -> StudyLine | None:
+    """One of them, or one that is too old for lists, with all its sizes; None if there is none of that name."""
+    listed = next((line for line in study_lines() if line.id == study_id), None)
+    known = overview()
+    return (known.left_out and _older(_stores(), known, study_id)) or listed
+
+
 def study(study_id: str) -> Study | None:
-    """One of them with its whole rows; None if there is none of that name."""
-    return next((shelf.studies(_stores(), [line]).get(study_id) for line in study_lines() if line.id == study_id), None)
+    """The same with its whole rows."""
+    line = study_line(study_id)
+    return shelf.studies(_stores(), [line]).get(study_id) if line else None
 
 
 def whole(lines: Sequence[StudyLine]) -> dict[str, Study]:
@@ -224,6 +232,11 @@ def _overview(stores: tuple[Store, Store]) -> Overview:
 @kept(2)
 def _study_lines(stores: tuple[Store, Store]) -> list[StudyLine]:
     return table.studies(_overview(stores).frame)
+
+
+@kept(64, spinner="Looking for the study …")
+def _older(stores: tuple[Store, Store], known: Overview, study_id: str) -> StudyLine | None:
+    return older.line(stores, known.frame, study_id)
 
 
 def _exhibit_folders() -> tuple[tuple[Path, ...], tuple[int, ...]]:

@@ -7,10 +7,16 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from core.errors import CrossoverError
+from core.question.fields import refused
 from core.text import on_page
 
 plain = on_page
 """How pages call it; what does not go into Markdown has its own function in `core.text`."""
+
+
+def unbroken(said: str) -> str:
+    """A text in which no figure is parted from its % at the end of a line."""
+    return said.replace(" %", "\u00a0%").replace(" \\%", "\u00a0\\%")
 
 
 @contextlib.contextmanager
@@ -19,7 +25,7 @@ def told(box: Callable[[str], object] = st.error) -> Iterator[None]:
     try:
         yield
     except CrossoverError as error:
-        box(plain(str(error)))
+        box(plain(refused.on_page(error)))
 
 
 def moment(started_at: str) -> datetime | None:

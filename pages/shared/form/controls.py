@@ -16,7 +16,7 @@ from core.answer.study.machines import recorded as recordings
 from core.errors import InvalidValue
 from core.question import catalog, describe, experiment, models
 from core.question.experiment import Point
-from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, short_label
+from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, refused, short_label
 from pages.shared.link import choices, state
 
 DOUBLING_DEPTH_DEFAULT = 8
@@ -34,11 +34,17 @@ def dataset() -> catalog.Dataset:
     return catalog.dataset(chosen)
 
 
-def samples(of: catalog.Dataset, without: Collection[str] = ()) -> Fields:
+def samples(of: catalog.Dataset, model: str, without: Collection[str] = ()) -> Fields:
     if "samples" in without:
         return {}
-    stops = (*FIELDS["samples"].stops, of.default_samples, of.max_samples)
-    return {"samples": ladder("samples", default=of.default_samples, stops=stops, most=of.max_samples)}
+    stops, named = (*FIELDS["samples"].stops, of.default_samples, of.max_samples), label("samples", model)
+    return {"samples": ladder("samples", named, default=of.default_samples, stops=stops, most=of.max_samples)}
+
+
+def label(name: str, model: str) -> str:
+    """What the control of a field is called where a family is trained: samples of a fit are the rows of its table."""
+    called = models.boosting.axis_called(name, model)
+    return FIELDS[name].label if called == name else called.capitalize()
 
 
 def family() -> models.Family:
@@ -112,6 +118,7 @@ def seed() -> Fields:
 
 def ladder(
     name: str,
+    named: str = "",
     *,
     default: float | None = None,
     stops: Sequence[float] = (),
@@ -133,7 +140,9 @@ def ladder(
             bisect.insort(offered, numbers[0])
         if str(numbers[0]) != state.arrived()[name][-1]:  # "1e-2" is no stop's name, so the control takes its default
             default = numbers[0]
-    return st.select_slider(entry.label, offered, value=describe.plain(default), help=entry.help, **state.bound(name))
+    return st.select_slider(
+        named or entry.label, offered, value=describe.plain(default), help=entry.help, **state.bound(name)
+    )
 
 
 def point_of(link: Mapping[str, Sequence[str]]) -> tuple[Point, list[str]]:
@@ -144,19 +153,19 @@ def point_of(link: Mapping[str, Sequence[str]]) -> tuple[Point, list[str]]:
         try:
             return Point.parse(said), faults
         except InvalidValue as error:
-            faults.append(str(error))
+            faults.append(refused.on_page(error))
             if said.pop(error.field, None) is None:
                 return Point(), faults
 
 
-def refused(*checks: Callable[[], object]) -> list[str]:
+def faults(*checks: Callable[[], object]) -> list[str]:
     """What each of several checks refuses, a sentence each."""
     found: list[str] = []
     for check in checks:
         try:
             check()
         except InvalidValue as error:
-            found.append(str(error))
+            found.append(refused.on_page(error))
     return list(dict.fromkeys(found))
 
 

@@ -24,7 +24,7 @@ def choose(machine: Machine | None, key: str = "devices") -> list[str]:
         wait()
         return []
     linked = controls.linked(key, lambda text: str(Contender.parse(text)))
-    linked = [text for text in linked if Contender.parse(text).device in _names(machine)]
+    linked = [text for text in linked if Contender.parse(text).device in machine.device_names]
     options = list(dict.fromkeys([*map(str, offered(machine)), *linked]))
     chosen = st.multiselect(
         "Devices",
@@ -64,25 +64,20 @@ def offered(machine: Machine) -> tuple[Contender, ...]:
     others = tuple(Contender(device=info.device) for info in machine.devices if info.kind != "cpu")
     if others:
         return (Contender(), ONE_THREAD, *others)
-    return (*contenders(_names(machine), machine.environment.cores_usable), Contender())
+    return (*contenders(machine.device_names, machine.environment.cores_usable), Contender())
 
 
 def usual(machine: Machine) -> tuple[Contender, ...]:
     """What is compared unless asked otherwise; beside a recorded accelerator the CPU alone is enough."""
-    devices = _names(machine)
-    if others.recorded() and len(devices) == 1:
+    if others.recorded() and len(machine.devices) == 1:
         return (Contender(),)
-    return contenders(devices, machine.environment.cores_usable)
+    return contenders(machine.device_names, machine.environment.cores_usable)
 
 
 def missing(asked: Sequence[Contender], machine: Machine | None) -> str:
     """In a sentence, the device that was asked for and is not here; empty if none."""
-    absent = [contender.device for contender in asked if machine and contender.device not in _names(machine)]
+    absent = [contender.device for contender in asked if machine and contender.device not in machine.device_names]
     if machine is None or not absent:
         return ""
-    seen = " and ".join(map(experiment.spoken, _names(machine)))
+    seen = " and ".join(map(experiment.spoken, machine.device_names))
     return f"{begun(experiment.spoken(absent[0]))} is not on this machine: PyTorch sees {seen}."
-
-
-def _names(machine: Machine) -> list[str]:
-    return [info.device for info in machine.devices]

@@ -13,7 +13,7 @@ from core.errors import InvalidValue
 from core.jobs.machine import Machine
 from core.question import experiment, lanes
 from core.question.experiment import Contender
-from core.question.fields import Training
+from core.question.fields import Training, refused
 from core.question.lanes import PLAIN, Lane
 from pages.shared.draw.text import plain
 from pages.shared.form import controls
@@ -58,7 +58,7 @@ def applied(chosen: Sequence[str], words: Sequence[str], machine: Machine | None
         for each in words if contender.lane == PLAIN else ():
             lane = parsed(each)
             who = experiment.spoken(f"{text}+{each}")
-            if reason := lanes.why_not(lane, _refusals(machine)[contender.device], who):
+            if reason := lanes.why_not(lane, machine.refusals[contender.device], who):
                 left_out.append(reason)
             else:
                 found.append(f"{text}+{written(lane)}")
@@ -72,8 +72,8 @@ def too_many(contenders: Sequence[str], words: Sequence[str]) -> str:
     most = experiment.MAX_CONTENDERS
     if not words or len(contenders) <= most:
         return ""
-    allowed = f"fewer: with these devices they make {len(contenders)} contenders, and {most} fit into one run"
-    return str(InvalidValue("lanes", ", ".join(words), allowed))
+    allowed = f"fewer: with these devices they make {len(contenders)} trainings to compare, and {most} fit into one run"
+    return refused.on_page(InvalidValue("lanes", ", ".join(words), allowed))
 
 
 def parsed(text: str) -> Lane:
@@ -95,14 +95,9 @@ def _title(words: str) -> str:
     return parsed(words).title
 
 
-def _refusals(machine: Machine) -> dict[str, Mapping[str, str]]:
-    return {info.device: info.refusals for info in machine.devices}
-
-
 def _refusal(lane: Lane, machine: Machine) -> str:
     """Why no device of a machine has a lane, to go on after a colon; empty if one has."""
     reasons = [
-        next((refusals[kind] for kind in lane.kinds if kind in refusals), "")
-        for refusals in _refusals(machine).values()
+        next((refusals[kind] for kind in lane.kinds if kind in refusals), "") for refusals in machine.refusals.values()
     ]
     return reasons[0] if all(reasons) else ""

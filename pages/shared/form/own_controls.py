@@ -6,6 +6,7 @@ It can be chosen where `pages.shared.frame.permits` offers it, by its name alone
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import InvalidValue
 from core.question.experiment import OWN_PAIRS
@@ -33,10 +34,18 @@ PAIRS_HELP = "One block of every device makes a pair. More pairs make the interv
 ABOUT = "It is run as it is, in a process of its own that ends with it. What it does not say of itself is not known."
 
 
-def choose() -> OwnFile | None:
-    """Draw which training it is, where one of one's own is offered; the chosen one, or None for the catalogue."""
+def choose(refusals: DeltaGenerator) -> OwnFile | None:
+    """Draw which training it is, where one of one's own is offered, and what is known of its file.
+
+    Args:
+        refusals: where it is said that a link names one that is not offered; not where it would be folded away.
+
+    Returns:
+        The chosen one, or None for the catalogue.
+    """
     offered = permits.trainings()
-    _refuse(list(offered))
+    with refusals:
+        _refuse(list(offered))
     if not offered:
         state.say("training", [])
         return None
@@ -44,13 +53,10 @@ def choose() -> OwnFile | None:
     chosen = st.selectbox("Training", list(titles), **choices.bound("training", list(titles), "", titles.__getitem__))
     if not chosen:
         return None
-    return offered[chosen]
-
-
-def about(file: OwnFile) -> None:
-    """Draw what is known of a chosen file; a change of it is seen while nothing else happens."""
+    file = offered[chosen]
     st.caption(f"{plain(file.name)} · source {file.source_hash[:6] or 'cannot be read'} · {ABOUT}")
-    st.fragment(_look, run_every=REFRESH_S)(file, file.source_hash)
+    st.fragment(_look, run_every=REFRESH_S)(file, file.source_hash)  # a change is seen while nothing else happens
+    return file
 
 
 def size() -> dict[str, int]:

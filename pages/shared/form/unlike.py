@@ -32,7 +32,8 @@ def say(found: Sequence[Difference], values: Mapping[str, Any]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="unlike"):
         st.caption(plain(f"The settings ask for something other than what is shown: {named}{more}."), width="content")
         if values and any(title != SOURCE for title, _, _ in found):
-            st.button("Set them as shown", key="set_as_shown", type="tertiary", on_click=state.adopt, args=(values,))
+            icon = ":material/settings_backup_restore:"
+            st.button("Set them as shown", key="set_as_shown", icon=icon, on_click=state.adopt, args=(values,))
 
 
 def points(asked: Point, shown: Point, without: Collection[str] = ()) -> list[Difference]:

@@ -7,6 +7,7 @@ from typing import ParamSpec
 import streamlit as st
 
 from core.errors import CrossoverError
+from core.question.fields import refused
 from pages.shared.draw.text import plain
 
 P = ParamSpec("P")
@@ -19,7 +20,7 @@ def draw(part: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
     try:
         part(*args, **kwargs)
     except CrossoverError as error:
-        st.error(plain(str(error)))
+        st.error(plain(refused.on_page(error)))
     except Exception:
         _log.exception("A part of a page could not be drawn")
         st.error("This part of the page could not be drawn, and the server's log says why. The rest of it works.")

@@ -108,7 +108,7 @@ def has_room() -> bool:
 
 def knows(session_id: str) -> bool:
     """Whether a session is kept, connected or not."""
-    return session_id in _known()
+    return session_id in _listed()
 
 
 async def tidy_up() -> None:
@@ -121,7 +121,7 @@ async def tidy_up() -> None:
         left_at = {name: left_at.get(name, now) for name in _left()}
         for name in [name for name, since in left_at.items() if now - since >= KEPT_S]:
             runtime.get_instance().close_session(name)
-        here = _known()
+        here = set(_listed())
         if known - here:
             gc.collect()
             await asyncio.to_thread(trim)
@@ -138,10 +138,6 @@ def trim() -> None:
 def _left() -> Iterator[str]:
     """The sessions that are kept though nobody is connected to them, in the order in which they left."""
     return (name for name in _listed() if not runtime.get_instance().is_active_session(name))
-
-
-def _known() -> set[str]:
-    return set(_listed())
 
 
 def _listed() -> list[str]:

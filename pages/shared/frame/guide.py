@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.errors import InvalidValue
+from core.errors import InvalidValue, one_of
 from core.question import describe
 from core.question.experiment import Contender
-from core.question.fields import TRAINING
-from core.question.presets import LIMITS, PRESETS, SCALES, Preset, Scale, checked_scale, preset
+from core.question.fields import TRAINING, refused
+from core.question.presets import LIMITS, PRESETS, SCALES, Preset, Scale, preset
 from core.question.sweep import Sweep
 from pages.shared.draw.text import plain
-from pages.shared.frame import history, look, navigation
+from pages.shared.frame import history, layout, look, navigation
 from pages.shared.link import links, state
 
 MOST_LETTERS = 500
@@ -80,9 +80,10 @@ def _begin(page: links.PageName) -> None:
         return
     said = {name: st.query_params.get_all(name) for name in st.query_params if name not in ("preset", "scale")}
     try:
-        link = started(page, preset(st.query_params["preset"]), checked_scale(st.query_params.get("scale", "class")))
+        scale = one_of("scale", st.query_params.get("scale", "class"), SCALES)
+        link = started(page, preset(st.query_params["preset"]), scale)
     except InvalidValue as error:
-        st.error(plain(str(error)))
+        st.error(plain(refused.on_page(error)))
         return
     state.start(page, {**link, **said})
     st.switch_page(STARTED[page], query_params={**link, **said})
@@ -97,11 +98,11 @@ def _say(page: links.PageName) -> None:
         shown = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
         st.info(f"**Whoever shared this link says:** {plain(shown)}", icon=":material/school:")
     lesson = state.guide_text("lesson")
-    if lesson in links.LESSON_NAMES:
+    if lesson in links.LESSONS:
         label = "Back to the lesson"
         st.page_link(navigation.LESSONS, label=label, icon=":material/lightbulb:", query_params={"lesson": lesson})
     elif lesson:
-        _complain("lesson", [lesson], links.LESSON_NAMES)
+        _complain("lesson", [lesson], tuple(links.LESSONS))
     known = links.PAGES[page].settings
     for parameter in ("lock", "hide"):
         strange = [name for name in state.guided(parameter) if name.removeprefix(links.OPEN) not in ("all", *known)]
@@ -111,7 +112,7 @@ def _say(page: links.PageName) -> None:
 
 
 def _complain(parameter: str, names: Sequence[str], allowed: tuple[str, ...]) -> None:
-    st.warning(plain(str(InvalidValue(parameter, links.few(names), f"one of {', '.join(allowed)}"))))
+    st.warning(plain(str(InvalidValue(parameter, links.few(names), "one of {}", allowed))))
 
 
 def _put_away(page: links.PageName) -> None:
@@ -119,7 +120,7 @@ def _put_away(page: links.PageName) -> None:
     hidden = set(state.guided("hide"))
     names = [name for name in links.PAGES[page].settings if name in hidden]
     if names:
-        st.html(f"<style>{', '.join(f'.st-key-{name}' for name in names)} {{ display: none; }}</style>")
+        layout.put_away(names)
 
 
 @st.fragment

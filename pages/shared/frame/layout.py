@@ -1,15 +1,20 @@
 """Settings beside the answer: what both measuring pages are drawn into.
 
 From 1,100 pixels on the settings stand in a narrow column that stays in view while the answer scrolls; below that they
-fold behind a switch, and what asks for the answer stays. While something is measured they fold at every width.
+fold behind a switch, and what asks for the answer stays. While something is measured they fold at every width. Where
+the column is longer than the window its end fades, so that one sees that it goes on.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.shared.draw.text import plain
+
+T = TypeVar("T")
 
 BESIDE = """
 .st-key-settings .stVerticalBlock { gap: 0.5rem; }
@@ -18,7 +23,10 @@ BESIDE = """
   div:has(> .st-key-settings_side) { flex: 0 0 21rem; width: 21rem; position: sticky; top: 4.5rem; }
   div:has(> .st-key-answer_side) { flex: 1 1 0; min-width: 0; }
   .st-key-settings_side { max-height: calc(100vh - 6.5rem); flex-wrap: nowrap; }
-  div:has(> .st-key-settings) { flex: 0 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }
+  div:has(> .st-key-settings) {
+    flex: 0 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin;
+    padding-bottom: 1.5rem; margin-bottom: -0.75rem; mask-image: linear-gradient(to top, transparent, black 1.5rem);
+  }
   div:has(> .st-key-ask) { flex: none; }
   div:has(> .st-key-asked) { display: none; }
 }
@@ -33,6 +41,7 @@ ABREAST = """
 """
 
 FOLDED = """
+.st-key-answer_side [data-stale="true"] { opacity: 1; }
 .st-key-asked { flex-wrap: nowrap; }
 .st-key-asked > :last-child { flex: 1 1 0; min-width: 0; }
 .st-key-asked > :last-child p { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
@@ -47,7 +56,7 @@ SKIP = """<style>
 .skip-settings:not(:focus) { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 .skip-settings { padding: 0.5rem 1rem; border-radius: 0.5rem; font: inherit; white-space: nowrap; }
 </style>
-<button type="button" class="skip-settings">Skip the settings</button>
+<button type="button" class="skip-settings">LABEL</button>
 <script>
 if (!window.crossoverSkip) {
   window.crossoverSkip = true;
@@ -57,7 +66,7 @@ if (!window.crossoverSkip) {
   });
 }
 </script>"""
-"""Who comes by the tab key reaches the button that asks without the twenty controls before it."""
+"""Who comes by the tab key reaches the button that asks without the twenty controls before it, which `LABEL` names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +88,7 @@ def sides(title: str, *, asked: str = "", folds: bool = True) -> Sides:
     """
     st.html(f"<style>{ABREAST}{FOLDED if asked else BESIDE}</style>")
     if not asked:
-        with st.container(key="skip_settings"):
-            st.html(SKIP, unsafe_allow_javascript=True)
+        skip("Skip the settings")
     with st.container(key="sides"):
         settings_side, answer = st.container(key="settings_side"), st.container(key="answer_side")
     with settings_side:
@@ -95,6 +103,25 @@ def sides(title: str, *, asked: str = "", folds: bool = True) -> Sides:
     return Sides(settings=settings, ask=ask, answer=answer)
 
 
+def skip(label: str) -> None:
+    """Draw the way past what stands before the button that asks, seen once the tab key reaches it."""
+    with st.container(key="skip_settings"):
+        st.html(SKIP.replace("LABEL", label), unsafe_allow_javascript=True)
+
+
+def in_pairs(items: Sequence[T], draw: Callable[[T], None]) -> None:
+    """Draw each of several things in a column of its own, two beside each other."""
+    for at in range(0, len(items), 2):
+        for column, item in zip(st.columns(2, gap="medium"), items[at : at + 2], strict=False):
+            with column:
+                draw(item)
+
+
 def two_abreast() -> DeltaGenerator:
     """A place for small controls, which stand two in a row in the order in which they are drawn."""
     return st.container(key="two_abreast")
+
+
+def put_away(keys: Sequence[str]) -> None:
+    """Take what is drawn with these keys out of sight; it is drawn all the same, so that its values hold."""
+    st.html(f"<style>{', '.join(f'.st-key-{key}' for key in keys)} {{ display: none; }}</style>")

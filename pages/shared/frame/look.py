@@ -20,16 +20,19 @@ button:is([data-variant="segmented_control"], [data-variant="pills"])[data-selec
 [data-testid="stMainBlockContainer"] { padding: 4.5rem 2.5rem 4rem; max-width: 1600px; }
 [data-testid="stMainBlockContainer"] h1 { padding: 0 0 0.5rem; }
 [data-testid="stMainBlockContainer"] h2 { padding: 1rem 0 0.25rem; }
+[data-testid="stMainBlockContainer"] .st-key-settings h2 { padding-bottom: 0.5rem; }
 div:has(> :is(.st-key-history, .st-key-skip_settings)) { position: absolute; left: 0; width: 0; }
 div:has(> .st-key-bar) { position: fixed; top: 0.7rem; right: 4rem; width: auto; z-index: 999991; }
+.stApp[data-test-connection-state="CONNECTED"] [data-testid="stStatusWidget"] { display: none; }
 .st-key-doors a { border: 1px solid rgba(128, 128, 128, 0.5); border-radius: 0.5rem; padding: 0.5rem 1rem; }
 .st-key-doors > :first-child a { background: #0072B2; border-color: #0072B2; }
 .st-key-doors > :first-child a * { color: #FFFFFF !important; }
 .stButtonGroup [role="radiogroup"] { flex-wrap: wrap; }
 @media (max-width: 1099px) { [data-testid="stMainBlockContainer"] { padding: 4.25rem 1rem 3rem; } }
 """
-"""Figures stand below each other. Streamlit leaves 130 pixels of nothing above a title. Sharing is in the bar. The
-doors of the front page look like something to press, the first like the button that it leads to."""
+"""Figures stand below each other. Streamlit leaves 130 pixels of nothing above a title. Sharing is in the bar, over
+which Streamlit would draw what it does for as long as a page follows a measurement. The doors of the front page look
+like something to press, the first like the button that it leads to."""
 
 
 def draw() -> None:

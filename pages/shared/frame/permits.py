@@ -69,6 +69,11 @@ def clusters() -> tuple[str, ...]:
     return held.on if held.who_may_ask == "everybody" or signed_in_as() else ()
 
 
+def sees_hosts() -> bool:
+    """Whether who looks at the page may know what hosts are called: on one's own machine, or where the host says so."""
+    return policy.current().cluster.host_names or on_own_machine()
+
+
 def refusal(*wanted: Asked) -> str:
     """Why who looks at the page may not run some questions together, in one sentence; empty if they may.
 

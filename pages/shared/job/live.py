@@ -75,19 +75,13 @@ def watched(job_id: str) -> Job | None:
     return client.watch(reads.queue(), job_id)
 
 
-def running(job_id: str, title: str = "") -> Job | None:
-    """Draw the head of a job that waits or runs, and the page anew once it has ended; the job while it is measured.
-
-    A title, of what is measured, stands below a heading; there is neither without one.
-    """
+def running(job_id: str) -> Job | None:
+    """Draw the head of a job that waits or runs, and the page anew once it has ended; the job while it is measured."""
     job = watched(job_id)
     if job is None:
         return None
     if not job.active:
         st.rerun()
-    if title:
-        st.header("Waiting" if job.state == "queued" else "Measuring")
-        st.caption(plain(title))
     if job.elsewhere and reads.queue().files(job.id).asked_to_stop:
         st.caption("The machines are told to stop; each does at the end of its block.")
     else:
@@ -101,9 +95,9 @@ def running(job_id: str, title: str = "") -> Job | None:
 def _panel(job_id: str) -> None:
     if job := running(job_id):
         progress = job.progress or Progress(phase="starting")
-        left = progress.remaining_s
-        after = "" if left is None else f" · at most {units.duration(left)} left"
-        st.progress(job.share, text=f"**{plain(progress.phase.capitalize())}**{after}")
+        phase, left = progress.phase, progress.remaining_s
+        after = "" if not left else f" · at most {units.duration(left)} left"
+        st.progress(job.share, text=f"**{plain(phase[:1].upper() + phase[1:])}**{after}")
         _so_far(job)
         _curves(job, progress)
 
@@ -169,12 +163,13 @@ def _line(contender: ContenderProgress) -> str:
     done = (
         f"{units.count(min(contender.steps, total))} of {units.count(total)}" if total else units.count(contender.steps)
     )
-    parts = [f"**{plain(titled(contender.contender))}**", f"step {done}"]
+    name = titled(contender.contender)
+    parts = [f"**{plain(name)}**", f"step {done}"]
     if contender.step_s is not None:
         parts.append(f"{units.duration(contender.step_s)} a step")
     if contender.losses:
         parts.append(f"loss {units.significant(contender.losses[-1])}")
-    if contender.threads:
+    if contender.threads and "thread" not in name:
         parts.append(units.counted(contender.threads, "thread"))
     return " · ".join(parts)
 

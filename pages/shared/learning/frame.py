@@ -25,8 +25,11 @@ from pages.shared.data.kept import kept
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import date, plain
 from pages.shared.form import devices as form
+from pages.shared.frame import layout
+from pages.shared.frame.layout import Sides
+from pages.shared.job import asking
 from pages.shared.learning.tasks import Found
-from pages.shared.link import links, memory, state
+from pages.shared.link import choices, links, memory, state
 
 MOST_NAMED = 3
 """Files that are named one by one."""
@@ -53,6 +56,18 @@ class Expectation:
     after: str
 
 
+def page(title: str, parameter: str, draw: Callable[[str, Machine | None, Sides], None]) -> None:
+    """Draw the choice of a tutorial or a lesson, the one that is chosen, and what could not be read beside it."""
+    places, titles = layout.sides(title, folds=False), links.CHOICES[parameter]
+    names = list(titles)
+    with places.settings:
+        bound = choices.bound(parameter, names, names[0], titles.__getitem__)
+        chosen = st.pills(parameter.capitalize(), names, required=True, **bound)
+    draw(chosen or names[0], asking.machine(), places)
+    with places.answer:
+        _unread()
+
+
 def expect(question: Expectation) -> bool:
     """Draw the question with what was expected; whether it was answered or skipped."""
     key = links.PREDICTION.format(name=question.name)
@@ -71,7 +86,7 @@ def may_see(question: Expectation, *, said: bool, ran: bool) -> bool:
     if memory.opened_unexpected(question.name) or (said and ran):
         return True
     st.markdown("## 3 · See")
-    first = "Run it first" if said else "Say what you expect, then run it"
+    first = "Run it first" if said else "Say what you expect" if ran else "Say what you expect, then run it"
     st.markdown(f"{first}. Whether you were right, and why, will stand here.")
     st.button("Skip", on_click=memory.open_unexpected, args=(question.name,), key="skip")
     return False
@@ -191,7 +206,7 @@ def whence(shown: Exhibit) -> str:
     return f"{named}; {where}, torch {shown.torch_version}, {date(shown.measured_at)}"
 
 
-def unread() -> None:
+def _unread() -> None:
     """Name the exhibits that cannot be read, the first few of them."""
     skipped = reads.unread_exhibits()
     for entry in skipped[:MOST_NAMED]:

@@ -37,6 +37,11 @@ def bound(name: str, options: Sequence[str], usual: Any, as_label: Callable[[Any
     return {**unbound, "format_func": as_label, "persist_state": "session"}
 
 
+def given(name: str) -> list[str]:
+    """What the link or else the session has of a control of several, whether it can be chosen here or not."""
+    return st.query_params.get_all(name) or list(st.session_state.get(name) or ())
+
+
 def _among(options: Sequence[str], values: Sequence[Any], usual: Any, *, given: bool) -> Any:
     """Those of the values that may be chosen, in the form of the usual one, which stands where none may."""
     possible = [value for value in values if value in options]

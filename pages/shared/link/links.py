@@ -16,6 +16,7 @@ from core.question import models, own
 from core.question.describe import text
 from core.question.experiment import Experiment, Point
 from core.question.fields import AXES, SIZE_AXES, TRAINING
+from core.question.fields.refused import control
 from core.question.presets import PRESETS, SCALES
 from core.question.published.cases import QUESTIONS
 from core.question.sweep import Sweep
@@ -30,14 +31,7 @@ SWEEP_LIMITS = {"sweep_budget_s": "budget_s", "point_budget_s": "point_budget_s"
 """Parameter of the link → field of a sweep; the budget of a sweep is not the one of a comparison."""
 
 SWEEP_SETTINGS = (
-    *(
-        *TRAINING,
-        "training",
-        "axis",
-        *(RANGE.format(axis=axis) for axis in SIZE_AXES),
-        "adaptive",
-        "also",
-    ),
+    *(*TRAINING, "training", "axis", *(RANGE.format(axis=axis) for axis in SIZE_AXES), "adaptive", "also"),
     *(VALUES.format(axis=axis) for axis in AXES if axis not in own.FIELDS),
     *("contenders", "lanes", "fair", "recorded", "recorded_sizes", *SWEEP_LIMITS),
 )
@@ -52,26 +46,39 @@ LESSON_SETTINGS = ("lesson", "data", "seeds", "margin", "devices")
 PREDICTION = "predict_{name}"
 """Parameter of the link with what was expected of a tutorial or a lesson."""
 
-LESSON_NAMES = ("clock", "moving", "loader", "learning", "small")
+LESSONS: dict[str, str] = {
+    "clock": "The clock",
+    "moving": "Moving things",
+    "loader": "The loader",
+    "learning": "Same learning?",
+    "small": "Why small models lose",
+}
+"""Title of each lesson by its name in links."""
 
-CHOICES: dict[str, Sequence[str]] = {"tutorial": tuple(PRESETS), "lesson": LESSON_NAMES, "scale": tuple(SCALES)}
-CHOICES |= {question: tuple(answers) for question, (_, answers) in QUESTIONS.items()}
-"""What these parameters may be; those of a training say so themselves."""
+CHOICES: dict[str, Mapping[str, str]] = {
+    "tutorial": {name: preset.title for name, preset in PRESETS.items()},
+    "lesson": LESSONS,
+    "scale": {name: name.capitalize() for name in SCALES},
+    **{question: answers for question, (_, answers) in QUESTIONS.items()},
+}
+"""What these parameters may be, with names for people; those of a training say so themselves."""
 
-GALLERY_FILTERS = (
-    *(
-        "in_machine",
-        "in_kind",
-        "in_device",
-        "in_dataset",
-        "in_model",
-        "in_training",
-        "in_protocol",
-        "in_trust",
-        "in_source",
-    ),
-    *("in_outcome", "in_answer", "in_publisher"),
-)
+GALLERY_FILTERS = {
+    "in_answer": "Answer",
+    "in_machine": "Machine",
+    "in_kind": "Device kind",
+    "in_device": "Device",
+    "in_dataset": "Data set",
+    "in_model": "Model",
+    "in_training": "One's own training",
+    "in_protocol": "Protocol",
+    "in_trust": "Trust mark",
+    "in_source": "Source",
+    "in_outcome": "Outcome",
+    "in_publisher": "Published by",
+}
+"""Label of each filter of the Gallery, by its parameter."""
+
 BESIDE = "beside"
 """Parameter of the Gallery's link with the studies, or the run, that are put beside the one that is open."""
 
@@ -124,7 +131,7 @@ PAGES: dict[PageName, PageLink] = {
     "crossover": PageLink(settings=SWEEP_SETTINGS, views=CROSSOVER_VIEWS, kinds=("job", "study", "sweep")),
     "devices": PageLink(),
     "tutorials": PageLink(settings=TUTORIAL_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in PRESETS)),
-    "lessons": PageLink(settings=LESSON_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in LESSON_NAMES)),
+    "lessons": PageLink(settings=LESSON_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in LESSONS)),
     "cases": PageLink(settings=tuple(QUESTIONS), kinds=("case",)),
     "class": PageLink(views=("class", "teacher", "codes", "results")),
     "gallery": PageLink(views=GALLERY_VIEWS, kinds=("run", "study")),
@@ -177,17 +184,16 @@ def beyond(link: Mapping[str, Sequence[str]]) -> set[str]:
 def faults(page: PageName, link: Mapping[str, Sequence[str]]) -> list[str]:
     """What a link says that no control of the page has and nothing it can show is called, a sentence each."""
     known = PAGES[page]
-    found = [
-        InvalidValue(kind, few(link[kind]), f"the name of a {kind}, as a link of this app has it")
+    strange = [
+        str(InvalidValue(kind, few(link[kind]), f"the name of a {kind}, as a link of this app has it"))
         for kind in known.kinds
         if kind in link and not PATTERNS[kind].fullmatch(link[kind][0])
     ]
-    found += [
-        InvalidValue(name, few(link[name]), f"one of {', '.join(words)}")
-        for name, words in CHOICES.items()
-        if name in known.controls and name in link and link[name][-1] not in words
+    return strange + [
+        InvalidValue(name, few(link[name]), "one of {}", titles).told(control(name), titles.__getitem__)
+        for name, titles in CHOICES.items()
+        if name in known.controls and name in link and link[name][-1] not in titles
     ]
-    return list(map(str, found))
 
 
 def few(names: Sequence[str]) -> str:

@@ -92,23 +92,3 @@ def selected(table: str) -> Sequence[int]:
 def put(values: Mapping[str, Any]) -> None:
     """Let controls stand at values, before they are drawn or from a callback."""
     st.session_state.update(values)
-
-
-def chosen(name: str) -> list[str]:
-    """What a filter lets through, by the words of the link; as it was left where the page came without any."""
-    kept: dict[str, list[str]] = st.session_state.setdefault("_filters", {})
-    if linked := st.query_params.get_all(name):
-        kept[name] = linked
-    elif kept.get(name):
-        st.query_params[name] = kept[name]
-    return kept.get(name, [])
-
-
-def choose(name: str) -> None:
-    """Put what the control of a filter stands at into the link and the session; for its callback."""
-    values = list(st.session_state[name])
-    st.session_state.setdefault("_filters", {})[name] = values
-    if values:
-        st.query_params[name] = values
-    elif name in st.query_params:
-        del st.query_params[name]

@@ -71,7 +71,7 @@ def test_two_of_one_name_can_be_told_apart(world, classes, made, open_page):
     of, secret = made
     world.has(CPU)
     ada, bob = (classes.join(of, nickname)[0] for nickname in ("_x_", "bob"))
-    file = classes.place(of, bob) / "student.json"
+    file = classes.place(of, bob.id) / "student.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"nickname": "_x_"}))
     app = teaching(open_page, of, secret)
     assert app.multiselect[0].options == [f"_x_ ({ada.id[:6]})", f"_x_ ({bob.id[:6]})"]
@@ -86,7 +86,7 @@ def test_so_can_two_whose_names_are_seen_alike(world, classes, made, open_page):
     of, secret = made
     ada, bob = (classes.join(of, nickname)[0] for nickname in ("ada", "bob"))
     for student, nickname in ((ada, "ada\u3164"), (bob, "ada\u115f")):
-        file = classes.place(of, student) / "student.json"
+        file = classes.place(of, student.id) / "student.json"
         file.write_text(json.dumps(json.loads(file.read_text()) | {"nickname": nickname}))
     app = teaching(open_page, of, secret)
     assert app.multiselect[0].options == [f"ada\ufffd ({ada.id[:6]})", f"ada\ufffd ({bob.id[:6]})"]
@@ -129,7 +129,7 @@ def test_one_browser_makes_only_so_many_classes(world, classes, open_page, comes
     for _ in range(3):
         app = open_page(PAGE)
         field(app, "Name of the class").set_value("Physics")
-        checked(button(app, "Make it").click().run())
+        checked(button(app, "Make the class").click().run())
     assert "Too many classes were made by you" in words(app)
     assert len(classes.all()) == 2
 

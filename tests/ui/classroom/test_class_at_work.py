@@ -108,7 +108,7 @@ def test_on_a_host_with_a_code_nobody_makes_a_class_without_it(world, classes, o
     for code, count in (("wrong", 0), (secret, 1)):
         app.text_input[1].set_value("Physics")
         app.text_input[2].set_value(code)
-        checked(button(app, "Make it").click().run())
+        checked(button(app, "Make the class").click().run())
         assert len(classes.all()) == count
 
 
@@ -197,7 +197,7 @@ def test_a_student_whose_file_is_damaged_is_told_so_and_can_be_removed(world, cl
     of, secret = made
     world.has(CPU)
     ada, token = classes.join(of, "ada")
-    (classes.place(of, ada) / "student.json").write_text("{")
+    (classes.place(of, ada.id) / "student.json").write_text("{")
     app = open_page(PAGE, **{"class": of.code, "me": f"{ada.id}.{token}"})
     app = checked(app.run())
     app = teaching(open_page, of, secret)

@@ -11,13 +11,13 @@ from tests.ui.find import button
 
 def test_without_a_code_one_can_join_or_make_a_class(world, classes, open_page):
     app = open_page(PAGE)
-    assert {"Go to the class", "Make it"} <= set(labels(app))
+    assert {"Go to the class", "Make the class"} <= set(labels(app))
 
 
 def test_a_class_is_made_on_the_page_and_its_codes_are_shown_to_the_teacher_alone(world, classes, open_page):
     app = open_page(PAGE)
     app.text_input[1].set_value("Physics 7b")
-    checked(button(app, "Make it").click().run())
+    checked(button(app, "Make the class").click().run())
     (of,) = classes.all()
     assert of.code in words(app)
     assert of.name in words(app)
@@ -66,7 +66,7 @@ def test_a_code_that_was_typed_differently_is_told_so_at_once_and_counts_nowhere
     app = open_page(PAGE)
     for _ in range(30):
         app = enter(app, "KX4-M9P-QS8")
-        assert "This code was typed differently" in words(app)
+        assert "This code was mistyped" in words(app)
     app = enter(app, made[0].code.lower())
     assert made[0].name in words(app)
 
@@ -100,7 +100,7 @@ def test_a_refused_code_stays_in_the_link_and_is_not_tried_again_by_drawing_the_
     assert linked(app, "class") == code
     assert linked(app, "me") == "0123456789abcdef.token"
     assert "There is no class with this code" in words(app)
-    assert {"Go to the class", "Make it"} <= set(labels(app))
+    assert {"Go to the class", "Make the class"} <= set(labels(app))
     assert made[0].name in words(enter(app, made[0].code))
 
 

@@ -171,7 +171,7 @@ def test_a_student_whose_file_is_damaged_can_be_removed_or_their_rows_given_to_a
     ada, _ = classes.join(of, "ada")
     bob, _ = classes.join(of, "bob")
     measures(classes, of, ada, "a")
-    (classes.place(of, ada) / "student.json").write_text("{")
+    (classes.place(of, ada.id) / "student.json").write_text("{")
     broken = next(student for student in classes.students(of) if student.id == ada.id)
     assert roster.admit([broken]) == 0
     with pytest.raises(NotAllowed, match="Nothing can be given to unreadable"):
@@ -179,6 +179,6 @@ def test_a_student_whose_file_is_damaged_can_be_removed_or_their_rows_given_to_a
     roster.merge(broken, bob)
     assert ids(classes, of, bob) == ["a"]
     assert list(named(classes, of)) == ["bob"]
-    (classes.place(of, bob) / "student.json").write_text(json.dumps([]))
+    (classes.place(of, bob.id) / "student.json").write_text(json.dumps([]))
     roster.remove(classes.students(of))
     assert classes.students(of) == []

@@ -8,6 +8,7 @@ from core.question.sweep import Axis, Sweep
 from core.results import environment
 from core.results.schema import Trial
 from core.results.store import Store
+from core.results.tables import to_table
 from tests import rows
 
 SIZES = (16, 32, 64, 128, 256, 512, 1_024)
@@ -42,5 +43,6 @@ def measured(
 
 
 def fill(store: Store, *sweeps: list[Trial]) -> None:
-    for trial in (row for rows_of_one in sweeps for row in rows_of_one):
-        store.add(trial)
+    """Put rows there, a file a sweep: reading files is what takes long, and tests of the store have many."""
+    for trials in sweeps:
+        store.add_all(to_table(trials))

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import sys
+import time
 
 import pytest
 
@@ -222,3 +223,20 @@ def test_an_address_that_is_none_is_told_without_its_secret(run, address):
     assert status == 2
     assert "argument --store" in err
     assert "secret" not in err
+
+
+def test_a_question_whose_asker_is_gone_is_named_and_can_be_taken_away(run, store):
+    at = board.board_of(store.folder)
+    question = board.Question(sweep=sweep(), spread="shared")
+    at.ask(question)
+    words = ("machines", "--store", str(store.folder))
+    assert "Nobody has followed it" not in run(*words)[1]
+    before = time.time() - 3 * 3_600
+    os.utime(store.folder / "shared/questions" / f"{question.id}.json", (before, before))
+    out = " ".join(run(*words)[1].split())
+    assert "Nobody has followed it for 3 h; it lapses in 21 h. The same sweep goes on with it, and" in out
+    assert f"machines --close {question.id} takes it away." in out
+    status, _, err = run(*words, "--close", "another")
+    assert (status, "close: 'another'" in err) == (2, True)
+    assert run(*words, "--close", question.id)[0] == 0
+    assert at.asked(lapsed=True) == {}

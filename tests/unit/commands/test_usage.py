@@ -24,6 +24,24 @@ def test_a_command_loads_no_other():
     assert loaded.isdisjoint(f"core.commands.{name}" for name in COMMANDS.values() if name != "devices")
 
 
+def test_a_sweep_of_this_machine_loads_nothing_that_asks_others():
+    code = "from core.__main__ import parser; import sys; parser('sweep'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
+    others = {f"core.jobs.shared.{name}" for name in ("asking", "launching", "on_ray", "member", "presence")}
+    assert others.isdisjoint(done.stdout.split())
+    assert "core.answer.study.machines.many" not in done.stdout
+
+
+@pytest.mark.parametrize("word", ["", "--help", "nonsense"])
+def test_names_of_commands_load_none_of_them_and_nothing_that_is_large(word):
+    code = "from core.__main__ import parser; import sys; parser(sys.argv[1]); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, word], cwd=PROJECT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert loaded.isdisjoint(f"core.commands.{name}" for name in COMMANDS.values())
+    assert loaded.isdisjoint({"numpy", "pyarrow", "psutil", "pandas", "scipy"})
+    assert {name for name in loaded if name.startswith("core.") and name.count(".") > 1} == {"core.commands.output"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -6,7 +6,8 @@ from core.errors import StoreError
 from core.jobs import client, process, saving
 from core.jobs.machine import measurement_lock
 from core.jobs.queue import Queue
-from core.jobs.worker.worker import Code, Worker
+from core.jobs.worker.code import Code
+from core.jobs.worker.worker import Worker
 from core.results.exhibits import exhibit_files
 from tests import exhibited
 from tests.integration import scripted_worker

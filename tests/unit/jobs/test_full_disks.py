@@ -132,7 +132,7 @@ def test_memory_that_belongs_to_somebody_else_is_not_used(tmp_path, monkeypatch)
 
 def test_a_store_whose_disk_has_room_again_gets_rows_that_it_refused(queue, store, running, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "add", _refuse)
+        patch.setattr(Store, "add_all", _refuse)
         queue.end(saving.complete(queue.files(running.id), running, of(running)))
     assert store.trials() == []
     queue.jobs()

@@ -1,10 +1,12 @@
 import dataclasses
 
+import pyarrow.parquet as pq
 import pytest
 
 from core.errors import StoreError
 from core.jobs import client, process, saving
 from core.question.experiment import Experiment, Point
+from core.results import writing
 from core.results.store import Store
 from tests import rows
 
@@ -17,16 +19,12 @@ def job(queue, store):
 
 @pytest.fixture
 def refusing(monkeypatch):
-    """A store that takes one row and then no more."""
-    taken, add = [], Store.add
+    """A store that takes nothing."""
 
-    def refuse_all_but_one(self, trial):
-        if taken:
-            raise StoreError("The disk is full.")
-        taken.append(trial)
-        return add(self, trial)
+    def refuse(self, table):
+        raise StoreError("The disk is full.")
 
-    monkeypatch.setattr(Store, "add", refuse_all_but_one)
+    monkeypatch.setattr(Store, "add_all", refuse)
 
 
 def test_complete_rows_reach_the_store_and_nothing_stays_with_the_job(queue, store, job):
@@ -103,6 +101,20 @@ def test_rows_that_the_store_refused_are_shown_even_where_it_cannot_be_read(queu
     done = saving.complete(queue.files(job.id), job, rows.run())
     assert done.unsaved
     assert client.rows(queue, done) == rows.run()
+
+
+def test_the_rows_of_a_run_come_in_one_file_so_that_no_compaction_parts_them(queue, store, job):
+    saving.complete(queue.files(job.id), job, rows.run())
+    (file,) = store.folder.glob("*.parquet")
+    assert pq.read_metadata(file).num_rows == 2
+
+
+def test_runs_that_are_too_large_for_one_file_come_in_several_and_each_in_one(queue, store, job, monkeypatch):
+    monkeypatch.setattr(writing, "PART_ROWS", 4)
+    trials = [row for number in range(3) for row in rows.run(run_id=f"{number:012x}")]
+    saving.complete(queue.files(job.id), job, trials)
+    assert sorted(pq.read_metadata(file).num_rows for file in store.folder.glob("*.parquet")) == [2, 4]
+    assert len(store.trials()) == 6
 
 
 def test_a_job_without_rows_has_none(queue, job):

@@ -12,7 +12,7 @@ from torch.nn import functional
 from core.measure import networks
 from core.measure.data import batches, datasets
 from core.measure.data.datasets import Split
-from core.measure.training import CURVE_SEGMENTS, LossCurve, Training, classify
+from core.measure.training import CURVE_SEGMENTS, ROUNDINGS, LossCurve, Training, classify, nudged
 from core.question.experiment import Point
 
 CPU = torch.device("cpu")
@@ -26,7 +26,9 @@ def data():
 
 def started(data, *, first_step: int = 0) -> Training:
     feed = batches.feed(POINT, data, data.train, CPU, first_step=first_step)
-    return Training(networks.build(POINT.network, seed=0), feed, learning_rate=0.1, steps=first_step)
+    training = Training(networks.build(POINT.network, seed=0), feed, learning_rate=0.1)
+    training.rewind(feed, first_step)
+    return training
 
 
 @pytest.mark.slow
@@ -186,3 +188,14 @@ def test_where_not_even_one_sample_can_be_classified_that_is_an_error():
 def test_an_error_that_has_nothing_to_do_with_memory_is_raised_at_once():
     with pytest.raises(ZeroDivisionError):
         classify(lambda _: 1 / 0, numbered(3), CPU)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_nudged_weight_is_some_roundings_apart_in_both_directions_and_alike_each_time(dtype):
+    weight = torch.linspace(-2, 2, 1_001, dtype=dtype)
+    moved = nudged(weight)
+    relative = ((moved - weight) / weight)[weight != 0] / (torch.finfo(dtype).eps / 2)
+    assert moved.dtype == dtype
+    assert torch.equal(moved, nudged(weight))
+    assert 2 < relative.max() <= ROUNDINGS + 2
+    assert -ROUNDINGS - 2 <= relative.min() < -2

@@ -11,8 +11,8 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 
 import core
 from core.measure.own import floor, watching
-from core.own.pace import MOST, SHARE, WARM_UP, Pace
-from core.own.watch import Watch, watch
+from core.own.pace import MOST, WARM_UP
+from core.own.watch import Watch
 from tests.delayed import Costs
 
 STEPS = 120
@@ -68,7 +68,10 @@ def test_the_batches_are_handed_on_and_the_host_is_named(loop, capsys):
     assert (seen.steps.steps, len(seen.steps.operations), seen.steps.learns) == (STEPS, MOST, True)
     assert seen.document["updates"] == STEPS
     printed = capsys.readouterr().out
-    assert printed.splitlines()[0] == f"{STEPS} batches of {seen_duration(seen)} on CPU, 8 steps of them counted"
+    assert (
+        printed.splitlines()[0]
+        == f"{STEPS} batches of {seen_duration(seen)} on CPU; {STEPS - WARM_UP - MOST} looked at, 8 counted"
+    )
     assert "1. what the host does between PyTorch's operations takes 98 % of a step" in printed
 
 
@@ -187,6 +190,74 @@ def test_a_loop_within_a_loop_is_watched_too_and_one_counts_at_a_time(loop, cost
     assert on_top() is costs
 
 
+SHORT = 1_000
+"""Steps of a loop that are too short to be looked at one by one."""
+
+
+def short_loop(loop, costs, *, around, ends_at=SHORT, long_each=SHORT):
+    """Train steps of 0.1 ms after 0.3 ms for the batch; of every so many, one takes a hundred times as long."""
+    hooked = []
+
+    def slow():
+        for number in range(SHORT):
+            costs.clock.pass_s(3e-4)
+            yield number
+
+    def train(batches):
+        for number in batches:
+            hooked.append(bool(loop.model._forward_pre_hooks))
+            loop.step(loop.batch, host_s=1e-2 if number % long_each == long_each - 1 else 1e-5)
+            if number + 1 == ends_at < SHORT:
+                break
+
+    seen = loop.watch(batches=None if around else slow(), quiet=True)
+    if not around:
+        train(seen)
+        return seen, hooked
+    with seen:
+        train(slow())
+    return seen, hooked
+
+
+@pytest.mark.parametrize("around", [False, True], ids=["for", "with"])
+@pytest.mark.parametrize("ends_at", [SHORT, SHORT - 7, 20])
+def test_short_steps_are_passed_by_and_all_are_told_with_the_share_of_what_came_before(loop, costs, around, ends_at):
+    seen, hooked = short_loop(loop, costs, around=around, ends_at=ends_at)
+    broken = ends_at < SHORT and not around
+    assert seen.steps.steps == ends_at - broken
+    assert 0 < seen.steps.looked < 0.6 * ends_at
+    assert seen.shares["before" if around else "loader"] == pytest.approx(0.6, abs=0.07)
+    assert seen.document["updates"] == ends_at
+    if around:
+        assert hooked.count(False) > 0.3 * ends_at
+
+
+@pytest.mark.parametrize("around", [False, True], ids=["for", "with"])
+def test_what_only_some_steps_do_is_said_with_their_share_of_the_time(loop, costs, around):
+    seen, _ = short_loop(loop, costs, around=around, long_each=20)
+    (uneven,) = [found.sentence for found in seen.findings if found.kind == "uneven"]
+    assert "of its steps take several times as long as the usual one" in uneven
+    often, beyond = seen.steps.uneven
+    assert 0.01 < often < 0.1
+    assert beyond > 0.5
+
+
+def test_of_a_loop_that_raises_in_its_loader_those_that_were_passed_by_are_told(loop, costs):
+    def failing():
+        yield from [loop.batch] * 50
+        raise OSError
+
+    seen = loop.watch(batches=failing(), quiet=True)
+
+    def train():
+        for batch in seen:
+            loop.step(batch, host_s=1e-5)
+
+    with pytest.raises(OSError):
+        train()
+    assert seen.steps.steps == 50
+
+
 def test_a_second_pass_goes_on_where_the_first_was_and_prints_no_more(loop, capsys):
     seen = loop.watch()
     for _ in range(3):
@@ -263,48 +334,6 @@ def test_what_is_seen_is_plain_data(loop):
     assert (read["device"], read["steps"]) == ("cpu", STEPS)
 
 
-def test_a_module_that_can_be_gone_through_is_the_model_all_the_same():
-    model = nn.Sequential(nn.Linear(2, 1))
-    with watch(model, quiet=True) as seen:
-        torch.optim.SGD(model.parameters(), lr=0.1).step()
-    assert seen.steps.steps == 1
-
-
-@pytest.mark.parametrize("what", [(3,), ([1], [2]), (nn.Linear(1, 1), nn.Linear(1, 1)), ("no", "no")])
-def test_what_cannot_be_watched_is_refused(what):
-    with pytest.raises(TypeError, match="batches that can be gone through"):
-        watch(*what)
-
-
-def test_a_loop_needs_batches():
-    with pytest.raises(TypeError, match="no batches"):
-        iter(watch(nn.Linear(1, 1))).__next__()
-
-
-def test_counting_keeps_to_a_hundredth_of_the_time_whatever_a_counted_step_costs():
-    pace, now = Pace(), 0
-    pace.start(now)
-    for _ in range(20_000):
-        counted = now >= pace.due_ns and pace.may_count(now, 1)
-        taken = 40_000_000 if counted else 1_000_000
-        now += taken
-        if counted:
-            pace.add_counted(0, taken, now)
-        else:
-            pace.add(0, taken)
-    assert pace.counted > 2
-    assert pace.cost_ns <= SHARE * now
-    assert pace.step_s == pytest.approx(1e-3)
-
-
-def test_the_first_steps_are_left_out_where_there_are_more():
-    pace = Pace()
-    pace.start(0)
-    for number in range(WARM_UP + 5):
-        pace.add(0, 10**9 if number < WARM_UP else 10**6)
-    assert (pace.step_s, pace.steps) == (pytest.approx(1e-3), WARM_UP + 5)
-
-
 @pytest.mark.parametrize("around", [False, True], ids=["for", "with"])
 def test_what_counting_needs_once_is_got_beforehand_and_is_no_part_of_a_step(loop, costs, monkeypatch, around):
     monkeypatch.setattr(floor, "rehearse", lambda: costs.clock.pass_s(1.0))
@@ -319,10 +348,3 @@ def test_what_counting_needs_once_is_got_beforehand_and_is_no_part_of_a_step(loo
     assert seen.steps.operations
     assert seen.steps.step_s < 0.02
     assert max(seen.steps.between_s) < 0.02
-
-
-def test_a_rehearsal_of_counting_draws_nothing_and_leaves_no_mode(costs):
-    state = torch.get_rng_state()
-    floor.rehearse.__wrapped__()
-    assert torch.equal(torch.get_rng_state(), state)
-    assert _get_current_dispatch_mode() is costs

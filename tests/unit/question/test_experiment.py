@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import NAMES, CrossoverError, InvalidValue
+from core.errors import CrossoverError, InvalidValue
 from core.question import catalog, experiment, models, usual
 from core.question.experiment import Contender, Experiment, Point, titled
 from core.question.fields import DATA_PATHS, DTYPES, TRAINING
@@ -71,7 +71,7 @@ def test_the_training_of_a_row_is_read_from_its_columns(point):
 
 
 def test_a_row_of_a_training_that_is_not_offered_has_no_point():
-    with pytest.raises(InvalidValue, match="Batch size: "):
+    with pytest.raises(InvalidValue, match="batch_size: "):
         Point.of(SimpleNamespace(**{**vars(Point()), "batch_size": 0}))
 
 
@@ -81,13 +81,13 @@ def test_a_training_in_float64_is_another_one_and_one_in_float32_is_as_it_always
     assert longer.id != plain.id
     assert Experiment.from_json(longer.to_json()) == longer
     assert Point.from_json({"dataset": "digits"}).dtype == "float32"
-    with pytest.raises(InvalidValue, match=r"Number format: 'float16'.*one of float32, float64"):
+    with pytest.raises(InvalidValue, match=r"dtype: 'float16'.*one of float32, float64"):
         Point(dtype="float16")
 
 
 def test_float64_is_refused_where_the_device_has_none_before_anything_is_measured():
     pair = (Contender(), Contender(device="mps"))
-    with pytest.raises(InvalidValue, match=r"Number format: 'float64'.*float32 with mps, which has no float64"):
+    with pytest.raises(InvalidValue, match=r"dtype: 'float64'.*float32 with mps, which has no float64"):
         Experiment(point=Point(dtype="float64"), contenders=pair)
     assert Experiment(point=Point(), contenders=pair).point.dtype == "float32"
 
@@ -120,27 +120,27 @@ def test_the_name_of_a_question_depends_on_the_protocol(monkeypatch):
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"hidden_size": "0"}, "Hidden size: 0.*between 1 and 16,384"),
-        ({"hidden_size": "wide"}, "Hidden size: 'wide'.*a whole number"),
-        ({"hidden_size": "12.5"}, "Hidden size: '12.5'.*a whole number"),
-        ({"depth": "17"}, "Depth: 17.*between 1 and 16"),
-        ({"model": "doubling-mlp", "depth": "15"}, "Depth: 15.*between 2 and 14"),
-        ({"width": "99", "model": "cnn"}, "Width: 99.*between 1 and 32"),
-        ({"batch_size": "65537"}, "Batch size: 65,537.*between 1 and 65,536"),
-        ({"batch_size": "1258"}, "Batch size: 1,258.*at most the 1,257 training samples"),
-        ({"samples": "1258"}, "Training samples: 1,258.*between 10 and 1,257"),
-        ({"epochs": "0"}, "Epochs: 0.*between 1 and 10,000"),
-        ({"learning_rate": "nan"}, "Learning rate: nan.*between 1e-06 and 10"),
-        ({"learning_rate": "-1"}, "Learning rate: -1.0.*between 1e-06 and 10"),
-        ({"learning_rate": "fast"}, "Learning rate: 'fast'.*a number"),
-        ({"data_path": "pigeon"}, "Data path: 'pigeon'.*resident, per_batch, loader, tutorial"),
-        ({"data_path": "loader", "loader_workers": "17"}, "Loader workers: 17.*between 0 and 16"),
-        ({"dataset": "cifar"}, "Data set: 'cifar'.*disc, signal, .*digits"),
-        ({"model": "gpt"}, "Model: 'gpt'.*linear, mlp"),
-        ({"shuffle": "perhaps"}, "Shuffle: 'perhaps'.*true or false"),
-        ({"seed": "-1"}, "Seed: -1.*between 0 and"),
+        ({"hidden_size": "0"}, "hidden_size: 0.*between 1 and 16,384"),
+        ({"hidden_size": "wide"}, "hidden_size: 'wide'.*a whole number"),
+        ({"hidden_size": "12.5"}, "hidden_size: '12.5'.*a whole number"),
+        ({"depth": "17"}, "depth: 17.*between 1 and 16"),
+        ({"model": "doubling-mlp", "depth": "15"}, "depth: 15.*between 2 and 14"),
+        ({"width": "99", "model": "cnn"}, "width: 99.*between 1 and 32"),
+        ({"batch_size": "65537"}, "batch_size: 65,537.*between 1 and 65,536"),
+        ({"batch_size": "1258"}, "batch_size: 1,258.*at most the 1,257 training samples"),
+        ({"samples": "1258"}, "samples: 1,258.*between 10 and 1,257"),
+        ({"epochs": "0"}, "epochs: 0.*between 1 and 10,000"),
+        ({"learning_rate": "nan"}, "learning_rate: nan.*between 1e-06 and 10"),
+        ({"learning_rate": "-1"}, "learning_rate: -1.0.*between 1e-06 and 10"),
+        ({"learning_rate": "fast"}, "learning_rate: 'fast'.*a number"),
+        ({"data_path": "pigeon"}, "data_path: 'pigeon'.*resident, per_batch, loader, tutorial"),
+        ({"data_path": "loader", "loader_workers": "17"}, "loader_workers: 17.*between 0 and 16"),
+        ({"dataset": "cifar"}, "dataset: 'cifar'.*disc, signal, .*digits"),
+        ({"model": "gpt"}, "model: 'gpt'.*linear, mlp"),
+        ({"shuffle": "perhaps"}, "shuffle: 'perhaps'.*true or false"),
+        ({"seed": "-1"}, "seed: -1.*between 0 and"),
         ({"speed": "11"}, "setting: 'speed'.*one of dataset, samples"),
-        ({"epochs": True}, "Epochs: True.*a whole number"),
+        ({"epochs": True}, "epochs: True.*a whole number"),
     ],
 )
 def test_bad_input_gets_one_sentence_with_field_value_and_range(fields, sentence):
@@ -183,7 +183,7 @@ def test_a_number_beyond_all_floats_is_one_sentence(field, value):
     data = Experiment(point=Point()).to_json()
     place = data if field == "budget_s" else data["point"]
     place[field] = value
-    with pytest.raises(InvalidValue, match=NAMES[field]):
+    with pytest.raises(InvalidValue, match=field):
         Experiment.from_json(data)
 
 
@@ -201,13 +201,13 @@ def test_contenders_must_differ():
 
 @pytest.mark.parametrize("budget_s", [0, -1, float("nan"), float("inf"), 86_401, "long", True])
 def test_a_budget_out_of_range_is_refused(budget_s):
-    with pytest.raises(InvalidValue, match="Time budget: "):
+    with pytest.raises(InvalidValue, match="budget_s: "):
         Experiment(point=Point(), budget_s=budget_s)
 
 
 @pytest.mark.parametrize("pairs", [-1, 101, 6.0, "6", True, None])
 def test_a_number_of_pairs_out_of_range_is_refused(pairs):
-    with pytest.raises(InvalidValue, match=r"Pairs of blocks at each point: .*between 0 and 100"):
+    with pytest.raises(InvalidValue, match=r"pairs: .*between 0 and 100"):
         Experiment(point=Point(), pairs=pairs)
 
 

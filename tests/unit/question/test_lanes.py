@@ -47,10 +47,10 @@ def test_a_plus_that_a_link_turned_into_a_space_is_still_one():
         Lane,
         execution=st.just("graph"),
         steps_per_call=st.integers(1, lanes.MAX_STEPS_PER_CALL),
-        optimizer=st.sampled_from(list(lanes.OPTIMIZERS)),
-        precision=st.sampled_from(list(lanes.PRECISIONS)),
-        memory_format=st.sampled_from(list(lanes.MEMORY_FORMATS)),
-        host_memory=st.sampled_from(list(lanes.HOST_MEMORY)),
+        optimizer=st.sampled_from(list(lanes.PARTS["optimizer"])),
+        precision=st.sampled_from(list(lanes.PARTS["precision"])),
+        memory_format=st.sampled_from(list(lanes.PARTS["memory_format"])),
+        host_memory=st.sampled_from(list(lanes.PARTS["host_memory"])),
         micro_batch=st.integers(0, lanes.MAX_MICRO_BATCH),
     )
 )
@@ -63,15 +63,15 @@ def test_every_lane_survives_being_written(lane):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cpu+quick", "Lanes: 'quick'"),
-        ("cpu+compiled0", "Lanes: 'compiled0'"),
-        ("cpu+compiled101", "Steps a call: 101"),
+        ("cpu+quick", "lane: 'quick'"),
+        ("cpu+compiled0", "lane: 'compiled0'"),
+        ("cpu+compiled101", "steps_per_call: 101"),
         ("cpu+compiled+graph", "given once"),
         ("cpu+tf32+bf16", "given once"),
-        ("cpu+compiled+fused", "Lanes: 'fused'"),
-        ("cpu+eager", "Lanes: 'eager'"),
-        ("cpu+", "Devices: 'cpu\\+'"),
-        ("+compiled", "Devices: "),
+        ("cpu+compiled+fused", "optimizer: 'fused'"),
+        ("cpu+eager", "lane: 'eager'"),
+        ("cpu+", "devices: 'cpu\\+'"),
+        ("+compiled", "devices: "),
     ],
 )
 def test_what_is_no_lane_is_refused_in_one_sentence(text, message):
@@ -80,7 +80,7 @@ def test_what_is_no_lane_is_refused_in_one_sentence(text, message):
 
 
 def test_an_eager_lane_has_one_step_a_call():
-    with pytest.raises(InvalidValue, match="Steps a call: 2"):
+    with pytest.raises(InvalidValue, match="steps_per_call: 2"):
         Lane(steps_per_call=2)
 
 
@@ -107,9 +107,9 @@ def test_a_device_that_lacks_a_lane_says_why_and_others_have_it():
 @pytest.mark.parametrize(
     ("point", "contender", "message"),
     [
-        ({"batch_size": 100}, "cpu+micro30", "Pieces of a batch: 30.*a smaller divisor of the batch size 100"),
-        ({"batch_size": 100}, "cpu+micro100", "Pieces of a batch: 100"),
-        ({"model": "mlp"}, "cpu+channels_last", "Lanes: 'channels_last'"),
+        ({"batch_size": 100}, "cpu+micro30", "micro_batch: 30.*a smaller divisor of the batch size 100"),
+        ({"batch_size": 100}, "cpu+micro100", "micro_batch: 100"),
+        ({"model": "mlp"}, "cpu+channels_last", "memory_format: 'channels_last'"),
     ],
 )
 def test_a_lane_that_a_training_cannot_have_is_refused_before_anything_runs(point, contender, message):
@@ -150,7 +150,7 @@ def test_other_mathematics_is_refused_in_float64_and_pieces_of_a_batch_of_one():
         assert "float64" in allowed
     assert lanes.unfit(Lane.parse(["compiled10", "kept"]), asked) is None
     assert all(lane.same_mathematics for host in (True, False) for lane in lanes.worth_trying(asked, on_host=host))
-    with pytest.raises(InvalidValue, match=r"Pieces of a batch: 1.*a batch of one sample has no pieces"):
+    with pytest.raises(InvalidValue, match=r"micro_batch: 1.*a batch of one sample has no pieces"):
         Experiment(point=Point(batch_size=1), contenders=(Contender.parse("cpu+micro1"),))
 
 

@@ -85,7 +85,7 @@ def test_memory_of_a_step_is_what_autograd_keeps_plus_weights_and_gradients(poin
 def one_batch(point: Point) -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor]:
     shape = point.batch_size, *point.network.input_shape
     if point.network.tokens:
-        samples = torch.randint(point.network.layers[0].vocabulary, shape, dtype=torch.int32)
+        samples = torch.randint(point.network.layers[0].module[1][0], shape, dtype=torch.int32)
     else:
         samples = torch.randn(shape, dtype=getattr(torch, point.dtype))
     labels = torch.zeros(point.batch_size, dtype=torch.int64)
@@ -102,9 +102,9 @@ def test_linear_on_mnist_has_7850_parameters():
 
 
 def test_the_cnn_of_width_one_is_the_tutorials():
-    layers = Point(dataset="fashion-mnist", model="cnn", width=1).network.layers
-    sizes = [(layer.inputs, layer.outputs) for layer in layers if isinstance(layer, models.Linear)]
-    channels = [layer.out_channels for layer in layers if isinstance(layer, models.Conv2d)]
+    modules = [layer.module for layer in Point(dataset="fashion-mnist", model="cnn", width=1).network.layers]
+    sizes = [sizes for name, sizes in modules if name == "Linear"]
+    channels = [sizes[1] for name, sizes in modules if name == "Conv2d"]
     assert (channels, sizes) == ([6, 12], [(192, 120), (120, 60), (60, 10)])
 
 

@@ -62,6 +62,7 @@ def test_every_key_of_a_file_is_read(tmp_path):
             [cluster]
             on = ["workers", "ray://head:10001", "slurm:12", "workers"]
             who_may_ask = "signed_in"
+            host_names = true
             """,
         )
     )
@@ -70,7 +71,9 @@ def test_every_key_of_a_file_is_read(tmp_path):
     assert held.run == policy.RunBudget(seconds=60, parameters=1000, epochs=5, points=4)
     assert held.person == policy.PersonBudget(seconds_per_day=600.5, waiting=2)
     assert held.classes == policy.ClassMode(mode=False, create="command_line")
-    assert held.cluster == policy.Cluster(on=("workers", "ray://head:10001", "slurm:12"), who_may_ask="signed_in")
+    assert held.cluster == policy.Cluster(
+        on=("workers", "ray://head:10001", "slurm:12"), who_may_ask="signed_in", host_names=True
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The one table of columns: what each must say of itself, and rows that survive becoming a table."""
 
 import dataclasses
+import itertools
 import tracemalloc
 from typing import get_args
 
@@ -20,25 +21,24 @@ def test_the_schema_has_the_fields_of_a_row_in_their_order_and_its_version():
     assert SCHEMA.metadata == {VERSION_KEY: str(SCHEMA_VERSION).encode()}
 
 
-@pytest.mark.parametrize("entry", COLUMNS, ids=lambda entry: entry.name)
-def test_every_column_says_what_it_means(entry):
-    assert len(entry.metadata["meaning"]) > 2
-    assert isinstance(entry.metadata["type"], pa.DataType)
+def test_every_column_says_what_it_means():
+    for entry in COLUMNS:
+        assert len(entry.metadata["meaning"]) > 2, entry.name
+        assert isinstance(entry.metadata["type"], pa.DataType), entry.name
 
 
-@pytest.mark.parametrize("entry", COLUMNS, ids=lambda entry: entry.name)
-def test_the_ending_of_a_name_and_its_unit_agree(entry):
-    for ending, unit in UNIT_OF_ENDING.items():
+def test_the_ending_of_a_name_and_its_unit_agree():
+    for entry, (ending, unit) in itertools.product(COLUMNS, UNIT_OF_ENDING.items()):
         if entry.name.endswith(ending):
-            assert entry.metadata["unit"].startswith(unit)
+            assert entry.metadata["unit"].startswith(unit), entry.name
 
 
-@pytest.mark.parametrize("entry", COLUMNS, ids=lambda entry: entry.name)
-def test_what_was_not_measured_is_an_empty_list_or_nothing_never_a_made_up_number(entry):
-    if pa.types.is_list(entry.metadata["type"]):
-        assert entry.default_factory() == ()
-    elif pa.types.is_floating(entry.metadata["type"]) and entry.default is not dataclasses.MISSING:
-        assert entry.default is None
+def test_what_was_not_measured_is_an_empty_list_or_nothing_never_a_made_up_number():
+    for entry in COLUMNS:
+        if pa.types.is_list(entry.metadata["type"]):
+            assert entry.default_factory() == (), entry.name
+        elif pa.types.is_floating(entry.metadata["type"]) and entry.default is not dataclasses.MISSING:
+            assert entry.default is None, entry.name
 
 
 def test_the_outcomes_are_those_of_their_type_and_each_is_explained_in_the_dictionary():

@@ -68,7 +68,7 @@ def test_files_lie_under_their_machine_and_month(machines):
 
 @pytest.mark.parametrize("name", ["../..", "a/b", "", "x" * 5])
 def test_a_partition_is_a_plain_folder_whatever_a_row_says(name):
-    first, second = mirrored.partition(to_table([row(1, machine_id=name)])).split("/")
+    first, second = mirrored.partition("a.parquet", to_table([row(1, machine_id=name)])).split("/")
     assert first.startswith("machine=")
     assert ".." not in first
     assert second == "month=2026-11"
@@ -85,6 +85,26 @@ def test_compaction_on_one_machine_is_seen_by_the_other(machines):
     assert len(keys(here)) == 1
     assert names(here) == names(there) == before
     assert len(list(there.folder.glob("*.parquet"))) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", ["by name", "all"])
+def test_a_small_part_that_another_machine_merged_meanwhile_hides_no_row(machines, monkeypatch, asked):
+    here, there = machines
+    monkeypatch.setattr(compaction, "OWN_ROWS", 1)
+    monkeypatch.setattr(compaction, "OPEN_PARTS", 3)
+    for number in range(6):
+        here.add(row(number))
+        if number % 2:
+            compaction.compact(here.folder)
+        if number == 3:
+            monkeypatch.setattr(mirror, "BRING_EVERY_S", 3600.0)
+            monkeypatch.setattr(mirror, "LAG_S", 3600.0)
+            mirrored.bring_now(there.folder)
+    assert len([key for key in keys(here) if key.endswith(".parquet")]) == 1
+    runs = [row(number).run_id for number in range(4)]
+    found = there.trials(run_id=runs) if asked == "by name" else there.trials()
+    assert {each.run_id for each in found} >= set(runs)
 
 
 def test_a_row_that_both_wrote_counts_once(machines):

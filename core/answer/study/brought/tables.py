@@ -50,7 +50,6 @@ class Table:
     """The cells of a file.
 
     Attributes:
-        name: of the file, for messages.
         header: the first row, as it stands.
     """
 
@@ -131,10 +130,7 @@ class _Lines:
 
 
 def decimal_mark(cells: Iterable[tuple[str, int, str]]) -> Mark:
-    """What stands before decimals in all of a file's numbers together; empty where none of them tells.
-
-    Args:
-        cells: column, line and text of each.
+    """What stands before decimals in all numbers (column, line, text) of a file together; empty where none tells.
 
     Raises:
         InvalidValue: some say a point and some a comma.

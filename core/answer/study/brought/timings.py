@@ -54,9 +54,6 @@ class Timings:
     """What a file holds.
 
     Attributes:
-        devices: every device in it, by name.
-        baseline: the device that the other is set against.
-        challenger: the other.
         evidence: of each size, ascending; a size that only one of the two has carries that as its obstacle.
         notes: what was read and not used, and what was taken for granted, a sentence each.
     """
@@ -69,11 +66,7 @@ class Timings:
 
 
 class RolesUnclear(InvalidValue):
-    """The names of a table's devices do not say which is set against which; whoever brings it is asked.
-
-    Attributes:
-        devices: by name.
-    """
+    """The names of a table's devices do not say which is set against which; whoever brings it is asked."""
 
     def __init__(self, devices: Sequence[str]) -> None:
         self.devices = tuple(devices)
@@ -86,7 +79,6 @@ class _Column:
     """One column of times.
 
     Attributes:
-        at: its place in a row.
         title: as the table names it, without its unit.
         unit_s: seconds of its unit.
         named: whether the table names the unit.

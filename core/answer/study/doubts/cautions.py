@@ -20,12 +20,7 @@ UNTILED = ("depth", "samples", ROWS)
 
 
 def said(timed: Sequence[Evidence], found: Crossover) -> Iterable[str]:
-    """A sentence for each.
-
-    Args:
-        timed: what was timed, ascending by size.
-        found: the answer.
-    """
+    """A sentence for each; what was timed is ascending by size."""
     for name, times in (
         (found.baseline, [entry.baseline_s for entry in timed]),
         (found.challenger, [entry.challenger_s for entry in timed]),

@@ -107,7 +107,8 @@ def _signs(readings: Readings, widths: Vector, fitted: Curve) -> Vector:
     signs = np.where(own * curve.nearby(readings) > 0, own, 0)
     above = fitted.at(readings.sizes).above
     certain = np.where(above > 1 - CERTAIN, 1, np.where(above < CERTAIN, -1, 0))
-    certain[[0, -1]] = 0  # nothing lies beyond an end of the range
+    beside = [near.any() for _, near in curve.with_nearby(readings, own)]
+    certain[[0, -1]] *= [beside[0], beside[-1]]  # nothing lies beyond an end of the range: only what is close tells
     return np.asarray(np.where((own == 0) & (certain * readings.values > 0), certain, signs))
 
 

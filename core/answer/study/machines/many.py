@@ -1,11 +1,13 @@
 """One question on many machines: the rows of each, and the crossover that each has found.
 
 Machines never mix: rows of each make a study of their own, and what is said of all of them is a list. Machines that
-are alike (one `machine_id`) are one here, as nothing in their rows tells them apart.
+are alike are one where they share points, as their rows bear one `machine_id`; where each answers for itself, its rows
+bear one of its own.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
+from core import units
 from core.answer import comparable
 from core.answer.run import certainty
 from core.answer.study import study
@@ -42,6 +44,12 @@ def by_machine(found: Iterable[Study], asked: Sweep) -> dict[str, Study]:
     for entry in sorted(found, key=lambda entry: ({entry.baseline, entry.challenger} == pair, len(entry.runs))):
         best[machine_of(entry)] = entry
     return dict(sorted(best.items()))
+
+
+def label(numbers: Sequence[int], cpu_name: str, threads: int) -> str:
+    """What machines are called that are one in a list: "machine 3 (AMD EPYC, 2 CPU threads)", "machines 1, 2 (…)"."""
+    about = ", ".join(filter(None, (cpu_name, units.counted(threads, "CPU thread") if threads else "")))
+    return f"machine{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} ({about})"
 
 
 def machine_of(of: Study) -> str:

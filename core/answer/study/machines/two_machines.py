@@ -293,7 +293,7 @@ def _hindrance(ours: Trial | None, theirs: Trial | None, seconds: Sequence[Seque
         return "measured, but not recorded"
     if reason := _obstacle(ours, theirs):
         return reason
-    return "" if all(seconds) else "no block was timed, or what is paid once was not measured"
+    return "" if all(seconds) else "no block was timed, or start-up was not measured"
 
 
 def _seconds(row: Trial | None, basis: Basis) -> tuple[float, ...]:

@@ -100,7 +100,7 @@ def crossing(*, axis, estimate, low, high):
     ("axis", "ends", "said"),
     [
         ("depth", (7.66, 7.02, 7.98), "from 8 on"),
-        ("depth", (7.66, 6.4, 8.2), "from 8 on (7–9)"),
+        ("depth", (7.66, 6.4, 8.2), "from 8 on (6–9)"),
         ("hidden_size", (147.2, 131.0, 166.0), "about 147 (131–166)"),
         ("gigabytes", (7.66, 7.02, 7.98), "about 7.66 (7.02–7.98)"),
     ],

@@ -37,10 +37,10 @@ def seen(colour, sight):
 
 
 @pytest.mark.parametrize("sight", SIGHT)
-@pytest.mark.parametrize("kinds", FEW, ids="-".join)
-def test_contenders_are_told_apart_by_every_eye(kinds, sight):
-    for one, other in itertools.combinations(look.colours(kinds), 2):
-        assert np.linalg.norm(seen(one, sight) - seen(other, sight)) >= APART
+def test_contenders_are_told_apart_by_every_eye(sight):
+    for kinds in FEW:
+        for one, other in itertools.combinations(look.colours(kinds), 2):
+            assert np.linalg.norm(seen(one, sight) - seen(other, sight)) >= APART, kinds
 
 
 @pytest.mark.parametrize("colour", [*look.colours(("cpu",) * 3), *look.colours(("cuda",) * 3)])

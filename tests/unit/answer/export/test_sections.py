@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from core.answer.export import exhibit_sections, sections
+from core.answer.lesson import claims
 from core.question.presets import PRESETS
 from tests import exhibited
 from tests.studies import batches, measured, seeds, ways
@@ -23,7 +24,7 @@ def cells(section) -> list[str]:
 
 def test_a_clock_that_says_a_fifth_is_said_to_say_a_fifth():
     short, right = (exhibit_sections.clock(exhibited.clock({"ours": 1.0, "no_drain": factor})) for factor in (0.2, 1.0))
-    assert "On the GPU: No drain says 200 µs, 20 % of what our clock says." in short.sentences
+    assert "On the GPU: “No drain” says 200 µs, 20 % of what our clock says." in short.sentences
     assert not any("20 %" in sentence for sentence in right.sentences)
     assert len(short.figures) == 1
 
@@ -53,7 +54,7 @@ def test_the_tutorials_own_clock_is_shown_with_ours_alone_and_its_shortcuts_in_w
     found = exhibit_sections.own_clock(PRESETS["disc"], shown)
     assert "No drain" not in cells(found)
     assert "It is timed once." in cells(found)
-    assert any("As the disc tutorial says 1.40 ms" in sentence for sentence in found.sentences)
+    assert any("“As the disc tutorial” says 1.40 ms" in sentence for sentence in found.sentences)
 
 
 def test_code_is_shown_as_it_ran_with_the_error_word_for_word():
@@ -150,4 +151,4 @@ def test_a_tutorial_without_a_pair_shows_what_was_published_and_says_so():
     found = sections.compared(PRESETS["disc"], "class", measured("disc"), contenders=("cpu", "mps"), origin="measured")
     assert found.sentences[-1] == sections.NO_PAIR
     assert found.sentences[0].startswith("Published: ")
-    assert sections.published_only(PRESETS["disc"]).sentences == found.sentences[:-1]
+    assert claims.sentences(PRESETS["disc"]) == found.sentences[:-1]

@@ -251,7 +251,7 @@ def test_of_a_run_no_more_rows_are_paired_than_it_may_have_contenders(store):
     rows = [dataclasses.replace(row, run_id="f" * 12) for row in many]
     pairs = list(zip(*table._pairs(frame), strict=True))
     found = {(frame["trial_id"][a], frame["trial_id"][b]) for a, b in pairs}
-    assert found == {(a.trial_id, b.trial_id) for a, b in study._pairs(rows)}
+    assert found == {(a.trial_id, b.trial_id) for a, b in study.pairs(rows)}
     assert len(pairs) == MAX_CONTENDERS * (MAX_CONTENDERS - 1) // 2
     assert lines(frame, least=1) == wholes(rows, least=1)
 

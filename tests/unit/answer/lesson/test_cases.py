@@ -4,9 +4,12 @@ import dataclasses
 
 import pytest
 
+from core import units
 from core.answer.charts import published
 from core.answer.export import case_report
 from core.answer.lesson.cases import SAME, diagnosis, gains, named, then
+from core.answer.run.speedup import step_time
+from core.question.experiment import titled
 from core.question.published.cases import CAUSES, case, cases
 from tests import rows
 
@@ -92,7 +95,7 @@ def test_larger_batches_that_spare_most_of_a_samples_time_show_that_there_was_to
     assert diagnosis(one, before).agrees is None
     found = diagnosis(one, before, after)
     assert [each.kind for each in found.named] == ["small"]
-    assert "a sample takes 89 % less of the time on 1 CPU thread" in found.named[0].sentence
+    assert "a sample takes 89 % less time on 1 CPU thread" in found.named[0].sentence
     assert found.agrees
     useless = run_of(one, (4e-3, 4e-4), remedied=True)
     assert diagnosis(one, before, useless).agrees is None
@@ -169,6 +172,13 @@ def test_a_report_has_the_source_the_cause_and_what_was_measured():
         assert wanted in told
     assert "Measured" not in case_report.text(one)
     assert "Nothing of it runs here." in case_report.text(case("overheated"))
+
+
+def test_a_report_has_the_median_step_that_every_answer_has():
+    one = case("simple-2d")
+    before = run_of(one, (1e-4, 2e-4), jitter=0.3, pairs=6)
+    wanted = ", ".join(f"{titled(row.contender)} {units.duration(step_time(row).median_s)}" for row in before)
+    assert f"{wanted} a step" in case_report.text(one, before)
 
 
 def test_the_published_picture_is_hollow_and_empty_without_a_figure():

@@ -78,14 +78,14 @@ def test_a_row_of_an_accelerator_says_how_long_it_waits():
     found = launches(row("cuda:0", 32, 210e-6, busy_step_s=(30e-6,) * 5))
     assert found.operations == 21
     assert found.per_operation_s == pytest.approx(10e-6)
-    assert found.idle_s == pytest.approx(180e-6)
+    assert found.step_s - found.busy_s == pytest.approx(180e-6)
     assert "for 21 operations, 10.0 µs each" in found.sentence
     assert "computes for 30.0 µs of it (14 %)" in found.sentence
 
 
 def test_on_a_cpu_the_update_is_a_loop_and_nothing_waits():
     found = launches(row("cpu", 32, 260e-6))
-    assert (found.operations, found.busy_s, found.idle_s) == (26, None, None)
+    assert (found.operations, found.busy_s) == (26, None)
     assert "10.0 µs each" in found.sentence
     assert "computes for" not in found.sentence
 

@@ -148,7 +148,7 @@ def test_two_settings_of_one_cpu_differ_by_how_their_threads_share_the_step(one_
 
 def test_threads_whose_blocks_scatter_too_much_are_not_judged():
     one, two = (taken_apart(f"cpu@{n}", step_s=s, forward=1, jitter=0.2) for n, s in ((1, 1.1e-3), (2, 1e-3)))
-    assert causes.cause(one, two) == "These blocks do not decide whether 2 threads share the step with profit."
+    assert causes.cause(one, two) == "These blocks do not tell whether it pays to share the step among 2 threads."
 
 
 def test_two_settings_that_used_as_many_threads_are_the_same_work():
@@ -160,7 +160,7 @@ def test_float64_is_named_from_steps_that_took_turns_with_float32():
     turns = {"turns_step_s": (1.0,) * 3, "float32_step_s": (0.5, 0.55, 0.45)}
     host, device = taken_apart(forward=1), taken_apart("cuda:0", forward=1, busy_s=0.9e-3, **turns)
     assert causes.cause(host, device).endswith(
-        "On the GPU float64 takes 50 % of a step, which is as much shorter in float32; many GPUs do it at a small part "
+        "On the GPU float64 takes 50 % of a step, which float32 would spare; many GPUs do it at a small part "
         "of their speed."
     )
     for times in ((0.95,) * 3, (0.5, 1.1, 0.5), ()):  # not worth a word, not in every turn, not measured

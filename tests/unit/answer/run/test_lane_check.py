@@ -43,7 +43,7 @@ def test_rounding_that_plain_steps_carry_on_as_far_is_no_broken_promise():
     found = lane_check.agreement(row)
     assert (found.within, found.broken) == (True, False)
     assert found.sentence.endswith(
-        "differ by 1 part in 2,000 at most; plain steps that begin one rounding apart differ as much."
+        "differ by 1 part in 2,000 at most; plain steps that begin some roundings apart differ as much."
     )
     early = _replaced(row, lane_loss=(2.3, 2.2 * 1.0005, 2.1))
     assert lane_check.agreement(early).broken  # before plain steps went apart
@@ -61,7 +61,7 @@ def test_a_lane_that_breaks_its_promise_is_mentioned_by_the_verdict():
 def test_other_mathematics_is_called_so_and_is_no_broken_promise():
     base, row = lane_run("cpu@1+bf16", (2.3, 2.21, 2.1), precision="bf16")
     assert not lane_check.agreement(row).broken
-    assert "Training on 1 CPU thread (bf16) is other mathematics" in speedup.verdict_sentence(
+    assert "Training on 1 CPU thread (bf16) uses other mathematics" in speedup.verdict_sentence(
         speedup.speedup(base, row)
     )
 

@@ -155,7 +155,7 @@ def test_trainings_of_different_length_are_compared_where_both_were_tested_and_t
 
 def test_blocks_timed_beyond_the_last_epoch_are_not_part_of_what_was_learned():
     a, b = trial(steps=1_900), trial(contender="cuda:0", steps=2_500)
-    assert learned.trained_steps(b) == 1_900
+    assert learned.tested_step(b) == 1_900
     assert learned.agreement(a, b).disagreeing == 0
 
 

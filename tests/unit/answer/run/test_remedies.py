@@ -60,7 +60,7 @@ def test_other_mathematics_stands_apart_with_how_far_it_is_off():
     losses = {"cpu@1+bf16": (2.3, 2.21, 2.1)}
     found = only({"cpu@1": 1e-3, "cpu@1+bf16": 5e-4, "cpu@1+fused": 9.9e-4}, losses=losses)
     assert [one.contender for one in found.other] == ["cpu@1+bf16"]
-    assert "(bf16) is other mathematics" in found.other[0].note
+    assert "(bf16) uses other mathematics" in found.other[0].note
     assert "test items" in found.other[0].note  # both were tested, so what they learned is compared
     assert found.headline.startswith("Nothing to gain on 1 CPU thread: the one lane with the same mathematics is not")
     assert "With other mathematics there is bf16, " in found.headline

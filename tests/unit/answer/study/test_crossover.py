@@ -134,8 +134,8 @@ def test_more_readings_narrow_the_interval():
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        (Evidence(size=-8.0, baseline_s=(1.0,), challenger_s=(1.0,)), "^Size: "),
-        (Evidence(size=math.nan, baseline_s=(1.0,), challenger_s=(1.0,)), "^Size: "),
+        (Evidence(size=-8.0, baseline_s=(1.0,), challenger_s=(1.0,)), "^size: "),
+        (Evidence(size=math.nan, baseline_s=(1.0,), challenger_s=(1.0,)), "^size: "),
         (Evidence(size=9.0, baseline_s=(0.0,), challenger_s=(1.0,)), "seconds"),
         (Evidence(size=9.0, baseline_s=(math.inf,), challenger_s=(1.0,)), "seconds"),
         (Evidence(size=9.0, baseline_s=(1.0, 1.0), challenger_s=(1.0,)), "readings: .*pairs"),

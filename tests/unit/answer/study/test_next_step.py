@@ -1,6 +1,7 @@
 """Which size a search takes next, one decision at a time, from readings of which it is known what they decide."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -30,11 +31,15 @@ def told(speedups, *, noise=0.02):
     ]
 
 
+def answer(known):
+    return locate(known, axis="hidden_size", baseline="cpu", challenger="cuda:0")
+
+
 @pytest.mark.parametrize("inside", [0, 1, 2, 3])
 def test_the_middle_the_low_and_the_high_end_of_a_wide_interval_take_turns(inside):
     """By how many sizes lie within the interval, so that a search that was cut off goes on in the same way."""
     known = told({8: 0.2, 64: 0.5, 512: 2.0, 4096: 5.0} | dict.fromkeys((150, 181, 215)[:inside], 1.0), noise=0.05)
-    only = locate(known, axis="hidden_size", baseline="cpu", challenger="cuda:0").crossings[0]
+    only = answer(known).crossings[0]
     assert only.high / only.low > NARROW
     assert sum(only.low <= entry.size <= only.high for entry in known) == inside
     wanted = (only.estimate, only.low, only.high)[inside % 3]
@@ -42,6 +47,25 @@ def test_the_middle_the_low_and_the_high_end_of_a_wide_interval_take_turns(insid
     step = next_step(LATTICE, known)
     assert step.reason == "inside the interval"
     assert step.size == min(free, key=lambda size: (abs(math.log2(size / wanted)), size))
+
+
+def test_where_no_size_is_left_beside_one_end_of_a_wide_interval_the_search_goes_on_within_it():
+    known = told({41: 0.5, 59: 1.1, 91: 1.1, 181: 0.8, 235: 1.1, 256: 1.1, 279: 1.45, 724: 1.7, 4096: 2.0}, noise=0.1)
+    only = answer(known).crossings[0]
+    assert only.high / only.low > NARROW
+    step = next_step(LATTICE, known)
+    assert step.reason == "inside the interval"
+    assert only.low < step.size < only.high
+
+
+def test_a_size_on_the_other_side_is_looked_at_again_until_five_were_measured_near_it():
+    crossed = {8: 0.2, 16: 0.3, 54: 0.5, 166: 0.6, 215: 0.7, 235: 0.8, 256: 0.97, 279: 1.05, 304: 1.3}
+    beyond = {431: 1.6, 724: 2.0, 1448: 2.5, 4096: 4.0}
+    astray = dict.fromkeys((99, 108, 117, 91), 1.1)
+    for count in range(1, len(astray) + 1):
+        step = next_step(LATTICE, told(crossed | beyond | dict(list(astray.items())[:count]), noise=0.1))
+        assert step.reason == "a second look at a size that may be on the other side"
+        assert ending(step, near=99)
 
 
 @pytest.mark.parametrize(
@@ -101,12 +125,24 @@ def test_an_end_of_the_range_that_is_not_decided_is_measured_again_beside_it(siz
 
 def test_an_end_that_stays_undecided_is_given_up_after_some_sizes():
     fine = [8 * 2 ** (place / 20) for place in range(181)]
-    far, near = {8: 0.5, 181.0: 0.5}, fine[-4:]
+    far, near = {8: 0.5, 181.0: 0.5}, fine[-search.ENOUGH_NEAR :]
     step = next_step(fine, told(far | dict.fromkeys(near[1:], 0.98), noise=0.2))
     assert step.size == near[0]
     step = next_step(fine, told(far | dict.fromkeys(near, 0.98), noise=0.2))
     assert step.size is None
     assert "up to the ends of the range" in step.reason
+
+
+def test_an_end_that_was_disturbed_is_decided_by_sizes_close_to_it():
+    won = {8: 1.3, 9: 1.6, 181: 1.6, LATTICE[-1]: 1.6}
+    quiet = told(won)
+    disturbed = replace(quiet[0], baseline_s=(1e-3, 1.3e-3, 2.6e-3))
+    without = next_step(LATTICE, [disturbed, *quiet[2:]])
+    assert without.reason == "to decide the end of the range"
+    step = next_step(LATTICE, [disturbed, *quiet[1:]])
+    assert (step.size, step.reason) == (None, "one device won at every size up to the ends of the range")
+    assert answer([disturbed, *quiet[1:]]).outcome == "gpu_always"
+    assert answer([disturbed, *quiet[2:]]).outcome == "undecided"
 
 
 def test_the_largest_size_itself_is_measured_before_the_search_says_that_one_device_always_wins():

@@ -86,7 +86,7 @@ def test_a_size_that_one_visit_may_explain_is_named_and_decides_nothing():
     assert "thresholds of threads" in in_turns.reason
     assert (once.outcome, once.crossings) == ("undecided", ())
     assert once.contradicting == (128.0, 256.0)
-    assert "128, 256 and their neighbours contradict each other" in once.reason
+    assert "128 and 256 contradict their neighbours by more" in once.reason
     assert "usual cause" not in once.sentence
     assert [clear.challenger_faster for clear in once.clear] == [False, True]
 

@@ -8,8 +8,9 @@ import pytest
 from core.answer.run import causes, training_time
 from core.answer.study import study
 from core.errors import NotComparable
-from core.question.experiment import Point
+from core.question.experiment import Contender, Point
 from core.question.fields import title
+from core.question.sweep import Axis, Sweep
 from tests import rows
 
 SIZES = (16, 32, 64, 128, 256, 512, 1024)
@@ -24,6 +25,19 @@ def run(size, *, number=0, cpu_s=None, gpu_s=None, axis="hidden_size", **changes
 
 def trials(sizes=SIZES, **changes):
     return [row for size in sizes for row in run(size, **changes)]
+
+
+def asked(*contenders: str) -> Sweep:
+    return Sweep(
+        point=Point(),
+        axes=(Axis(name="hidden_size", values=SIZES),),
+        contenders=tuple(map(Contender.parse, contenders)),
+    )
+
+
+def answers(trials):
+    """The rows of each point."""
+    return {Point.of(row): [each for each in trials if each.hidden_size == row.hidden_size] for row in trials}
 
 
 def test_runs_that_differ_in_one_size_are_a_study_and_have_a_crossover():
@@ -130,7 +144,7 @@ def test_the_accelerator_is_the_challenger_wherever_it_was_named():
     ]
     (found,) = study.studies(mixed)
     assert (found.baseline, found.challenger) == ("cpu", "cuda:0")
-    assert len(study.between(mixed, "hidden_size", ("cuda:0", "cpu"))) == 3
+    assert len(study.of_sweep(asked("cuda:0", "cpu"), answers(mixed))) == 3
 
 
 # Cost bases
@@ -191,8 +205,10 @@ def test_out_of_memory_is_an_obstacle_at_its_size_alone():
 
 
 def test_sizes_without_comparable_rows_are_named_as_such():
-    known = study.between(trials(SIZES[:2]), "hidden_size", ("cpu", "cuda:0"), others={16: "", 4096: "too slow"})
-    assert {entry.size: entry.obstacle for entry in known} == {16: "", 32: "", 4096: "too slow"}
+    visited = {**answers(trials(SIZES[:2])), Point(hidden_size=64): []}
+    known = study.of_sweep(asked("cpu", "cuda:0"), visited, {Point(hidden_size=4096): "too slow"})
+    obstacles = {16: "", 32: "", 64: "its rows cannot be compared", 4096: "too slow"}
+    assert {entry.size: entry.obstacle for entry in known} == obstacles
 
 
 def test_the_cause_is_that_of_the_measured_size_below_the_crossing():

@@ -136,6 +136,7 @@ def test_what_soon_fails_for_a_reason_that_passes_is_tried_again(tmp_path, monke
 
 def test_a_place_that_has_no_rows_any_more_empties_no_copy_and_is_sent_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(mirror, "LAG_S", 0.0)
+    (tmp_path / "mounted").mkdir()
     address = f"file://{tmp_path}/mounted"
     machine = Mirror(mirror.made(address, tmp_path / "copies"), Place(address), MOST)
     with machine.adding("a.parquet", "machine=a"):
@@ -143,16 +144,30 @@ def test_a_place_that_has_no_rows_any_more_empties_no_copy_and_is_sent_nothing(t
     (tmp_path / "mounted").rename(tmp_path / "elsewhere")
     machine.bring(now=True)
     assert machine.failure == (
+        f"The store {address} cannot be reached: the folder {tmp_path}/mounted is not there. "
+        "Mount it, or make it if it is new."
+    )
+    (tmp_path / "mounted").mkdir()
+    machine.bring(now=True)
+    assert machine.failure == (
         f"The store {address} has no rows any more; those in its copy {machine.folder} are kept, delete that folder "
         "if this is meant."
     )
     assert (machine.folder / "a.parquet").exists()
+    monkeypatch.setattr(mirror, "AGAIN_S", 0.0)
+    machine.bring(now=True)
+    with machine.adding("b.parquet", "machine=a"):
+        (machine.folder / "b.parquet").write_bytes(b"rows")
+    assert list((tmp_path / "mounted").iterdir()) == []
+    (tmp_path / "mounted").rmdir()
     (tmp_path / "elsewhere").rename(tmp_path / "mounted")
     machine.bring(now=True)
     assert machine.failure == ""
+    assert machine.waiting() == []
 
 
 def test_a_listing_that_lags_removes_nothing_that_was_just_written(tmp_path, monkeypatch):
+    (tmp_path / "place").mkdir()
     address = f"file://{tmp_path}/place"
     machine = Mirror(mirror.made(address, tmp_path / "copies"), Place(address), MOST)
     for name in ("old.parquet", "new.parquet"):
@@ -169,6 +184,7 @@ def test_a_listing_that_lags_removes_nothing_that_was_just_written(tmp_path, mon
 
 
 def test_two_files_of_one_name_in_different_folders_are_both_brought(tmp_path):
+    (tmp_path / "place").mkdir()
     address = f"file://{tmp_path}/place"
     machine = Mirror(mirror.made(address, tmp_path / "copies"), Place(address), MOST)
     machine.place.write("rows/machine=a/part.parquet", b"one")
@@ -198,6 +214,7 @@ def test_writers_of_one_name_leave_one_of_their_files_as_a_whole(shared_address)
 
 
 def test_an_upload_that_breaks_off_leaves_nothing_to_list(tmp_path, monkeypatch):
+    (tmp_path / "place").mkdir()
     there = Place(f"file://{tmp_path}/place")
 
     def break_off(*_):
@@ -215,6 +232,8 @@ def test_an_upload_that_breaks_off_leaves_nothing_to_list(tmp_path, monkeypatch)
 @pytest.mark.parametrize("prefix", ["my lab", "Größe/日本", "50%", "a+b&c=d"])
 def test_a_place_may_have_any_letters_in_its_name(shared_address, prefix, tmp_path):
     head, question, query = shared_address.partition("?")
+    if head.startswith("file"):
+        (tmp_path / "shared" / prefix).mkdir(parents=True)
     there = Place(f"{head}/{prefix.replace('%', '%25') if head.startswith('file') else prefix}{question}{query}")
     there.write("rows/machine=a/x.parquet", b"x")
     assert set(there.names("rows")) == {"rows/machine=a/x.parquet"}
@@ -224,6 +243,7 @@ def test_a_place_may_have_any_letters_in_its_name(shared_address, prefix, tmp_pa
 
 
 def test_a_full_disk_of_the_copy_is_told_and_what_others_wrote_is_brought_later(tmp_path, monkeypatch):
+    (tmp_path / "place").mkdir()
     address = f"file://{tmp_path}/place"
     machine = Mirror(mirror.made(address, tmp_path / "copies"), Place(address), MOST)
     machine.place.write("rows/machine=b/a.parquet", b"rows")
@@ -242,6 +262,7 @@ def test_a_full_disk_of_the_copy_is_told_and_what_others_wrote_is_brought_later(
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions are others there")
 def test_a_place_in_a_folder_that_may_only_be_read_is_read_and_what_is_written_waits(tmp_path, monkeypatch):
+    (tmp_path / "place").mkdir()
     address = f"file://{tmp_path}/place"
     machine = Mirror(mirror.made(address, tmp_path / "copies"), Place(address), MOST)
     machine.place.write("rows/machine=b/a.parquet", b"rows")

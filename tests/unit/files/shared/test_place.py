@@ -58,7 +58,7 @@ def test_trying_a_place_leaves_nothing_behind(shared_address):
 
 
 def test_a_half_written_file_is_not_listed(tmp_path):
-    place = Place(f"file://{tmp_path}/shared")
+    place = Place(f"file://{tmp_path}/shared", ours=True)
     place.write("rows/x", b"x")
     (tmp_path / "shared/rows/.0123456789abcdef0123456789abcdef.tmp").write_bytes(b"half")
     assert set(place.names()) == {"rows/x"}

@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from core.errors import InvalidValue
 from core.jobs.shared import board
 from core.jobs.shared.board import Board, Member, Question
 from tests.integration.scripted_worker import sweep
@@ -121,7 +120,22 @@ def test_the_board_of_a_plain_folder_lies_within_it_and_is_no_row(tmp_path):
     assert isinstance(at, Board)
 
 
-def test_ways_of_spreading():
-    assert [board.checked_spread(name) for name in board.SPREADS] == ["everywhere", "shared"]
-    with pytest.raises(InvalidValue, match="everywhere, shared"):
-        board.checked_spread("nowhere")
+def long_ago(at, tmp_path, folder, seconds):
+    for file in (tmp_path / "store/shared" / folder).iterdir():
+        before = time.time() - seconds
+        os.utime(file, (before, before))
+
+
+def test_a_question_that_nobody_follows_lapses_and_can_still_be_seen_and_asked_again(at, tmp_path):
+    at.ask(QUESTION)
+    at.follow(QUESTION.id)
+    long_ago(at, tmp_path, "questions", 2 * board.LAPSE_S)
+    assert at.questions() == [QUESTION]
+    long_ago(at, tmp_path, "followed", board.LAPSE_S + 60)
+    assert at.questions() == []
+    assert at.asked(lapsed=True) == {QUESTION.id: QUESTION}
+    assert board.LAPSE_S < at.alone_s()[QUESTION.id] < board.LAPSE_S + 600
+    at.follow(QUESTION.id)
+    assert at.questions() == [QUESTION]
+    at.close(QUESTION.id)
+    assert at.alone_s() == {}

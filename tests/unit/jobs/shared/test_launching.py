@@ -75,7 +75,7 @@ def test_machines_that_join_by_themselves_need_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("on", ["", "mars", "slurm:", "slurm:x", "rays"])
+@pytest.mark.parametrize("on", ["", "mars", "slurm:", "slurm:x", "rays", "ray://", "ray://host", "ray://host:port"])
 def test_any_other_place_is_refused(on, tmp_path):
     with pytest.raises(InvalidValue, match=r"workers, ray, ray://HOST:PORT, slurm:MACHINES"):
         launching.launcher(on, tmp_path, "x")

@@ -1,4 +1,4 @@
-"""A machine at work for others, whose measuring process is a double that only writes rows."""
+"""A machine at work for others: what it takes, measures, leaves and gives back."""
 
 import dataclasses
 import json
@@ -7,70 +7,13 @@ import time
 import pytest
 
 from core.answer.run import certainty
-from core.errors import StoreError
 from core.jobs import client, machine
-from core.jobs.job import Job
-from core.jobs.machine import Machine
-from core.jobs.shared import board, member, presence
-from core.jobs.shared.board import Question
+from core.jobs.shared import board, member
 from core.jobs.shared.member import Working
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment
-from core.results import environment
-from core.results.finding import mirrored
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
-
-FOUND = Machine(environment=environment.read(), devices=scripted_worker.DEVICES)
-
-
-@pytest.fixture
-def at(store, monkeypatch):
-    monkeypatch.setattr(member, "LOOK_S", 0.001)
-    monkeypatch.setattr(member, "_WATCH_S", 0.001)
-    monkeypatch.setattr(presence, "SETTLE_S", -presence.TELL_S)
-    return board.board_of(store.folder)
-
-
-@pytest.fixture
-def working(at, store, queue, monkeypatch):
-    """A machine that measures what it is asked at once; `asked` has what it was asked, `told` what it said."""
-    made = Working(at, store, queue, FOUND, lambda said: made.told.append(said))
-    made.told, made.asked, made.failing = [], [], {}
-
-    def measured(work, asked, lease):
-        made.asked.append(asked)
-        experiments = [asked] if isinstance(asked, Experiment) else [asked.experiment(point) for point in asked.points]
-        message = next(
-            (made.failing[e.point.hidden_size] for e in experiments if e.point.hidden_size in made.failing), ""
-        )
-        for number, experiment in enumerate(experiments if not message else ()):
-            facts = {"machine_id": FOUND.environment.machine_id, "torch_version": FOUND.environment.torch_version}
-            run_id = f"{len(made.asked):06x}{number:06x}"
-            for row in scripted_worker.timed(experiment, run_id, **facts):
-                store.add(row)
-        state = "failed" if message else "finished"
-        trials = tuple(f"{place}" for place, _ in enumerate(experiments))
-        return Job(
-            id="1",
-            asked=asked,
-            store=store.folder,
-            fresh=False,
-            created_at="",
-            state=state,
-            message=message,
-            trial_ids=trials,
-        )
-
-    monkeypatch.setattr(made, "_measured", measured)
-    return made
-
-
-def asked_of(spread, **changes):
-    return Question(sweep=sweep(**changes), spread=spread)
-
-
-def sizes(working):
-    return [asked.point.hidden_size for asked in working.asked]
+from tests.unit.jobs.shared.conftest import FOUND, asked_of, sizes
 
 
 def test_a_whole_question_is_one_job(at, working):
@@ -138,6 +81,30 @@ def test_a_point_that_fails_is_told_and_not_tried_again(at, working):
     assert (end.state, end.message) == ("failed", "The device cuda:7 is not on this machine.")
 
 
+@pytest.mark.parametrize("spread", board.SPREADS)
+def test_a_point_whose_process_is_killed_is_named_and_the_others_are_measured(at, working, monkeypatch, spread):
+    measured = working._measured
+
+    def killed(work, asked, lease):
+        job = measured(work, asked, lease)
+        whole = not isinstance(asked, Experiment)
+        if not whole and asked.point.hidden_size != 16:
+            return job
+        return dataclasses.replace(job, state="crashed", message="The measuring process was killed.")
+
+    monkeypatch.setattr(working, "_measured", killed)
+    working.failing[16] = "The measuring process was killed."
+    question = asked_of(spread, sizes=(8, 16, 32))
+    at.ask(question)
+    working.work(for_s=60.0, only=question.id)
+    assert sorted(asked.point.hidden_size for asked in working.asked if isinstance(asked, Experiment)) == [8, 16, 32]
+    [end] = at.ends(question.id).values()
+    assert end.state == "failed"
+    assert end.message == (
+        "Hidden size 16: The measuring process was killed. A system does so when its memory runs out."
+    )
+
+
 @pytest.mark.slow
 def test_a_search_asks_for_what_it_wants_next_until_it_is_content(at, working):
     axis = dataclasses.replace(sweep().axes[0], values=tuple(2**power for power in range(3, 11)))
@@ -179,20 +146,6 @@ def test_a_question_that_is_taken_away_meanwhile_leaves_the_rest(at, working, mo
     working.work(for_s=60.0, only=question.id)
     assert len(sizes(working)) == 1
     assert [end.state for end in at.ends(question.id).values()] == ["stopped"]
-
-
-def test_while_the_place_cannot_be_reached_it_says_so_and_goes_on(at, working, monkeypatch):
-    def fail(*_):
-        raise StoreError("The store cannot be reached.")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(at.place, "names", fail)
-        working.work(for_s=0.01)
-    assert [(said.state, said.message) for said in working.told] == [("waiting", "The store cannot be reached.")]
-    question = asked_of("everywhere", sizes=(8,))
-    at.ask(question)
-    working.work(for_s=60.0, only=question.id)
-    assert len(working.asked) == 1
 
 
 def test_a_device_that_is_not_here_is_told_before_anything_is_measured(at, working):
@@ -277,35 +230,6 @@ def finished(job, spread):
     return dataclasses.replace(job, state="finished") if spread == "shared" else job
 
 
-def test_a_place_that_cannot_be_reached_for_a_moment_fails_nothing(at, working, monkeypatch):
-    question, held = asked_of("shared", sizes=(8, 16)), at.held
-    at.ask(question)
-    troubles = iter([StoreError("The store cannot be reached."), StoreError("The store cannot be reached.")])
-
-    def fail(question_id):
-        for error in troubles:
-            raise error
-        return held(question_id)
-
-    monkeypatch.setattr(at, "held", fail)
-    working.work(for_s=60.0, only=question.id)
-    assert ("waiting", "The store cannot be reached.") in [(said.state, said.message) for said in working.told]
-    assert [end.state for end in at.ends(question.id).values()] == ["finished"]
-
-
-def test_after_the_place_could_not_be_reached_nothing_is_taken_before_others_could_say_what_they_hold(
-    at, working, monkeypatch
-):
-    monkeypatch.setattr(presence, "SETTLE_S", 1000.0)
-    question = asked_of("shared", sizes=(8, 16))
-    at.ask(question)
-    with working._presence.reaching():
-        raise StoreError("The store cannot be reached.")
-    working.work(for_s=0.05)
-    assert working.asked == []
-    assert ("waiting", "The store cannot be reached.") in [(said.state, said.message) for said in working.told]
-
-
 def test_one_process_of_a_machine_works_for_a_store(at, working, store, queue, monkeypatch):
     question = asked_of("shared", sizes=(8,))
     at.ask(question)
@@ -331,21 +255,3 @@ def test_a_run_of_a_busy_machine_is_not_repeated_by_it_for_the_same_question(at,
     working.work(for_s=60.0, only=question.id)
     assert len(sizes(working)) == len(set(sizes(working))) > 1
     assert [end.state for end in at.ends(question.id).values()] == ["finished"]
-
-
-def test_a_point_is_held_until_the_place_has_its_rows(at, working, monkeypatch):
-    question, waiting = asked_of("shared", sizes=(8,)), [1, 1]
-    at.ask(question)
-    seen = []
-    monkeypatch.setattr(mirrored, "waiting", lambda _: len(waiting))
-    monkeypatch.setattr(
-        mirrored, "bring_now", lambda _: seen.append(len(at.held(question.id))) or (waiting and waiting.pop())
-    )
-    working.work(for_s=60.0, only=question.id)
-    assert seen[-1] == 1
-    assert waiting == []
-
-
-def test_machines_with_folders_of_jobs_of_their_own_have_names_of_their_own(queue, tmp_path):
-    other = type(queue)(tmp_path / "other")
-    assert presence.host_name(queue) == presence.host_name(queue) != presence.host_name(other)

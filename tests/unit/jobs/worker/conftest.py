@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 
 from core.jobs.worker import sweep_run
+from core.jobs.worker.code import Code
 from core.jobs.worker.sweep_run import Fit
-from core.jobs.worker.worker import Code, Worker
+from core.jobs.worker.worker import Worker
 from tests.integration import scripted_worker
 from tests.unit.jobs.worker.points import Measure, Visits
 

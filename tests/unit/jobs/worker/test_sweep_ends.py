@@ -80,14 +80,14 @@ def test_a_sweep_that_is_asked_to_stop_before_it_begins_measures_nothing(queue, 
 
 @pytest.mark.slow
 def test_rows_that_the_store_refuses_are_kept_with_the_job_and_end_the_sweep(queue, store, serve, visits, monkeypatch):
-    add = Store.add
+    add_all = Store.add_all
 
-    def refuse(self, trial):
-        if trial.hidden_size == 16:
+    def refuse(self, table):
+        if 16 in table["hidden_size"].to_pylist():
             raise StoreError("The disk is full.")
-        return add(self, trial)
+        return add_all(self, table)
 
-    monkeypatch.setattr(Store, "add", refuse)
+    monkeypatch.setattr(Store, "add_all", refuse)
     job = queue.submit(sweep(sizes=SIZES), store)
     serve(Bench())
     failed = queue.job(job.id)

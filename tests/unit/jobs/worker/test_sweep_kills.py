@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import itertools
 
 import pytest
 
@@ -18,27 +17,8 @@ from core.question.sweep import Sweep
 from core.results.reuse import CUT_OFF
 from core.results.store import Store
 from tests.integration.scripted_worker import sweep, timed
+from tests.unit.jobs.worker.killed import Killed, die
 from tests.unit.jobs.worker.points import SIZES, TWO, Bench, cut_off, runs, sizes
-
-# Kills
-
-
-class Killed(BaseException):
-    """The process ends here; nothing after it is done."""
-
-
-def _die(owner: object, name: str, *, call: int, after: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the process die at the given call of a function, before or after it is done."""
-    real, calls = getattr(owner, name), itertools.count(1)
-
-    def dying(*arguments, **choices):
-        if next(calls) != call:
-            return real(*arguments, **choices)
-        if after:
-            real(*arguments, **choices)
-        raise Killed
-
-    monkeypatch.setattr(owner, name, dying)
 
 
 @pytest.mark.slow
@@ -47,7 +27,7 @@ def _die(owner: object, name: str, *, call: int, after: bool, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
-        (Store, "add"),
+        (Store, "add_all"),
         (JobFolder, "keep_unsaved"),
         (JobFolder, "drop_rows"),
         (JobFolder, "keep_partial"),
@@ -65,7 +45,7 @@ def test_a_kill_at_any_moment_loses_nothing_and_nothing_is_kept_twice(
     asked = sweep(sizes=SIZES, pairs=3)
     job = queue.submit(asked, store)
     with pytest.MonkeyPatch.context() as patch, contextlib.suppress(Killed):
-        _die(owner, name, call=call, after=after, monkeypatch=patch)
+        die(owner, name, call=call, after=after, monkeypatch=patch)
         serve(Bench())
     crashed = _bury(queue, job, dead)
     kept, shown = set(runs(store.trials())), client.rows(queue, crashed)

@@ -10,8 +10,9 @@ from core.jobs import process
 from core.jobs.machine import measurement_lock
 from core.jobs.worker import __main__ as program
 from core.jobs.worker import worker
+from core.jobs.worker.code import Code
 from core.jobs.worker.reporter import Reporter
-from core.jobs.worker.worker import Bench, Code, Worker, serve
+from core.jobs.worker.worker import Bench, Worker, serve
 from core.jobs.worker_file import Serving
 from core.question.experiment import Contender, Experiment, Point
 from core.results.environment import DeviceInfo
@@ -292,6 +293,7 @@ def test_an_invalid_experiment_is_refused_with_the_sentence_of_the_error(queue, 
 def test_the_command_line_names_the_folder_of_jobs(queue, store, monkeypatch):
     monkeypatch.setattr(program, "load", lambda: scripted_worker.bench(queue))
     monkeypatch.setattr(program, "_offer_to_be_killed_first", lambda: None)  # for the process of the tests, for good
+    monkeypatch.setattr(sys, "meta_path", sys.meta_path.copy())  # what the measuring process refuses, tests may import
     job = queue.submit(experiment(QUICK), store)
     program.main(["--jobs", str(queue.folder), "--idle", "0"])
     assert queue.job(job.id).state == "finished"

@@ -13,7 +13,7 @@ import torch
 from core.measure import networks
 from core.measure.data import batches
 from core.measure.execution import compiled
-from core.measure.execution.graph import CudaRecorder
+from core.measure.execution.graph import Recorder
 from core.measure.training import Training
 from core.question.experiment import Point
 from core.question.lanes import Lane
@@ -185,5 +185,5 @@ def test_a_graph_is_recorded_on_a_stream_of_its_own_device(monkeypatch):
     monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: SimpleNamespace(replay=lambda: None))
     monkeypatch.setattr(torch.cuda, "graph", capture)
     for name in ("cuda:0", "cuda:1"):
-        CudaRecorder(torch.device(name)).record(lambda: None)
+        Recorder(torch.device(name)).record(lambda: None)
     assert recorded == ["a stream of cuda:0", "a stream of cuda:1"]

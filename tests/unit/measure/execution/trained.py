@@ -17,7 +17,8 @@ CNN = Point(samples=60, model="cnn", batch_size=20)
 def started(data, lane: Lane = PLAIN, *, point: Point = POINT, steps: int = 0, **options: object) -> Training:
     feed = batches.feed(point, data, data.train, CPU, first_step=steps)
     network = networks.build(point.network, seed=0)
-    training = Training(network, feed, learning_rate=0.1, steps=steps, lane=lane, **options)
+    training = Training(network, feed, learning_rate=0.1, lane=lane, **options)
+    training.rewind(feed, steps)
     size = point.batch_size
     training.prepare((data.train.samples[:size], data.train.labels[:size]), remainder=True)
     return training

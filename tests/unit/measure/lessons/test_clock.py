@@ -236,11 +236,11 @@ def test_contenders_are_shown_one_after_the_other_and_the_best_threads_are_found
 def test_a_stop_ends_a_lesson_between_timings(stage):
     asked, seen = Demonstration(kind="clock", point=DIGITS, contenders=(Contender(threads=1),)), []
     given = stage(
-        asked, progress=lambda now: seen.append(now.phase), should_stop=lambda: "timing blocks on cpu@1" in seen
+        asked, progress=lambda now: seen.append(now.phase), should_stop=lambda: "timing blocks on 1 CPU thread" in seen
     )
     with pytest.raises(Stopped):
         clock.run(asked, given)
-    assert seen[-1] == "timing blocks on cpu@1"
+    assert seen[-1] == "timing blocks on 1 CPU thread"
 
 
 def test_our_clock_is_the_timer_that_measures():

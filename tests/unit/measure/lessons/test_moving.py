@@ -75,9 +75,8 @@ def test_what_is_shown_is_what_was_run(snippets):
 
 
 def test_an_error_that_no_lesson_is_about_is_a_bug(monkeypatch):
-    piece = moving._Piece(title="broken", code="1 / 0")
     with pytest.raises(ZeroDivisionError):
-        moving._run(piece, "meta")
+        moving._run("broken", "1 / 0", "meta")
 
 
 def test_it_can_be_stopped():

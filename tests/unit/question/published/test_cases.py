@@ -8,7 +8,16 @@ import pytest
 from core.errors import InvalidValue
 from core.files.project import PROJECT
 from core.question.experiment import Contender
-from core.question.published.cases import CAUSES, FOLDER, QUESTIONS, case, cases, likely
+from core.question.published.cases import (
+    BUDGET_S,
+    CAUSES,
+    FIT_BUDGET_S,
+    FOLDER,
+    QUESTIONS,
+    case,
+    cases,
+    likely,
+)
 
 PAIR = (Contender(threads=1), Contender(threads=2))
 ALL = list(cases().values())
@@ -99,3 +108,9 @@ def test_every_answer_leads_somewhere():
         for answer in answers:
             assert likely({question: answer}), (question, answer)
             assert any(answer in one.fits.get(question, ()) for one in ALL), (question, answer)
+
+
+@runnable
+def test_fits_have_longer_as_their_threads_wait_for_each_other_where_others_use_the_machine(one):
+    budgets = {asked.budget_s for asked in one.asked(PAIR)}
+    assert budgets == {FIT_BUDGET_S if one.point().is_fit else BUDGET_S}

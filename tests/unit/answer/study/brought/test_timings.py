@@ -1,31 +1,13 @@
-"""Somebody's own timings: what is read, and in which words the rest is refused."""
+"""Somebody's own timings: what is read of them, and what they say."""
 
-import contextlib
 import random
-import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from core.answer.study.brought import tables, timings
-from core.errors import CrossoverError, ForeignFile, InvalidValue
-
-HEADER = "size,device,seconds"
-BOTH = ("8,cpu,1.0", "8,gpu,2.0", "16,cpu,3.0", "16,gpu,2.5")
-
-
-def file(*rows: str, header: str = HEADER) -> bytes:
-    return ("\n".join([header, *rows]) + "\n").encode()
-
-
-def refusal(data: bytes, **options) -> str:
-    with pytest.raises(CrossoverError) as raised:
-        timings.read(data, "mine.csv", **options)
-    sentence = str(raised.value)
-    assert sentence.endswith(".")
-    assert "\n" not in sentence
-    return sentence
+from core.answer.study.brought import timings
+from tests.unit.answer.study.brought.made import BOTH, HEADER, file, refusal
 
 
 def test_readings_are_grouped_by_size_and_device_and_are_not_pairs():
@@ -207,7 +189,7 @@ def test_which_is_set_against_which_is_asked_where_the_names_do_not_say_and_neve
 
 def test_of_several_devices_two_are_chosen_and_the_others_are_named():
     data = file(*BOTH, "8,tpu,1")
-    assert "Devices: 'not given'" in refusal(data)
+    assert "devices: 'not given'" in refusal(data)
     assert "out of cpu, gpu, tpu" in refusal(data)
     read = timings.read(data, "x", devices=("tpu", "gpu"))
     assert (read.baseline, read.challenger, read.notes) == ("tpu", "gpu", ("The device cpu was not used.",))
@@ -219,130 +201,6 @@ def test_a_cpu_is_the_baseline_whichever_is_named_first():
     assert (read.baseline, read.challenger) == ("cpu", "gpu")
 
 
-@pytest.mark.parametrize(
-    ("devices", "words"), [(("cpu", "xpu"), "'xpu' is not possible"), (("cpu", "cpu"), "two different devices")]
-)
-def test_devices_that_cannot_be_chosen_are_refused(devices, words):
-    assert words in refusal(file(*BOTH), devices=devices)
-
-
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ("8,cpu,-1", "seconds in line 3: '-1' is not possible, it must be a number above 0."),
-        ("8,cpu,0", "seconds in line 3: '0'"),
-        ("8,cpu,fast", "seconds in line 3: 'fast'"),
-        ("8,cpu,nan", "seconds in line 3: 'nan'"),
-        ("8,cpu,inf", "seconds in line 3: 'inf'"),
-        ("8,cpu,1e999", "seconds in line 3: '1e999'"),
-        ("8,cpu,", "seconds in line 3: ''"),
-        ("8,cpu,1_0", "seconds in line 3: '1_0'"),
-        ('8,cpu,"0,5"', "with a point where it is not whole, as in line 2"),
-        ('8,cpu,"1,5,0"', "with a point where it is not whole"),
-        ("big,cpu,1", "size in line 3: 'big'"),
-        ("-8,cpu,1", "size in line 3: '-8'"),
-        ("0,cpu,1", "size in line 3: '0'"),
-        ("nan,cpu,1", "size in line 3: 'nan'"),
-        ("8,,1", "device in line 3: ''"),
-        (f"8,{'c' * 101},1", "a name of at most 100 printable characters"),
-        ("8,c\x00pu,1", "printable characters"),
-    ],
-)
-def test_a_value_that_cannot_be_is_named_with_its_line(row, words):
-    with pytest.raises(InvalidValue):
-        timings.read(file(BOTH[0], row, *BOTH[1:]), "x")
-    assert words in refusal(file(BOTH[0], row, *BOTH[1:]))
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (b"", "mine.csv is empty"),
-        (b"\n  \n", "mine.csv is empty"),
-        (file(), "mine.csv has no readings"),
-        (file("8,cpu", header="size,device"), "has no column seconds: its first row is 'size, device'"),
-        (file("8,cpu,1", header="neurons,where,time"), "no column size and no column device: its first row"),
-        (file("8,0.1", header="8,0.2"), "has no row of names that says what its columns are"),
-        (file("8,0.1", header="size,cpu"), "has no row of names"),
-        (file("8,1,2", header="size,cpu,0.5"), "has no row of names"),
-        (file("8,cpu,1,2", header=f"{HEADER},seconds"), "has the column seconds twice"),
-        (file("8,cpu,1", "8,gpu,0,5"), "4 values in line 3 and 3 columns in its first row"),
-        (file("8,cpu"), "2 values in line 2"),
-        (file("8,cpu,1", '16,"gpu,2', "32,cpu,3"), "the row that begins in line 3"),
-        (file("8,cpu,1", '16,"gpu"s,2'), "the row that begins in line 3"),
-        (b'size\tdevice\tseconds\n8\tcpu\t"1"x\n', "the row that begins in line 2: ' ' expected after"),
-        (b'sep="\n' + file("8,cpu,1"), "its first row is 'sep=\"'"),
-        (file("8,cpu,1").replace(b"cpu", b"cp\xfc"), "is not UTF-8 text in line 2"),
-        (file("8,cpu,1").decode().encode("utf-16") + b"\x00", "is not UTF-16 text in line 3"),
-    ],
-)
-def test_what_is_no_such_table_is_refused_with_the_place(data, words):
-    with pytest.raises(ForeignFile):
-        timings.read(data, "mine.csv")
-    assert words in refusal(data)
-
-
-def test_one_device_alone_has_nothing_to_be_compared_with():
-    assert "Devices: 'cpu'" in refusal(file("8,cpu,1", "16,cpu,2"))
-
-
-@pytest.mark.parametrize(
-    ("bound", "rows", "words"),
-    [
-        ("MAX_ROWS", BOTH, "more than 3 readings"),
-        ("MAX_SIZES", [f"{size},cpu,1" for size in range(1, 6)], "at most 3 sizes"),
-        ("MAX_DEVICES", [f"8,cpu{number},1" for number in range(5)], "at most 3 devices"),
-        ("MAX_BYTES", BOTH, "at most 3 are read"),
-        ("MAX_LINES", BOTH, "at most 3 are read"),
-    ],
-)
-def test_a_file_beyond_the_bounds_is_refused(monkeypatch, bound, rows, words):
-    monkeypatch.setattr(tables if hasattr(tables, bound) else timings, bound, 3)
-    assert words in refusal(file(*rows))
-
-
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-def test_lines_are_counted_before_anything_is_made_of_them(monkeypatch, end):
-    monkeypatch.setattr(tables.csv, "reader", lambda *_, **__: pytest.fail("parsed"))
-    data = ("size,device,seconds" + end * (tables.MAX_LINES + 1)).encode()
-    assert f"{tables.MAX_LINES + 1:,} lines; at most" in refusal(data)
-
-
-@pytest.mark.parametrize(
-    "rest",
-    ["," * 2_000_000, ",x" * 2_000_000, '"\n",' * 200_000, '"' + "\n" * 200_000 + '"'],
-    ids=["empty cells", "cells", "cells over lines", "one cell over lines"],
-)
-@pytest.mark.parametrize("begin", ["", "8,cpu,1,"], ids=["in the first row", "below it"])
-def test_a_row_without_end_is_refused_before_its_cells_are_made(begin, rest):
-    tracemalloc.start()
-    try:
-        data = file(begin + rest) if begin else f"{HEADER},{rest}\n8,cpu,1\n".encode()
-        before = tracemalloc.get_traced_memory()[0]
-        tracemalloc.reset_peak()
-        assert "a row of more than 100,000 letters" in refusal(data)
-        assert tracemalloc.get_traced_memory()[1] - before < 20 * len(data)
-    finally:
-        tracemalloc.stop()
-
-
-def test_a_row_over_several_lines_and_many_rows_are_read_all_the_same():
-    rows = [f'8,{device},1,"{"x" * 50_000}\n"' for _ in range(4) for device in ("cpu", "gpu")]
-    (entry,) = timings.read(file(*rows, header=f"{HEADER},note"), "x").evidence
-    assert len(entry.baseline_s) == 4
-
-
-def test_more_columns_than_any_program_writes_are_refused():
-    assert "1,003 columns; at most 1,000" in refusal(file("8,cpu,1", header=HEADER + ",x" * 1_000))
-
-
-def test_what_is_said_of_a_file_is_short_whatever_it_is_called():
-    header = f"{HEADER},{'x' * 90_000}"
-    (note,) = timings.read(file(*(f"{row},1" for row in BOTH), header=header), "x").notes
-    assert len(note) < 200
-    assert len(refusal(file(f"8,cpu,{'1' * 90_000}"))) < 400
-
-
 @pytest.mark.slow
 def test_of_200_000_rows_none_is_lost():
     draw = random.Random(1)
@@ -351,10 +209,3 @@ def test_of_200_000_rows_none_is_lost():
     ]
     evidence = timings.read(file(*rows), "x").evidence
     assert sum(len(entry.baseline_s) + len(entry.challenger_s) for entry in evidence) == 200_000
-
-
-@given(some.binary(max_size=300))
-def test_no_bytes_raise_anything_but_a_sentence(data):
-    for prefix in (b"", b"size,device,seconds\n", b"size;device;seconds\n8;cpu;"):
-        with contextlib.suppress(ForeignFile, InvalidValue):
-            assert timings.read(prefix + data, "x").evidence

@@ -76,3 +76,9 @@ def test_the_chart_has_a_line_for_each_machine_and_says_where_there_is_no_crossi
     ]
     assert rows[0]["low"] <= rows[0]["at"] <= rows[0]["high"]
     assert rows[1]["at"] == 32
+
+
+def test_machines_that_are_alike_are_told_apart_by_a_number():
+    assert many.label([3], "AMD EPYC", 2) == "machine 3 (AMD EPYC, 2 CPU threads)"
+    assert many.label([1, 2], "AMD EPYC", 1) == "machines 1, 2 (AMD EPYC, 1 CPU thread)"
+    assert many.label([1], "AMD EPYC", 0) == "machine 1 (AMD EPYC)", "an earlier version does not tell its threads"

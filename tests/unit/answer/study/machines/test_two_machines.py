@@ -154,7 +154,7 @@ def test_a_recorded_lane_is_set_against_plain_steps_and_named():
 
 def test_other_mathematics_of_a_recorded_lane_is_a_caution():
     lane = {"contender": "cuda:0+bf16", "precision": "bf16", "lane_loss": (2.3, 2.2), "reference_loss": (2.3, 2.1)}
-    assert "(bf16) is other mathematics" in " ".join(
+    assert "(bf16) uses other mathematics" in " ".join(
         two_machines.speedup(here(), dataclasses.replace(there(), **lane)).cautions
     )
     assert "mathematics" not in " ".join(two_machines.speedup(here(), there()).cautions)

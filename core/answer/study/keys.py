@@ -1,0 +1,63 @@
+"""Studies by name in stores of any size: the beginning of each study's name is a key of the rows that make it.
+
+With the keys beside large parts (`core.results.finding.keys`) a link to a study finds its rows, however old they are.
+Nothing here reads a file.
+"""
+
+from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+
+from core.answer import comparable
+from core.answer.study import study
+from core.question.fields import SIZE_AXES
+from core.results.finding.keys import Keys
+
+COLUMNS = tuple(
+    dict.fromkeys(
+        (
+            *("run_id", "trial_id", "started_at", "outcome"),  # of no part in a study's name, and first therefore
+            *("device_kind", *comparable.STUDY, *comparable.DEVICE, *SIZE_AXES),
+        )
+    )
+)
+"""Columns of a row by which it is told which studies it belongs to, and whether it is the one that counts there."""
+
+NAMING = COLUMNS.index("device_kind")
+"""Where those begin that are in a study's name."""
+
+
+def key(study_id: str) -> int:
+    """The key of a study, by its name."""
+    return int(study_id[:8], 16)
+
+
+def lines(columns: Iterable[Sequence[Any]]) -> list[Any]:
+    """Rows as far as studies are made of them: the values of `COLUMNS`, for whatever takes rows and asks for no more.
+
+    Each has its `place` among them, and as `told` what is in names of studies.
+    """
+    values = enumerate(zip(*columns, strict=True))
+    return [
+        SimpleNamespace(**dict(zip(COLUMNS, row, strict=True)), place=place, told=row[NAMING:]) for place, row in values
+    ]
+
+
+def _of(table: pa.Table) -> list[tuple[int, Sequence[int]]]:
+    """The keys of all studies, along any axis and of any number of sizes, that two rows of one run belong to."""
+    known: dict[tuple[Any, ...], list[int]] = {}
+    found: list[tuple[int, Sequence[int]]] = []
+    rows = lines(table[name].to_pylist() for name in COLUMNS)
+    for pair in cast(Iterable[tuple[Any, Any]], study.pairs(rows)):
+        told = (pair[0].told, pair[1].told)
+        if told not in known:
+            along = (axis for axis in study.axes(None) if getattr(pair[0], axis))
+            known[told] = [key(study.identity(pair, axis)) for axis in along]
+        places = [row.place for row in pair]
+        found += [(number, places) for number in known[told]]
+    return found
+
+
+STUDIES = Keys(columns=COLUMNS, of=_of)

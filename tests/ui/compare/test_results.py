@@ -1,0 +1,200 @@
+"""Runs that were measured, on the Compare page."""
+
+import dataclasses
+import re
+
+import pytest
+
+from core.question.experiment import Contender, Experiment, Point
+from core.results.schema import COLUMNS
+from pages.shared.form import controls
+from tests import rows
+from tests.ui.conftest import CPU, GPU, checked, words
+from tests.ui.find import THREADS, alts, button, control
+
+
+def stored_run(world, **changes):
+    """What the store knows about the settings that a fresh page shows on a machine with a GPU."""
+    experiment = Experiment(point=controls.DEFAULTS, contenders=(Contender(), Contender(device="cuda:0")))
+    return world.keep(rows.run(point=experiment.point, **changes))
+
+
+def test_the_same_question_is_answered_from_the_store_and_can_be_measured_again(world, open_page):
+    world.has(CPU, GPU)
+    stored_run(world)
+    app = open_page()
+    checked(button(app, "Run").click().run())
+    assert world.queue.jobs() == []
+    assert "Measured before, on 21 November 2026, 09:30 UTC" in words(app)
+    checked(button(app, "Measure again").click().run())
+    (job,) = world.queue.jobs()
+    assert job.fresh
+
+
+def threads_run(world, **changes):
+    """A run of one thread and of four, which other programs slowed down; without a verdict for that."""
+    one, four = rows.run({"cpu@1": 1e-3, "cpu@4": 2e-3}, point=Point(hidden_size=256), **changes)
+    return world.keep([one, dataclasses.replace(four, block_switches=(10_000,) * len(four.block_switches))])
+
+
+def test_a_run_that_has_no_verdict_as_the_machine_was_busy_is_shown_and_not_served_as_the_answer(world, open_page):
+    world.has(CPU)
+    stored = threads_run(world)
+    assert "too busy" in words(open_page(run=stored[0].run_id))
+    app = open_page(hidden_size="256")
+    checked(button(app, "Run").click().run())
+    (job,) = world.queue.jobs()
+    assert job.asked.point == Point(hidden_size=256)
+    assert not job.fresh
+
+
+@pytest.mark.parametrize(("link", "whole"), [({"whole": "true"}, True), ({"whole": "false"}, False), ({}, False)])
+def test_the_whole_training_is_asked_for_by_a_switch_that_the_link_can_set(world, open_page, link, whole):
+    world.has(CPU)
+    app = open_page(hidden_size="256", **link)
+    assert control(app, "whole").value is whole
+    checked(button(app, "Run").click().run())
+    assert world.queue.jobs()[0].asked.whole is whole
+
+
+def test_a_run_that_ended_once_it_was_decided_answers_and_can_be_trained_to_the_end(world, open_page):
+    world.has(CPU)
+    point = Point(hidden_size=256)
+    (first, _) = world.keep(rows.run({"cpu@1": 2e-3, "cpu@4": 1e-3}, point=point, pairs=12, outcome="timed"))
+    app = open_page(hidden_size="256")
+    checked(button(app, "Run").click().run())
+    assert app.query_params["run"] == first.run_id
+    assert world.queue.jobs() == []
+    assert "As many pairs as wanted, or enough to tell who is faster, were timed; what was learned" in words(app)
+    checked(button(app, "Train it to the end").click().run())
+    assert world.queue.jobs()[0].asked == Experiment(point=point, contenders=THREADS)
+
+
+def test_a_run_that_was_trained_to_its_end_is_not_offered_to_be(world, open_page):
+    world.has(CPU, GPU)
+    stored_run(world)
+    labels = [found.label for found in open_page(run="0123456789ab").button]
+    assert "Train it to the end" not in labels
+
+
+def test_a_link_to_a_run_shows_its_whole_answer(world, open_page):
+    world.has(CPU, GPU)
+    stored_run(world)
+    app = open_page(run=rows.RUN_ID)
+    said = words(app)
+    assert "The GPU trains" in said
+    assert re.search(r"^## The GPU trains [\d.]+× as fast as the CPU$", said, re.MULTILINE)
+    assert "95 % interval" in said
+    assert "Time of a step by device" in alts(app)
+    assert "launch overhead" in said
+    assert "All 270 test items got the same prediction from both" in said
+    assert "start-up" in said
+    assert "python -m core run --dataset digits" in said
+    assert f"run={rows.RUN_ID}" in said
+    charts = [chart.proto.alt for chart in app.get("vega_lite_chart")]
+    assert "Training loss against time of training" in charts
+    assert "Confusion matrix of GPU" in charts
+    assert {found.label for found in app.get("download_button")} == {
+        "2 rows as parquet",
+        "2 rows as csv",
+        "Script that repeats it",
+    }
+
+
+def test_a_result_says_which_settings_it_does_not_belong_to_once_one_is_moved_and_sets_them_back(world, open_page):
+    world.has(CPU, GPU)
+    stored_run(world)
+    app = open_page(run=rows.RUN_ID)
+    assert "ask for something else" not in words(app)
+    checked(control(app, "batch_size").set_value(256).run())
+    assert "The settings ask for something other than what is shown: batch size 256, not 64." in words(app)
+    checked(button(app, "Set them as shown").click().run())
+    assert control(app, "batch_size").value == 64
+    assert "ask for something else" not in words(app)
+
+
+def test_a_result_leads_to_the_crossover_of_its_model_with_its_settings(world, open_page):
+    world.has(CPU, GPU)
+    stored_run(world)
+    app = open_page(run=rows.RUN_ID, batch_size="256")
+    checked(button(app, "Find the crossover").click().run())
+    assert control(app, "axis").value == "hidden_size"
+    assert control(app, "batch_size").value == 64
+    assert control(app, "contenders").value == ["cpu", "cuda:0"]
+    assert not button(app, "Find the crossover").disabled
+
+
+def test_parts_that_are_folded_away_are_drawn_once_the_link_or_a_click_opens_them(world, open_page):
+    world.has(CPU, GPU)
+    stored_run(world)
+    blocks, loss = "Time per step of every timed block", "Training loss against epochs"
+    charts = [chart.proto.alt for chart in open_page(run=rows.RUN_ID).get("vega_lite_chart")]
+    assert not {blocks, loss} & set(charts)
+    app = open_page(run=rows.RUN_ID, blocks="true", loss="true", reports="true")
+    assert {blocks, loss} <= {chart.proto.alt for chart in app.get("vega_lite_chart")}
+    assert sum("precision" in code.value for code in app.code) == 2
+    assert "whole epoch" in words(app)
+    assert "Threads tried for CPU, with their step: 1: 1.00 ms, 2: 707 µs, 4: 500 µs; 4 took the least." in words(app)
+
+
+def test_a_run_from_another_machine_is_shown_but_not_offered_again(world, open_page):
+    world.has(CPU)
+    stored_run(world, machine_id="0" * 12)
+    app = open_page(run=rows.RUN_ID)
+    assert "Measured on another machine" in words(app)
+    assert "Measure again" not in [found.label for found in app.button]
+
+
+def test_a_run_of_one_device_has_figures_and_no_verdict(world, open_page):
+    world.has(CPU)
+    world.keep(rows.run({"cpu": 1e-3}))
+    app = open_page(run=rows.RUN_ID)
+    assert "as fast as" not in words(app)
+    assert app.dataframe[0].value.iloc[0]["Device"] == "CPU"
+
+
+def test_rows_of_every_outcome_can_be_shown(world, open_page):
+    world.has(CPU)
+    empty = {"confusion": (), "predictions": b"", "loss": (), "loss_step": (), "busy_step_s": ()}
+    parts = {f"breakdown_{part}_s": () for part in ("loader", "transfer", "forward", "backward", "optimizer")}
+    no_blocks = {column.name: () for column in COLUMNS if column.name.startswith("block_")}
+    for index, outcome in enumerate(("budget_spent", "diverged", "stopped", "interrupted", "out_of_memory")):
+        run_id, blocks = f"{index:012x}", no_blocks if outcome == "out_of_memory" else {}
+        world.keep(rows.run(run_id=run_id, outcome=outcome, message="It ended.", **empty, **parts, **blocks))
+        assert "It ended." in words(open_page(run=run_id))
+    world.keep(rows.run(run_id="f" * 12, message="What it learned is not known: out of memory.", **empty, **parts))
+    assert "What it learned is not known" in words(open_page(run="f" * 12)), "it was completed all the same"
+
+
+def test_what_a_file_says_is_never_markup(world, open_page):
+    world.has(CPU)
+    evil = "![x](http://evil.example/x.png) <b>:red[bold]</b> $x$"
+    stored_run(world, device_name=evil, cpu_name=evil, message=evil, outcome="stopped")
+    app = open_page(run=rows.RUN_ID)
+    for kind in ("markdown", "caption", "warning", "info"):
+        for element in getattr(app, kind):
+            assert "](http" not in element.value
+            assert "<b>" not in element.value
+            assert ":red[" not in element.value
+    assert evil in words(app)
+
+
+def test_an_unknown_run_or_job_is_said_to_be_unknown(world, open_page):
+    world.has(CPU)
+    assert "There is no run ffffffffffff here" in words(open_page(run="f" * 12))
+    assert "There is no job" in words(open_page(job="0" * 20 + "-abcdef"))
+
+
+def test_a_name_that_is_none_is_as_good_as_no_name(world, open_page):
+    world.has(CPU)
+    assert "How this works" in words(open_page(run="<script>", job="../../etc/passwd"))
+
+
+def test_two_rows_of_one_device_in_a_run_are_shown(world, open_page):
+    world.has(CPU, GPU)
+    world.keep(
+        [dataclasses.replace(row, trial_id=f"{rows.RUN_ID}-{place}") for place, row in enumerate(rows.run() * 2)]
+    )
+    app = open_page(run=rows.RUN_ID)
+    offered = [found.label for found in app.button if found.label.startswith("Measure what would help")]
+    assert len(offered) == 4

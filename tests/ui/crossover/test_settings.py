@@ -1,0 +1,220 @@
+"""The settings of the Crossover page: nothing stored, links, good and bad, and the command that asks the same."""
+
+import dataclasses
+import re
+import shlex
+
+import pytest
+
+from core import __main__ as command_line
+from core.commands.sweep import asked_for
+from core.question import describe
+from core.question.experiment import Contender, Point
+from core.question.sweep import Axis, Sweep
+from tests.ui.conftest import CPU, GPU, HINT, checked, words
+from tests.ui.crossover.asked import ADAPTIVE, GRID, PAGE, PAIR
+from tests.ui.find import button, control, drawn
+
+
+def test_an_empty_store_leaves_the_settings_and_says_what_will_appear(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE)
+    assert "No sweep is stored yet" in words(app)
+    assert not button(app, "Find the crossover").disabled
+    assert not app.error
+
+
+def test_before_the_machine_is_known_nothing_can_be_run(world, open_page):
+    app = open_page(PAGE)
+    assert button(app, "Find the crossover").disabled
+    assert any("Looking at" in str(box.value) for box in app.selectbox)
+
+
+def test_without_an_accelerator_one_thread_meets_all_and_the_page_says_why_that_is_a_crossover(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE)
+    assert control(app, "contenders").value == ["cpu@1", "cpu@4"]
+    assert "That is a crossover too" in words(app)
+    assert HINT not in words(app)
+
+
+def test_with_an_accelerator_the_cpu_meets_it_with_all_threads_and_with_one(world, open_page):
+    world.has(CPU, GPU)
+    app = open_page(PAGE)
+    assert control(app, "contenders").value == ["cpu", "cuda:0"]
+    checked(button(app, "Find the crossover").click().run())
+    assert list(map(str, world.queue.jobs()[0].sweep.contenders)) == ["cpu", "cpu@1", "cuda:0"]
+
+
+def test_the_fair_cpu_can_be_left_out(world, open_page):
+    world.has(CPU, GPU)
+    app = open_page(PAGE, fair="false")
+    checked(button(app, "Find the crossover").click().run())
+    assert world.queue.jobs()[0].sweep.contenders == PAIR
+
+
+@pytest.mark.parametrize(
+    ("link", "axis", "gone"),
+    [
+        ({}, "hidden_size", "hidden_size"),
+        ({"axis": "depth"}, "depth", "depth"),
+        ({"axis": "batch_size"}, "batch_size", "batch_size"),
+        ({"axis": "parameters"}, "parameters", "hidden_size"),
+        ({"model": "cnn"}, "width", "width"),
+        ({"model": "cnn", "axis": "parameters"}, "parameters", "width"),
+        ({"model": "doubling-mlp"}, "depth", "depth"),
+        ({"model": "linear"}, "batch_size", "batch_size"),
+        ({"axis": "samples"}, "samples", "samples"),
+    ],
+)
+def test_what_is_varied_has_a_range_and_no_control_of_its_own(world, open_page, link, axis, gone):
+    world.has(CPU)
+    app = open_page(PAGE, **link)
+    assert control(app, "axis").value == axis
+    assert f"{axis}_range" in drawn(app)
+    assert gone not in drawn(app)
+    assert not app.error
+    assert not button(app, "Find the crossover").disabled
+
+
+LINK = {
+    "dataset": "signal",
+    "samples": "12345",
+    "model": "mlp",
+    "axis": "hidden_size",
+    "hidden_size_range": ["10", "1000"],
+    "adaptive": "false",
+    "depth": "3",
+    "batch_size": "77",
+    "epochs": "7",
+    "learning_rate": "0.03",
+    "data_path": "loader",
+    "loader_workers": "2",
+    "shuffle": "false",
+    "seed": "42",
+    "contenders": ["cpu@1", "cpu@2"],
+    "sweep_budget_s": "90",
+    "point_budget_s": "7",
+    "pairs": "5",
+}
+
+
+def test_a_link_sets_every_control_and_the_button_asks_for_just_that(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE, **LINK)
+    checked(button(app, "Find the crossover").click().run())
+    (job,) = world.queue.jobs()
+    assert job.sweep == Sweep(
+        point=Point(
+            dataset="signal", samples=12345, model="mlp", hidden_size=10, depth=3, batch_size=77, epochs=7,
+            learning_rate=0.03, data_path="loader", loader_workers=2, shuffle=False, seed=42,
+        ),
+        axes=(Axis.between("hidden_size", 10, 1_000),),
+        contenders=(Contender(threads=1), Contender(threads=2)),
+        pairs=5,
+        budget_s=90,
+        point_budget_s=7,
+    )  # fmt: skip
+    assert app.query_params["job"] in (job.id, [job.id])
+    assert "Place 1 in the queue" in words(app)
+
+
+def test_a_grid_varies_what_else_was_chosen_and_searches_nothing(world, open_page):
+    world.has(CPU)
+    link = {"also": ["batch_size", "learning_rate"], "batch_size_values": ["32", "48"], "learning_rate_values": ["0.3"]}
+    app = open_page(PAGE, **link)
+    assert "batch_size" not in drawn(app)
+    assert "adaptive" not in {toggle.key for toggle in app.toggle}
+    checked(button(app, "Find the crossover").click().run())
+    asked = world.queue.jobs()[0].sweep
+    assert [(axis.name, axis.values) for axis in asked.axes[1:]] == [
+        ("batch_size", (32, 48)),
+        ("learning_rate", (0.3,)),
+    ]
+    assert not asked.adaptive
+
+
+def test_what_a_sweep_may_cost_is_said_before_it_runs(world, open_page):
+    world.has(CPU)
+    said = words(open_page(PAGE, adaptive="false", point_budget_s="10"))
+    assert "**8** points" in said
+    assert re.search(r"expected to take \*\*.+ to .+\*\*, never much over 10 min", said)
+
+
+def test_a_search_is_expected_to_take_far_less_than_its_budget(world, open_page):
+    world.has(CPU)
+    asked = {"dataset": "signal", "batch_size": "32", "axis": "hidden_size", "hidden_size_range": ["8", "256"]}
+    said = words(open_page(PAGE, **asked))
+    least, most = re.search(r"expected to take \*\*(.+) to (.+)\*\*, never much over 10 min", said).groups()
+    assert least.endswith(" s")
+    assert most.startswith("1 min")
+
+
+@pytest.mark.parametrize(
+    ("link", "sentence"),
+    [
+        ({"axis": "colour"}, "Along: 'colour' is not possible, it must be one of Hidden size, Depth,"),
+        ({"axis": "width"}, "Along: 'width' is not possible, it must be one of Hidden size, Depth,"),
+        ({"hidden_size_range": ["512", "16"]}, "range: '512:16' is not possible"),
+        ({"hidden_size_range": ["0", "16"]}, "Hidden size: '0' is not possible, it must be between 1"),
+        ({"hidden_size_range": ["many", "16"]}, "Hidden size: 'many' is not possible"),
+        (
+            {"hidden_size_range": ["8", "16,32"]},
+            "Hidden size: '16,32' is not possible, it must be one number",
+        ),
+        ({"also": ["taste"]}, "Vary also: 'taste' is not possible, it must be one of"),
+        ({"sweep_budget_s": "1e9"}, "Time budget: '1e9' is not possible, it must be a number between 1 and"),
+        ({"point_budget_s": "soon"}, "Time for one point: 'soon' is not possible"),
+        ({"pairs": "1"}, "Pairs of blocks at each point: '1' is not possible, it must be a number between 2 and 100."),
+        ({"epochs": "0"}, "Epochs: 0 is not possible, it must be a whole number between 1 and 10,000."),
+        ({"contenders": ["cpu", "cuda:0"]}, "The GPU is not on this machine: PyTorch sees the CPU."),
+        ({"contenders": ["toaster"]}, "'toaster' is not possible"),
+        (
+            {"contenders": ["cpu"]},
+            "Devices: 'cpu' is not possible, it must be two at least for an adaptive sweep.",
+        ),
+        ({"contenders": ["cpu"], "adaptive": "false"}, "Devices: 'cpu' is not possible, it must be two"),
+        ({"axis": "batch_size", "batch_size_range": ["1", "4096"]}, "it must be at most the 1,257 training samples."),
+    ],
+)
+def test_a_link_that_asks_for_what_is_not_allowed_gets_one_sentence_and_nothing_runs(world, open_page, link, sentence):
+    world.has(CPU)
+    app = open_page(PAGE, **link)
+    assert [sentence in error.value.replace("\\", "") for error in app.error] == [True], [e.value for e in app.error]
+    assert button(app, "Find the crossover").disabled
+    assert world.queue.jobs() == []
+
+
+def test_the_fault_of_a_link_stays_until_the_user_takes_over(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE, pairs="1")
+    assert checked(app.run()).error
+    checked(button(app, "Use the settings shown").click().run())
+    assert not app.error
+    assert not button(app, "Find the crossover").disabled
+
+
+def test_a_fault_of_one_page_is_none_of_the_other(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE, pairs="1")
+    app.query_params.clear()
+    app.switch_page("pages/compare/compare.py")
+    assert not checked(app.run()).error
+
+
+SWEEPS = [
+    GRID,
+    ADAPTIVE,
+    dataclasses.replace(ADAPTIVE, axes=(Axis.between("parameters", 10_000, 400_000, adaptive=True),)),
+    dataclasses.replace(ADAPTIVE, axes=(Axis(name="hidden_size", values=(3, 5, 100)),), adaptive=False, pairs=4),
+    dataclasses.replace(GRID, axes=(GRID.axes[0], Axis(name="learning_rate", values=(0.01, 0.5)))),
+    dataclasses.replace(ADAPTIVE, point=Point(model="cnn"), axes=(Axis.between("width", 1, 8, adaptive=True),)),
+]
+
+
+@pytest.mark.parametrize("asked", SWEEPS, ids=lambda asked: " ".join(axis.name for axis in asked.axes))
+def test_the_command_that_is_shown_asks_for_the_same_points(asked):
+    options = command_line.parser().parse_args(shlex.split(describe.command(asked))[3:])
+    again = dataclasses.replace(asked_for(options), contenders=asked.contenders)
+    assert again.id == asked.id
+    assert options.devices == "cpu,cuda:0"

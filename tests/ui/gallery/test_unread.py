@@ -1,0 +1,127 @@
+"""What the Gallery cannot read, or takes too much, hides nothing else."""
+
+import dataclasses
+import os
+
+import pyarrow.parquet as pq
+import pytest
+
+from core.answer.gallery import table as gallery_table
+from core.answer.study import study
+from core.question.experiment import Point
+from core.results.schema import SCHEMA, VERSION_KEY
+from core.results.tables import object_bytes, to_table
+from pages.shared.data import shelf
+from pages.shared.frame import navigation
+from tests import rows
+from tests.studies import OTHER_MACHINE, sweep
+from tests.ui.conftest import checked, words
+from tests.ui.find import alts
+from tests.ui.gallery.seen import PAGE, listed, table
+
+
+@pytest.mark.skipif(os.name == "nt", reason="making links needs rights on Windows")
+def test_what_cannot_be_looked_at_is_named_and_hides_neither_the_rest_nor_what_comes_later(stocked, open_page):
+    folder = stocked.store.folder
+    (folder / "loop.parquet").symlink_to(folder / "loop.parquet")
+    (folder / "dead.parquet").symlink_to(folder / "nothing")
+    app = open_page(PAGE, view="Trials", unread="true")
+    assert len(listed(app)) == 7
+    assert table(app, "Reason")["File"].tolist() == ["dead.parquet", "loop.parquet"]
+    stocked.keep(rows.run(run_id="e" * 12))
+    assert len(listed(checked(app.run()))) == 9
+
+
+def test_a_store_that_is_no_folder_leaves_a_page_that_says_so(world, open_page):
+    world.store.folder.write_text("in the way")
+    app = open_page(PAGE)
+    assert "cannot be read" in words(app)
+    assert app.error
+
+
+def test_rows_that_are_refused_at_the_door_are_named_and_the_rest_is_shown(stocked, open_page):
+    bad = rows.plant(stocked.store, dataclasses.replace(rows.trial(run_id="e" * 12), contender="cpu@abc"))
+    app = open_page(PAGE, view="Trials", unread="true")
+    assert len(listed(app)) == 7
+    assert table(app, "Reason")["File"].tolist() == [bad.name]
+    assert "cpu@abc" in table(app, "Reason")["Reason"][0]
+
+
+def test_a_study_whose_rows_take_too_much_is_named_and_the_others_are_shown(world, open_page, monkeypatch):
+    usual, large = sweep("a"), sweep("f", pairs=2_000, loss=(), loss_step=(), **OTHER_MACHINE)
+    for run in (*usual.runs, *large.runs):
+        world.keep(list(run))
+    size = object_bytes(to_table([row for run in large.runs for row in run]))
+    monkeypatch.setattr(shelf, "MOST_BYTES", size // 2)
+    app = open_page(PAGE)
+    assert "more than a page reads at once" in words(app)
+    assert len(alts(app)) == 1
+    assert "take more than" in words(open_page(PAGE, study=large.id))
+    assert "are not read at once" in words(open_page(PAGE, study=usual.id, beside=large.id))
+    assert "take more than" in words(open_page(navigation.CROSSOVER, study=large.id))
+
+
+def test_rows_that_turn_out_not_to_be_readable_when_they_are_opened_are_named_then(studied, open_page, world):
+    bad = rows.plant(world.store, rows.trial(run_id="e" * 12, lane_loss=(1.0,) * 5_000))
+    app = open_page(PAGE, run="e" * 12, unread="true")
+    assert "cannot be read" in words(app)
+    app = open_page(PAGE, unread="true")
+    assert table(app, "Reason")["File"].tolist() == [bad.name]
+    assert "lane_loss has more than 1,000 entries" in table(app, "Reason")["Reason"][0]
+
+
+def test_two_rows_with_one_contender_make_a_study_that_can_be_opened(world, open_page):
+    for run in sweep("e").runs:
+        first, second = run
+        again = {"contender": first.contender, "device": first.device, "device_kind": first.device_kind}
+        world.keep([first, dataclasses.replace(second, **again, threads=first.threads)])
+    (line,) = gallery_table.studies(gallery_table.whole([(world.store, "here")]).frame)
+    assert "Take it along" in words(open_page(PAGE, study=line.id))
+    assert "Take it along" in words(open_page(PAGE, run=line.run_ids[0]))
+
+
+def test_files_that_cannot_be_read_are_named_with_the_reason_and_the_rest_loads(stocked, open_page):
+    (stocked.store.folder / "torn <b>.parquet").write_bytes(b"PAR1 torn")
+    app = open_page(PAGE, unread="true")
+    assert "7 of 7 trials" in words(app)
+    assert list(table(app, "File")["File"]) == ["torn <b>.parquet"]
+
+
+def test_of_very_many_trials_the_newest_are_listed_and_the_older_ones_counted(world, open_page, monkeypatch):
+    monkeypatch.setattr(gallery_table, "MOST_TRIALS", 2)
+    for number in range(4):
+        world.store.add(rows.trial(run_id=f"{number:012x}", started_at=f"2026-11-0{number + 1}T00:00:00+00:00"))
+    app = open_page(PAGE, view="Trials")
+    told = "These are the newest 2 trials. 2 older ones are kept, and open by the link of their study or run."
+    assert told in words(app)
+    assert len(listed(app)) == 2
+
+
+def test_a_study_that_is_too_old_for_the_lists_opens_by_its_link_with_all_its_sizes(world, open_page, monkeypatch):
+    for number, size in enumerate((16, 32, 64)):
+        point, begun = Point(hidden_size=size), f"2026-11-0{number + 1}T00:00:00+00:00"
+        world.store.add_all(to_table(rows.run(point=point, run_id=f"{number:012x}", started_at=begun)))
+    (wanted,) = study.studies(world.store.trials())
+    monkeypatch.setattr(gallery_table, "MOST_TRIALS", 2)
+    app = open_page(PAGE, study=wanted.id)
+    assert not app.error
+    told = words(app)
+    assert "hidden size 16 to 64" in told.lower(), told
+    assert "3 sizes" in told
+
+
+def test_a_file_of_a_newer_version_is_named_and_read(stocked, open_page):
+    newer = to_table([rows.trial(run_id="e" * 12)]).replace_schema_metadata({VERSION_KEY: b"999"})
+    assert SCHEMA.metadata[VERSION_KEY] != b"999"
+    pq.write_table(newer, stocked.store.folder / "newer.parquet")
+    app = open_page(PAGE)
+    assert "newer.parquet was written by a newer version" in words(app)
+    pq.write_table(newer, stocked.store.folder / "other.parquet")
+    assert "newer.parquet and 1 more file were" in words(open_page(PAGE))
+    assert "8 of 8 trials" in words(app)
+
+
+def test_a_running_and_a_failed_job_do_not_disturb_it(stocked, open_page):
+    stocked.end(stocked.run(), state="failed", message="No.")
+    stocked.run()
+    assert "7 of 7 trials" in words(open_page(PAGE))
