@@ -56,7 +56,7 @@ def test_the_sweep_goes_on_while_the_store_says_nothing_and_its_rows_arrive_afte
         mirrored.bring_now(asker)
         assert mirrored.failure(asker).endswith("cannot be reached: it does not answer.")
         (machine.folder / "jobs" / "release").touch()
-        until(lambda: waiting(machine), lambda marks: len(marks) == 2 * len(SIZES))
+        until(lambda: waiting(machine), lambda marks: len(marks) == len(SIZES))
     [ended] = until(lambda: asking.look(at, question).ended.values(), bool)
     assert ended.state == "finished"
     assert waiting(machine) == []
