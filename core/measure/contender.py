@@ -23,7 +23,7 @@ from core.measure.readings.raw_values import RawValues
 from core.measure.readings.timer import BLOCK_MARGIN, MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
 from core.measure.training import LossCurve, Training
 from core.progress import ContenderProgress
-from core.question.experiment import BEST_THREADS, Contender, Point, spoken
+from core.question.experiment import BEST_THREADS, Contender, Point
 from core.question.lanes import PLAIN
 from core.results import allowed
 from core.results.environment import LoadMeter
@@ -112,7 +112,7 @@ class MeasuredContender:
             TooSlow: it is one.
         """
         self._use_settings()
-        pace.require(self.facts["flops_per_step"], budget_s, self._device, spoken(str(self.contender)))
+        pace.require(self.facts["flops_per_step"], budget_s, self._device, self.contender.spoken)
 
     def shortlist_threads(self, late: threads.Late = threads.never) -> Iterator[None]:
         """Before a compiled lane starts: keep the counts with which plain steps train fastest. Yields between timings.

@@ -25,7 +25,7 @@ from core.measure.preparing import different, startup, threads
 from core.measure.preparing.order import Orders
 from core.progress import Progress
 from core.question import lanes
-from core.question.experiment import BEST_THREADS, EVERY_EPOCH, Experiment, spoken
+from core.question.experiment import BEST_THREADS, EVERY_EPOCH, Experiment
 from core.question.lanes import PLAIN
 from core.question.usual import LOOKS
 from core.results import environment
@@ -173,7 +173,7 @@ class Measurement:
         usable = environment.usable_cores()
         for contender in self.experiment.contenders:
             info = devices.find(contender.device)
-            if refusal := lanes.why_not(contender.lane, info.refusals, spoken(str(contender))):
+            if refusal := lanes.why_not(contender.lane, info.refusals, contender.spoken):
                 raise LaneUnavailable(refusal)
             if contender.threads > usable:
                 raise InvalidValue("threads", contender.threads, f"at most the {usable} this process may use")
@@ -195,14 +195,14 @@ class Measurement:
     def _prepare(self) -> None:
         self._began = self._kept_at = time.perf_counter()
         for measured in self.all_measured:
-            self._tell(f"starting up {_named(measured)}")
+            self._tell(f"starting up {measured.contender.spoken}")
             self._attempt(measured, partial(self._start, measured))
         if self.experiment.pairs == EVERY_EPOCH:  # sizes of a sweep may each have a number of threads of their own
             alive = self._alive()
             different.require([one.contender for one in alive], [one.raw.threads for one in alive])
         allowance_s = WARM_UP_SHARE * self.experiment.budget_s / len(self.all_measured)
         for measured in self._alive():
-            self._tell(f"warming up {_named(measured)}")
+            self._tell(f"warming up {measured.contender.spoken}")
             self._attempt(measured, partial(self._drive, measured.warm_up(allowance_s)))
 
     def _start(self, measured: MeasuredContender) -> None:
@@ -217,7 +217,7 @@ class Measurement:
     def _try_threads(self, measured: MeasuredContender, tried: Callable[[threads.Late], Iterator[None]]) -> None:
         if measured.raw.threads != BEST_THREADS:
             return
-        self._tell(f"trying numbers of threads for {_named(measured)}")
+        self._tell(f"trying numbers of threads for {measured.contender.spoken}")
         ends_s = self._elapsed() + THREADS_SHARE * self.experiment.budget_s / len(self.all_measured)
         self._drive(tried(lambda: self._elapsed() >= ends_s))
 
@@ -278,15 +278,15 @@ class Measurement:
     def _conclude_one(self, measured: MeasuredContender, step: int) -> None:
         asked, times_suffice = self.experiment, self._times_suffice
         measured.close(examined=not times_suffice)
-        self._tell(f"taking a step on {_named(measured)} apart")
+        self._tell(f"taking a step on {measured.contender.spoken} apart")
         if measured.raw.block_steps:
             measured.take_apart(asked.budget_s, whole_epoch=not times_suffice, turns=asked.pairs == EVERY_EPOCH)
         if not times_suffice and not measured.curve.diverged:
-            self._tell(f"testing what was learned on {_named(measured)}")
+            self._tell(f"testing what was learned on {measured.contender.spoken}")
             self._drive(measured.go_back(step), hurried=False)
             measured.examine()
         if measured.raw.block_steps and measured.contender.lane != PLAIN:
-            self._tell(f"checking {_named(measured)} against plain steps")
+            self._tell(f"checking {measured.contender.spoken} against plain steps")
             measured.check_lane()
         measured.end(*ending.of(measured, self.experiment, self.pairs, cut=self._cut))
 
@@ -341,8 +341,3 @@ class Measurement:
     def _keep(self) -> None:
         if rows := self.rows():
             self.hooks.keep(rows)
-
-
-def _named(measured: MeasuredContender) -> str:
-    """What is measured, for people."""
-    return spoken(str(measured.contender))

@@ -23,9 +23,6 @@ from core.question.lanes import PLAIN, Lane
 PROTOCOL_VERSION = 2
 """Raised whenever the way of measuring changes so that older rows must not be put beside newer ones."""
 
-DOUBLING_DEPTH = (2, 14)
-"""The doubling MLP starts at two layers (2 → 4 → 2) and passes 10⁸ parameters at 14."""
-
 MAX_CONTENDERS = 8
 
 EVERY_EPOCH = 0
@@ -183,6 +180,12 @@ class Contender:
         return ", ".join(filter(None, (device_kinds.title(self.device, self.threads), self.lane.title)))
 
     @property
+    def spoken(self) -> str:
+        """The same within a sentence: `the CPU`, `1 CPU thread`, `the GPU (bf16)`, `2 CPU threads (compiled)`."""
+        device = device_kinds.in_sentence(device_kinds.title(self.device, self.threads))
+        return f"{device} ({self.lane.title})" if self.lane.title else device
+
+    @property
     def on_host(self) -> bool:
         """Whether the training runs on the CPU."""
         return self.device == "cpu"
@@ -297,13 +300,11 @@ def titled(text: str) -> str:
 
 @functools.lru_cache(maxsize=4_096)
 def spoken(text: str) -> str:
-    """The same within a sentence: `the CPU`, `1 CPU thread`, `the GPU (bf16)`, `2 CPU threads (compiled)`."""
+    """A contender that is written so, within a sentence; a text that is none, as it is."""
     try:
-        contender = Contender.parse(text)
+        return Contender.parse(text).spoken
     except InvalidValue:
         return text
-    device = device_kinds.in_sentence(device_kinds.title(contender.device, contender.threads))
-    return f"{device} ({contender.lane.title})" if contender.lane.title else device
 
 
 def allowed(field: str, *, dataset: str, model: str) -> tuple[float, float]:
@@ -311,7 +312,7 @@ def allowed(field: str, *, dataset: str, model: str) -> tuple[float, float]:
     if field == "samples":
         return FIELDS[field].low, catalog.dataset(dataset).max_samples
     if field == "depth" and model == "doubling-mlp":
-        return DOUBLING_DEPTH
+        return models.dense.DOUBLING_DEPTH
     return FIELDS[field].low, FIELDS[field].high
 
 

@@ -20,7 +20,7 @@ from core.measure.lessons.stage import Stage
 from core.measure.readings.timer import Clock as Nanoseconds
 from core.measure.readings.timer import Drainable, Timer, block_steps, lead_in_steps
 from core.question.demonstration import RECIPES, Demonstration, Recipe
-from core.question.experiment import Contender, Point, spoken
+from core.question.experiment import Contender, Point
 from core.results.exhibits.exhibit import Clock, Variant
 
 REPEATS = 9
@@ -248,7 +248,7 @@ class _Course:
         """All recipes on one contender, within its share of the budget."""
         ends_s = self.stage.elapsed_s + share_s
         devices.initialise(contender.device)
-        self.stage.tell(f"starting up {spoken(str(contender))}", done=self.done, total=self.total)
+        self.stage.tell(f"starting up {contender.spoken}", done=self.done, total=self.total)
         self.stage.use_threads(contender, self._threads(contender))
         device = devices.open_device(contender.device)
         resident = self.data.train.to(device.torch)
@@ -269,14 +269,14 @@ class _Course:
 
         for _ in lesson.blocks(self._blocks, late=late, allowance_s=WARM_UP_SHARE * share_s):
             self.done += 1
-            self.stage.tell(f"timing blocks on {spoken(str(contender))}", done=self.done, total=self.total)
+            self.stage.tell(f"timing blocks on {contender.spoken}", done=self.done, total=self.total)
 
     def _give_whole(self, lesson: Lesson, contender: Contender, ends_s: float) -> None:
         tested = held_out(self.data) / len(self.data.train)
         for number, recipe in enumerate(self._whole):
             left_s = max(0.0, ends_s - self.stage.elapsed_s)
             for _ in lesson.whole(recipe, left_s / (len(self._whole) - number), left_s, tested=tested):
-                self.stage.tell(f"timing on {spoken(str(contender))}: {recipe.title}", done=self.done, total=self.total)
+                self.stage.tell(f"timing on {contender.spoken}: {recipe.title}", done=self.done, total=self.total)
             self.done += 1
 
     def _threads(self, contender: Contender) -> int:
@@ -285,7 +285,7 @@ class _Course:
             return contender.threads
         measured = MeasuredContender(contender, timed_point(RECIPES["ours"], self.point), self.data)
         measured.require_memory()
-        self.stage.tell(f"trying numbers of threads for {spoken(str(contender))}", done=self.done, total=self.total)
+        self.stage.tell(f"trying numbers of threads for {contender.spoken}", done=self.done, total=self.total)
         try:
             measured.start()
             for _ in measured.try_threads():

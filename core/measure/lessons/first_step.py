@@ -15,7 +15,7 @@ from core.measure.data.datasets import Split
 from core.measure.device import devices
 from core.measure.lessons.stage import Stage
 from core.question.demonstration import Demonstration
-from core.question.experiment import Contender, Point, spoken
+from core.question.experiment import Contender, Point
 from core.results.exhibits.exhibit import FirstStep
 
 
@@ -32,7 +32,7 @@ def run(demonstration: Demonstration, stage: Stage) -> FirstStep:
     batch = Split(samples=data.train.samples[first], labels=data.train.labels[first])
     losses, gradients = [], []
     for done, contender in enumerate((one, other)):
-        stage.tell(f"taking the first step on {spoken(str(contender))}", done=done, total=2)
+        stage.tell(f"taking the first step on {contender.spoken}", done=done, total=2)
         stage.use_threads(contender)
         loss, gradient = _step(point, contender, batch)
         losses.append(loss)

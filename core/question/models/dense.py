@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from core.question.models.layers import Layer, flatten, linear, relu
 from core.question.models.network import Family, Shape
 
+DOUBLING_DEPTH = (2, 14)
+"""The doubling MLP starts at two layers (2 → 4 → 2) and passes 10⁸ parameters at 14."""
+
 
 def dense(*sizes: int) -> tuple[Layer, ...]:
     """Fully connected layers from one size to the next, ReLU between."""

@@ -18,7 +18,7 @@ from core.question.fields import DATA_PATHS, DTYPES, TRAINING
 @st.composite
 def points(draw: st.DrawFn) -> Point:
     model = draw(st.sampled_from(sorted(models.FAMILIES)))
-    depth = draw(st.integers(*experiment.DOUBLING_DEPTH))
+    depth = draw(st.integers(*models.dense.DOUBLING_DEPTH))
     dataset = draw(st.sampled_from(sorted(catalog.DATASETS)))
     samples = draw(st.integers(100, min(1_000, catalog.DATASETS[dataset].max_samples)))
     return Point(
