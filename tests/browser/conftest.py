@@ -20,7 +20,7 @@ from core.files.project import PROJECT
 from core.jobs.queue import Queue
 from core.results.store import Store
 
-DEADLINE_S = 90
+DEADLINE_S = 240
 """Far beyond what anything here takes; a busy machine is no failure."""
 
 FLAGS = (

@@ -65,7 +65,7 @@ def test_who_asks_loses_the_network_and_finds_the_answer_when_it_is_back(server,
         with link.cut():
             until(lambda: told, lambda seen: seen[-1].failure)
             until(lambda: board.board_of(mirrored.located(direct)).ends(question.id), bool)
-        asks.join(60)
+        asks.join(300)
     [seen] = answered
     assert [member.state for member in seen.ended.values()] == ["finished"]
     mirrored.bring_now(through)
