@@ -197,10 +197,7 @@ def _told(others: Others, threads: tuple[int, int], runs: int) -> list[str]:
         counts["now"] += found.value is not None and _wrong(pair, ratio)
     shares = [f"{counts['mute'] / runs:.0%}"]
     for entries in by_mark.values():
-        shares += [
-            f"{len(entries) / runs:.0%}",
-            _share(entries),
-        ]
+        shares += [f"{len(entries) / runs:.0%}", _share(entries)]
     shares += [f"{math.exp(_quantile(entries, 0.99)):.2f}" if entries else "" for entries in by_company.values()]
     return [*shares, f"{counts['before'] / runs:.1%}", f"{counts['now'] / runs:.1%}"]
 
