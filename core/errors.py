@@ -39,7 +39,7 @@ class InvalidValue(CrossoverError):
         """The sentence with a name for the field, and with every word as `spoken` writes it."""
         listed = ", ".join(map(spoken, self.words))
         allowed = self.allowed.replace("{}", listed) if self.words else self.allowed
-        return f"{name}: {_shown(self.value)} is not possible, it must be {allowed}."
+        return f"{name}: {_shown(self.value)} is not possible; it must be {allowed}."
 
 
 def one_of(field: str, value: object, known: Iterable[Word], allowed: str = "one of {}") -> Word:

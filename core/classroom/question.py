@@ -86,9 +86,9 @@ class ClassQuestion:
         return tuple(sorted({size_of(point, axis.name) for point in self.points})) if axis else ()
 
     def on(self, contenders: Sequence[Contender]) -> Experiment | Sweep:
-        """The question for somebody's devices; raises InvalidValue unless they are two at least, all different."""
+        """The question for somebody's devices; raises InvalidValue unless there are two or more, all different."""
         if len(contenders) < 2:
-            raise InvalidValue("devices", ", ".join(map(str, contenders)), "two different ones at least")
+            raise InvalidValue("devices", ", ".join(map(str, contenders)), "at least two different ones")
         return dataclasses.replace(self.asked, contenders=tuple(contenders))
 
     def objection(self, trial: Trial) -> str:

@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
     budget = f"seconds of training (default {Experiment.budget_s:g}, of a preset as its scale needs)"
     parser.add_argument("--budget", dest="budget_s", type=float, help=budget)
     arguments.add(parser, "store")
-    whole = "train every epoch and test what was learned; else a run ends once it is certain who is faster"
+    whole = "train every epoch and test what was learned; else a run ends once it is certain which device is faster"
     parser.add_argument("--whole", action="store_true", help=whole)
     arguments.add(parser, "fresh", "tensorboard", "json")
     parser.set_defaults(command=run)

@@ -215,7 +215,7 @@ class Experiment:
         pairs: pairs of blocks after which it is done even if epochs are left, for who wants the times alone; or
             `EVERY_EPOCH`. One's own training is measured for its times.
         folder: where the file of one's own training lies; empty where that is not known, as in rows.
-        whole: whether every epoch is trained; else it ends once it is certain who is faster.
+        whole: whether every epoch is trained; else it ends once it is certain which device is faster.
     """
 
     point: Point

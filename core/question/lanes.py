@@ -142,7 +142,7 @@ class Lane:
         for word in words:
             for name, value in _meant(word).items():
                 if found.setdefault(name, value) != value:
-                    raise InvalidValue("lane", word, f"given once, and {name} is already {found[name]}")
+                    raise InvalidValue("lane", word, f"left out, as {found[name]} was given already")
         return cls(**found)
 
     @classmethod

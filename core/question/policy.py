@@ -40,21 +40,21 @@ Asked = Experiment | Sweep | Demonstration
 CHOICES: dict[str, dict[str, str]] = {
     "who_may_run": {
         "everybody": "whoever can open the page, within the budgets",
-        "signed_in": "who has signed in through the host's login",
+        "signed_in": "whoever has signed in through the host's login",
         "nobody": "nobody; what is stored can be looked at",
     },
     "who_may_stop": {
         "anybody": "every visitor may stop every job",
-        "asker": "only who asked for a job may stop it",
+        "asker": "only whoever asked for a job may stop it",
     },
     "class.create": {
         "anybody": "every visitor may make a class",
-        "code": "who knows the host's code, of which `class.code_hash` is kept",
-        "command_line": "only who has a command line on the host",
+        "code": "whoever knows the host's code, of which `class.code_hash` is kept",
+        "command_line": "only whoever has a command line on the host",
     },
     "cluster.who_may_ask": {
         "everybody": "whoever may run something here",
-        "signed_in": "who has signed in through the host's login",
+        "signed_in": "whoever has signed in through the host's login",
     },
 }
 """Keys that take a word, with the words and what they mean."""

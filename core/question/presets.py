@@ -209,7 +209,7 @@ PRESETS: dict[str, Preset] = {
                 Axis(name="batch_size", values=(10, 100, 200)),
                 Axis(name="loader_workers", values=(0, 1)),
             ),
-            class_note="A hundredth of the images and of every batch size, so the steps of an epoch are as many.",
+            class_note="A hundredth of the images and of every batch size, so an epoch has as many steps.",
         ),
     )
 }

@@ -125,7 +125,7 @@ class Sweep:
         if self.adaptive and (len(names) > 1 or names[0] not in SIZE_AXES):
             raise InvalidValue("adaptive", ", ".join(names), "used with one axis, one of {}", SIZE_AXES)
         if self.adaptive and len(self.contenders) < 2:
-            raise InvalidValue("devices", ", ".join(map(str, self.contenders)), "two at least for an adaptive sweep")
+            raise InvalidValue("devices", ", ".join(map(str, self.contenders)), "at least two for an adaptive sweep")
         if "loader_workers" in names and self.point.data_path not in LOADER_PATHS:
             raise InvalidValue("axis", "loader_workers", f"used with the data path {' or '.join(LOADER_PATHS)}")
         _check_sizes(names, self.point)

@@ -196,7 +196,7 @@ def _require_counts(table: pa.Table, newer: bool) -> None:
     for name, facts in catalog.DATASETS.items() if not newer else ():
         tested = pc.equal(table["dataset"], name).to_numpy() & (lengths > 0)
         if (classes[tested] != len(facts.classes)).any():
-            raise ForeignFile(f"its list confusion has not the {len(facts.classes)} classes of {name}")
+            raise ForeignFile(f"its list confusion does not have the {len(facts.classes)} classes of {name}")
     items = _each(np.add, pc.list_flatten(table["confusion"]).to_numpy(), lengths)
     if ((items != table["test_samples"].to_numpy()) & (lengths > 0)).any():
         raise ForeignFile("its list confusion does not count the test samples")
@@ -208,10 +208,10 @@ def _require_predictions(table: pa.Table, newer: bool) -> None:
     items = pc.binary_length(column).to_numpy().astype(np.int64)
     tested, classes = table["test_samples"].to_numpy(), np.sqrt(_lengths(table["confusion"])).round()
     if ((items > 0) & (items != tested)).any():
-        raise ForeignFile("its column predictions has not one for each of the test samples")
+        raise ForeignFile("its column predictions does not have one for each of the test samples")
     highest = _each(np.maximum, np.frombuffer(b"".join(column.to_pylist()), np.uint8).astype(np.int64), items)
     if ((items > 0) & (highest >= classes)).any():
-        raise ForeignFile("its column predictions names a class that there is not")
+        raise ForeignFile("its column predictions names a class that does not exist")
 
 
 _CLOCK = ("block_begin_ns", "block_end_ns")

@@ -98,7 +98,7 @@ def _published(case: Case) -> None:
     if case.figures:
         charts.chart(charts_of.figures(case), height=None, alt=f"Published: {case.title}, {case.unit}")
     else:
-        st.caption("No figure was told.")
+        st.caption("No figure was reported.")
 
 
 def _here(

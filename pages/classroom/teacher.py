@@ -11,7 +11,7 @@ from pages.shared.draw.text import plain, told
 from pages.shared.frame import apart
 from pages.shared.link import membership, memory, state
 
-ADMISSION = "Who joins waits until I admit them"
+ADMISSION = "New students wait until I admit them"
 
 OWN_LINK = (
     "The address of this page has the teacher's code in it: keep it to come back to this view, and do not hand it on. "
@@ -62,7 +62,7 @@ def codes(class_: Class) -> None:
         st.markdown("For the class, its link or its code:")
         st.code(state.address({"class": class_.code}), language=None, wrap_lines=True)
         st.code(class_.code, language=None)
-        st.markdown("For you alone, the teacher's code. This host keeps it nowhere: write it down.")
+        st.markdown("For you alone, the teacher's code. This host does not keep it, so write it down.")
         st.code(membership.taught(class_.id), language=None)
         st.caption(OWN_LINK)
 

@@ -81,7 +81,7 @@ def student(class_: Class, who: Student, machine: Callable[[], Machine | None]) 
     st.markdown(f"You are **{plain(who.nickname)}** in this class.")
     st.caption(OWN_LINK)
     if who.fault:
-        st.warning(plain(f"What you expect has to be said again: {who.fault}"))
+        st.warning(plain(f"Please say again what you expect: {who.fault}"))
     _predict(class_, who)
     if who.prediction is None and not class_.closed:
         return
@@ -179,7 +179,7 @@ def _keep_prediction(class_: Class, who: Student, winner: str | None, place: flo
 
 def _expected(class_: Class, said: Prediction) -> str:
     where = f"You expected the accelerator to be faster {place_label(class_, said.place)}." if said.place else ""
-    return f"You expected to be faster{_at_largest(class_)}: {plain(WINNERS[said.winner])}. {plain(where)}"
+    return f"The winner that you expected{_at_largest(class_)}: {plain(WINNERS[said.winner])}. {plain(where)}"
 
 
 def _at_largest(class_: Class) -> str:
@@ -267,7 +267,7 @@ def _job(class_: Class, who: Student) -> Job | None:
 def _panel(job_id: str) -> None:
     if job := live.running(job_id):
         share = job.progress.share if job.progress else 0.0
-        st.progress(share, text=plain(job.progress.phase) if job.progress else "The measuring process starts.")
+        st.progress(share, text=plain(job.progress.phase) if job.progress else "The measuring process is starting.")
 
 
 def _wait(class_: Class) -> None:
@@ -315,7 +315,7 @@ def _tally_table(class_: Class, pool: findings.Pool) -> None:
     winners = [f"{WINNERS[name]}: {count}" for name, count in pool.tally.winners.items() if count]
     where = [f"{place_label(class_, place)}: {count}" for place, count in pool.tally.places.items() if count]
     if winners:
-        st.caption(plain(f"Expected to be faster{_at_largest(class_)}: {'; '.join(winners)}."))
+        st.caption(plain(f"Expected winner{_at_largest(class_)}: {'; '.join(winners)}."))
     if where:
         st.caption(plain(f"Expected the accelerator to be faster {'; '.join(where)}."))
 

@@ -15,7 +15,7 @@ from pages.shared.frame import navigation
 from pages.shared.job import asking
 from pages.shared.link import links, state
 
-CROSSOVER_HELP = "From which size of this model on the other device is faster: its other settings go along."
+CROSSOVER_HELP = "From which size of this model on the other device is faster: its other settings go with it."
 
 
 def is_new(asked: Experiment | None, view: tuple[links.Kind, str] | None) -> bool:

@@ -27,7 +27,8 @@ from pages.shared.job import asking
 from pages.shared.link import state
 
 WHOLE_HELP = (
-    "Trains every epoch and tests what was learned. Without it a run ends as soon as it is certain who is faster."
+    "Trains every epoch and tests what was learned. Without it a run ends as soon as it is certain which device is "
+    "faster."
 )
 
 
@@ -54,8 +55,7 @@ def _own(file: OwnFile, machine: Machine | None, sides: Sides) -> Experiment | N
 
 def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Experiment | None:
     with sides.settings:
-        both = two_abreast()
-        beside, below = st.container(), st.container()
+        beside, both, below = st.container(), two_abreast(), st.container()
         more = st.expander("More settings", **state.bound_view("more"))
     with both:
         dataset, family = controls.dataset(), controls.family()

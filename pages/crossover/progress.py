@@ -36,7 +36,7 @@ def notes(job: Job) -> None:
     if len(said) == 1:
         st.caption(plain(said[0]))
     elif said:
-        with st.expander(f"{len(said)} notes of the search"):
+        with st.expander(f"{len(said)} notes about the search"):
             for note in said:
                 st.caption(plain(note))
 
@@ -53,7 +53,7 @@ def _panel(job_id: str, asked: Sweep) -> None:
 def _progress(asked: Sweep, progress: Progress) -> None:
     of = progress.sweep
     if of is None:
-        st.progress(0.0, text="The measuring process starts.")
+        st.progress(0.0, text="The measuring process is starting.")
         return
     counted = f"{units.counted(of.done, 'size')} done" if asked.adaptive else f"{of.done} of {of.total} points done"
     if of.alive > 1:

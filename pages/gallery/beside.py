@@ -156,7 +156,7 @@ def _answer(of: Study, basis: Basis) -> Crossover | None:
 
 def _differences(found: SideBySide, names: tuple[str, str]) -> None:
     if not found.differences:
-        st.caption(f"All {found.alike} things that are stored of both are the same.")
+        st.caption(f"All {found.alike} things that are stored about both are the same.")
         return
     rows: list[dict[str, Any]] = [
         {"": one.group, "What": one.what, names[0]: one.first or "—", names[1]: one.second or "—"}

@@ -289,7 +289,7 @@ LESSONS: dict[str, Lesson] = {
             ),
             after="What can be done to a small model so that a GPU pays off, and what does it cost?",
         ),
-        without="A CPU pays for every operation too, but much less than for a launch on a GPU. With a GPU, a "
+        without="A CPU pays for every operation too, but much less than a launch on a GPU costs. With a GPU, a "
         "step of the small batch would take nearly as long as one of the large batch.",
         settings=_small_settings,
         task=_small_task,

@@ -248,7 +248,7 @@ def _run(preset: Preset, scale: Scale, chosen: Sequence[str], machine: Machine |
     if machine is None:
         return None
     if len(chosen) < 2:
-        st.warning("Two devices at least are needed to be set side by side.")
+        st.warning("At least two devices are needed for a comparison.")
         return None
     with told():
         devices = tuple(Contender.parse(text) for text in chosen)

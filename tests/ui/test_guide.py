@@ -90,7 +90,7 @@ def test_a_hidden_setting_keeps_its_value_and_cannot_be_changed(world, open_page
 def test_a_name_that_the_page_has_not_gets_one_sentence_and_the_others_hold(world, open_page):
     world.has(CPU)
     app = open_page(lock="depht,depth", hide="</style><script>")
-    assert "lock: 'depht' is not possible, it must be one of all, dataset," in words(app)
+    assert "lock: 'depht' is not possible; it must be one of all, dataset," in words(app)
     assert slider(app, "depth").disabled
     assert not any("</style><script>" in part.proto.body for part in app.get("html"))
 
@@ -142,7 +142,7 @@ def test_a_preset_can_be_locked_and_what_else_the_link_says_goes_before(world, o
 def test_a_preset_that_is_none_is_named(world, open_page):
     world.has(CPU)
     app = open_page(preset="discs")
-    assert "Preset: 'discs' is not possible, it must be one of Points in a disc, Signal and background," in words(app)
+    assert "Preset: 'discs' is not possible; it must be one of Points in a disc, Signal and background," in words(app)
 
 
 def test_a_guided_start_survives_a_look_at_another_page(world, open_page):
@@ -216,4 +216,4 @@ def test_a_link_with_several_bad_fields_names_each(world, open_page, page, link,
     world.has(CPU)
     said = words(open_page(page, **link)).replace("\\", "")
     for name in named:
-        assert re.search(rf"{control(name)}: \S+ is not possible, it must be ", said), (name, said)
+        assert re.search(rf"{control(name)}: \S+ is not possible; it must be ", said), (name, said)

@@ -56,7 +56,7 @@ def test_many_names_that_the_page_has_not_share_one_sentence(world, open_page):
     world.has(CPU)
     app = open_page(lock=",".join(f"n{number}" for number in range(300)))
     (said,) = [warning.value.replace("\\", "") for warning in app.warning]
-    assert "lock: 'n0, n1, n2 and 297 more' is not possible, it must be one of all, dataset," in said
+    assert "lock: 'n0, n1, n2 and 297 more' is not possible; it must be one of all, dataset," in said
 
 
 def test_more_studies_than_stand_beside_one_another_are_left_out(world, open_page):

@@ -17,7 +17,7 @@ from tests.ui.find import alts, button, control
 COMPARE, CROSSOVER = "pages/compare/compare.py", "pages/crossover/crossover.py"
 HOST = dataclasses.replace(
     CPU,
-    refusals={"graph": "only NVIDIA and AMD GPUs replay CUDA graphs", "tf32": "TF32 is an arithmetic of NVIDIA GPUs"},
+    refusals={"graph": "only NVIDIA and AMD GPUs replay CUDA graphs", "tf32": "only NVIDIA GPUs compute in TF32"},
 )
 CARD = dataclasses.replace(GPU, refusals={"tf32": "TF32 needs an NVIDIA GPU of compute capability 8.0 or later"})
 POINT = controls.DEFAULTS

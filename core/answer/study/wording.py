@@ -1,5 +1,6 @@
 """A crossover in words. Every number in a sentence is one of the answer that it describes; nothing is computed here."""
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -44,14 +45,12 @@ def headline(found: Crossover) -> str:
         return _answer(found)
     (only,) = crossings
     winner, loser = _ranked(found, challenger_faster=only.challenger_above)
-    if found.crossings:
-        begin = place(found.axis, begins(found.axis, only))
-        certain = f"95 % interval {' to '.join(ends(found.axis, only.low, only.high))}"
-    else:
-        begin = f"between {' and '.join(ends(found.axis, _rounded(only.low), _rounded(only.high)))} {found.axis}"
-        certain = f"if readings scatter by about {units.share(found.assumed.noise if found.assumed else 0.0)}"
     winner, loser = in_sentence(winner), in_sentence(loser)
-    return f"From {begin} on, training on {winner} is faster than on {loser} ({certain})."
+    if found.assumed and not found.crossings:
+        becomes = f"{_somewhere(found.axis, only).capitalize()}, training on {winner} becomes faster than on {loser}"
+        return f"{becomes} (if readings scatter by about {units.share(found.assumed.noise)})."
+    begin, interval = place(found.axis, begins(found.axis, only)), " to ".join(ends(found.axis, only.low, only.high))
+    return f"From {begin} on, training on {winner} is faster than on {loser} (95 % interval {interval})."
 
 
 def _answer(found: Crossover) -> str:
@@ -119,10 +118,17 @@ def place(axis: str, text: str) -> str:
     return f"a size of {text}" if axis == "size" else f"{text} {axis}"
 
 
-def _span(axis: str, low: float, high: float) -> str:
-    """A range on an axis: "from a depth of 4 to 10", "from 1,000 to 562,000 parameters"."""
-    first, last = place(axis, size(low)), place(axis, size(high))
-    return f"from {size(low)} to {last}" if last.startswith(size(high)) else f"from {first} to {size(high)}"
+def _span(axis: str, low: str, high: str, words: tuple[str, str] = ("from", "to")) -> str:
+    """A range on an axis: "from a depth of 4 to 10", "between 1,000 and 562,000 parameters"."""
+    first, last = place(axis, low), place(axis, high)
+    named = (low, last) if last.startswith(high) else (first, high)
+    return " ".join(itertools.chain(*zip(words, named, strict=True)))
+
+
+def _somewhere(axis: str, at: Crossing) -> str:
+    """Where the faster device changes, if all that is known is a range: "somewhere between a depth of 4 and 10"."""
+    low, high = ends(axis, _rounded(at.low), _rounded(at.high))
+    return f"somewhere {_span(axis, low, high, ('between', 'and'))}"
 
 
 def several(axis: str, crossings: Sequence[Crossing], *, disturbed: bool = False) -> str:
@@ -215,7 +221,7 @@ def _clear_part(found: Crossover, one: Clear, timed: Sequence[float]) -> str:
     elif one.begin == timed[0]:
         where = f"up to {place(found.axis, size(one.end))}"
     else:
-        where = _span(found.axis, one.begin, one.end)
+        where = _span(found.axis, size(one.begin), size(one.end))
     ratios = units.ratio(one.least) + (f" to {units.ratio(one.most)}" if one.most > one.least else "")
     return f"{_sides(found, challenger_faster=one.challenger_faster)} {where} ({ratios})"
 
@@ -225,8 +231,9 @@ def _assumed(found: Crossover, assumed: Assumed) -> str:
     lead = f"If readings scatter by about {units.share(assumed.noise)}, "
     if assumed.outcome == "crossing":
         (only,) = assumed.crossings
-        begin = place(found.axis, f"between {' and '.join(ends(found.axis, _rounded(only.low), _rounded(only.high)))}")
-        return f"{lead}{_sides(found, challenger_faster=only.challenger_above)} from {begin} on{COUNTED[found.basis]}."
+        winner, loser = _ranked(found, challenger_faster=only.challenger_above)
+        becomes = f"{does(winner, 'becomes', 'become')} faster than {in_sentence(loser)}"
+        return f"{lead}{becomes} {_somewhere(found.axis, only)}{COUNTED[found.basis]}."
     if assumed.outcome in ("gpu_always", "cpu_always"):
         faster = _sides(found, challenger_faster=assumed.outcome == "gpu_always")
         return f"{lead}{faster} at every size of the table{COUNTED[found.basis]}."
@@ -248,7 +255,7 @@ def _always(found: Crossover) -> str:
     speedups = [speedup for _, speedup in timed]
     least = min(speedups) if challenger_faster else 1 / max(speedups)
     faster = begun(_sides(found, challenger_faster=challenger_faster))
-    span = _span(found.axis, timed[0][0], timed[-1][0])
+    span = _span(found.axis, size(timed[0][0]), size(timed[-1][0]))
     if not clear:
         return f"{faster} at every size {span} that the noise lets decide{COUNTED[found.basis]}."
     return (

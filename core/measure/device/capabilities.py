@@ -85,7 +85,7 @@ def _fused_kinds() -> frozenset[str]:
 
 def _no_tf32(kind: str, capability: tuple[int, int]) -> str:
     if not DEVICE_KINDS[kind].tf32:
-        return "TF32 is an arithmetic of NVIDIA GPUs"
+        return "only NVIDIA GPUs compute in TF32"
     if capability < AMPERE:
         return "TF32 needs an NVIDIA GPU of compute capability 8.0 or later"
     return ""

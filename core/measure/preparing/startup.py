@@ -81,7 +81,7 @@ def _taken(contender: Contender, kind: str) -> float | None:
         said = json.loads(done.stdout.splitlines()[-1])
         return float(said["context_s"] + said["step_s"])
     except (OSError, subprocess.SubprocessError, ValueError, TypeError, LookupError) as error:
-        _log.warning("The first use of %s could not be taken in a process of its own: %s", contender, error)
+        _log.warning("The first use of %s could not be timed in a process of its own: %s", contender, error)
         return None
 
 

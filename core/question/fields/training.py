@@ -155,7 +155,7 @@ class Training:
         high=10_000_000,
         stops=(100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000),
         panel="model",
-        help="A row of 16 numbers for each category, as wide as the hidden size in models of sequences.",
+        help="A row of 16 numbers for each category; in models of sequences, of as many as the hidden size.",
         brief="{} embedding rows",
         axis="size",
         place="{} embedding rows",
@@ -166,7 +166,7 @@ class Training:
     rounds: int = asked(
         100,
         "boosting rounds",
-        meaning="rounds of gradient boosting, each of a tree for every class but one; 0 elsewhere",
+        meaning="rounds of gradient boosting, each a tree for every class, of two classes one tree; 0 elsewhere",
         unit="rounds",
         low=1,
         high=2_000,
@@ -182,7 +182,7 @@ class Training:
     leaves: int = asked(
         31,  # as LightGBM and scikit-learn have it
         "leaves of a tree",
-        meaning="most leaves of a tree of gradient boosting; 0 elsewhere",
+        meaning="largest number of leaves of a tree in gradient boosting; 0 elsewhere",
         unit="leaves",
         low=2,
         high=4_096,

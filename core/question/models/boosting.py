@@ -111,5 +111,5 @@ XGBOOST = _family(
 LIGHTGBM = _family(
     "lightgbm",
     "LightGBM",
-    "Trees of LightGBM, which has to be installed beside this app, on the CPU or a GPU that its build knows.",
+    "Trees of LightGBM, which has to be installed beside this app, on the CPU, or on a GPU that its build supports.",
 )

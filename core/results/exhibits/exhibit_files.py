@@ -102,7 +102,7 @@ def _newest_files(folder: Path, skipped: list[Skipped]) -> Iterator[Path]:
             if number < MAX_FILES and total <= MAX_TOTAL_BYTES:
                 yield folder / name
             else:
-                skipped.append(Skipped(name=name, reason="so many newer ones are there that it is not read"))
+                skipped.append(Skipped(name=name, reason="there are too many newer ones, so it is not read"))
 
 
 def _names(folder: Path) -> list[str]:

@@ -90,7 +90,7 @@ def rows(
                 if file not in unreadable and file.path not in besides:
                     tables.append(_of_runs(_group(file, group), runs, wanted.get("trial_id")))
                     size += object_bytes(tables[-1])
-                    _require_room(size, most_bytes)
+                    require_room(size, most_bytes)
         except FileNotFoundError:  # merged into another since the folder was listed
             mirrored.require_brought(folder)
             unreadable.add(file)
@@ -115,7 +115,8 @@ def count(folder: Path) -> int:
     return int(pc.sum(_index(folder).now().table["rows"]).as_py() or 0)
 
 
-def _require_room(size: int, most_bytes: int | None) -> None:
+def require_room(size: int, most_bytes: int | None) -> None:
+    """Refuse to read rows that would take too much memory; raises StoreError."""
     if most_bytes is not None and size > most_bytes:
         raise StoreError(f"These rows take more than {most_bytes // 2**20:,} MiB of memory and are not read at once.")
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from core.answer.gallery.table import StudyLine
 from core.answer.study import study as grouping
 from core.answer.study.study import Study
-from core.errors import StoreError
+from core.results.finding import lookup
 from core.results.finding.kept import Kept
 from core.results.schema import Trial
 from core.results.store import Store
@@ -64,8 +64,7 @@ def _read(stores: Sequence[Store], named: Named) -> tuple[tuple[Trial, ...], int
     """The rows, and what they take in memory."""
     tables = [store.rows(**dict(named), most_bytes=MOST_BYTES) for store in stores]
     size = sum(map(object_bytes, tables))
-    if size > MOST_BYTES:
-        raise StoreError(f"These rows take more than {MOST_BYTES // 2**20:,} MiB of memory and are not read at once.")
+    lookup.require_room(size, MOST_BYTES)
     found: dict[str, Trial] = {}
     for trial in (trial for table in tables for trial in from_table(table)):
         found.setdefault(trial.trial_id, trial)

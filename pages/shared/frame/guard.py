@@ -112,7 +112,7 @@ class Guard:
 def _refusal(scope: Scope) -> Response | None:
     """The answer to what is not let in; None to what is."""
     if _is_too_long(scope):
-        return PlainTextResponse("This address is longer than any of this app.", status_code=414)
+        return PlainTextResponse("This address is longer than any that this app uses.", status_code=414)
     if _CLOSED.search(scope["path"]):
         return PlainTextResponse("Not found", status_code=404)
     if scope["method"] == "GET" and not _PART.search(scope["path"]) and not capacity.has_room():

@@ -221,7 +221,7 @@ def _require_own(asked: Asked) -> None:
     if not asked.point.training:
         return
     if not on_own_machine():
-        raise NotAllowed("A training of one's own is only run for who sits at the machine that it lies on.")
+        raise NotAllowed("A training of one's own is only run for whoever sits at the machine that it lies on.")
     if reason := own_files.state_of(asked.point):
         raise NotAllowed(f"{reason} It can only be run as it is there now.")
 

@@ -110,7 +110,7 @@ def again(asked: Experiment | Sweep | None, machine: Machine | None) -> None:
 
 
 def go_on(asked: Experiment | None, machine: Machine | None) -> None:
-    """Draw the button that trains to the end what ended once it was certain who is faster."""
+    """Draw the button that trains to the end what ended once it was certain which device is faster."""
     if asked and machine and not (asked.whole or asked.point.training) and not permits.refusal(asked):
         label = "Train it to the end"
         if st.button(label, icon=":material/last_page:", width="stretch", help="Every epoch, and a test of both."):

@@ -213,7 +213,7 @@ def _panel(task: Task, active_before: int) -> None:
 
 def _phase(progress: Progress | None) -> str:
     if progress is None:
-        return "the measuring process starts"
+        return "the measuring process is starting"
     sweep = progress.sweep
     if sweep is None:
         return plain(progress.phase)

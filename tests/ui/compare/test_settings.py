@@ -8,6 +8,7 @@ from core.jobs import process
 from core.jobs.worker_file import Serving
 from core.question.experiment import Experiment, Point, titled
 from tests import rows
+from tests.ui import every_setting
 from tests.ui.conftest import CPU, GPU, HINT, checked, words
 from tests.ui.find import THREADS, button, control, drawn
 
@@ -135,22 +136,7 @@ def test_moving_a_slider_changes_the_cost_at_once(world, open_page):
     assert f"{Point(hidden_size=1024).network.parameters:,}" in words(app)
 
 
-LINK = {
-    "dataset": "signal",
-    "samples": "12345",
-    "model": "mlp",
-    "hidden_size": "100",
-    "depth": "3",
-    "batch_size": "77",
-    "epochs": "7",
-    "learning_rate": "0.03",
-    "data_path": "loader",
-    "loader_workers": "2",
-    "shuffle": "false",
-    "seed": "42",
-    "devices": ["cpu", "cpu@2"],
-    "budget_s": "25",
-}
+LINK = {**every_setting.LINK, "devices": ["cpu", "cpu@2"], "budget_s": "25"}
 
 
 def test_a_link_sets_every_control_also_to_values_between_the_stops(world, open_page):
@@ -171,11 +157,11 @@ def test_a_number_that_a_link_spells_in_another_way_is_read_all_the_same(world, 
 @pytest.mark.parametrize(
     ("link", "sentence"),
     [
-        ({"epochs": "0"}, "Epochs: 0 is not possible, it must be a whole number between 1 and 10,000."),
-        ({"epochs": "many"}, "Epochs: 'many' is not possible, it must be a whole number."),
+        ({"epochs": "0"}, "Epochs: 0 is not possible; it must be a whole number between 1 and 10,000."),
+        ({"epochs": "many"}, "Epochs: 'many' is not possible; it must be a whole number."),
         ({"learning_rate": "nan"}, "Learning rate: nan is not possible"),
-        ({"dataset": "cifar"}, "Data set: 'cifar' is not possible, it must be one of Disc (synthetic),"),
-        ({"batch_size": "4096"}, "Batch size: 4,096 is not possible, it must be at most the 1,257"),
+        ({"dataset": "cifar"}, "Data set: 'cifar' is not possible; it must be one of Disc (synthetic),"),
+        ({"batch_size": "4096"}, "Batch size: 4,096 is not possible; it must be at most the 1,257"),
         ({"budget_s": "1e9"}, "Time budget: 1,000,000,000.0 is not possible"),
         ({"devices": ["toaster"]}, "'toaster' is not possible"),
         ({"devices": ["cpu", "cuda:0"]}, "The GPU is not on this machine: PyTorch sees the CPU."),
@@ -203,7 +189,7 @@ def test_a_batch_larger_than_the_data_is_refused_in_one_sentence(world, open_pag
     app = open_page()
     checked(control(app, "batch_size").set_value(4096).run())
     assert [error.value.replace("\\", "") for error in app.error] == [
-        "Batch size: 4,096 is not possible, it must be at most the 1,257 training samples."
+        "Batch size: 4,096 is not possible; it must be at most the 1,257 training samples."
     ]
     assert button(app, "Run").disabled
 
@@ -221,10 +207,7 @@ def test_run_queues_what_the_controls_say_and_shows_the_job(world, open_page):
     app = open_page(**LINK)
     checked(button(app, "Run").click().run())
     (job,) = world.queue.jobs()
-    assert job.experiment.point == Point(
-        dataset="signal", samples=12345, model="mlp", hidden_size=100, depth=3, batch_size=77, epochs=7,
-        learning_rate=0.03, data_path="loader", loader_workers=2, shuffle=False, seed=42,
-    )  # fmt: skip
+    assert job.experiment.point == every_setting.POINT
     assert list(map(str, job.experiment.contenders)) == ["cpu", "cpu@2"]
     assert job.experiment.budget_s == 25
     assert app.query_params["job"] in (job.id, [job.id])

@@ -11,6 +11,7 @@ from core.commands.sweep import asked_for
 from core.question import describe
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
+from tests.ui import every_setting
 from tests.ui.conftest import CPU, GPU, HINT, checked, words
 from tests.ui.crossover.asked import ADAPTIVE, GRID, PAGE, PAIR
 from tests.ui.find import button, control, drawn
@@ -78,20 +79,10 @@ def test_what_is_varied_has_a_range_and_no_control_of_its_own(world, open_page, 
 
 
 LINK = {
-    "dataset": "signal",
-    "samples": "12345",
-    "model": "mlp",
+    **{name: text for name, text in every_setting.LINK.items() if name != "hidden_size"},
     "axis": "hidden_size",
     "hidden_size_range": ["10", "1000"],
     "adaptive": "false",
-    "depth": "3",
-    "batch_size": "77",
-    "epochs": "7",
-    "learning_rate": "0.03",
-    "data_path": "loader",
-    "loader_workers": "2",
-    "shuffle": "false",
-    "seed": "42",
     "contenders": ["cpu@1", "cpu@2"],
     "sweep_budget_s": "90",
     "point_budget_s": "7",
@@ -105,16 +96,13 @@ def test_a_link_sets_every_control_and_the_button_asks_for_just_that(world, open
     checked(button(app, "Find the crossover").click().run())
     (job,) = world.queue.jobs()
     assert job.sweep == Sweep(
-        point=Point(
-            dataset="signal", samples=12345, model="mlp", hidden_size=10, depth=3, batch_size=77, epochs=7,
-            learning_rate=0.03, data_path="loader", loader_workers=2, shuffle=False, seed=42,
-        ),
+        point=dataclasses.replace(every_setting.POINT, hidden_size=10),
         axes=(Axis.between("hidden_size", 10, 1_000),),
         contenders=(Contender(threads=1), Contender(threads=2)),
         pairs=5,
         budget_s=90,
         point_budget_s=7,
-    )  # fmt: skip
+    )
     assert app.query_params["job"] in (job.id, [job.id])
     assert "Place 1 in the queue" in words(app)
 
@@ -153,27 +141,27 @@ def test_a_search_is_expected_to_take_far_less_than_its_budget(world, open_page)
 @pytest.mark.parametrize(
     ("link", "sentence"),
     [
-        ({"axis": "colour"}, "Along: 'colour' is not possible, it must be one of Hidden size, Depth,"),
-        ({"axis": "width"}, "Along: 'width' is not possible, it must be one of Hidden size, Depth,"),
+        ({"axis": "colour"}, "Along: 'colour' is not possible; it must be one of Hidden size, Depth,"),
+        ({"axis": "width"}, "Along: 'width' is not possible; it must be one of Hidden size, Depth,"),
         ({"hidden_size_range": ["512", "16"]}, "range: '512:16' is not possible"),
-        ({"hidden_size_range": ["0", "16"]}, "Hidden size: '0' is not possible, it must be between 1"),
+        ({"hidden_size_range": ["0", "16"]}, "Hidden size: '0' is not possible; it must be between 1"),
         ({"hidden_size_range": ["many", "16"]}, "Hidden size: 'many' is not possible"),
         (
             {"hidden_size_range": ["8", "16,32"]},
-            "Hidden size: '16,32' is not possible, it must be one number",
+            "Hidden size: '16,32' is not possible; it must be one number",
         ),
-        ({"also": ["taste"]}, "Vary also: 'taste' is not possible, it must be one of"),
-        ({"sweep_budget_s": "1e9"}, "Time budget: '1e9' is not possible, it must be a number between 1 and"),
+        ({"also": ["taste"]}, "Vary also: 'taste' is not possible; it must be one of"),
+        ({"sweep_budget_s": "1e9"}, "Time budget: '1e9' is not possible; it must be a number between 1 and"),
         ({"point_budget_s": "soon"}, "Time for one point: 'soon' is not possible"),
-        ({"pairs": "1"}, "Pairs of blocks at each point: '1' is not possible, it must be a number between 2 and 100."),
-        ({"epochs": "0"}, "Epochs: 0 is not possible, it must be a whole number between 1 and 10,000."),
+        ({"pairs": "1"}, "Pairs of blocks at each point: '1' is not possible; it must be a number between 2 and 100."),
+        ({"epochs": "0"}, "Epochs: 0 is not possible; it must be a whole number between 1 and 10,000."),
         ({"contenders": ["cpu", "cuda:0"]}, "The GPU is not on this machine: PyTorch sees the CPU."),
         ({"contenders": ["toaster"]}, "'toaster' is not possible"),
         (
             {"contenders": ["cpu"]},
-            "Devices: 'cpu' is not possible, it must be two at least for an adaptive sweep.",
+            "Devices: 'cpu' is not possible; it must be at least two for an adaptive sweep.",
         ),
-        ({"contenders": ["cpu"], "adaptive": "false"}, "Devices: 'cpu' is not possible, it must be two"),
+        ({"contenders": ["cpu"], "adaptive": "false"}, "Devices: 'cpu' is not possible; it must be at least two"),
         ({"axis": "batch_size", "batch_size_range": ["1", "4096"]}, "it must be at most the 1,257 training samples."),
     ],
 )

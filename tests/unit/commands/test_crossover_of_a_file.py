@@ -116,7 +116,7 @@ def test_a_wrong_file_is_a_usage_error_in_one_sentence(command, csv, rows, heade
     ("arguments", "words"),
     [
         (("--devices", "cpu"), "two different devices"),
-        (("--devices", "cpu,tpu"), "'tpu' is not possible, it must be in the file, whose devices are cpu, gpu"),
+        (("--devices", "cpu,tpu"), "'tpu' is not possible; it must be in the file, whose devices are cpu, gpu"),
         (("--study", "ab"), "given without --study"),
     ],
 )

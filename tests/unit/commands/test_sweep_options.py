@@ -60,7 +60,7 @@ def test_limits_and_settings_reach_the_sweep():
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "Along: '' is not possible, it must be one of hidden_size"),
+        ((), "Along: '' is not possible; it must be one of hidden_size"),
         (("--preset", "mnist-linear"), "its tutorial varies nothing"),
         (("--values", "8,16"), "of which --values or --range give the values"),
         (("--axis", "hidden_size"), "--values 8,16,32 or --range 8:8192"),

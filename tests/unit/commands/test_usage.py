@@ -45,7 +45,7 @@ def test_names_of_commands_load_none_of_them_and_nothing_that_is_large(word):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--hidden-size", "0"), "Hidden size: 0 is not possible, it must be a whole number between 1 and"),
+        (("--hidden-size", "0"), "Hidden size: 0 is not possible; it must be a whole number between 1 and"),
         (("--batch-size", "9999999"), "Batch size: 9,999,999"),
         (("--learning-rate", "nan"), "Learning rate: nan"),
         (("--devices", "gpu"), "Devices: 'gpu'"),

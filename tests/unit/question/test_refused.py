@@ -14,9 +14,9 @@ CALLED = {"hidden_size": "Hidden size", "hidden_size_range": "Hidden size", "bud
 @pytest.mark.parametrize(("field", "name"), [*CALLED.items(), ("who_may_run", "who_may_run")])
 def test_a_value_is_named_as_its_control_is_and_a_key_of_a_file_as_it_stands_there(field, name):
     error = InvalidValue(field, "x", "something else")
-    said = f"{name}: 'x' is not possible, it must be something else."
+    said = f"{name}: 'x' is not possible; it must be something else."
     assert (refused.in_command(error), refused.on_page(error)) == (said, said)
-    assert str(error) == f"{field}: 'x' is not possible, it must be something else."
+    assert str(error) == f"{field}: 'x' is not possible; it must be something else."
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "counts beyond memory": ({"confusion": (2**50,) * 100}, "column confusion has a value above 1,000,000"),
     "counts of other items": ({"confusion": (1,) * 100}, "confusion does not count the test samples"),
     "predictions of other items": ({"predictions": b"\x00"}, "predictions has not one for each"),
-    "a prediction of no class": ({"predictions": bytes([10]) * 270}, "predictions names a class that there is not"),
+    "a prediction of no class": ({"predictions": bytes([10]) * 270}, "predictions names a class that does not exist"),
 }
 
 

@@ -112,7 +112,7 @@ def test_single_readings_have_an_interval_under_the_usual_noise_that_is_marked_a
     assert 32 < only.low < 64 < only.estimate < 128 < only.high < 256 or 64 <= only.low < only.high <= 128
     assert found.estimate is found.low is found.high is None
     assert found.sentence.startswith(
-        "If readings scatter by about 5 %, cuda:0 is faster than cpu from a hidden size of"
+        "If readings scatter by about 5 %, cuda:0 becomes faster than cpu somewhere between a hidden size of"
     )
     assert "interval" not in found.sentence.partition("Not certain")[0]
 

@@ -287,7 +287,7 @@ def test_an_invalid_experiment_is_refused_with_the_sentence_of_the_error(queue, 
 
     job = queue.submit(experiment(QUICK), store)
     make_worker(measure=measure).run()
-    assert queue.job(job.id).message == "Threads: 999 is not possible, it must be at most the 4 this process may use."
+    assert queue.job(job.id).message == "Threads: 999 is not possible; it must be at most the 4 this process may use."
 
 
 def test_the_command_line_names_the_folder_of_jobs(queue, store, monkeypatch):

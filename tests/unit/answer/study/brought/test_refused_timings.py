@@ -22,7 +22,7 @@ def test_devices_that_cannot_be_chosen_are_refused(devices, words):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ("8,cpu,-1", "seconds in line 3: '-1' is not possible, it must be a number above 0."),
+        ("8,cpu,-1", "seconds in line 3: '-1' is not possible; it must be a number above 0."),
         ("8,cpu,0", "seconds in line 3: '0'"),
         ("8,cpu,fast", "seconds in line 3: 'fast'"),
         ("8,cpu,nan", "seconds in line 3: 'nan'"),
