@@ -71,7 +71,7 @@ class ClassQuestion:
 
     @functools.cached_property
     def points(self) -> tuple[Point, ...]:
-        """Every training of it."""
+        """Every training of the question."""
         return policy.points_of(self.asked)
 
     @property

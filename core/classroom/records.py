@@ -80,7 +80,7 @@ class Class:
 
     @property
     def expired(self) -> bool:
-        """Whether its time is over."""
+        """Whether the time of the class is over."""
         return datetime.datetime.fromisoformat(self.expires_at) <= now()
 
 

@@ -41,7 +41,7 @@ def add(commands: Any) -> None:
 
 
 def add_axes(parser: argparse.ArgumentParser) -> None:
-    """What is varied."""
+    """Add the options that say what is varied."""
     parser.add_argument(
         "--axis",
         action="append",
@@ -55,7 +55,7 @@ def add_axes(parser: argparse.ArgumentParser) -> None:
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """How long a sweep and its points may take."""
+    """Add the options that say how long a sweep and its points may take."""
     of_preset = "of a preset as its scale needs"
     budget = f"seconds after which no further point is begun (default {Sweep.budget_s:g}, {of_preset})"
     parser.add_argument("--budget", dest="budget_s", type=float, help=budget)

@@ -90,7 +90,7 @@ class AllJobs:
         return job
 
     def active(self) -> list[Job]:
-        """Those that wait or run."""
+        """The jobs that wait or run."""
         return [job for job in map(self.read, self.ids()) if job and job.active]
 
     def new_id(self) -> str:

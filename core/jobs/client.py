@@ -60,7 +60,7 @@ _FOLLOW_S = 0.2
 
 
 def has_torch() -> bool:
-    """Whether what measures is installed here; it is looked for, not imported."""
+    """Whether PyTorch is installed here; it is looked for, not imported."""
     try:
         return importlib.util.find_spec("torch") is not None
     except ImportError:
@@ -244,7 +244,7 @@ def machine(queue: Queue) -> Machine | None:
 
 
 def _place(sweep: Sweep, trial: Trial) -> tuple[float, ...]:
-    """What sorts the rows of a sweep as its points, and at each point as its contenders."""
+    """What sorts a sweep's rows by its points, and at each point by its contenders."""
     contenders = [str(contender) for contender in sweep.contenders]
     return (*(size_of(trial, axis.name) for axis in sweep.axes), contenders.index(trial.contender))
 

@@ -47,22 +47,22 @@ class Machine:
 
     @property
     def device_names(self) -> dict[str, str]:
-        """Device → its own name."""
+        """Device → the name that it gives itself."""
         return {info.device: info.name for info in self.devices}
 
     @property
     def refusals(self) -> dict[str, Mapping[str, str]]:
-        """Device → kind of lane → why it does not have it."""
+        """Device → kind of lane → why the device does not have it."""
         return {info.device: info.refusals for info in self.devices}
 
     @property
     def here(self) -> Here:
-        """What would measure on it now, to look for what it measured before."""
+        """What would measure on this machine now, to look for what it measured before."""
         facts = self.environment
         return Here(machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=self.device_names)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; whether it is live is for the reader to find out."""
+        """Plain data; whether the machine is live is for the reader to find out."""
         data = asdict(self)
         del data["live"]
         return data

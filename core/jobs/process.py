@@ -58,7 +58,7 @@ class Surroundings:
 
     @classmethod
     def now(cls) -> Self:
-        """Those of this process."""
+        """The surroundings of this process."""
         processors = tuple(environment.processors()) if hasattr(os, "sched_setaffinity") else ()
         return cls(processors=processors, variables=tuple(sorted(_inherited(os.environ).items())))
 
@@ -113,7 +113,7 @@ class Process:
             return True
 
     def kill(self, ours: Ours) -> None:
-        """End it and all its children at once, and wait until it is gone.
+        """End the process and all its children at once, and wait until it is gone.
 
         Args:
             ours: says which command line it must have.
@@ -133,7 +133,7 @@ class Process:
         self.kill_orphans(ours)
 
     def kill_orphans(self, ours: Ours) -> None:
-        """End what this process left behind in its group when it died, such as the workers of a DataLoader.
+        """End what the process left behind in its group when it died, such as the workers of a DataLoader.
 
         Only forks of it are ended, which have its command line. What runs another program (the compilers that torch
         starts) looks after its parent by itself.

@@ -13,7 +13,7 @@ from core.jobs.usage import Usage
 
 
 def places(waiting: Sequence[Job], usage: Usage) -> dict[str, int]:
-    """Job id → its place, 1 for the next.
+    """Job id → the job's place in the queue, 1 for the next.
 
     Args:
         waiting: jobs that wait, in the order of submission.

@@ -26,7 +26,7 @@ class Moment:
 
     @classmethod
     def now(cls) -> Self:
-        """This moment."""
+        """The present moment."""
         return cls(boot=process.boot(), uptime_s=time.monotonic())
 
     @property

@@ -51,23 +51,23 @@ class OwnFields:
     size: int = 0
 
 
-def check(of: OwnFields) -> None:
+def check(fields: OwnFields) -> None:
     """Refuse fields that are none of a training of one's own, or half of one.
 
     Raises:
         InvalidValue: names the first that is wrong.
     """
-    if not of.training:
+    if not fields.training:
         for name in ("source_hash", "size"):
-            if getattr(of, name):
-                raise InvalidValue(name, getattr(of, name), "given with a training of one's own")
+            if getattr(fields, name):
+                raise InvalidValue(name, getattr(fields, name), "given with a training of one's own")
         return
-    if not isinstance(of.training, str) or not NAME.fullmatch(of.training):
-        raise InvalidValue("training", of.training, "a Python file with a function, such as my_training.py:build")
-    if not isinstance(of.source_hash, str) or not SOURCE.fullmatch(of.source_hash):
-        raise InvalidValue("source_hash", of.source_hash, "16 hexadecimal digits")
-    if isinstance(of.size, bool) or not isinstance(of.size, int) or not 1 <= of.size <= LARGEST_SIZE:
-        raise InvalidValue("size", of.size, f"a whole number between 1 and {LARGEST_SIZE:,}")
+    if not isinstance(fields.training, str) or not NAME.fullmatch(fields.training):
+        raise InvalidValue("training", fields.training, "a Python file with a function, such as my_training.py:build")
+    if not isinstance(fields.source_hash, str) or not SOURCE.fullmatch(fields.source_hash):
+        raise InvalidValue("source_hash", fields.source_hash, "16 hexadecimal digits")
+    if isinstance(fields.size, bool) or not isinstance(fields.size, int) or not 1 <= fields.size <= LARGEST_SIZE:
+        raise InvalidValue("size", fields.size, f"a whole number between 1 and {LARGEST_SIZE:,}")
 
 
 def located(text: str) -> tuple[Path, str]:

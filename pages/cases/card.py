@@ -30,12 +30,12 @@ from pages.shared.link import state
 SHIPPED = "A file of the examples that come with the app; it is run as one's own training would be."
 
 
-def listed(found: Sequence[Case], *, answered: bool) -> None:
+def listed(cases: Sequence[Case], *, answered: bool) -> None:
     """Draw a card for each case, two beside each other."""
-    counted = units.counted(len(found), "case")
-    fit = " that fit your answers, the likeliest first" if len(found) > 1 else " that fits your answers"
+    counted = units.counted(len(cases), "case")
+    fit = " that fit your answers, the likeliest first" if len(cases) > 1 else " that fits your answers"
     st.caption(f"{counted}{fit if answered else ''}")
-    layout.in_pairs(found, _card)
+    layout.in_pairs(cases, _card)
 
 
 def opened(case: Case, machine: Machine | None) -> None:

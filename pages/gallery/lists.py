@@ -67,18 +67,18 @@ def choice() -> View:
     return chosen or "Studies"
 
 
-def draw(view: View, of: Held, chosen: Choices) -> None:
+def draw(view: View, held: Held, chosen: Choices) -> None:
     """Draw one of the lists, of what the filters let through."""
-    found = stock.found(of, chosen)
+    found = stock.found(held, chosen)
     if view == "Studies" and found.studies:
-        _studies(of, found, chosen)
+        _studies(held, found, chosen)
     elif view == "Studies":
-        st.info(f"{NO_STUDY if of.studies else NO_STUDY_YET} These are the trials.")
-        _trials(of, found, chosen)
+        st.info(f"{NO_STUDY if held.studies else NO_STUDY_YET} These are the trials.")
+        _trials(held, found, chosen)
     elif view == "Trials":
-        _trials(of, found, chosen)
+        _trials(held, found, chosen)
     else:
-        _machines(of, chosen)
+        _machines(held, chosen)
 
 
 def mark(level: Level, label: str) -> None:
@@ -101,17 +101,19 @@ def about(line: StudyLine) -> str:
     )
 
 
-def _studies(of: Held, found: Found, chosen: Choices) -> None:
-    st.caption(f"{len(found.studies):,} of {len(of.studies):,} studies{stock.filtered_by(chosen)}, decided ones first")
+def _studies(held: Held, found: Found, chosen: Choices) -> None:
+    st.caption(
+        f"{len(found.studies):,} of {len(held.studies):,} studies{stock.filtered_by(chosen)}, decided ones first"
+    )
     cards = st.container()
     shown = _page("studies_page", found.studies, CARDS)
     with cards:
-        card_of = stock.cards([of.studies[place] for place in shown])
-        layout.in_pairs(shown, lambda place: apart.draw(_card, of, place, card_of))
+        card_of = stock.cards([held.studies[place] for place in shown])
+        layout.in_pairs(shown, lambda place: apart.draw(_card, held, place, card_of))
 
 
-def _card(of: Held, place: int, card_of: Callable[[StudyLine], Card]) -> None:
-    line = of.studies[place]
+def _card(held: Held, place: int, card_of: Callable[[StudyLine], Card]) -> None:
+    line = held.studies[place]
     said, chart = card_of(line)
     with st.container(border=True, height="stretch", key=f"card-{line.id}"):
         st.markdown(f"**{plain(title(line))}**")
@@ -120,22 +122,22 @@ def _card(of: Held, place: int, card_of: Callable[[StudyLine], Card]) -> None:
         st.markdown(plain(said))
         st.caption(plain(about(line)))
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            mark(of.levels[place], of.marks[place])
+            mark(held.levels[place], held.marks[place])
             open_button(line.id)
 
 
-def _trials(of: Held, found: Found, chosen: Choices) -> None:
+def _trials(held: Held, found: Found, chosen: Choices) -> None:
     """The chart of all and the table of some; selecting one row opens its run, two set their runs side by side."""
     by = {name: values for name, values in chosen.items() if name != "in_answer"}  # which only studies have
-    st.caption(f"{len(found.trials):,} of {len(of.trials):,} trials{stock.filtered_by(by)}")
+    st.caption(f"{len(found.trials):,} of {len(held.trials):,} trials{stock.filtered_by(by)}")
     if not len(found.trials):
         st.caption(NONE_LEFT)
         return
-    spec = stock.step_times(of, chosen)
+    spec = stock.step_times(held, chosen)
     charts.chart(spec, height=run_view.CURVE_HEIGHT, alt="Time per step by parameters")
     st.caption("Select a row to open its run, a second one to set their two runs side by side.")
     place = st.container()
-    shown = filters.lines(of, _page("trials_page", found.trials.tolist(), LINES), TABLE)
+    shown = filters.lines(held, _page("trials_page", found.trials.tolist(), LINES), TABLE)
     runs, own = shown["run_id"].tolist(), shown["training"].astype(str)
     files = own + ", size " + shown["size"].map("{:,}".format)
     tables.table(
@@ -168,7 +170,7 @@ def _trials(of: Held, found: Found, chosen: Choices) -> None:
     if st.button(
         f"Prepare {units.counted(len(found.trials), 'row')} as files", icon=":material/download:", key="prepare"
     ):
-        names = filters.lines(of, found.trials, ("trial_id",))["trial_id"].tolist()
+        names = filters.lines(held, found.trials, ("trial_id",))["trial_id"].tolist()
         apart.draw(lambda: downloads.rows(reads.rows(trial_ids=names), name="crossover-gallery"))
 
 
@@ -181,9 +183,9 @@ def _select(runs: Sequence[str]) -> None:
         close()
 
 
-def _machines(of: Held, chosen: Choices) -> None:
-    known = stock.machines(of, chosen)
-    number = f"{len(known):,} of {len(of.options['in_machine']):,} machines{stock.filtered_by(chosen)}"
+def _machines(held: Held, chosen: Choices) -> None:
+    known = stock.machines(held, chosen)
+    number = f"{len(known):,} of {len(held.options['in_machine']):,} machines{stock.filtered_by(chosen)}"
     most = ", those with the most trials" if len(known) == filters.MOST_MACHINES else ""
     st.caption(f"{number}{most}. Select one to see its studies.")
     if not known:

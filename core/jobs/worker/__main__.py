@@ -95,7 +95,7 @@ class _Doorkeeper(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return ModuleSpec(fullname, self) if fullname in UNWANTED else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Refuse to load it."""
+        """Refuse to load the module."""
         message = f"{module.__name__} has no place in the measuring process"
         raise ModuleNotFoundError(message, name=module.__name__)
 

@@ -25,10 +25,10 @@ class Measurement(Protocol):
         """
 
     def rows(self) -> list[Trial]:
-        """Its rows so far, as they are if it ends now; those of its end once no more pairs are to come."""
+        """The point's rows so far, as they are if it ends now; those of its end once no more pairs are to come."""
 
     def release(self) -> None:
-        """Give its memory back, whether it came to its end or not."""
+        """Give the memory of the point back, whether it came to its end or not."""
 
 
 class UnderWay:
@@ -66,15 +66,15 @@ class UnderWay:
         return more
 
     def owed_s(self, sweep: Sweep) -> float:
-        """Seconds of the pairs that it still lacks, and as long as one for what follows, from how long visits take."""
+        """Seconds of the pairs that the point lacks, and of one more for what follows, from how long visits take."""
         left = max(0, sweep.pairs - self.visits) + 1
         visit_s = (self.seconds - self._first_s) / max(1, self.visits - 1)
         return max(forecast.pairs_s(self.rows, left), left * visit_s)
 
     def result(self, sweep: Sweep) -> PointResult:
-        """What it has by now, as if it had its pairs."""
+        """What the point has by now, as if it had all its pairs."""
         return point_result.of_rows(sweep, self.point, self.rows, seconds=self.seconds + self.owed_s(sweep))
 
     def release(self) -> None:
-        """Give its memory back."""
+        """Give the memory of the point back."""
         self._measurement.release()

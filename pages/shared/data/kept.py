@@ -62,7 +62,7 @@ def kept(
 
 
 def content(value: Any) -> Hashable:
-    """The same for what says the same: of a store its files, of a study and a job their rows, of a machine its devices.
+    """What a value says, to be compared: a store by its files, studies and jobs by their rows, machines by devices.
 
     A row counts with all that it holds.
     """

@@ -51,12 +51,12 @@ class OwnFile:
 
     @property
     def name(self) -> str:
-        """As rows and links have it: `my_training.py:build`."""
+        """The training as rows and links name it: `my_training.py:build`."""
         return f"{self.path.name}:{self.function}"
 
     @property
     def title(self) -> str:
-        """The same for people."""
+        """The training as people read it: its file, with the function where the file offers several."""
         return self.path.name if self.alone else f"{self.path.name}, {self.function}"
 
     @property
@@ -68,7 +68,7 @@ class OwnFile:
             return ""
 
     def fields(self) -> dict[str, str]:
-        """What a `Point` of it needs beside its size."""
+        """What a `Point` of the training needs beside its size."""
         return {"training": self.name, "source_hash": self.source_hash}
 
 

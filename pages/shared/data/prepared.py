@@ -145,7 +145,7 @@ def how_long(asked: Sweep, machine: Machine) -> tuple[float, float]:
 
 
 def how_long_lanes(asked: Experiment, machine: Machine) -> tuple[float, float]:
-    """The same of the lanes of one training."""
+    """The least and the most seconds that measuring the lanes of one training is expected to take here."""
     return how_long_sweeps.lanes_seconds(asked, _rates(reads.overview(), machine.here.machine_id))
 
 

@@ -37,6 +37,6 @@ def moment(started_at: str) -> datetime | None:
 
 
 def date(started_at: str) -> str:
-    """The same for people: "21 November 2026, 09:30 UTC"; as it is where it is not a date."""
+    """When a row's run began, for people: "21 November 2026, 09:30 UTC"; a text that is no date as it is."""
     when = moment(started_at)
     return f"{when:%d %B %Y, %H:%M} UTC" if when else started_at

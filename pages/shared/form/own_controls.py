@@ -67,7 +67,7 @@ def size() -> dict[str, int]:
 
 
 def limits() -> dict[str, float]:
-    """The controls of how far it is measured."""
+    """The controls of how far a training of one's own is measured."""
     stops = sorted({*PAIRS, *(pairs for pairs in controls.linked_numbers("pairs", last=True) if pairs in POSSIBLE)})
     pairs = st.select_slider("Pairs of blocks", stops, OWN_PAIRS, help=PAIRS_HELP, **state.bound("pairs"))
     return {"pairs": int(pairs), "budget_s": float(controls.ladder("budget_s"))}

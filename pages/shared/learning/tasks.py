@@ -66,7 +66,7 @@ class Found:
 
     @property
     def key(self) -> str:
-        """The same for the same rows and exhibits."""
+        """A name of these rows and exhibits: equal ones have the same."""
         parts = [f"{row.trial_id} {row.outcome} {len(row.block_steps)}" for row in self.trials]
         return hashlib.sha256("\n".join([*parts, *(entry.id for entry in self.exhibits)]).encode()).hexdigest()[:16]
 

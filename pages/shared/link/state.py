@@ -154,7 +154,7 @@ def bound(name: str) -> dict[str, Any]:
 
 
 def bound_view(name: str) -> dict[str, Any]:
-    """The same for a part of a page that opens and closes."""
+    """What makes a part of a page that opens and closes part of the link, as `bound` does a control."""
     return {option: value for option, value in bound(name).items() if option in ("key", "bind")}
 
 
