@@ -146,7 +146,7 @@ class Measurement:
         ]
 
     def release(self) -> None:
-        """Give its memory back, wherever it is; there is nothing more to come."""
+        """Give the memory of the trial back, wherever it is; there is nothing more to come."""
         self._course.close()
 
     def _run(self) -> Generator[bool, None, None]:

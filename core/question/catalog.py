@@ -46,7 +46,7 @@ class Dataset:
 
     @property
     def called(self) -> str:
-        """Its title without what stands behind it in brackets, for a sentence."""
+        """The data set's title without what stands behind it in brackets, for a sentence."""
         return self.title.partition(" (")[0]
 
     def shape_at(self, sequence_length: int) -> tuple[int, ...]:

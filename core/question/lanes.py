@@ -110,17 +110,17 @@ class Lane:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Its words without their numbers: what a device has or has not."""
+        """The lane's words without their numbers: what a device has or has not."""
         return tuple(re.sub(r"\d+$", "", word) if word not in PARTS["precision"] else word for word in self.words)
 
     @property
     def same_mathematics(self) -> bool:
-        """Whether it computes the same numbers as the plain lane, but for the order of summation."""
+        """Whether the lane computes the same numbers as the plain lane, but for the order of summation."""
         return not OTHER_MATHEMATICS & set(self.words)
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Its fields, named as the columns of a row."""
+        """The lane's fields, named as the columns of a row."""
         return asdict(self)
 
     def whole(self, steps: int) -> int:

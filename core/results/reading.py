@@ -209,7 +209,7 @@ def refusal(table: pa.Table) -> str:
 
 
 def refusal_of(*trials: Trial) -> str:
-    """The same of rows that are in no table yet, and may also hold what no column takes."""
+    """Why readers would refuse rows that are in no table yet, and may hold what no column takes."""
     try:
         table = to_table(trials)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:

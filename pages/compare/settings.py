@@ -42,7 +42,7 @@ def panel(machine: Machine | None, sides: Sides) -> Experiment | None:
 
 
 def _own(file: OwnFile, machine: Machine | None, sides: Sides) -> Experiment | None:
-    """The same for a training of one's own, of which nothing but a size can be set."""
+    """Draw the settings of a training of one's own, of which nothing but a size can be set."""
     with sides.settings:
         fields = {**file.fields(), **own_controls.size()}
         chosen = devices.choose(machine)

@@ -85,7 +85,7 @@ def _exhibits(make: Callable[..., Section]) -> Callable[[Choice, Found], list[Se
 
 
 def loader_points(data: str) -> list[Point]:
-    """The same training with its data delivered in every way."""
+    """A training with its data delivered in every way."""
     tutorial = PRESETS["mnist-linear"].at("class")
     samples = min(tutorial.samples, catalog.dataset(data).default_samples)
     base = dataclasses.replace(tutorial, dataset=data, samples=samples)

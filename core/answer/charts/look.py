@@ -180,7 +180,7 @@ def log(values: Iterable[float] = ()) -> alt.Scale:
 
 
 def log_scale(values: Iterable[float] = ()) -> Row:
-    """The same as plain data, for a chart that is written out without Altair's checks."""
+    """A logarithmic scale as plain data, for a chart that is written out without Altair's checks."""
     known = [value for value in values if 0 < value < math.inf]
     if not known:
         return {"type": "log", "nice": False, "padding": EDGE}
@@ -249,7 +249,7 @@ def legend(names: Sequence[str], *, orient: Literal["top", "bottom"] = "top", **
 
 
 def plain_legend(names: Sequence[str], *, orient: Literal["top", "bottom"] = "top", **options: Any) -> Row:
-    """The same as plain data."""
+    """A legend as plain data."""
     widths = [len(name) + SYMBOL_LETTERS for name in names]
     fits = (
         count

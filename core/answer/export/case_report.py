@@ -32,7 +32,7 @@ def figures(case: Case) -> str:
 
 
 def source(case: Case) -> str:
-    """Whose it is and of when."""
+    """Who reported a case, and when."""
     return f"{case.thread}, {case.date or 'undated'}"
 
 
@@ -71,7 +71,7 @@ def measured(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> lis
 
 
 def document(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> dict[str, Any]:
-    """The same as plain data."""
+    """A case with what was measured of it, as plain data."""
     found = cases.diagnosis(case, before, after) if before else None
     return {
         "case": dataclasses.asdict(case),

@@ -113,7 +113,7 @@ def held(sweep: Sweep, study: Study) -> dict[str, float]:
 
 
 def held_text(sweep: Sweep, study: Study) -> str:
-    """The same for people: `batch size 64, learning rate 0.1`."""
+    """The other axes of a sweep with their values in one study, for people: `batch size 64, learning rate 0.1`."""
     return ", ".join(f"{axis_title(name)} {wording.size(value)}" for name, value in held(sweep, study).items())
 
 

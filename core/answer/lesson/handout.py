@@ -75,7 +75,7 @@ class Handout:
 
     @property
     def byline(self) -> str:
-        """Who hands it in, and when."""
+        """Who hands the report in, and when."""
         return f"{self.student.strip() or 'No name given'}, {self.date}"
 
 

@@ -73,7 +73,7 @@ class Company:
 
     @property
     def any(self) -> bool:
-        """Whether other programs disturbed it."""
+        """Whether other programs disturbed the measurement."""
         return self.many or self.slow > MAX_SPREAD
 
     @property

@@ -45,12 +45,12 @@ class Study:
 
     @property
     def sizes(self) -> tuple[float, ...]:
-        """Places of its runs on the axis."""
+        """Places of the study's runs on the axis."""
         return tuple(size_of(baseline, self.axis) for baseline, _ in self.runs)
 
     @property
     def newest(self) -> str:
-        """When its newest run began."""
+        """When the newest run of the study began."""
         return max(baseline.started_at for baseline, _ in self.runs)
 
 

@@ -106,7 +106,7 @@ def outwards(axis: str, low: float, high: float) -> tuple[float, float]:
 
 
 def ends(axis: str, low: float, high: float) -> tuple[str, str]:
-    """The same, written."""
+    """Both ends of an interval of sizes, as `outwards` rounds them, written."""
     low, high = outwards(axis, low, high)
     return size(low), size(high)
 

@@ -64,17 +64,17 @@ class Field:
 
     @property
     def label(self) -> str:
-        """The same of a control, with its unit."""
+        """The name of the field's control, with its unit."""
         return f"{self.name} (seconds)" if self.unit == "s" else self.name
 
     @property
     def absent(self) -> Any:
-        """What it is where nothing is said of it: 0 of a size, as in models without it; else its default."""
+        """What the field is where nothing is said of it: 0 of a size, as in models without it; else its default."""
         return 0 if self.later and self.axis == "size" and self.panel == "model" else self.default
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a number with a range."""
+        """Whether the field is a number with a range."""
         return type(self.default) in (int, float)
 
 

@@ -106,5 +106,5 @@ def label(name: str, value: object) -> str:
 
 
 def short_label(name: str, value: object) -> str:
-    """The same without what stands in brackets, for a line that says more: "Digits"."""
+    """A value of a field without what stands in brackets, for a line that says more: "Digits"."""
     return label(name, value).partition(" (")[0]

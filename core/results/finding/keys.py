@@ -77,7 +77,7 @@ def groups_beside(part: Path, key: int) -> list[int] | None:
 
 
 def groups_among(pairs: Pairs, key: int) -> list[int]:
-    """The same of keys that are in memory."""
+    """The row groups that have a key, as pairs in memory say it."""
     return _between(pairs["key"], pairs["group"], key)
 
 

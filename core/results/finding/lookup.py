@@ -151,7 +151,7 @@ def names(file: Path) -> tuple[int, pa.Table]:
 
 
 def names_of(table: pa.Table, groups: Sequence[int]) -> pa.Table:
-    """The same of rows that lie in row groups of so many rows."""
+    """Names of rows that lie in row groups of so many rows."""
     hashed = {name: pa.array(_hashes(table[name].to_pylist()), pa.uint32()) for name in HASHED}
     lying = pa.table({**hashed, "group": pa.array(np.repeat(np.arange(len(groups)), groups), pa.uint16())})
     counted = lying.group_by(lying.column_names, use_threads=False).aggregate([([], "count_all")])

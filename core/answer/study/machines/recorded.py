@@ -129,7 +129,7 @@ def asked(point: Point, **others: object) -> dict[str, object]:
 
 
 def of_row(row: Any) -> dict[str, object]:
-    """The same of a training that was measured, the hash of its data included."""
+    """What is known of a training that was measured, the hash of its data included."""
     return dict(zip(SETTINGS, _SETTINGS(row), strict=True))
 
 
