@@ -18,7 +18,7 @@ from core.results.columns.raw import RawValues
 
 __all__ = ["COLUMNS", "OUTCOMES", "SCHEMA", "SCHEMA_VERSION", "VERSION_KEY", "Outcome", "Trial", "dictionary"]
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 """Raised when a column is added, removed or changes its meaning.
 
 2: the outcome `timed`, which a reader of version 1 would refuse as a value that cannot be.
@@ -30,7 +30,8 @@ tested_step.
 7: what the time of one's own steps is made of: own_inside_s, own_float64_s, own_between_s, own_floor_s, own_syncs;
 startup_compile_served; of a training dtype, heads, sequence_length, embedding_rows, rounds, leaves.
 8: nudged_loss, turns_step_s, float32_step_s, doubled_step_s.
-9: other loaders of one's own training: own_given_s, own_workers0_s, own_workers2_s, own_pinned_s, own_resident_s."""
+9: other loaders of one's own training: own_given_s, own_workers0_s, own_workers2_s, own_pinned_s, own_resident_s.
+10: larger batches of one's own training: own_larger_s."""
 
 VERSION_KEY = b"crossover_schema_version"
 """Key of the version in a parquet file's metadata."""
@@ -47,7 +48,7 @@ class Trial(OwnValues, RawValues, Asked):
 
     @property
     def lane_failed(self) -> bool:
-        """Whether its lane failed before anything was timed; a process that is killed leaves no row without blocks."""
+        """Whether the row's lane failed before anything was timed; a killed process leaves no row without blocks."""
         return self.outcome == "interrupted" and not self.block_steps
 
     @property

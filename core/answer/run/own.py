@@ -50,33 +50,59 @@ def findings(trial: Trial) -> list[str]:
     return [f"On {titled(trial.contender)} {found.sentence}" for found in stands_out(steps(trial))]
 
 
-LOADERS = {
-    "workers0": "without workers of its loader",
-    "workers2": "with two workers of its loader",
-    "pinned": "with batches in pinned memory",
-    "resident": "with batches that are on the device already",
+BATCHES = {
+    "workers0": "steps are {} as fast without workers of its loader",
+    "workers2": "steps are {} as fast with two workers of its loader",
+    "pinned": "steps are {} as fast with batches in pinned memory",
+    "resident": "steps are {} as fast with batches that are on the device already",
+    "larger": "samples are trained {} as fast in batches four times as large",
 }
-"""What was tried in place of the loader, by column, in words that go on after a comma."""
+"""What was tried in place of its batches, by column, in words that go on after the name of a device."""
+
+LEARNS = {"larger": " It learns differently: each sample makes a fourth of the updates."}
+"""What has to be said of some of them."""
 
 
-def loaders(trial: Trial) -> list[str]:
-    """What other loaders did in turns with its own, a sentence each, that which helps most first."""
+def batches(trial: Trial) -> list[str]:
+    """What other batches did in turns with its own, a sentence each, that which helps most first."""
     told: list[tuple[float, str]] = []
-    for name, words in LOADERS.items():
+    for name, words in BATCHES.items():
         pairs = zip(trial.own_given_s, getattr(trial, f"own_{name}_s"), strict=False)
         ratios = [given / other for given, other in pairs if other > 0]
         if interval := median_interval(ratios):
             value, low, high = (units.ratio(each) for each in (statistics.median(ratios), *interval))
             unsure = "it cannot be told whether it helps: " if interval[0] <= 1 <= interval[1] else ""
-            said = f"On {titled(trial.contender)} {unsure}steps are {value} as fast {words} (95 %: {low} to {high})."
+            said = f"On {titled(trial.contender)} {unsure}{words.format(value)} (95 %: {low} to {high})."
+            said += LEARNS.get(name, "")
             told.append((statistics.median(ratios), said))
     return [said for _, said in sorted(told, reverse=True)]
 
 
+def untried(trial: Trial) -> str:
+    """How larger batches could be tried, where they might help a row and were not; empty elsewhere."""
+    if not trial.training or trial.own_given_s or lane_check.lane_of(trial) != PLAIN:
+        return ""
+    if not any(found.kind in ("small", "idle") for found in stands_out(steps(trial))):
+        return ""
+    return (
+        "Larger batches might help, and were not tried: from outside they can be had of a DataLoader alone. Where the "
+        "code makes its batches itself, let size be the samples of one, and sweep it."
+    )
+
+
+def odd(trials: Sequence[Trial]) -> list[str]:
+    """What stands out in the steps of rows, and whether devices began alike."""
+    return [*itertools.chain.from_iterable(map(findings, trials)), *filter(None, [first_losses(trials)])]
+
+
+def helpful(trials: Sequence[Trial]) -> list[str]:
+    """What other batches did, or how larger ones could be tried."""
+    return [*itertools.chain.from_iterable(map(batches, trials)), *dict.fromkeys(filter(None, map(untried, trials)))]
+
+
 def seen(trials: Sequence[Trial]) -> list[str]:
-    """What stands out in the steps of rows, what other loaders did, and whether devices began alike."""
-    told = [*(said for row in trials for said in findings(row)), *(said for row in trials for said in loaders(row))]
-    return [*told, *filter(None, [first_losses(trials)])]
+    """All that is seen of the steps of rows."""
+    return [*odd(trials), *helpful(trials)]
 
 
 def first_losses(trials: Sequence[Trial]) -> str:

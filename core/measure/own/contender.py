@@ -162,20 +162,21 @@ class OwnContender(MeasuredContender):
             self._attempt("What its steps do is", self._watch_steps)
         self._attempt("What it learned is", self._ask)
         if self.contender.lane == PLAIN:
-            self._attempt("What another loader would do is", self._try_loaders)
+            self._attempt("What other batches would do is", self._try_batches)
 
-    def _try_loaders(self) -> None:
-        """Other loaders in turns with the one that it has, where batches and placing them take part of a step."""
+    def _try_batches(self) -> None:
+        """Larger batches in turns with its own, and other loaders where batches and placing them take part of a step."""
         own, step_s = self.own, self._step_s
         parts = (self.raw.breakdown_loader_s, self.raw.breakdown_transfer_s)
-        if not own.has_batches or sum(statistics.median(part) for part in parts if part) < LOADER_SHARE * step_s:
-            return
-        tried = own.call(lambda: loaders.others(own.source, self._device.torch, own.own_place))
-        feeds = {name: own.feed_of(source, placed=not unplaced) for name, (source, unplaced) in tried.items()}
-        timed = loaders.measure(own, feeds, self._timer, step_s) if feeds else {}
+        slow = own.has_batches and sum(statistics.median(part) for part in parts if part) >= LOADER_SHARE * step_s
+        tried = own.call(lambda: loaders.others(own.source, self._device.torch, own.own_place)) if slow else {}
+        tried |= own.call(lambda: loaders.larger(own.source))
+        begun = loaders.affordable(tried, step_s)
+        timed = loaders.measure(own, begun, self._timer, step_s) if begun else {}
         for name, times in timed.items():
             setattr(self.raw, f"own_{name}_s", times)
-        self._afterwards.left_out += loaders.left_out(own.source, tried, timed)
+        if slow or tried:
+            self._afterwards.left_out += loaders.left_out(own.source, tried, begun, timed)
 
     def _attempt(self, known: str, work: Callable[[], object]) -> None:
         """Do what may fail by itself, foreign code too: its blocks are worth more."""

@@ -1,21 +1,23 @@
-"""What the loader of one's own training could be instead: other workers, pinned memory, batches on the device already.
+"""What the loader of one's own training could be instead: other workers, pinned memory, resident or larger batches.
 
-Each takes turns with the loader as it is, on the same training: only where its batches come from is another.
+Each takes turns with the loader as it is, on the same training: only where its batches come from is another, or how
+many samples one has.
 """
 
-import contextlib
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset
 
 from core.errors import OwnTrainingFailed
 from core.measure.data.batches import Feed
+from core.measure.device import failures
 from core.measure.own.training import OwnTraining
 from core.measure.readings.timer import MIN_BLOCK_S, Timer
 
@@ -30,85 +32,150 @@ RESIDENT = 8
 
 WORKERS = (0, 2)
 
-GIVEN = "given"
+TIMES = 4
+"""Times the samples of a batch that a larger one has."""
+
+GIVEN, LARGER = "given", "larger"
 
 FAILED = {
     "workers0": "Without workers of its loader it could not be trained.",
     "workers2": "With two workers of its loader it could not be trained.",
     "pinned": "With batches in pinned memory it could not be trained.",
     "resident": "With batches that stay on the device it could not be trained.",
+    LARGER: "With batches four times as large it could not be trained.",
 }
 """What is said of a loader that was tried and failed."""
 
 
-def others(source: Any, device: torch.device, place: Callable[[Any], Any]) -> dict[str, tuple[Iterable[Any], bool]]:
-    """Sources of batches to try in place of a DataLoader, each with whether they have to be placed.
+@dataclass(frozen=True, kw_only=True)
+class Other:
+    """What batches could come from in place of a DataLoader.
+
+    Attributes:
+        source: gives them.
+        placed: whether they are on the device already.
+        work: samples of one, as a multiple of those that the DataLoader's have.
+    """
+
+    source: Iterable[Any]
+    placed: bool = False
+    work: float = 1.0
+
+
+def others(source: Any, device: torch.device, place: Callable[[Any], Any]) -> dict[str, Other]:
+    """What to try in place of a DataLoader, with the same samples in a batch.
 
     Empty where it is none of PyTorch's own: what else makes batches has nothing that could be changed from outside.
     """
     if type(source) is not DataLoader:
         return {}
-    found: dict[str, tuple[Iterable[Any], bool]] = {}
+    found: dict[str, Other] = {}
     if not isinstance(source.dataset, IterableDataset):
-        found = {f"workers{n}": (_changed(source, num_workers=n), True) for n in WORKERS if n != source.num_workers}
+        wanted = [n for n in WORKERS if n != source.num_workers]
+        found = {f"workers{n}": Other(source=_changed(source, num_workers=n)) for n in wanted}
         if device.type == "cuda" and not source.pin_memory:
-            found["pinned"] = _changed(source, pin_memory=True), True
-    found["resident"] = _Resident(source, place), False
+            found["pinned"] = Other(source=_changed(source, pin_memory=True))
+    found["resident"] = Other(source=_Resident(source, place), placed=True)
     return found
 
 
+def larger(source: Any) -> dict[str, Other]:
+    """Batches of more samples from the same DataLoader; empty where they cannot be had, or it is none of PyTorch's."""
+    if type(source) is not DataLoader or type(source.batch_sampler) is not BatchSampler:
+        return {}
+    given = source.batch_sampler
+    sampler, size = given.sampler, TIMES * given.batch_size
+    if not isinstance(sampler, Sized) or len(sampler) < size:
+        return {}
+    each = given.batch_size if given.drop_last else len(sampler) / len(given)
+    batches = BatchSampler(sampler, size, drop_last=True)
+    return {LARGER: Other(source=_changed(source, batches), work=size / each)}
+
+
+def affordable(tried: Mapping[str, Other], step_s: float) -> dict[str, Other]:
+    """Those whose turns fit into the time, the first ones where not all do.
+
+    Args:
+        tried: what to try.
+        step_s: seconds of a step with the loader as it is.
+    """
+    spent_s, fitting = _turns_s(1.0, step_s), dict[str, Other]()
+    for name, other in tried.items():
+        spent_s += _turns_s(other.work, step_s)
+        if spent_s > MOST_S:
+            break
+        fitting[name] = other
+    return fitting
+
+
 def measure(
-    training: OwnTraining, feeds: Mapping[str, Feed], timer: Timer, step_s: float
+    training: OwnTraining, tried: Mapping[str, Other], timer: Timer, step_s: float
 ) -> dict[str, tuple[float, ...]]:
-    """Seconds of a step with each feed and with the given one, an entry a turn; nothing where that takes too long.
+    """Seconds for the samples of a step with each and with the loader as it is, an entry a turn.
 
     Raises:
         OwnTrainingFailed: by its own code with the loader that it has.
     """
-    steps = max(1, math.ceil(MIN_BLOCK_S / step_s))
-    if TURNS * (1 + len(feeds)) * steps * step_s > MOST_S:
-        return {}
-    given, working = training.feed, dict(feeds)
-    chance = random.Random(0)
+    given, chance = training.feed, random.Random(0)
+    feeds = {name: training.feed_of(other.source, placed=other.placed) for name, other in tried.items()}
     try:
-        for name, feed in feeds.items():
-            if not _works(training, feed):
-                del working[name]
-        working[GIVEN] = given
-        times: dict[str, list[float]] = {name: [] for name in working}
+        feeds = {name: feed for name, feed in feeds.items() if _works(training, feed)} | {GIVEN: given}
+        times: dict[str, list[float]] = {name: [] for name in feeds}
         for _ in range(TURNS):
-            for name in chance.sample(list(working), len(working)):
-                training.use(working[name])
-                training.advance(1 + working[name].prefetched)  # what its workers had ready by now
-                times[name].append(timer.time(partial(training.advance, steps)).seconds / steps)
+            for name in chance.sample(list(feeds), len(feeds)):
+                work = tried[name].work if name in tried else 1.0
+                steps = _steps(work, step_s)
+                training.use(feeds[name])
+                training.advance(1 + feeds[name].prefetched)  # what its workers had ready by now
+                times[name].append(timer.time(partial(training.advance, steps)).seconds / steps / work)
     finally:
         training.use(given)
     return {name: tuple(values) for name, values in times.items()}
 
 
-def left_out(source: Any, tried: Iterable[str], timed: Iterable[str]) -> list[str]:
-    """Why other loaders were not timed, a sentence each; empty where all were."""
-    tried, timed = list(tried), set(timed)
-    if not tried:
-        return ["Other loaders were not tried: its batches are no DataLoader of PyTorch's own."]
-    if not timed:
-        return [f"Other loaders were not tried: their turns would take longer than {MOST_S:.0f} s."]
-    failed = [FAILED[name] for name in tried if name not in timed]
-    if isinstance(source.dataset, IterableDataset):
-        return ["Other workers were not tried: they share an IterableDataset in a way of its own.", *failed]
-    return failed
+def left_out(source: Any, tried: Iterable[str], begun: Iterable[str], timed: Iterable[str]) -> list[str]:
+    """Why something else was not timed, a sentence each; empty where all was.
+
+    Args:
+        source: of its batches.
+        tried: what could be tried.
+        begun: of these, what there was time for.
+        timed: of these, what it could be trained with.
+    """
+    tried, begun, timed = list(tried), list(begun), set(timed)
+    said = []
+    if type(source) is not DataLoader:
+        said.append("Other loaders were not tried: its batches are no DataLoader of PyTorch's own.")
+    elif isinstance(source.dataset, IterableDataset):
+        said.append("Other workers were not tried: they share an IterableDataset in a way of its own.")
+    late = [name for name in tried if name not in begun]
+    if late:
+        which = "Larger batches" if late == [LARGER] else "Other loaders" if not begun else "Some other loaders"
+        said.append(f"{which} were not tried: their turns would take longer than {MOST_S:.0f} s.")
+    return [*said, *(FAILED[name] for name in begun if name not in timed)]
+
+
+def _steps(work: float, step_s: float) -> int:
+    """Steps of a turn, which has about as many samples with any."""
+    return max(1, math.ceil(MIN_BLOCK_S / step_s / work))
+
+
+def _turns_s(work: float, step_s: float) -> float:
+    """Seconds of all turns, at least with the loader as it is."""
+    return TURNS * _steps(work, step_s) * work * step_s
 
 
 def _works(training: OwnTraining, feed: Feed) -> bool:
-    """Whether it can be trained from: workers cannot have what lies on a device, or what cannot be copied to them."""
+    """Whether it can be trained from: workers cannot have what lies on a device, and memory may be short."""
     training.use(feed)
-    with contextlib.suppress(OwnTrainingFailed):
-        training.advance(1)
-        return True
-    return False
+    return failures.attempt(lambda: training.advance(1), _failed) is None
 
 
-def _changed(source: DataLoader[Any], **changes: Any) -> DataLoader[Any]:
+def _failed(error: Exception) -> bool:
+    return isinstance(error, OwnTrainingFailed) or failures.is_out_of_memory(error)
+
+
+def _changed(source: DataLoader[Any], batches: BatchSampler | None = None, **changes: Any) -> DataLoader[Any]:
     options: dict[str, Any] = {
         "num_workers": source.num_workers,
         "pin_memory": source.pin_memory,
@@ -120,7 +187,7 @@ def _changed(source: DataLoader[Any], **changes: Any) -> DataLoader[Any]:
     if options["num_workers"]:
         options |= {"persistent_workers": source.persistent_workers, "prefetch_factor": source.prefetch_factor}
     if source.batch_sampler is not None:
-        return DataLoader(source.dataset, batch_sampler=source.batch_sampler, **options)
+        return DataLoader(source.dataset, batch_sampler=batches or source.batch_sampler, **options)
     return DataLoader(source.dataset, batch_size=None, sampler=source.sampler, **options)
 
 

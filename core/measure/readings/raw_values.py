@@ -78,6 +78,7 @@ class RawValues:
     own_workers2_s: tuple[float, ...] = ()
     own_pinned_s: tuple[float, ...] = ()
     own_resident_s: tuple[float, ...] = ()
+    own_larger_s: tuple[float, ...] = ()
     own_printed: int = 0
     own_threads_set: bool = False
     own_learns: bool | None = None

@@ -55,7 +55,7 @@ class OwnValues:
     )
     own_given_s: tuple[float, ...] = column(
         FLOATS,
-        "steps with the DataLoader of one's own training, in turns with those of the next four columns",
+        "steps with the DataLoader of one's own training, in turns with those of the next five columns",
         unit="s per step",
         default=(),
     )
@@ -68,6 +68,9 @@ class OwnValues:
     )
     own_resident_s: tuple[float, ...] = column(
         FLOATS, "the same with batches that are on the device already", unit="s per step", default=()
+    )
+    own_larger_s: tuple[float, ...] = column(
+        FLOATS, "the same for as many samples, in batches four times as large", unit="s per step", default=()
     )
     own_printed: int = column(INT, "lines that it had printed by the last block, on all devices of the run", default=0)
     own_threads_set: bool = column(BOOL, "whether its steps set the number of CPU threads themselves", default=False)

@@ -12,6 +12,7 @@ import streamlit as st
 
 from core import units
 from core.answer.charts import remedies as lane_charts
+from core.answer.run import own as own_training
 from core.answer.run import remedies, speedup
 from core.answer.run.remedies import Remedies, Remedy
 from core.answer.run.run_answer import RunAnswer
@@ -50,9 +51,12 @@ def section(run: RunAnswer, machine: Machine | None = None) -> None:
     found, duel = {one.device: one for one in run.remedies}, run.duel
     bases = [row for row in run.trials if remedies.is_plain(row) and row.step_s]
     ours = [row for row in bases if machine and row.machine_id == machine.environment.machine_id and _is_here(row)]
-    if not (found or ours):
+    batches = own_training.helpful(run.trials)
+    if not (found or ours or batches):
         return
     st.header("What would help?")
+    for sentence in batches:
+        st.markdown(f"- {plain(sentence)}")
     if duel:
         st.info(f"**{plain(duel.sentence)}**", icon=":material/trophy:")
     waited, drawn, offered = False, list(run.remedies), set[str]()

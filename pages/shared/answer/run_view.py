@@ -80,7 +80,7 @@ def _pairs(run: RunAnswer) -> list[PairAnswer]:
 
 
 def _without_lanes(run: RunAnswer) -> list[PairAnswer]:
-    """The same without those that are told of beside the plain steps of their device."""
+    """The pairs without lanes that are told of beside the plain steps of their device."""
     return [pair for pair in _pairs(run) if not remedies.beside(pair.challenger, run.trials)]
 
 
@@ -177,7 +177,7 @@ def _where_the_time_goes(run: RunAnswer, rows: Sequence[RowAnswer]) -> None:
 
 def _seen(trials: Sequence[Trial]) -> None:
     """What stands out in the steps of one's own training, a line each, and what is not known of them."""
-    said = own.seen(trials)
+    said = own.odd(trials)
     for sentence in said:
         st.markdown(f"- {plain(sentence)}")
     if not said:
