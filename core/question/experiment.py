@@ -240,7 +240,7 @@ class Experiment:
             if obstacle := lanes.unfit(contender.lane, self.point):
                 raise InvalidValue(*obstacle)
             if self.point.dtype == "float64" and not device_kinds.of(contender.device).float64:
-                raise InvalidValue("dtype", "float64", f"float32 with {contender.device}, which has no float64")
+                raise InvalidValue("dtype", "float64", f"float32 with {contender.spoken}, which has no float64")
 
     @property
     def id(self) -> str:

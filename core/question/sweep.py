@@ -227,7 +227,7 @@ def _check_sizes(names: list[str], point: Point) -> None:
         offered = (*size_axes(point.model, point.dataset), "learning_rate")
         raise InvalidValue("axis", ", ".join(idle), "one of {}, which are all that a fit can be varied in", offered)
     elif "parameters" in names and models.family(point.model).size in names:
-        raise InvalidValue("axes", ", ".join(names), "without the size that parameters are reached by")
+        raise InvalidValue("axes", ", ".join(names), "either the parameters or the size that sets them, not both")
 
 
 def vary(point: Point, values: Mapping[str, float]) -> Point:
@@ -241,10 +241,14 @@ def vary(point: Point, values: Mapping[str, float]) -> Point:
         return dataclasses.replace(point, **changes)
     for name in changes.keys() & set(models.AXES):
         if name not in models.shaped_by(point.model, point.dataset):
-            fitting = f"one that shapes the model {point.model} on {point.dataset}, or batch_size or samples"
-            raise InvalidValue("axis", name, fitting)
+            raise _unfit(name, point)
     varied = dataclasses.replace(point, **changes)
     return _with_parameters(varied, values["parameters"]) if "parameters" in values else varied
+
+
+def _unfit(axis: str, point: Point) -> InvalidValue:
+    """What is wrong with an axis that does not shape the model of a training."""
+    return InvalidValue("axis", axis, "one of {}, which this training has", size_axes(point.model, point.dataset))
 
 
 def size_of(of: object, axis: str) -> float:
@@ -258,7 +262,7 @@ def _with_parameters(point: Point, wanted: float) -> Point:
     """The point whose family's own size gives the number of parameters that is nearest by ratio."""
     name = models.family(point.model).size
     if not name:
-        raise InvalidValue("axis", "parameters", f"a size of the model, and the model {point.model} has none")
+        raise _unfit("parameters", point)
     low, high = map(int, allowed(name, dataset=point.dataset, model=point.model))
     while high - low > 1:  # parameters grow with the size
         middle = (low + high) // 2

@@ -87,7 +87,7 @@ def test_a_training_in_float64_is_another_one_and_one_in_float32_is_as_it_always
 
 def test_float64_is_refused_where_the_device_has_none_before_anything_is_measured():
     pair = (Contender(), Contender(device="mps"))
-    with pytest.raises(InvalidValue, match=r"dtype: 'float64'.*float32 with mps, which has no float64"):
+    with pytest.raises(InvalidValue, match=r"dtype: 'float64'.*float32 with the Apple GPU, which has no float64"):
         Experiment(point=Point(dtype="float64"), contenders=pair)
     assert Experiment(point=Point(), contenders=pair).point.dtype == "float32"
 

@@ -69,10 +69,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "threads tried without their times": ({"threads_tried": (1, 2)}, "threads_tried, threads_tried_step_s are not"),
     "a name without end": ({"cpu_name": "x" * 501}, "column cpu_name has a text of more than 500 bytes"),
     "counts that are no square": ({"confusion": (1, 2, 3)}, "confusion is not a square"),
-    "counts of other classes": ({"confusion": (0,) * 8 + (270,)}, "confusion has not the 10 classes of digits"),
+    "counts of other classes": ({"confusion": (0,) * 8 + (270,)}, "confusion does not have the 10 classes of digits"),
     "counts beyond memory": ({"confusion": (2**50,) * 100}, "column confusion has a value above 1,000,000"),
     "counts of other items": ({"confusion": (1,) * 100}, "confusion does not count the test samples"),
-    "predictions of other items": ({"predictions": b"\x00"}, "predictions has not one for each"),
+    "predictions of other items": ({"predictions": b"\x00"}, "predictions does not have one for each"),
     "a prediction of no class": ({"predictions": bytes([10]) * 270}, "predictions names a class that does not exist"),
 }
 
