@@ -20,9 +20,10 @@ from core.errors import CrossoverError, InvalidValue, JobError, one_of
 from core.jobs.queue import Queue
 from core.jobs.shared import asking, board
 from core.jobs.shared.asking import Seen
-from core.jobs.shared.board import SPREADS, Board, Member, Question
+from core.jobs.shared.board import Board, Question
 from core.jobs.shared.launching import Launcher, launcher
 from core.jobs.shared.member import Working
+from core.jobs.shared.members import SPREADS, Member
 from core.jobs.shared.presence import introduced
 from core.question import describe
 from core.question.sweep import Sweep

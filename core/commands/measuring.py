@@ -14,7 +14,7 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.process import Surroundings
 from core.jobs.queue import Queue
-from core.jobs.shared.board import SPREADS
+from core.jobs.shared.members import SPREADS
 from core.question import usual
 from core.question.experiment import Contender, Point
 from core.question.usual import with_lanes_of_cpu

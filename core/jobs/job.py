@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.jobs.process import Process, Surroundings
-from core.jobs.shared.board import Member, Spread
+from core.jobs.shared.members import Member, Spread
 from core.jobs.uptime import Moment
 from core.progress import Progress
 from core.question.demonstration import Demonstration
@@ -130,7 +130,7 @@ class Job:
 
     @property
     def run_id(self) -> str:
-        """The run that its newest rows belong to; empty before there are any."""
+        """The run that the job's newest rows belong to; empty before there are any."""
         return self.run_ids[-1] if self.run_ids else ""
 
     @property
@@ -147,7 +147,7 @@ class Job:
 
     @property
     def complete(self) -> bool:
-        """Whether it has ended with every row that was asked for."""
+        """Whether the job has ended with every row that was asked for."""
         return self.state == "finished" and not self.missing
 
     @property
@@ -157,7 +157,7 @@ class Job:
 
     @property
     def silent_s(self) -> float:
-        """Seconds for which nothing was heard of it while it runs; 0 where that is not known.
+        """Seconds for which nothing was heard of the job while it runs; 0 where that is not known.
 
         Of the system's uptime: neither a clock that is set nor a machine that sleeps makes anybody silent.
         """
@@ -165,19 +165,19 @@ class Job:
 
     @property
     def silent_too_long(self) -> bool:
-        """Whether nothing was heard of it for much longer than a measurement may take, so that nothing will be."""
+        """Whether nothing was heard of the job for much longer than a measurement may take: nothing will be."""
         budget_s = self.sweep.point_budget_s if self.sweep else self.asked.budget_s
         return self.silent_s > max(SILENCE_S, SILENT_BUDGETS * budget_s)
 
     @property
     def cut_off_by(self) -> str:
-        """What cut it off if its process is gone, as the beginning of a sentence."""
+        """What cut the job off if its process is gone, as the beginning of a sentence."""
         if self.damage:
             return f"{self.damage.rstrip('.')}, and nobody measures it"
         return "The measuring process was killed"
 
     def suits(self, surroundings: Surroundings | None) -> bool:
-        """Whether it can be measured by a process with these surroundings, as far as they are known."""
+        """Whether the job can be measured by a process with these surroundings, as far as they are known."""
         return None in (self.surroundings, surroundings) or self.surroundings == surroundings
 
     def run_of(self, experiment: Experiment) -> str:

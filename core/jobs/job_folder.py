@@ -23,7 +23,7 @@ from core.errors import CrossoverError, DamagedFile
 from core.files import atomic, documents, spare
 from core.jobs.job import ACTIVE, Elsewhere, Job, State
 from core.jobs.process import Process, Surroundings
-from core.jobs.shared.board import Member
+from core.jobs.shared.members import Member
 from core.jobs.uptime import Moment
 from core.progress import Progress
 from core.question.demonstration import Demonstration
@@ -177,7 +177,7 @@ class JobFolder:
 
     @property
     def in_memory(self) -> bool:
-        """Whether some of its files lie in memory, since the disk did not take them."""
+        """Whether some files of the job lie in memory, since the disk did not take them."""
         return self._twin.exists()
 
     def move_to_disk(self) -> None:

@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 from core.errors import ForeignFile, StoreError
 from core.files import atomic
 from core.results import writing
-from core.results.finding import index, keys, lookup, mirrored
+from core.results.finding import index, keys, lookup, mirrored, sharing
 from core.results.finding.index import SUFFIX, File, Skipped
 from core.results.finding.keys import Keys
 from core.results.finding.mirrored import NAMES_SUFFIX
@@ -103,7 +103,7 @@ def compact(folder: Path, keys: Keys | None = None) -> Compacted:
     if not folder.is_dir():
         return Compacted()
     try:
-        with FileLock(folder / LOCK, timeout=0), mirrored.held(folder) as require_held:
+        with FileLock(folder / LOCK, timeout=0), sharing.held(folder) as require_held:
             return _Compaction(folder, keys, require_held).done()
     except Timeout as error:
         raise StoreError(f"The store {folder} is being compacted already; wait until that is done.") from error
@@ -183,7 +183,8 @@ class _Compaction:
         """
         if file.path.is_symlink():
             raise ForeignFile("it is a link to another file")
-        if not OPEN.fullmatch(file.path.name) and self._is_full(file.path):
+        if not OPEN.fullmatch(file.path.name) and _is_full(file.path):
+            self._complete(file.path)
             return None
         piece = read_piece(mirrored.here(file.path))
         if piece.version > SCHEMA_VERSION:
@@ -192,22 +193,15 @@ class _Compaction:
             raise ForeignFile("it has columns that are not known here")
         return piece.table
 
-    def _is_full(self, path: Path) -> bool:
-        """Whether a file is a part that is large enough; what should lie beside it is put there."""
-        named = path.with_suffix(NAMES_SUFFIX).exists()
-        keyed = self._keys is None or path.with_suffix(keys.SUFFIX).exists()
-        if named and keyed:
-            return True
-        if not named and not path.name.startswith(PREFIX):
-            return False
+    def _complete(self, part: Path) -> None:
+        """Put beside a full part what an earlier version did not put there, or a compaction that was killed before."""
+        keyed = self._keys is None or part.with_suffix(keys.SUFFIX).exists()
+        if keyed and part.with_suffix(NAMES_SUFFIX).exists():
+            return
         columns = (*lookup.KEYS, "started_at", *(self._keys.columns if self._keys else ()))
-        known = read_piece(mirrored.here(path), columns=columns)
-        hint = known.metadata.get(SIZE_KEY, b"")
-        if not named and not (hint.isdigit() and int(hint) >= SMALL_BYTES):
-            return False
-        if known.version <= SCHEMA_VERSION:  # an earlier version did not put it there, or was killed before
-            self._put_beside(path, known.table, known.groups)
-        return True
+        known = read_piece(mirrored.here(part), columns=columns)
+        if known.version <= SCHEMA_VERSION:
+            self._put_beside(part, known.table, known.groups)
 
     def _put_beside(self, part: Path, table: pa.Table, groups: Sequence[int]) -> None:
         """Names and keys of a part's rows; keys first, as nothing more is asked of a part that has names."""
@@ -223,10 +217,10 @@ class _Compaction:
         if len(files) == 1 and not copies:
             return Compacted()
         targets = [self._written(part, machine) for part, machine in _parts(rows)]
-        mirrored.require_sent([*targets, *(self._folder.glob(f"*{SUFFIX}") if copies else ())])
+        sharing.require_sent([*targets, *(self._folder.glob(f"*{SUFFIX}") if copies else ())])
         self._require_held()
         unchanged = [file for file in files if _unchanged(file)]
-        mirrored.remove([path for file in unchanged for path in _with_beside(file.path)])
+        sharing.remove([path for file in unchanged for path in _with_beside(file.path)])
         gone = [file for file in unchanged if _removed(file)]
         atomic.flush_folder(self._folder)
         return Compacted(merged=len(gone), parts=len(targets), rows=rows.num_rows, copies=copies)
@@ -243,7 +237,7 @@ class _Compaction:
                 if full or whose:
                     self._put_beside(target, table, piece.groups)
                 return target
-            reason = "it has not all rows"
+            reason = "it lacks some of the rows"
         except ForeignFile as error:
             reason = str(error)
         target.unlink()
@@ -268,6 +262,16 @@ def _parts(rows: pa.Table) -> Iterator[tuple[pa.Table, str]]:
             yield from ((part, plain) for part in writing.split(ordered.take(pa.array(own))))
     rest = ordered.take(pa.array(np.sort(np.concatenate(several))))
     yield from ((part, "") for part in writing.split(rest) if part.num_rows)
+
+
+def _is_full(path: Path) -> bool:
+    """Whether a file is a part that is large enough: names lie beside it, or it says so itself."""
+    if path.with_suffix(NAMES_SUFFIX).exists():
+        return True
+    if not path.name.startswith(PREFIX):
+        return False
+    hint = read_piece(mirrored.here(path), columns=("started_at",)).metadata.get(SIZE_KEY, b"")
+    return hint.isdigit() and int(hint) >= SMALL_BYTES
 
 
 def _of_one_run(file: pa.Table, next_file: pa.Table) -> bool:

@@ -11,7 +11,7 @@ import streamlit as st
 from core import units
 from core.jobs.job import Elsewhere, Job
 from core.jobs.machine import Machine
-from core.jobs.shared.board import Spread
+from core.jobs.shared.members import Spread
 from core.progress import Progress
 from core.question import describe, experiment
 from core.question.device_kinds import DEVICE_KINDS
@@ -47,7 +47,7 @@ WHERE_HELP = "Other machines that share this store measure it, each by itself; t
 DEVICES_HELP = "What every machine is asked to compare. One that lacks a device says so, and the others go on."
 NOT_SHARED = (
     "The host's settings name other machines, but results lie where no other machine sees them: start the app with "
-    "`CROSSOVER_RESULTS` as the address, or the folder, of a store that they share."
+    "`CROSSOVER_RESULTS` set to the address, or the folder, of a store that they share."
 )
 
 

@@ -47,6 +47,29 @@ def test_charts_need_no_torch():
     assert "torch" not in loaded_by("from core.answer.charts import gallery, runs, speedups, studies")
 
 
+STARTS = {
+    "the command line's help": "from core.__main__ import parser; parser('--help')",
+    "a run": "from core.__main__ import parser; parser('run')",
+    "a sweep": "from core.__main__ import parser; parser('sweep')",
+    "the app": "import streamlit_app, pages.front.choice\n"
+    "from pages.shared.frame import server; server._import(server.CHART_MODULES)",
+    "the measuring process": "import core.jobs.worker.__main__",
+}
+OF_OTHER_MACHINES = (
+    "core.files.shared",
+    "core.jobs.shared",
+    "core.results.finding.sharing",
+    "core.answer.gallery.older",
+)
+PLAIN_DATA = {"core.jobs.shared", "core.jobs.shared.members"}
+"""What every job may say of machines that measure it."""
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_who_shares_no_store_loads_nothing_of_machines_that_do(start):
+    assert not {name for name in loaded_by(STARTS[start]) if name.startswith(OF_OTHER_MACHINES)} - PLAIN_DATA
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(PROJECT).as_posix())
 def test_a_page_is_thin(page):
     assert len(page.read_text().splitlines()) <= 100

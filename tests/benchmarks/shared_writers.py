@@ -34,7 +34,7 @@ from core.files.shared import mirror, place
 from core.files.shared.mirror import Mirror
 from core.files.shared.place import Place
 from core.results import compaction
-from core.results.finding import mirrored
+from core.results.finding import mirrored, sharing
 from core.results.finding.index import SUFFIX
 from core.results.reading import MAX_FILE_BYTES
 from core.results.store import Store
@@ -117,7 +117,7 @@ def _all(folder: Path, address: str, options: argparse.Namespace) -> int:
         before = time.monotonic()
         wrong |= _read_back(_located(folder, name, address), written)
         print(f"in {time.monotonic() - before:.0f} s by a machine that had no copy ({name}).", flush=True)
-        mirrored.COMPACTION_S = LEASE_S
+        sharing.COMPACTION_S = LEASE_S
         while name == "reader" and not _compacted(_located(folder, name, address)):
             time.sleep(1.0)
     return int(wrong)
@@ -165,15 +165,15 @@ def _write(address: str, number: int, count: int) -> int:
 
 def _compact(address: str) -> int:
     """Compact again and again; another one's lease is waited for."""
-    mirrored.COMPACTION_S, place.ANSWER_S = LEASE_S, ANSWER_S
+    sharing.COMPACTION_S, place.ANSWER_S = LEASE_S, ANSWER_S
     folder = mirrored.located(address)
-    real, begun = mirrored.require_sent, Path(os.environ[mirrored.MIRRORS_VARIABLE]) / MERGING
+    real, begun = sharing.require_sent, Path(os.environ[mirrored.MIRRORS_VARIABLE]) / MERGING
 
     def merging(paths: Collection[Path]) -> None:
         begun.touch()
         real(paths)
 
-    mirrored.require_sent = merging
+    sharing.require_sent = merging
     while True:
         if not _compacted(folder):
             time.sleep(0.5)

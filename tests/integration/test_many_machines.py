@@ -16,6 +16,7 @@ from core.files.project import PROJECT
 from core.jobs.queue import Queue
 from core.jobs.shared import asking, board
 from core.jobs.shared.board import Question
+from core.jobs.shared.members import SPREADS, Spread
 from core.question.sweep import Sweep
 from core.results import environment
 from core.results.finding import mirrored
@@ -55,7 +56,7 @@ def machines(address, tmp_path):
         yield start
 
 
-def asked_of(spread: board.Spread, **changes) -> Question:
+def asked_of(spread: Spread, **changes) -> Question:
     asked = sweep(**{"sizes": SIZES, **changes})
     return Question(sweep=asked, spread=spread)
 
@@ -119,7 +120,7 @@ def test_points_that_are_shared_are_measured_once_though_a_machine_dies_one_come
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spread", board.SPREADS)
+@pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("address", ["folder"], indirect=True)
 def test_a_machine_that_runs_out_of_memory_at_a_point_names_it_and_measures_the_others(
     address, asker, machines, spread

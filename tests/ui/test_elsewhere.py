@@ -8,7 +8,7 @@ from core.errors import NotAllowed
 from core.jobs import process
 from core.jobs.job import Elsewhere
 from core.jobs.shared import board
-from core.jobs.shared.board import Member
+from core.jobs.shared.members import Member
 from core.jobs.worker_file import Serving
 from core.progress import Progress
 from core.question.policy import POLICY_VARIABLE

@@ -19,12 +19,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from core.errors import StoreError
-from core.files import atomic
+from core.files import address, atomic
+from core.files.address import ONCE
 from core.files.shared import brought
 from core.files.shared.place import Found, Place
-
-ADDRESS = ".address"
-"""Name of the file of a mirror that says of what."""
 
 WAITING = ".waiting"
 """What the name of a marker ends in; it holds the folder of the place that the file goes to."""
@@ -51,11 +49,8 @@ LAG_S = 30.0
 LOOKS = 5
 """Listings that are made until none of the names of the one before is missing."""
 
-ONCE = "once-"
-"""Beginning of names that say what a file answers: of several machines that write such a file, the first counts."""
-
 TAKEN = "taken"
-"""Folder of the place with the names of such files that were merged into others since: nobody's counts any more."""
+"""Folder of the place with the names of files that count once and were merged since: nobody's counts any more."""
 
 LARGE = ".parquet"
 """Ending of files that may be left where they are."""
@@ -296,34 +291,26 @@ def _each(do: Callable[[str], None], names: Iterable[str]) -> None:
             raise
 
 
-def made(address: str, root: Path) -> Path:
+def made(at: str, root: Path) -> Path:
     """The folder of this machine that mirrors an address, made if it is not there.
 
     Args:
-        address: of the place.
+        at: address of the place.
         root: where such folders are.
 
     Raises:
         InvalidValue: the address is none.
         StoreError: the folder cannot be made.
     """
-    Place(address)
-    folder = root / hashlib.sha256(address.encode()).hexdigest()[:16]
+    Place(at)
+    folder = root / hashlib.sha256(at.encode()).hexdigest()[:16]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / ADDRESS).exists():
-            atomic.write_bytes(folder / ADDRESS, address.encode())
+        if not (folder / address.FILE).exists():
+            atomic.write_bytes(folder / address.FILE, at.encode())
     except OSError as error:
         raise StoreError(f"The folder {folder} cannot be written: {error.strerror or error}.") from error
     return folder
-
-
-def address_of(folder: Path) -> str:
-    """The address of which a folder is the mirror; empty if it is an ordinary one."""
-    try:
-        return (folder / ADDRESS).read_text()
-    except OSError:
-        return ""
 
 
 def of(folder: Path, most_bytes: int, beside: str = "") -> Mirror | None:
@@ -332,10 +319,10 @@ def of(folder: Path, most_bytes: int, beside: str = "") -> Mirror | None:
     Raises:
         StoreError: the place that it mirrors cannot be used.
     """
-    address = address_of(folder)
-    return _of(folder, address, most_bytes, beside) if address else None
+    at = address.mirrored_by(folder)
+    return _of(folder, at, most_bytes, beside) if at else None
 
 
 @functools.lru_cache(maxsize=16)
-def _of(folder: Path, address: str, most_bytes: int, beside: str) -> Mirror:
-    return Mirror(folder, Place(address), most_bytes, beside)
+def _of(folder: Path, at: str, most_bytes: int, beside: str) -> Mirror:
+    return Mirror(folder, Place(at), most_bytes, beside)

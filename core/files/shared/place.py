@@ -46,7 +46,6 @@ _REASON = re.compile(r"AWS Error ([A-Z_]+)")
 _PASSES = re.compile(r"AWS Error (NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|\w*THROTTL\w*)")
 _LATE = re.compile(r"curlCode: 28\b")
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.tmp")
-_IS_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _SETTING = re.compile(r"[A-Za-z0-9.:/_\[\]-]{1,200}")
 
 T = TypeVar("T")
@@ -63,11 +62,6 @@ class Found:
 
     size: int
     written_s: float
-
-
-def is_address(text: str) -> bool:
-    """Whether a text is an address, and not a folder of this machine."""
-    return bool(_IS_ADDRESS.match(text))
 
 
 class Place:

@@ -23,8 +23,9 @@ from core.jobs.job import Elsewhere, Job
 from core.jobs.queue import Queue
 from core.jobs.shared import asking, board
 from core.jobs.shared.asking import Seen
-from core.jobs.shared.board import Member, Question
+from core.jobs.shared.board import Question
 from core.jobs.shared.launching import launcher
+from core.jobs.shared.members import ENDED, Member
 from core.jobs.worker.reporter import Reporter
 from core.jobs.worker_file import Serving
 from core.progress import Progress, SweepProgress
@@ -109,7 +110,7 @@ class Asking:
         states = [member.state for member in self._told.values()]
         if not states:
             return NOBODY
-        over = sum(state in board.ENDED for state in states)
+        over = sum(state in ENDED for state in states)
         return f"{over} of {units.counted(len(states), 'machine')} done"
 
     def _report(self) -> None:
@@ -149,7 +150,7 @@ class Asking:
     def _at_it(self) -> list[Member]:
         """Machines that work on it, as far as they said."""
         known = (member for member in self._machines() if member.question == self._question.id)
-        return [member for member in known if member.state not in (*board.ENDED, "free")]
+        return [member for member in known if member.state not in (*ENDED, "free")]
 
     def _await_ends(self, at: board.Board) -> None:
         """Let machines that were told to stop say so."""

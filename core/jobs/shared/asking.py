@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from core.errors import StoreError
-from core.jobs.shared.board import ENDED, Board, Member, Question
+from core.jobs.shared.board import Board, Question
 from core.jobs.shared.launching import Launcher
+from core.jobs.shared.members import ENDED, Member
 
 POLL_S = 1.0
 

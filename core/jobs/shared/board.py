@@ -14,39 +14,17 @@ import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
-
-from msgspec import Meta
+from typing import Any, TypeVar
 
 from core.errors import CrossoverError
 from core.files import documents
 from core.files.shared import lease
 from core.files.shared.lease import Lease
 from core.files.shared.place import Place
+from core.jobs.shared.members import ENDED, Member, Spread
 from core.question.experiment import PROTOCOL_VERSION
 from core.question.sweep import Sweep
-from core.results.finding import mirrored
-
-Spread = Literal["everywhere", "shared"]
-
-SPREADS: dict[Spread, str] = {
-    "everywhere": "each machine answers the whole question",
-    "shared": "machines that are alike share its points, and count as one",
-}
-"""How a question is spread over machines, with a phrase for people."""
-
-State = Literal["free", "busy", "measuring", "waiting", "finished", "failed", "stopped"]
-"""What a machine does.
-
-- free: nothing, for want of a question.
-- busy: nothing, as something else is measured on it.
-- measuring: it measures.
-- waiting: it has work and cannot go on; the message says why.
-- finished, failed, stopped: how it ended with its question.
-"""
-
-ENDED: tuple[State, ...] = ("finished", "failed", "stopped")
-"""States in which a machine is done with its question."""
+from core.results.finding import sharing
 
 MOST_BYTES = 2**20
 """Size of a file beyond which it is not one of ours."""
@@ -63,8 +41,6 @@ LEASE_S = 45
 QUESTIONS, FOLLOWED, MACHINES, ENDS, CLOCK, SALT = "questions", "followed", "machines", "ends", "clock", "salt"
 
 _ID = re.compile(r"[0-9a-f]{16}-(everywhere|shared)")
-
-Line = Annotated[str, Meta(max_length=2_000)]
 
 T = TypeVar("T")
 
@@ -85,45 +61,6 @@ class Question:
     def id(self) -> str:
         """Its name: the same question asked again goes on where it was."""
         return f"{self.sweep.id}-{self.spread}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Member:
-    """A machine that works on what is open, as it tells of itself.
-
-    Attributes:
-        host: its name among those that share the store.
-        machine_id: hash of its hardware; machines that are alike have the same.
-        cpu: processor.
-        devices: what it can train on, by their own names.
-        state: what it does.
-        question: on which it works, or worked last; empty before the first.
-        message: one sentence where there is something to say.
-        doing: where the point lies that it measures, e.g. `hidden size 512`; empty between points.
-        done: points of that question that have an answer for it.
-        total: points of that question; 0 where a search chooses them.
-        left_s: seconds that the rest would take on this machine alone; None while that is not known.
-        own_id: `machine_id` of its rows where each answers for itself; empty as earlier versions tell it.
-        threads: of its processor that it may use; 0 as earlier versions tell it.
-    """
-
-    host: Annotated[str, Meta(pattern=r"^[\w.-]{1,100}$")]
-    machine_id: Line
-    cpu: Line
-    devices: tuple[Line, ...]
-    state: State = "free"
-    question: Line = ""
-    message: Line = ""
-    doing: Line = ""
-    done: documents.Count = 0
-    total: documents.Count = 0
-    left_s: documents.Seconds | None = None
-    own_id: Line = ""
-    threads: documents.Count = 0
-
-    def rows_id(self, spread: Spread) -> str:
-        """The `machine_id` of its rows of a question that is spread so."""
-        return self.own_id if spread == "everywhere" and self.own_id else self.machine_id
 
 
 class Board:
@@ -333,4 +270,4 @@ def _parsed(data: bytes, kind: type[T]) -> T | None:
 
 def board_of(folder: Path) -> Board:
     """The board of a store, given as its folder here: at the address that it mirrors, or within the folder itself."""
-    return Board(mirrored.place_of(folder))
+    return Board(sharing.place_of(folder))

@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from core.errors import InvalidValue, JobError
+from core.files import address
 from core.files.project import PROJECT
 from core.files.settings import WAYS, is_way
-from core.files.shared import mirror
 from core.jobs.shared.on_ray import RayNodes
 
 LOOK_S, GONE_S = 10.0, 25.0
@@ -118,7 +118,7 @@ def launcher(on: str, store: Path, *told: str) -> Launcher:
         InvalidValue: `on` is none of them.
         JobError: what it needs is not installed here.
     """
-    command = ["--store", mirror.address_of(store) or str(store.absolute()), *told]
+    command = ["--store", address.mirrored_by(store) or str(store.absolute()), *told]
     if not is_way(on):
         raise InvalidValue("on", on, "one of {}", WAYS)
     kind, _, which = on.partition(":")

@@ -25,7 +25,8 @@ from core.jobs import client, machine
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
-from core.jobs.shared.board import Board, Member, Question, State
+from core.jobs.shared.board import Board, Question
+from core.jobs.shared.members import Member, State
 from core.jobs.shared.presence import Presence, Told, how_far, introduced
 from core.jobs.worker import point_result
 from core.progress import WAITING

@@ -15,7 +15,8 @@ from core import units
 from core.errors import StoreError
 from core.files.shared.lease import Lease
 from core.jobs.queue import Queue
-from core.jobs.shared.board import ENDED, Board, Member, State
+from core.jobs.shared.board import Board
+from core.jobs.shared.members import ENDED, Member, State
 from core.results.environment import DeviceInfo, Environment
 
 TELL_S = 10.0

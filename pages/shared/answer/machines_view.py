@@ -19,7 +19,7 @@ from core.answer.study.machines import many
 from core.answer.study.result import Crossover
 from core.answer.study.study import Study
 from core.errors import CrossoverError
-from core.jobs.shared.board import Member
+from core.jobs.shared.members import Member
 from core.question.device_kinds import does, in_sentence
 from core.question.experiment import titled
 from core.question.fields import axis_title
@@ -28,6 +28,7 @@ from core.results.schema import Trial
 from core.text import as_line
 from pages.shared.answer import downloads, study_view, sweep_view
 from pages.shared.data import prepared, reads
+from pages.shared.data.kept import kept
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import moment, plain
 from pages.shared.frame import permits
@@ -118,7 +119,7 @@ def _together(found: Mapping[str, Study], members: Sequence[Member], *, save: bo
         drawn = drawn if len({*drawn.values()}) == len(drawn) else names
         answers = {drawn[machine_id]: answer for machine_id, answer in located.items()}
         kinds = {drawn[machine_id]: found[machine_id].runs[0][1].device_kind for machine_id in located}
-        spec, first = prepared.machines(answers, kinds), next(iter(found.values()))
+        spec, first = _chart(answers, kinds), next(iter(found.values()))
         charts.chart(spec, alt=f"Crossover of {units.counted(len(answers), 'machine')}")
         base, other = titled(first.baseline), titled(first.challenger)
         along = axis_title(first.axis)
@@ -144,6 +145,12 @@ def _together(found: Mapping[str, Study], members: Sequence[Member], *, save: bo
             column_config={NEWEST: st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", timezone="UTC")},
             alt="Machines",
         )
+
+
+@kept(64)
+def _chart(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> dict[str, Any]:
+    """The chart of the crossover of each machine, by their names."""
+    return classroom.by_machine(answers, kinds)
 
 
 def _located(study: Study) -> Crossover:

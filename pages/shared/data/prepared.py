@@ -1,12 +1,12 @@
 """What is worked out of rows once for all visitors: crossovers, reports, remedies, finished charts."""
 
 import functools
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from core.answer import comparable
-from core.answer.charts import classroom, grids, runs, speedups
+from core.answer.charts import grids, runs, speedups
 from core.answer.charts import studies as study_charts
 from core.answer.charts.grids import Cell
 from core.answer.gallery.table import Overview
@@ -105,12 +105,6 @@ def meeting(met: Meeting, basis: Basis) -> Located:
     answer, evidence = two_machines.crossover(met, basis), two_machines.evidence(met, basis)
     kinds = (met.measured[-1].device_kind, met.recorded[-1].device_kind)
     return Located(answer=answer, evidence=tuple(evidence), kinds=kinds, recorded=True)
-
-
-@kept(64)
-def machines(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> dict[str, Any]:
-    """The chart of the crossover of each of several machines, by their names."""
-    return classroom.by_machine(answers, kinds)
 
 
 @kept(64)

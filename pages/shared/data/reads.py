@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from core import units
-from core.answer.gallery import older, table
+from core.answer.gallery import table
 from core.answer.gallery.table import Overview, StudyLine
 from core.answer.run import certainty
 from core.answer.study.study import Study
@@ -21,8 +21,7 @@ from core.jobs import client
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.jobs.shared import board
-from core.jobs.shared.board import Member
+from core.jobs.shared.members import Member
 from core.question import policy
 from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
@@ -119,7 +118,7 @@ def known(
 
 
 def shown(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
-    """The same; where there is no answer, what was measured all the same, such as a run of a busy machine."""
+    """The newest answers as `known` has them; without one, what was measured all the same, as on a busy machine."""
     return known(experiments, machine, accepted=any_run) | known(experiments, machine)
 
 
@@ -129,20 +128,20 @@ def study_lines() -> list[StudyLine]:
 
 
 def study_line(study_id: str) -> StudyLine | None:
-    """One of them, or one that is too old for lists, with all its sizes; None if there is none of that name."""
+    """One study with all its sizes, also if it is too old for lists; None if there is none of that name."""
     listed = next((line for line in study_lines() if line.id == study_id), None)
     known = overview()
     return (known.left_out and _older(_stores(), known, study_id)) or listed
 
 
 def study(study_id: str) -> Study | None:
-    """The same with its whole rows."""
+    """One study with its whole rows; None as in `study_line`."""
     line = study_line(study_id)
     return shelf.studies(_stores(), [line]).get(study_id) if line else None
 
 
 def whole(lines: Sequence[StudyLine]) -> dict[str, Study]:
-    """Some of them with their whole rows, by name, read in one go; missing is one that `study` has or reads not."""
+    """Some studies with their whole rows, by name, read in one go; one that cannot be read is missing."""
     with contextlib.suppress(StoreError):  # one of them may be too large; it must not hide the others
         return shelf.studies(_stores(), lines)
     found: dict[str, Study] = {}
@@ -208,6 +207,8 @@ def proposal(data: bytes, name: str) -> Proposal:
 
 @kept(4, seconds=5)
 def _machines(folder: Path) -> tuple[list[Member], str]:
+    from core.jobs.shared import board  # with what reaches servers, which most stores do not need
+
     try:
         return board.board_of(folder).members(), ""
     except StoreError as error:
@@ -236,6 +237,8 @@ def _study_lines(stores: tuple[Store, Store]) -> list[StudyLine]:
 
 @kept(64, spinner="Looking for the study …")
 def _older(stores: tuple[Store, Store], known: Overview, study_id: str) -> StudyLine | None:
+    from core.answer.gallery import older  # which stores need that are too large for one list
+
     return older.line(stores, known.frame, study_id)
 
 

@@ -12,7 +12,7 @@ from core.commands import measuring
 from core.errors import JobError
 from core.jobs.machine import Machine
 from core.jobs.shared import asking, board, member
-from core.jobs.shared.board import Member
+from core.jobs.shared.members import Member
 from core.results import environment
 from core.results.store import Store
 from tests.integration import scripted_worker

@@ -6,11 +6,12 @@ import threading
 import pytest
 
 from core.errors import StoreError
+from core.files.address import mirrored_by
 from core.files.shared import mirror
 from core.files.shared.lease import Lease
 from core.files.shared.place import Place
 from core.results import compaction
-from core.results.finding import mirrored
+from core.results.finding import mirrored, sharing
 from core.results.store import Store
 from core.results.tables import to_table
 from tests import rows
@@ -40,7 +41,7 @@ def names(store):
 
 
 def keys(store):
-    return set(Place(mirror.address_of(store.folder)).names("rows"))
+    return set(Place(mirrored_by(store.folder)).names("rows"))
 
 
 def cut_off(store, monkeypatch):
@@ -121,10 +122,10 @@ def test_only_one_machine_compacts_at_a_time(machines):
     here, there = machines
     here.add(row(1))
     here.add(row(2))
-    with mirrored.held(there.folder), pytest.raises(StoreError, match="is being compacted already"):
+    with sharing.held(there.folder), pytest.raises(StoreError, match="is being compacted already"):
         compaction.compact(here.folder)
     assert compaction.compact(here.folder).merged == 2
-    assert set(Place(mirror.address_of(here.folder)).names("claims")) == set()
+    assert set(Place(mirrored_by(here.folder)).names("claims")) == set()
 
 
 @pytest.mark.slow
@@ -200,7 +201,7 @@ def test_a_copy_that_was_deleted_comes_back(machines):
 def test_a_damaged_file_of_another_machine_is_named_and_the_rest_is_read(machines):
     here, there = machines
     here.add(row(1))
-    Place(mirror.address_of(here.folder)).write("rows/machine=x/torn.parquet", b"PAR1 not really")
+    Place(mirrored_by(here.folder)).write("rows/machine=x/torn.parquet", b"PAR1 not really")
     found = there.read()
     assert found.table.num_rows == 1
     assert [skipped.name for skipped in found.skipped] == ["torn.parquet"]
@@ -255,11 +256,11 @@ def test_a_compaction_that_lost_its_lease_while_this_machine_slept_removes_nothi
     here, there = machines
     here.add(row(1))
     here.add(row(2))
-    place = Place(mirror.address_of(here.folder))
-    with mirrored.held(here.folder) as require_held:
+    place = Place(mirrored_by(here.folder))
+    with sharing.held(here.folder) as require_held:
         [claim] = place.names("claims")
         place.remove(claim)  # as another machine does once it has lapsed
-        with mirrored.held(there.folder) as require_held_there:
+        with sharing.held(there.folder) as require_held_there:
             require_held_there()
             with pytest.raises(StoreError, match="is being compacted already"):
                 require_held()
@@ -267,8 +268,8 @@ def test_a_compaction_that_lost_its_lease_while_this_machine_slept_removes_nothi
 
 def test_a_long_compaction_goes_on_holding_its_lease(machines, monkeypatch):
     here, _ = machines
-    monkeypatch.setattr(mirrored, "COMPACTION_S", 0.1)
+    monkeypatch.setattr(sharing, "COMPACTION_S", 0.1)
     renewed = threading.Event()
     monkeypatch.setattr(Lease, "renew", lambda _: renewed.set() or True)
-    with mirrored.held(here.folder):
+    with sharing.held(here.folder):
         assert renewed.wait(30)

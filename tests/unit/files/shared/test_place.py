@@ -3,7 +3,8 @@
 import pytest
 
 from core.errors import InvalidValue, StoreError
-from core.files.shared.place import Place, is_address
+from core.files.address import is_address
+from core.files.shared.place import Place
 
 MOST = 2**20
 
@@ -131,18 +132,3 @@ def test_settings_of_an_address_are_a_closed_list(kind, setting):
 def test_a_place_of_azure_lies_in_its_container():
     there = Place("abfs://container@account.dfs.core.windows.net/my lab")
     assert there._path("rows") == "container/my lab/rows"
-
-
-@pytest.mark.parametrize(
-    ("text", "is_one"),
-    [
-        ("s3://b/x", True),
-        ("file:///x", True),
-        ("ftp://x", True),
-        ("/data", False),
-        ("data/x", False),
-        ("C:\\data", False),
-    ],
-)
-def test_an_address_is_told_from_a_folder(text, is_one):
-    assert is_address(text) is is_one

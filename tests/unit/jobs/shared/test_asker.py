@@ -9,7 +9,8 @@ from core.errors import JobError
 from core.jobs import client, process
 from core.jobs.job import Elsewhere
 from core.jobs.shared import asker, asking, board
-from core.jobs.shared.board import Member, Question
+from core.jobs.shared.board import Question
+from core.jobs.shared.members import Member
 from core.results import environment
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep

@@ -6,8 +6,9 @@ import pytest
 
 from core.errors import StoreError
 from core.jobs.shared import asking, board
-from core.jobs.shared.board import Member, Question
+from core.jobs.shared.board import Question
 from core.jobs.shared.launching import Nobody
+from core.jobs.shared.members import Member
 from tests.integration.scripted_worker import sweep
 
 QUESTION = Question(sweep=sweep(), spread="everywhere")

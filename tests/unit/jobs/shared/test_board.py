@@ -8,7 +8,8 @@ import time
 import pytest
 
 from core.jobs.shared import board
-from core.jobs.shared.board import Board, Member, Question
+from core.jobs.shared.board import Board, Question
+from core.jobs.shared.members import Member
 from tests.integration.scripted_worker import sweep
 
 QUESTION = Question(sweep=sweep(), spread="shared")

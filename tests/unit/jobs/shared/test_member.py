@@ -8,8 +8,9 @@ import pytest
 
 from core.answer.run import certainty
 from core.jobs import client, machine
-from core.jobs.shared import board, member
+from core.jobs.shared import member
 from core.jobs.shared.member import Working
+from core.jobs.shared.members import SPREADS
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
@@ -81,7 +82,7 @@ def test_a_point_that_fails_is_told_and_not_tried_again(at, working):
     assert (end.state, end.message) == ("failed", "The device cuda:7 is not on this machine.")
 
 
-@pytest.mark.parametrize("spread", board.SPREADS)
+@pytest.mark.parametrize("spread", SPREADS)
 def test_a_point_whose_process_is_killed_is_named_and_the_others_are_measured(at, working, monkeypatch, spread):
     measured = working._measured
 
@@ -213,7 +214,7 @@ def test_an_interrupt_stops_what_is_measured_and_gives_its_point_back(at, store,
     assert at.members() == []
 
 
-@pytest.mark.parametrize("spread", board.SPREADS)
+@pytest.mark.parametrize("spread", SPREADS)
 def test_whose_time_is_over_leaves_the_rest_to_others(at, store, queue, monkeypatch, spread):
     monkeypatch.setattr(client, "watch", lambda queue, job_id: time.sleep(0.05) or finished(queue.job(job_id), spread))
     question = asked_of(spread, sizes=(8, 16))

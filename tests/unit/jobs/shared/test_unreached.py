@@ -1,7 +1,8 @@
 """A machine at work for others while the place cannot be reached, or is behind."""
 
 from core.errors import StoreError
-from core.jobs.shared import board, presence
+from core.jobs.shared import presence
+from core.jobs.shared.members import ENDED
 from core.results.finding import mirrored
 from tests.unit.jobs.shared.conftest import asked_of
 
@@ -66,7 +67,7 @@ def test_an_end_that_did_not_reach_the_place_is_told_as_soon_as_it_can_be(at, wo
     tell, troubles = at.tell, ["The store cannot be reached."]
 
     def fail_once_at_the_end(member):
-        if member.state in board.ENDED and troubles:
+        if member.state in ENDED and troubles:
             raise StoreError(troubles.pop())
         tell(member)
 
