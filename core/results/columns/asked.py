@@ -86,7 +86,9 @@ class Asked(TrainingColumns):
     )
     threads: int = column(INT, "CPU threads that served the training", unit="threads", default=0)
     threads_tried: tuple[int, ...] = column(INTS, "thread counts tried first", unit="threads", default=())
-    threads_tried_step_s: tuple[float, ...] = column(FLOATS, "median time of each", unit="s per step", default=())
+    threads_tried_step_s: tuple[float, ...] = column(
+        FLOATS, "median time of each of threads_tried", unit="s per step", default=()
+    )
 
     # The machine
     machine_id: str = column(
@@ -96,7 +98,7 @@ class Asked(TrainingColumns):
     )
     cpu_name: str = column(STRING, "processor")
     cores: int = column(INT, "processor threads of the machine", unit="threads")
-    cores_usable: int = column(INT, "of these, left to us by affinity and quota", unit="threads")
+    cores_usable: int = column(INT, "threads of cores that affinity and quota leave to us", unit="threads")
     memory_bytes: int = column(INT, "memory of the machine", unit="bytes")
     system: str = column(STRING, "operating system and architecture")
     python_version: str = column(STRING, "Python")

@@ -16,21 +16,25 @@ class OwnValues:
         INTS, "operations of PyTorch in each step of one's own training that was watched afterwards", default=()
     )
     own_waits: tuple[int, ...] = column(
-        INTS, "times that each of them waited for a value or a tensor to reach the host", default=()
+        INTS, "times that each watched step waited for a value or a tensor to reach the host", default=()
     )
     own_waits_at: str = column(STRING, "file and line at which it waited most often; empty if not known", default="")
     own_syncs: tuple[int, ...] = column(
-        INTS, "times that CUDA's own debug mode says the host waited, in steps of their own", default=()
+        INTS, "times that the host waited by CUDA's own debug mode, in steps watched for that alone", default=()
     )
-    own_syncs_at: str = column(STRING, "file and line of most of these; empty if not known", default="")
+    own_syncs_at: str = column(
+        STRING, "file and line of most of the waits that CUDA counts; empty if not known", default=""
+    )
     own_copies: tuple[int, ...] = column(
-        INTS, "tensors that each of them copied from the host to the device", default=()
+        INTS, "tensors that each watched step copied from the host to the device", default=()
     )
     own_elsewhere: tuple[int, ...] = column(
-        INTS, "operations of each whose result was on another device than that asked for", default=()
+        INTS, "operations of each watched step whose result was on another device than asked for", default=()
     )
-    own_float64: tuple[int, ...] = column(INTS, "operations of each whose result was in float64", default=())
-    own_kept: tuple[int, ...] = column(INTS, "tensors alive in the process after each of them", default=())
+    own_float64: tuple[int, ...] = column(
+        INTS, "operations of each watched step whose result was in float64", default=()
+    )
+    own_kept: tuple[int, ...] = column(INTS, "tensors alive in the process after each watched step", default=())
     own_inside_s: tuple[float, ...] = column(
         FLOATS,
         "time in operations, the device drained after each, while they are counted; without loader and placing",
@@ -38,7 +42,7 @@ class OwnValues:
         default=(),
     )
     own_float64_s: tuple[float, ...] = column(
-        FLOATS, "that of operations with their result in float64", unit="s per step", default=()
+        FLOATS, "the part of own_inside_s in operations with their result in float64", unit="s per step", default=()
     )
     own_between_s: tuple[float, ...] = column(
         FLOATS,
@@ -60,14 +64,16 @@ class OwnValues:
         default=(),
     )
     own_workers0_s: tuple[float, ...] = column(
-        FLOATS, "the same without workers of the loader", unit="s per step", default=()
+        FLOATS, "steps as in own_given_s, without workers of the loader", unit="s per step", default=()
     )
-    own_workers2_s: tuple[float, ...] = column(FLOATS, "the same with two workers", unit="s per step", default=())
+    own_workers2_s: tuple[float, ...] = column(
+        FLOATS, "steps as in own_given_s, with two workers", unit="s per step", default=()
+    )
     own_pinned_s: tuple[float, ...] = column(
-        FLOATS, "the same with batches in pinned memory", unit="s per step", default=()
+        FLOATS, "steps as in own_given_s, with batches in pinned memory", unit="s per step", default=()
     )
     own_resident_s: tuple[float, ...] = column(
-        FLOATS, "the same with batches that are on the device already", unit="s per step", default=()
+        FLOATS, "steps as in own_given_s, with batches that are on the device already", unit="s per step", default=()
     )
     own_larger_s: tuple[float, ...] = column(
         FLOATS, "the same for as many samples, in batches four times as large", unit="s per step", default=()
