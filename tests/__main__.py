@@ -2,9 +2,10 @@
 
 Lint, spelling, types and import contracts first and at once, since they are quick; then, alone, the tests that time an
 accelerator, which skip where there is none; at last all others, so that what is said at the end is of them. They run in
-three workers: many wait for processes, so that three keep two processors busy. Where `CI` is set, branches of `core`
-that quick unit tests reach are counted, and the slowest tests are named. With `--quick`, of the tests only the unit
-tests that are quick, in two workers. Other arguments go to pytest, which then runs alone.
+four workers, as many wait for processes, so that four keep two processors busy; `tests.sharing` says who gets which.
+Where `CI` is set, branches of `core` that quick unit tests reach are counted, and the slowest tests are named. With
+`--quick`, of the tests only the unit tests that are quick, in two workers. Other arguments go to pytest, which then
+runs alone.
 """
 
 import os
@@ -30,9 +31,8 @@ CHECKS: tuple[Command, ...] = (
 TESTS: Command = (sys.executable, "-m", "pytest")
 BY_FILE: Command = ("--dist", "loadfile", "--no-loadscope-reorder")
 TWO_WORKERS: Command = ("-n", "2", *BY_FILE)
-THREE_WORKERS: Command = ("-n", "3", *BY_FILE)
+FOUR_WORKERS: Command = ("-n", "4", *BY_FILE)
 FOLDERS = tuple(f"tests/{name}" for name in ("browser", "integration", "gpu", "xla", "architecture", "ui", "unit"))
-"""Those of the longest tests first, so that at the end no worker waits for the other."""
 
 ALONE: Command = ("-m", "timed", "tests/gpu")
 
@@ -53,7 +53,7 @@ def commands(arguments: list[str]) -> tuple[Sequence[Command], Sequence[Command]
     if arguments:
         return checks, [(*TESTS, *TWO_WORKERS, "-m", "not slow and not timed", "tests/unit")]
     counted = COUNTED if os.environ.get("CI") else ()
-    return checks, [(*TESTS, *ALONE), (*TESTS, *THREE_WORKERS, *counted, "-m", "not timed", *FOLDERS)]
+    return checks, [(*TESTS, *ALONE), (*TESTS, *FOUR_WORKERS, *counted, "-m", "not timed", *FOLDERS)]
 
 
 def _run_at_once(checks: Sequence[Command]) -> int:
@@ -71,12 +71,16 @@ def _told(command: Command, run: subprocess.CompletedProcess[bytes]) -> int:
 
 def _run(command: Command) -> int:
     _announce(command)
-    return subprocess.run(command, cwd=ROOT, check=False, env=compiled_once()).returncode
+    return subprocess.run(command, cwd=ROOT, check=False, env=surroundings()).returncode
 
 
-def compiled_once() -> dict[str, str]:
-    """Surroundings in which what was compiled is kept, as some 300 processes read the same files."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+def surroundings() -> dict[str, str]:
+    """Environment in which what was compiled is kept, as some 300 processes read the same files, and threads that wait
+    sleep, as in our measuring process: in four workers they would take turns at looking for work that others do."""
+    from core.jobs.client import WAITING_POLICY  # once the checks found nothing wrong with it
+
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **WAITING_POLICY}
 
 
 def _announce(command: Command) -> None:

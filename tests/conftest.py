@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from core.files.spare import SPARE_VARIABLE
+from tests import sharing
 
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")  # a busy machine is no failure
@@ -42,9 +43,26 @@ def pytest_collection_finish():
     gc.enable()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Workers share the tests as `tests.sharing` says."""
+    return sharing.Sharing(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 def pytest_collection_modifyitems(config, items):
-    """Where branches are counted, count what quick unit tests reach; it would double what the others take."""
+    if hasattr(config, "workerinput"):
+        turns = sharing.turns(_file(item) for item in items)
+        items.sort(key=lambda item: turns[_file(item)])
+    if config.pluginmanager.hasplugin("_cov"):
+        _count_what_quick_unit_tests_reach(items)
+
+
+def _file(item):
+    return item.nodeid.partition("::")[0]
+
+
+def _count_what_quick_unit_tests_reach(items):
+    """Counting branches would double what the others take."""
     quick = [item for item in items if item.nodeid.startswith("tests/unit/") and not item.get_closest_marker("slow")]
-    if config.pluginmanager.hasplugin("_cov") and quick:
-        for item in set(items).difference(quick):
-            item.add_marker("no_cover")
+    for item in set(items).difference(quick) if quick else ():
+        item.add_marker("no_cover")

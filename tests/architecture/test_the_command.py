@@ -31,10 +31,10 @@ def checked(*arguments):
 
 
 @pytest.mark.usefixtures("here")
-def test_all_of_it_is_every_check_and_then_all_tests_in_three_workers_but_those_that_time_alone():
+def test_all_of_it_is_every_check_and_then_all_tests_in_four_workers_but_those_that_time_alone():
     assert checked() == ["ruff", "ruff", "codespell", "mypy", "lint-imports"]
     alone, parallel = pytest_runs()
-    assert parallel[: len(command.THREE_WORKERS)] == command.THREE_WORKERS
+    assert parallel[: len(command.FOUR_WORKERS)] == command.FOUR_WORKERS
     assert parallel[parallel.index("-m") + 1] == "not timed"
     assert alone == ("-m", "timed", "tests/gpu")
     assert {path.parent.name for path in (PROJECT / "tests").rglob("test_*.py") if TIMED in path.read_text()} <= {"gpu"}
@@ -66,11 +66,13 @@ def test_other_arguments_are_pytests_alone(arguments):
     assert pytest_runs(*arguments) == [tuple(arguments)]
 
 
-def test_what_was_compiled_is_kept_for_the_next_process(monkeypatch):
+def test_what_was_compiled_is_kept_for_the_next_process_and_threads_that_wait_sleep(monkeypatch):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
     monkeypatch.setenv("CROSSOVER_JOBS", "there")
-    assert "PYTHONDONTWRITEBYTECODE" not in command.compiled_once()
-    assert command.compiled_once()["CROSSOVER_JOBS"] == "there"
+    assert "PYTHONDONTWRITEBYTECODE" not in command.surroundings()
+    assert command.surroundings()["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert command.surroundings()["CROSSOVER_JOBS"] == "there"
 
 
 @pytest.fixture
