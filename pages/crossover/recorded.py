@@ -1,5 +1,7 @@
 """What is known without measuring: the studies of the store and of the gallery, and anyone's own timings."""
 
+import math
+
 import pyarrow as pa
 import streamlit as st
 
@@ -30,8 +32,11 @@ KINDS = ("csv", "tsv", "txt")
 MOST_BYTES = 1_000_000
 """Largest text that is taken in the text area, in characters; a file may have as much as the server takes."""
 
-CELL, LETTER = 24, 7
-"""Pixels that a cell of a table has around its text, and that a letter takes."""
+WHOLE = ("Along", "Crossover", "Devices")
+"""Columns of the list that are wide enough for all that they say; what is right of them is scrolled to."""
+
+CELL, LETTER = 18, 5.7
+"""Pixels that a cell of a table has around its text, and that a letter takes on average."""
 
 MOST_STUDIES = 20
 """Studies that are listed with what they say, which needs all their rows."""
@@ -59,10 +64,9 @@ def table(machine: Machine | None) -> None:
         return
     st.markdown("**Recorded here or shipped with the app**, decided and trusted ones first. Select one to see it.")
     shown = _lines(found)
-    answers = shown.column("Crossover").to_pylist()
     tables.table(
         shown,
-        column_config={"Crossover": st.column_config.TextColumn(width=CELL + LETTER * max(map(len, answers)))},
+        column_config={name: st.column_config.TextColumn(width=_room(shown, name)) for name in WHOLE},
         key="studies",
         on_select=lambda: _select(found, machine),
         selection_mode="single-row",
@@ -149,13 +153,18 @@ def _lines(studies: list[Study]) -> pa.Table:
     return pa.Table.from_pylist([_line(study) for study in studies])
 
 
+def _room(shown: pa.Table, name: str) -> int:
+    """Pixels for the longest cell of a column."""
+    return math.ceil(CELL + LETTER * max(map(len, shown.column(name).to_pylist())))
+
+
 def _line(study: Study) -> dict[str, str]:
     row, sizes = study.runs[0][0], study.sizes
     return {
         "Along": axis_title(study.axis),
-        "From … to": f"{wording.size(sizes[0])} to {wording.size(sizes[-1])} ({len(sizes)} sizes)",
         "Crossover": study_view.in_short(lambda: prepared.located(study, "steady")),
         "Devices": f"{titled(study.challenger)} against {titled(study.baseline)}",
+        "From … to": f"{wording.size(sizes[0])} to {wording.size(sizes[-1])} ({len(sizes)} sizes)",
         "Training": describe.in_short(row) + ("" if row.training else f", batch {row.batch_size:,}"),
         "Machine": f"{row.cpu_name} ({row.machine_id[:6]})",
     }

@@ -31,7 +31,7 @@ from pages.shared.link import choices, links, others, state
 MOST_ALSO = 3
 """Axes beside the first."""
 
-AXIS_HELP = "What grows from one measurement to the next; the crossover is a value on it."
+AXIS_HELP = "What grows from one measurement to the next; the crossover is one of its values."
 ADAPTIVE_HELP = (
     "Measures only the sizes that narrow down the crossover, and as few as it takes. "
     "Without it every doubling of the range is measured."
@@ -204,7 +204,8 @@ def _range(axis: str, stops: list[float]) -> tuple[float, float]:
     linked = [value for value in controls.linked_numbers(key) if _possible(axis, value)]
     stops = sorted({*stops, *linked})
     low, high = (min(stops, key=lambda stop: abs(stop - end)) for end in FIELDS[axis].usual_range)
-    chosen = st.select_slider(f"{FIELDS[axis].label} from … to", stops, value=(low, high), **state.bound(key))
+    bound = choices.numbers(key, stops, (low, high))
+    chosen = st.select_slider(f"{FIELDS[axis].label} from … to", stops, value=(low, high), **bound)
     return chosen[0], chosen[1]
 
 
@@ -212,7 +213,8 @@ def _values(axis: str, stops: list[float]) -> tuple[float, ...]:
     key = links.VALUES.format(axis=axis)
     stops = sorted({*stops, *controls.linked_numbers(key)})
     usual = [value for value in FIELDS[axis].usual_values if value in stops] or stops[:1]
-    return tuple(sorted(st.multiselect(f"{FIELDS[axis].label}, each of", stops, default=usual, **state.bound(key))))
+    bound = choices.numbers(key, stops, usual)
+    return tuple(sorted(st.multiselect(f"{FIELDS[axis].label}, each of", stops, **bound)))
 
 
 def _devices(machine: Machine | None) -> list[str]:
@@ -243,7 +245,7 @@ def _ask(
     try:
         asked = reads.sweep(fields, varied.axes, tuple(chosen), varied.adaptive, bounds, folder)
         if machine and len(asked.contenders) < 2 and not others.recorded():
-            raise InvalidValue("contenders", ", ".join(chosen), "two different devices at least, to be compared")
+            raise InvalidValue("contenders", ", ".join(chosen), "at least two different devices, to be compared")
     except CrossoverError as error:
         return None, fault or refused.on_page(error)
     fault = fault or models.boosting.missing(asked.point.model)

@@ -26,7 +26,7 @@ from pages.shared.data import reads
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import plain, told
 from pages.shared.frame import apart, navigation, permits
-from pages.shared.link import links, others, state
+from pages.shared.link import choices, links, others, state
 
 
 def study(study_id: str, held: Held, shown: Sequence[int]) -> None:
@@ -129,10 +129,13 @@ def _where_the_time_goes(of: Study) -> None:
 
 def _learned(of: Study) -> None:
     """The classification reports of one size, and the way to its run."""
-    sizes = [str(describe.plain(size_of(run[0], of.axis))) for run in of.runs]
+    numbers = [describe.plain(size_of(run[0], of.axis)) for run in of.runs]
+    sizes = {str(number): choices.grouped(number) for number in numbers}
     st.header("One size in full")
-    chosen = st.select_slider(axis_title(of.axis).capitalize(), sizes, value=sizes[-1], **state.bound("size"))
-    trials = of.runs[sizes.index(chosen)]
+    names = list(sizes)
+    bound = choices.bound("size", names, names[-1], sizes.__getitem__)
+    chosen = st.select_slider(axis_title(of.axis).capitalize(), names, value=names[-1], **bound)
+    trials = of.runs[names.index(chosen)]
     with told(st.warning):
         run_view.learned(trials)
     if not any(trial.confusion for trial in trials):

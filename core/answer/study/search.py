@@ -172,7 +172,7 @@ class _Search:
         for end in (0, -1) if self.known.outcome == "undecided" else ():
             if not _decided(self.sizes[end]) and self._count_near(self.places[end]) < ENOUGH_NEAR:
                 return self._take(self.places[end], "to decide the end of the range")
-        return Step(size=None, reason="one device won at every size up to the ends of the range")
+        return Step(size=None, reason="nothing up to the ends of the range points to a crossover")
 
     def _take(self, place: float, reason: str) -> Step:
         return Step(size=self._nearest(place), reason=reason)

@@ -131,18 +131,14 @@ def ladder(
     bring, if higher than the lowest stop, `most` the highest, if lower than the field's own.
     """
     entry = FIELDS[name]
-    default = entry.default if default is None else default
+    usual = describe.plain(entry.default if default is None else default)
     high = entry.high if most is None else most
     offered = sorted({describe.plain(stop) for stop in stops or entry.stops if entry.low <= stop <= high})
     numbers = linked_numbers(name, last=True)
-    if numbers and max(entry.low, least or entry.low) <= numbers[0] <= high:
-        if numbers[0] not in offered:
-            bisect.insort(offered, numbers[0])
-        if str(numbers[0]) != state.arrived()[name][-1]:  # "1e-2" is no stop's name, so the control takes its default
-            default = numbers[0]
-    return st.select_slider(
-        named or entry.label, offered, value=describe.plain(default), help=entry.help, **state.bound(name)
-    )
+    if numbers and max(entry.low, least or entry.low) <= numbers[0] <= high and numbers[0] not in offered:
+        bisect.insort(offered, numbers[0])
+    bound = choices.numbers(name, offered, usual)
+    return st.select_slider(named or entry.label, offered, value=usual, help=entry.help, **bound)
 
 
 def point_of(link: Mapping[str, Sequence[str]]) -> tuple[Point, list[str]]:

@@ -5,12 +5,13 @@ from typing import Any
 
 import streamlit as st
 
+from core.question.describe import plain as plain_number
 from core.question.describe import text
 from core.question.experiment import Contender, Point
 from core.question.fields import FIELDS, TRAINING, short_label
 from pages.shared.draw.text import plain
 from pages.shared.frame import permits
-from pages.shared.link import state
+from pages.shared.link import choices, state
 
 CATALOGUE = "of the catalogue"
 SOURCE = "source"
@@ -42,15 +43,17 @@ def points(asked: Point, shown: Point, without: Collection[str] = ()) -> list[Di
         return [("training", asked.training or CATALOGUE, shown.training or CATALOGUE)]
     if asked.training:
         known = {SOURCE: (asked.source_hash[:6], shown.source_hash[:6])}
-        known |= {} if "size" in without else {"size": (text(asked.size), text(shown.size))}
+        known |= {} if "size" in without else {"size": (choices.grouped(asked.size), choices.grouped(shown.size))}
         return [(title, now, then) for title, (now, then) in known.items() if now != then]
     used = {*point_values(asked, without), *point_values(shown, without)}
     pairs = ((name, getattr(asked, name), getattr(shown, name)) for name in TRAINING if name in used)
-    return [
-        (FIELDS[name].title, short_label(name, text(now)), short_label(name, text(then)))
-        for name, now, then in pairs
-        if now != then
-    ]
+    return [(FIELDS[name].title, _spoken(name, now), _spoken(name, then)) for name, now, then in pairs if now != then]
+
+
+def _spoken(name: str, value: Any) -> str:
+    """The value of a setting as its control shows it."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return choices.grouped(plain_number(value)) if number else short_label(name, text(value))
 
 
 def contenders(asked: Sequence[Contender], shown: Sequence[Contender]) -> list[Difference]:

@@ -9,32 +9,46 @@ from typing import Any
 
 import streamlit as st
 
+from core.question import describe
 from pages.shared.link import state
 
 
-def bound(name: str, options: Sequence[str], usual: Any, as_label: Callable[[Any], str]) -> dict[str, Any]:
+def bound(
+    name: str, options: Sequence[Any], usual: Any, as_label: Callable[[Any], str], read: Callable[[str], Any] = str
+) -> dict[str, Any]:
     """What makes such a control part of the link, as `state.bound` does others.
 
     Args:
         name: one of `links.PAGES`.
-        options: what may be chosen, as the link has it.
-        usual: what stands there unless the link says otherwise, and then is not in it: an option, or a list of them.
+        options: what may be chosen, as rows, columns and commands have it.
+        usual: what stands there unless the link says otherwise, and then is not in it: an option, a list of them, or a
+            tuple with the ends of a range.
         as_label: the name for people of an option.
+        read: what a text of the link stands for; anything that is no option where it stands for none.
     """
+    unbound = {option: value for option, value in state.bound(name).items() if option != "bind"}
     kept, linked = st.session_state.get(name), st.query_params.get_all(name)
     said, before = state.said(name) or ([], usual)
-    if linked != said and (linked or not state.came()):
-        stands = _among(options, list(filter(None, linked)), usual, given=bool(linked))
+    if unbound["disabled"] or (linked != said and (linked or not state.came())):
+        stands = _among(options, [read(text) for text in linked if text], usual, given=bool(linked))
     elif name not in st.session_state or kept == before:
         stands = usual
     else:
-        stands = _among(options, kept if isinstance(kept, list) else [kept], usual, given=True)
+        stands = _among(options, _several(kept), usual, given=True)
     if name not in st.session_state or stands != kept:
         st.session_state[name] = stands
-    texts = stands if isinstance(stands, list) else [stands]
-    state.speak(name, ([] if stands == usual else texts or [""], usual))
-    unbound = {option: value for option, value in state.bound(name).items() if option != "bind"}
+    state.speak(name, ([] if stands == usual else list(map(describe.text, _several(stands))) or [""], usual))
     return {**unbound, "format_func": as_label, "persist_state": "session"}
+
+
+def numbers(name: str, options: Sequence[float], usual: Any) -> dict[str, Any]:
+    """The same for numbers, which people see with separators: 1,257 on a slider is 1257 in the link."""
+    return bound(name, options, usual, grouped, _number)
+
+
+def grouped(value: float) -> str:
+    """A number of a control, as tables and sentences write it."""
+    return f"{value:,}"
 
 
 def given(name: str) -> list[str]:
@@ -42,9 +56,24 @@ def given(name: str) -> list[str]:
     return st.query_params.get_all(name) or list(st.session_state.get(name) or ())
 
 
-def _among(options: Sequence[str], values: Sequence[Any], usual: Any, *, given: bool) -> Any:
+def _number(text: str) -> float | str:
+    """A number that a link spells; the text itself where it spells none."""
+    try:
+        return describe.plain(float(text))
+    except (ValueError, OverflowError):
+        return text
+
+
+def _several(value: Any) -> list[Any]:
+    """All that a control stands at."""
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _among(options: Sequence[Any], values: Sequence[Any], usual: Any, *, given: bool) -> Any:
     """Those of the values that may be chosen, in the form of the usual one, which stands where none may."""
     possible = [value for value in values if value in options]
+    if isinstance(usual, tuple):
+        return tuple(sorted(possible)) if len(possible) == len(usual) else usual
     if isinstance(usual, list):
         return possible if given and (possible or not values) else usual
     return possible[-1] if possible else usual

@@ -32,7 +32,7 @@ def marked(answer: Crossover, company: Busy | None) -> Crossover:
     """The answer with what was seen of other programs.
 
     A device that wins everywhere by less than they may explain is not said to; what else explains several crossings is
-    not called the usual cause. A crossing stands, marked.
+    not called the usual cause. A crossing stands, marked; what is no answer for that reason says it there.
     """
     if company is None:
         return answer
@@ -41,5 +41,6 @@ def marked(answer: Crossover, company: Busy | None) -> Crossover:
         speedups = [math.log(size.speedup) for size in answer.sizes if size.speedup]
         if refusal := company.refusal(min(speedups), max(speedups)):
             told = replace(told, outcome="undecided", reason=refusal)
+            return replace(told, sentence=wording.sentence(told))
     sentence = answer.sentence if told.reason == answer.reason else wording.sentence(told)
     return replace(told, sentence=f"{sentence} {company.sentence}")

@@ -140,7 +140,7 @@ def test_an_end_that_was_disturbed_is_decided_by_sizes_close_to_it():
     without = next_step(LATTICE, [disturbed, *quiet[2:]])
     assert without.reason == "to decide the end of the range"
     step = next_step(LATTICE, [disturbed, *quiet[1:]])
-    assert (step.size, step.reason) == (None, "one device won at every size up to the ends of the range")
+    assert (step.size, step.reason) == (None, "nothing up to the ends of the range points to a crossover")
     assert answer([disturbed, *quiet[1:]]).outcome == "gpu_always"
     assert answer([disturbed, *quiet[2:]]).outcome == "undecided"
 
