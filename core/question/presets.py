@@ -104,7 +104,7 @@ class Preset:
             class_changes={"samples": samples},
             axes=self.class_axes,
             note=said,
-            class_note=f"{samples:,} images of {digits.max_samples:,}." if samples < digits.max_samples else said,
+            class_note=f"{'' if samples < digits.max_samples else 'All '}{samples:,} training images.",
         )
 
     def asked(self, scale: Scale, contenders: Sequence[Contender]) -> Experiment | Sweep:

@@ -1,5 +1,7 @@
 """Compare: one training on several devices, side by side."""
 
+import functools
+
 import streamlit as st
 
 from core.jobs import client
@@ -70,14 +72,9 @@ def _run(run_id: str, machine: Machine | None, asked: Experiment | None) -> None
     shown = run_view.experiment_of(trials)
     if asked and shown:
         onward.differs(asked, shown, machine)
-    words, action = st.columns([3, 1], vertical_alignment="center")
-    with words:
-        run_view.heading(trials)
-    with action:
-        onward.again(trials, machine)
-        if shown:
-            onward.crossover(shown)
-    run_view.draw(trials, accelerators.beside(trials, machine), machine)
+    run_view.heading(trials)
+    onwards = functools.partial(onward.draw, trials, shown, machine)
+    run_view.draw(trials, accelerators.beside(trials, machine), machine, onwards)
 
 
 page()

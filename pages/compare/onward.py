@@ -38,6 +38,14 @@ def differs(asked: Experiment, shown: Experiment, machine: Machine | None) -> No
     unlike.say(found, values)
 
 
+def draw(trials: Sequence[Trial], shown: Experiment | None, machine: Machine | None) -> None:
+    """What can be asked next, in a row."""
+    with st.container(horizontal=True, key="onward"):
+        again(trials, machine)
+        if shown:
+            crossover(shown)
+
+
 def crossover(shown: Experiment) -> None:
     """Lead to the sizes of a model at which the answer changes, with the settings of one."""
     point = shown.point

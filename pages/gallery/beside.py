@@ -144,7 +144,8 @@ def _told_apart(curves: Sequence[Curve]) -> list[Curve]:
 
 def _numbered(curve: Curve, number: int) -> Curve:
     first, second = curve.devices
-    return replace(curve, name=f"{curve.name}, {number}", devices=(f"{first}, {number}", f"{second}, {number}"))
+    of = f"study {number}"
+    return replace(curve, name=f"{curve.name}, {of}", devices=(f"{first}, {of}", f"{second}, {of}"))
 
 
 def _answer(of: Study, basis: Basis) -> Crossover | None:

@@ -73,14 +73,15 @@ def draw(lesson: Lesson, machine: Machine | None, places: Sides) -> None:
         said = frame.expect(lesson.question)
         st.markdown("### 2 · Run")
         run = _run(lesson, machine, places)
-    known = run[2] if run else None
+    known, running = run[2:] if run else (None, False)
     with places.answer:
-        may = frame.may_see(lesson.question, said=said, ran=bool(known and (known.rows or known.exhibits)))
-        if may and run:
-            apart.draw(_see, lesson, *run)
+        ran = bool(known and (known.rows or known.exhibits))
+        if frame.may_see(lesson.question, said=said, ran=ran, running=running) and run:
+            apart.draw(_see, lesson, *run[:3])
 
 
-def _run(lesson: Lesson, machine: Machine | None, places: Sides) -> tuple[Choice, Task, Known] | None:
+def _run(lesson: Lesson, machine: Machine | None, places: Sides) -> tuple[Choice, Task, Known, bool] | None:
+    """What was chosen, what it asks for, what is known of that, and whether it is being measured."""
     chosen = frame.devices(machine)
     if machine is None:
         return None
@@ -92,8 +93,8 @@ def _run(lesson: Lesson, machine: Machine | None, places: Sides) -> tuple[Choice
         task = lesson.task(choice)
         known = tasks.known(task, machine)
         with places.ask:
-            tasks.run_button(task, known)
-        return choice, task, known
+            running = tasks.run_button(task, known, places.answer)
+        return choice, task, known, running
     return None
 
 
@@ -107,8 +108,6 @@ def _see(lesson: Lesson, choice: Choice, task: Task, known: Known) -> None:
     key = (lesson.question.name, *choice.names, choice.data, str(choice.margin), found.key)
     keep = Section(title="What to keep in mind", sentences=(lesson.takeaway,))
     built = frame.built(key, lambda: [*lesson.build(choice, found), keep])
-    if choice.alone:
-        st.info(plain(lesson.without), icon=":material/info:")
     outcome = expected.told(lambda: lesson.outcome(choice, found))
-    frame.draw(built, lesson.question, outcome)
+    frame.draw(built, lesson.question, outcome, note=lesson.without if choice.alone else "")
     frame.report(f"Lesson: {lesson.title}", lesson.question, built, found, outcome)

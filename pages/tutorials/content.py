@@ -112,7 +112,7 @@ TUTORIALS: dict[str, Tutorial] = {
                 " lesson on the loader, give another cause: samples that are transformed one by one.",
             ),
             reading="An epoch of ours is the training alone. The tutorial's own clock, which counts validation and"
-            " test too, is set beside it below.",
+            " test too, is set beside it.",
             lesson="loader",
         ),
         Tutorial(
@@ -149,9 +149,10 @@ def claim(preset: Preset) -> str:
 
 
 def contradictions(tutorial: Tutorial) -> tuple[str, ...]:
-    """Where the tutorial disagrees with itself, and what our settings leave out or stand in for."""
+    """Where the tutorial disagrees with itself, and what our settings leave out."""
     if tutorial.preset.name != "signal":
-        return (*tutorial.contradicts, tutorial.preset.note)
+        stands_in = tutorial.preset.point.dataset != PRESETS[tutorial.preset.name].point.dataset  # as is said before
+        return tutorial.contradicts if stands_in else (*tutorial.contradicts, tutorial.preset.note)
     times = {(entry.device, entry.size): entry.value for entry in published("signal", "seconds")}
     sizes = sorted({size for _, size in times if size is not None})
     below = max(size for size in sizes if times["cpu", size] < times["gpu", size])
@@ -177,10 +178,10 @@ def draw(name: str, machine: Machine | None, places: Sides) -> None:
         st.markdown("### 2 · Run")
         preset = _on_data(preset)
         scale, chosen = _run_settings(preset, machine)
-    with places.ask:
-        known = _run(preset, scale, chosen, machine)
+    known, running = _run(preset, scale, chosen, machine, places)
     with places.answer:
-        if frame.may_see(tutorial.question, said=said, ran=bool(known and (known.rows or known.exhibits))):
+        ran = bool(known and (known.rows or known.exhibits))
+        if frame.may_see(tutorial.question, said=said, ran=ran, running=running):
             apart.draw(_see, dataclasses.replace(tutorial, preset=preset), scale, chosen, known, machine)
 
 
@@ -243,14 +244,20 @@ def _run_settings(preset: Preset, machine: Machine | None) -> tuple[Scale, list[
     return scale, contenders
 
 
-def _run(preset: Preset, scale: Scale, chosen: Sequence[str], machine: Machine | None) -> Known | None:
-    """Draw the button that measures the sweep or the training, and the tutorial's own clock; what is known of them."""
+def _run(
+    preset: Preset, scale: Scale, chosen: Sequence[str], machine: Machine | None, places: Sides
+) -> tuple[Known | None, bool]:
+    """Draw the button that measures the sweep or the training, and the tutorial's own clock.
+
+    Returns:
+        What is known of them, and whether they are being measured.
+    """
     if machine is None:
-        return None
+        return None, False
     if len(chosen) < 2:
-        st.warning("At least two devices are needed for a comparison.")
-        return None
-    with told():
+        places.ask.warning("At least two devices are needed for a comparison.")
+        return None, False
+    with places.ask, told():
         devices = tuple(Contender.parse(text) for text in chosen)
         clock = Demonstration(
             kind="clock",
@@ -261,9 +268,8 @@ def _run(preset: Preset, scale: Scale, chosen: Sequence[str], machine: Machine |
         )
         task: Task = (preset.asked(scale, devices), clock)
         known = tasks.known(task, machine)
-        tasks.run_button(task, known)
-        return known
-    return None
+        return known, tasks.run_button(task, known, places.answer)
+    return None, False
 
 
 def _sections(tutorial: Tutorial, scale: Scale, chosen: Sequence[str], found: Found) -> list[Section]:
@@ -279,5 +285,7 @@ def _sections(tutorial: Tutorial, scale: Scale, chosen: Sequence[str], found: Fo
     made += [exhibit_sections.own_clock(preset, shown) for shown in found.shown]
     again = [exhibit_sections.own_clock(preset, shown, frame.recorded_note(shown)) for shown in found.recorded]
     said = Section(title="What to make of it", sentences=(tutorial.reading,))
-    against = Section(title="Where it disagrees with itself, and what we follow", sentences=contradictions(tutorial))
-    return [*made, *frame.marked(again), said, against]
+    made += [*frame.marked(again), said]
+    if against := contradictions(tutorial):
+        made.append(Section(title="Where it disagrees with itself, and what we follow", sentences=against))
+    return made

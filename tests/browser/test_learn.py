@@ -37,6 +37,7 @@ def test_a_lesson_from_the_question_to_the_report_and_back_by_its_link(visit, se
     choose(page, "neither")
     expect(page).to_have_url(re.compile("predict_moving=neither"))
     run.click()
+    expect(page.locator(".st-key-answer_side").get_by_role("button", name="Stop")).to_be_visible()
     expect(page.get_by_role("heading", name="What PyTorch does and says")).to_be_visible()
     fits = "It was not so. What fits is: the module's parameters."
     expect(page.get_by_text(f"You expected: neither. {fits}")).to_be_visible()

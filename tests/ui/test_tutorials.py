@@ -96,7 +96,7 @@ def test_a_tutorial_that_varies_nothing_is_one_training(world, open_page):
 def test_one_device_is_too_few(world, open_page):
     world.has(CPU, GPU)
     app = open_page(PAGE, devices=["cpu"])
-    assert "Two devices at least" in words(app)
+    assert "At least two devices are needed" in words(app)
     assert "Run" not in [found.label for found in app.button]
 
 
@@ -145,6 +145,8 @@ def test_while_it_runs_the_page_says_how_far_it_is(world, open_page):
     app = checked(app.run())
     assert "Part 1 of 2 · 2 of 5 points done, now hidden size 100" in app.get("progress")[0].proto.text
     assert "Run" not in [found.label for found in app.button]
+    assert "Say what you expect while it is measured." in words(app)
+    assert "It is being measured. Whether you were right" in words(expected(app))
 
 
 def test_stop_ends_every_part_of_the_task(world, open_page):
@@ -215,6 +217,16 @@ def test_an_expectation_stays_when_another_tutorial_is_looked_at(world, open_pag
 def test_where_a_tutorial_disagrees_with_itself_is_said_with_what_we_follow(name):
     said = " ".join(content.contradictions(content.TUTORIALS[name]))
     assert PRESETS[name].note in said
+
+
+@pytest.mark.parametrize("name", ["mnist-linear", "fashion-cnn"])
+def test_that_digits_stand_in_for_images_is_said_beside_the_settings_and_once_in_the_answer(world, open_page, name):
+    world.has(CPU)
+    app = skipped(open_page(PAGE, tutorial=name, digits="true"))
+    digits = PRESETS[name].on_digits()
+    assert words(app).count(digits.note) == 1
+    assert digits.note not in content.contradictions(dataclasses.replace(content.TUTORIALS[name], preset=digits))
+    assert "training images." in words(app)
 
 
 def test_the_contradiction_of_text_and_figure_is_computed_from_the_published_times():

@@ -37,7 +37,7 @@ def clock(
     contenders = tuple(dict.fromkeys(variant.contender for variant in content.variants))
     said = [note] if note else []
     entries = exhibition.comparisons(content, contenders[-1])
-    said += [f"On {spoken(contenders[-1])}: {entry.sentence}" for entry in entries]
+    said += [f"On {spoken(contenders[-1])}: {entry.sentence[:1].lower()}{entry.sentence[1:]}" for entry in entries]
     kinds = {entry.contender: entry.kind for entry in shown.participants}
     words = tuple({variant.title: variant.explains for variant in content.variants}.items())
     in_words = Table(title="What each clock does", header=("Clock", "What is done"), rows=words, prose=True)

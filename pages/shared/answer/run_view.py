@@ -30,10 +30,16 @@ MOST_BESIDE = 4
 """Reports beside each other; more begin a new row."""
 
 
-def draw(trials: Sequence[Trial], recorded: Sequence[Trial] = (), machine: Machine | None = None) -> None:
+def draw(
+    trials: Sequence[Trial],
+    recorded: Sequence[Trial] = (),
+    machine: Machine | None = None,
+    onwards: Callable[[], None] = lambda: None,
+) -> None:
     """Draw the rows of one run, in the order of its contenders; what rows from elsewhere do not allow is said.
 
     Recorded rows of other machines' accelerators stand beside it; on this machine what would help may be measured too.
+    `onwards` draws what can be asked next, below the verdict.
     """
     run = RunAnswer(trials)
     everything = [*trials, *map(two_machines.shown, recorded)]
@@ -41,6 +47,7 @@ def draw(trials: Sequence[Trial], recorded: Sequence[Trial] = (), machine: Machi
     sections: tuple[Callable[[], None], ...] = (
         lambda: accelerators.verdicts(trials, recorded),
         lambda: _verdicts(run),
+        onwards,
         lambda: _contenders(rows),
         lambda: None if fits.is_fit(trials[0]) else remedies.section(run, machine),
         lambda: _training(rows, note=accelerators.caption(trials, recorded)),

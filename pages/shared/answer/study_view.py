@@ -165,6 +165,7 @@ def _in_short(answer: Crossover) -> str:
         estimate = wording.nearest(answer.axis, answer.estimate)
         return f"{estimate} ({' to '.join(wording.ends(answer.axis, answer.low, answer.high))})"
     words = {"gpu_always": f"{other} at every size", "cpu_always": f"{base} at every size"}
+    words |= {"several": "several crossings"}
     return words.get(answer.outcome, answer.outcome.replace("_", " "))
 
 

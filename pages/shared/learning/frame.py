@@ -42,7 +42,7 @@ REPORTS = {"html": ("Report as HTML", "text/html"), "md": ("Report as Markdown",
 
 WITHOUT_ACCELERATOR = (
     "No accelerator is seen on this machine, so one thread of the processor takes part against all of them. "
-    "With a GPU, it would take that place."
+    "With a GPU, the CPU would take part against that."
 )
 
 
@@ -81,12 +81,15 @@ def expect(question: Expectation) -> bool:
     return chosen is not None or memory.opened_unexpected(question.name)
 
 
-def may_see(question: Expectation, *, said: bool, ran: bool) -> bool:
+def may_see(question: Expectation, *, said: bool, ran: bool, running: bool) -> bool:
     """Whether what comes of it is shown: once something was expected and run, or who looks at it has skipped that."""
     if memory.opened_unexpected(question.name) or (said and ran):
         return True
     st.markdown("## 3 · See")
-    first = "Run it first" if said else "Say what you expect" if ran else "Say what you expect, then run it"
+    if running:
+        first = "It is being measured" if said else "Say what you expect while it is measured"
+    else:
+        first = "Run it first" if said else "Say what you expect" if ran else "Say what you expect, then run it"
     st.markdown(f"{first}. Whether you were right, and why, will stand here.")
     st.button("Skip", on_click=memory.open_unexpected, args=(question.name,), key="skip")
     return False
@@ -111,13 +114,15 @@ def marked(sections: Iterable[Section]) -> list[Section]:
     return [dataclasses.replace(section, title=f"Recorded: {section.title}") for section in sections]
 
 
-def draw(sections: Sequence[Section], question: Expectation, outcome: Outcome | None) -> None:
-    """Draw what is shown, below what was expected and whether it was so."""
+def draw(sections: Sequence[Section], question: Expectation, outcome: Outcome | None, note: str = "") -> None:
+    """Draw what is shown, below what was expected and whether it was so, and a note on what is not to be seen here."""
     st.markdown("## 3 · See")
     if said := _closed(question, outcome):
         right = outcome is not None and outcome.right(question.options.index(memory.expectations()[question.name]))
         shown, icon = (st.success, ":material/check:") if right else (st.info, ":material/psychology:")
         shown(plain(said), icon=icon)
+    if note:
+        st.caption(plain(note))
     for section in sections:
         _section(section)
 

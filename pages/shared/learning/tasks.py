@@ -4,6 +4,7 @@ Answers come from the store, so the settings in the link are enough to find them
 question that waits or runs is found in the queue, whoever asked it; two who ask the same join one job.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import StoreError
 from core.jobs.job import Job
@@ -167,12 +169,17 @@ def submit(task: Task, wanted: Sequence[Asked], *, fresh: bool) -> None:
         st.rerun()
 
 
-def run_button(task: Task, known: Known) -> None:
-    """The button that asks, or asks again; while something runs, how far it is."""
+def run_button(task: Task, known: Known, answer: DeltaGenerator | None = None) -> bool:
+    """The button that asks, or asks again; while something runs, how far it is: where the `answer` will be, if given.
+
+    Returns:
+        Whether something runs, or waits for its turn.
+    """
     active = [job for job in jobs(task) if job.active]
     if active:
-        st.fragment(_panel, run_every=live.REFRESH_S)(task, len(active))
-        return
+        with answer or contextlib.nullcontext():
+            st.fragment(_panel, run_every=live.REFRESH_S)(task, len(active))
+        return True
     _complain(task, known)
     again = bool(known.rows or known.exhibits)
     words = "Run again" if not known.missing else "Run the rest" if again else "Run"
@@ -184,6 +191,7 @@ def run_button(task: Task, known: Known) -> None:
         st.caption(plain(reason))
     if st.button(words, key="learn_run", type=kind, icon=icon, disabled=bool(reason)):
         submit(task, wanted, fresh=not known.missing)
+    return False
 
 
 def _complain(task: Task, known: Known) -> None:
@@ -206,9 +214,9 @@ def _panel(task: Task, active_before: int) -> None:
     if now is None:
         live.place(active[0])
     else:
-        st.progress(
-            now.progress.share if now.progress else 0.0, text=f"Part {done + 1} of {len(task)} · {_phase(now.progress)}"
-        )
+        phase = _phase(now.progress)
+        said = f"Part {done + 1} of {len(task)} · {phase}" if len(task) > 1 else phase[:1].upper() + phase[1:]
+        st.progress(now.progress.share if now.progress else 0.0, text=said)
 
 
 def _phase(progress: Progress | None) -> str:

@@ -15,6 +15,9 @@ OFF = 20.0
 TILED = 3
 """Powers of two from which a study that has nothing else is said to."""
 
+ONLY_POWERS = "Only powers of two were measured: sizes between them may fill a device worse, and cross elsewhere."
+"""Of an answer alone: where there is none, nothing can be elsewhere."""
+
 UNTILED = ("depth", "samples", ROWS)
 """Axes that no tile of a device has to do with."""
 
@@ -28,7 +31,7 @@ def said(timed: Sequence[Evidence], found: Crossover) -> Iterable[str]:
         yield from _off(name, [entry.size for entry in timed], times)
     answered = found.outcome in ("crossing", "gpu_always", "cpu_always") or found.clear or found.assumed
     if answered and found.axis not in UNTILED and _powers_of_two([entry.size for entry in timed]):
-        yield "Only powers of two were measured: sizes between them may fill a device worse, and cross elsewhere."
+        yield ONLY_POWERS
 
 
 def _off(name: str, sizes: Sequence[float], times: Sequence[Sequence[float]]) -> Iterable[str]:

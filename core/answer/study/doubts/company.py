@@ -10,6 +10,7 @@ from dataclasses import replace
 from core.answer.run import busy
 from core.answer.run.busy import Busy
 from core.answer.study import wording
+from core.answer.study.doubts.cautions import ONLY_POWERS
 from core.answer.study.result import Crossover, Evidence
 from core.results.schema import Trial
 
@@ -40,7 +41,8 @@ def marked(answer: Crossover, company: Busy | None) -> Crossover:
     if answer.outcome in ("gpu_always", "cpu_always") and company.worse.many:
         speedups = [math.log(size.speedup) for size in answer.sizes if size.speedup]
         if refusal := company.refusal(min(speedups), max(speedups)):
-            told = replace(told, outcome="undecided", reason=refusal)
+            left = tuple(each for each in answer.cautions if each != ONLY_POWERS)
+            told = replace(told, outcome="undecided", reason=refusal, cautions=left)
             return replace(told, sentence=wording.sentence(told))
     sentence = answer.sentence if told.reason == answer.reason else wording.sentence(told)
     return replace(told, sentence=f"{sentence} {company.sentence}")

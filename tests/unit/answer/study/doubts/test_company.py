@@ -60,6 +60,8 @@ def test_a_device_that_other_programs_may_have_made_win_everywhere_is_not_said_t
     assert answer.sentence.startswith("No crossover can be told, counting the steps alone: this machine was too busy: ")
     assert answer.busy
     assert answer.sentence.count("other programs took processor time") == 1
+    assert "Only powers of two" in study.crossover(measured(ahead)).sentence
+    assert "Only powers of two" not in answer.sentence
     assert study.crossover(measured((5.0,) * 5, share=1.0)).outcome == "gpu_always"
 
 
