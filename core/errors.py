@@ -131,6 +131,11 @@ class JobError(CrossoverError):
     """A job could not be queued, found or steered."""
 
 
+def unwritable(place: str, error: OSError) -> str:
+    """The sentence that says of a file or folder, by its name for people, that it cannot be written, and why."""
+    return f"{place} cannot be written: {error.strerror or error}."
+
+
 def _shown(value: object) -> str:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     text = f"{value:,}" if number else repr(value)

@@ -41,6 +41,8 @@ MAX_WAITING = 200
 DAYS, MAX_DAYS = 30, 365
 """Days that a class lives unless asked otherwise, and at most."""
 
+CLOSED = "This class is closed: its results can be looked at, and nothing more is taken."
+
 UNKNOWN = "This class does not know you; join it again."
 
 _log = logging.getLogger(__name__)
@@ -252,7 +254,7 @@ class Classes:
         """The class as it stands now; raises NotAllowed if results are not taken any more."""
         now = self._now(class_)
         if now.closed:
-            raise NotAllowed("This class is closed: its results can be looked at, and nothing more is taken.")
+            raise NotAllowed(CLOSED)
         return now
 
     def require_part(self, class_: Class, student: Student) -> None:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.errors import StoreError
+from core.errors import StoreError, unwritable
 from core.files import atomic
 
 LEFT_S = 3600.0
@@ -33,7 +33,7 @@ def writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"The folder of classes {folder} cannot be written: {error.strerror or error}.") from error
+        raise StoreError(unwritable(f"The folder of classes {folder}", error)) from error
 
 
 @contextlib.contextmanager

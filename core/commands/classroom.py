@@ -13,7 +13,7 @@ from core.classroom.classes import DAYS, Class, Classes, Student
 from core.classroom.question import ANYBODY, ClassQuestion
 from core.classroom.roster import Roster
 from core.commands import FAILED, HELP, OK, arguments, measuring, output, sweep
-from core.errors import CrossoverError, InvalidValue, StoreError
+from core.errors import CrossoverError, InvalidValue, StoreError, unwritable
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question import describe, presets
@@ -172,7 +172,7 @@ def measure(options: argparse.Namespace) -> int:
     try:
         file.write_bytes(handed_in.to_file(rows, code=code, nickname=nickname))
     except OSError as error:
-        raise StoreError(f"{file} cannot be written: {error.strerror or error}.") from error
+        raise StoreError(unwritable(str(file), error)) from error
     output.show(f"{len(rows)} rows written to {file}; bring it to the class's page.")
     return OK if job.state == "finished" else FAILED
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from core.commands import FAILED, HELP, OK, arguments, output
-from core.errors import InvalidValue, StoreError
+from core.errors import InvalidValue, StoreError, unwritable
 from core.results import compaction
 from core.results.intake import exchange
 from core.results.store import Store
@@ -77,7 +77,7 @@ def export(options: argparse.Namespace) -> int:
     try:
         options.file.write_bytes(exchange.export(table, kind))
     except OSError as error:
-        raise StoreError(f"{options.file} cannot be written: {error.strerror}.") from error
+        raise StoreError(unwritable(str(options.file), error)) from error
     facts = {"rows": table.num_rows, "file": str(options.file)}
     output.answer(options, facts, f"{table.num_rows} rows written to {options.file}")
     return OK

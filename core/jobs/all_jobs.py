@@ -14,7 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from core.errors import DamagedFile, JobError
+from core.errors import DamagedFile, JobError, unwritable
 from core.jobs.job import Job
 from core.jobs.job_folder import JobFolder
 
@@ -57,7 +57,7 @@ class AllJobs:
         except Timeout:
             raise JobError(f"The queue in {self.folder} has been locked for {GUARD_S:g} s; try again later.") from None
         except OSError as error:
-            raise JobError(f"The folder of jobs {self.folder} cannot be written: {error}.") from error
+            raise JobError(unwritable(f"The folder of jobs {self.folder}", error)) from error
         try:
             yield
         finally:

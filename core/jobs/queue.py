@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from core import units
-from core.errors import JobError, NotAllowed
+from core.errors import JobError, NotAllowed, unwritable
 from core.files import spare
 from core.files.project import PROJECT
 from core.jobs import saving, turns
@@ -122,7 +122,7 @@ class Queue(AllJobs):
             try:
                 JobFolder.create(self.folder / job.id, job)
             except OSError as error:
-                raise JobError(f"The folder of jobs {self.folder} cannot be written: {error}.") from error
+                raise JobError(unwritable(f"The folder of jobs {self.folder}", error)) from error
             return self._placed(job)
 
     def refusal(self, wanted: Sequence[Asked], asked_by: str, terms: Terms) -> str:

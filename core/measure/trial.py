@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
-from core.errors import InvalidValue, LaneUnavailable
+from core.errors import LaneUnavailable
 from core.measure.boosting.contender import BoostingContender
 from core.measure.contender import MeasuredContender
 from core.measure.data import datasets
@@ -28,7 +28,6 @@ from core.question import lanes
 from core.question.experiment import BEST_THREADS, EVERY_EPOCH, Experiment
 from core.question.lanes import PLAIN
 from core.question.usual import LOOKS
-from core.results import environment
 from core.results.schema import Trial
 
 TARGET_PAIRS = 20
@@ -170,13 +169,11 @@ class Measurement:
                 measured.release()
 
     def _require_contenders(self) -> None:
-        usable = environment.usable_cores()
         for contender in self.experiment.contenders:
             info = devices.find(contender.device)
             if refusal := lanes.why_not(contender.lane, info.refusals, contender.spoken):
                 raise LaneUnavailable(refusal)
-            if contender.threads > usable:
-                raise InvalidValue("threads", contender.threads, f"at most the {usable} this process may use")
+            threads.require_usable(contender.threads)
 
     def _load(self) -> None:
         self._tell("loading data")

@@ -18,7 +18,7 @@ from typing import TypeAlias, TypedDict, Unpack, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.errors import StoreError
+from core.errors import StoreError, unwritable
 from core.files import atomic
 from core.files.project import PROJECT
 from core.question.experiment import Experiment
@@ -114,7 +114,7 @@ class Store:
                 probe.unlink(missing_ok=True)
             free = shutil.disk_usage(self.folder).free
         except OSError as error:
-            raise StoreError(f"The store {self.folder} cannot be written: {error.strerror or error}.") from error
+            raise StoreError(unwritable(f"The store {self.folder}", error)) from error
         atomic.sweep(self.folder)
         if (shared := mirrored.mirror_of(self.folder)) is not None:
             shared.place.check()
@@ -160,7 +160,7 @@ class Store:
         except OSError as error:
             with contextlib.suppress(OSError):
                 target.unlink()
-            raise StoreError(f"The store {self.folder} cannot be written: {error.strerror or error}.") from error
+            raise StoreError(unwritable(f"The store {self.folder}", error)) from error
         return target
 
     def read(self, columns: Collection[str] = tuple(SCHEMA.names)) -> Contents:

@@ -22,8 +22,10 @@ from pages.shared.link import membership
 PRUNED_S = 3600.0
 """How often classes whose time is over are looked for, at most."""
 
-_tried = Limits("Too many wrong codes were tried", limits.CODES)
-_secrets_tried = Limits("Too many wrong codes were tried", limits.SECRETS)
+WRONG_CODES = "Too many wrong codes were tried"
+
+_tried = Limits(WRONG_CODES, limits.CODES)
+_secrets_tried = Limits(WRONG_CODES, limits.SECRETS)
 _joined = Limits("Too many students joined this class", limits.JOINS)
 _made = Limits("Too many classes were made", limits.MADE)
 _brought = Limits("Too many files were brought", limits.FILES)

@@ -21,8 +21,10 @@ from pages.shared.draw.text import plain, told
 NAMED = 12
 """Students that wait and are named in a sentence; all are in the table."""
 
+EXPECTED_FROM = "Accelerator expected to win"
+
 COLUMNS = (
-    *("Nickname", "Admitted", "What is wrong", "Expected winner", "Accelerator expected to win", "Measured"),
+    *("Nickname", "Admitted", "What is wrong", "Expected winner", EXPECTED_FROM, "Measured"),
     *("As expected", "Devices", "Found"),
 )
 SELDOM = ("Admitted", "What is wrong")
@@ -118,7 +120,7 @@ def _line(class_: Class, entry: Entry) -> dict[str, str]:
     return {
         "Nickname": entry.student.nickname,
         "Expected winner": WINNERS[said.winner] if said else "",
-        "Accelerator expected to win": "" if place is None else view.place_label(class_, place),
+        EXPECTED_FROM: "" if place is None else view.place_label(class_, place),
         "Measured": "" if found is None else "on their own machine" if found.from_file else "on this host",
         "As expected": _as_expected(class_, entry.student, found),
         "Devices": found.devices if found else "",

@@ -10,7 +10,7 @@ import streamlit as st
 
 from core import units
 from core.classroom import handed_in, pooled
-from core.classroom.classes import Class, Prediction, Student
+from core.classroom.classes import CLOSED, Class, Prediction, Student
 from core.classroom.names import NICKNAME_LENGTH
 from core.classroom.pooled import Result
 from core.classroom.question import NEVER, WINNERS
@@ -49,7 +49,7 @@ def heading(class_: Class) -> None:
     st.markdown(f"**{plain(class_.question.title)}** · {plain(describe.sentence(asked))}")
     st.caption(f"Join code **{class_.code}** · everybody measures the same, each on their own devices")
     if class_.closed:
-        st.info("This class is closed: its results can be looked at, and nothing more is taken.")
+        st.info(CLOSED)
 
 
 def join(class_: Class) -> None:
@@ -267,7 +267,7 @@ def _job(class_: Class, who: Student) -> Job | None:
 def _panel(job_id: str) -> None:
     if job := live.running(job_id):
         share = job.progress.share if job.progress else 0.0
-        st.progress(share, text=plain(job.progress.phase) if job.progress else "The measuring process is starting.")
+        st.progress(share, text=plain(job.progress.phase) if job.progress else live.STARTING)
 
 
 def _wait(class_: Class) -> None:

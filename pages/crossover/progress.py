@@ -53,7 +53,7 @@ def _panel(job_id: str, asked: Sweep) -> None:
 def _progress(asked: Sweep, progress: Progress) -> None:
     of = progress.sweep
     if of is None:
-        st.progress(0.0, text="The measuring process is starting.")
+        st.progress(0.0, text=live.STARTING)
         return
     counted = f"{units.counted(of.done, 'size')} done" if asked.adaptive else f"{of.done} of {of.total} points done"
     if of.alive > 1:

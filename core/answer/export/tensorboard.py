@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.errors import StoreError
+from core.errors import StoreError, unwritable
 from core.text import in_file_name
 
 _LONGEST_NAME = 200
@@ -74,7 +74,7 @@ def write(folder: Path, recordings: Iterable[EventRecording]) -> list[Path]:
             part.write_bytes(_events(recording))
             part.replace(file)
         except OSError as error:
-            raise StoreError(f"{file} cannot be written: {error.strerror or error}.") from error
+            raise StoreError(unwritable(str(file), error)) from error
         files.append(file)
     return files
 

@@ -7,10 +7,11 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from core.errors import InvalidValue, OutOfMemory
+from core.errors import OutOfMemory
 from core.measure.device import devices, failures, host_memory
 from core.measure.lessons import clock, first_step, moving
 from core.measure.lessons.stage import Stage, Stopped
+from core.measure.preparing import threads
 from core.measure.trial import Hooks
 from core.question.demonstration import Demonstration, Kind
 from core.question.experiment import Contender
@@ -67,11 +68,9 @@ def show(demonstration: Demonstration, *, hooks: Hooks) -> Exhibit | None:
 
 
 def _require(demonstration: Demonstration) -> None:
-    usable = environment.usable_cores()
     for contender in demonstration.contenders:
         devices.find(contender.device)
-        if contender.threads > usable:
-            raise InvalidValue("threads", contender.threads, f"at most the {usable} this process may use")
+        threads.require_usable(contender.threads)
 
 
 def _participant(contender: Contender, stage: Stage) -> ExhibitContender:

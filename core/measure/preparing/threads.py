@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from core.errors import InvalidValue
 from core.measure.readings.timer import Timer
 from core.measure.training import Training
 from core.results import environment
@@ -41,6 +42,12 @@ Late = Callable[[], bool]
 
 Times = Mapping[int, Sequence[float]]
 """Thread count → seconds a step, each time that it was tried."""
+
+
+def require_usable(threads: int) -> None:
+    """Refuse more threads than this process may use; raises InvalidValue."""
+    if threads > (usable := environment.usable_cores()):
+        raise InvalidValue("threads", threads, f"at most the {usable} this process may use")
 
 
 def candidates() -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from core.errors import CrossoverError, DamagedFile, StoreError
+from core.errors import CrossoverError, DamagedFile, StoreError, unwritable
 from core.files import atomic, documents
 from core.question.demonstration import Demonstration
 from core.results.exhibits.exhibit import Exhibit
@@ -48,7 +48,7 @@ def add(store: Path, exhibit: Exhibit) -> Path:
         atomic.sweep(folder)
         atomic.write(target, lambda file: file.write(text.encode()))
     except OSError as error:
-        raise StoreError(f"The store {store} cannot be written: {error.strerror or error}.") from error
+        raise StoreError(unwritable(f"The store {store}", error)) from error
     return target
 
 

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from core.classroom import limits
-from core.errors import DamagedFile, JobError, NotAllowed
+from core.errors import DamagedFile, JobError, NotAllowed, unwritable
 from core.files import documents
 from core.jobs import client
 from core.jobs.job import Elsewhere, Job
@@ -277,7 +277,7 @@ def _salt(folder: Path) -> str:
     try:
         return _kept(path) or _made(path)
     except OSError as error:
-        raise JobError(f"The folder of jobs {folder} cannot be written: {error.strerror or error}.") from error
+        raise JobError(unwritable(f"The folder of jobs {folder}", error)) from error
 
 
 def _kept(path: Path) -> str:

@@ -20,6 +20,9 @@ from pages.shared.draw import charts
 from pages.shared.draw.text import plain, told
 from pages.shared.frame import navigation, permits
 
+STARTING = "The measuring process is starting."
+"""What stands in the place of progress before there is any."""
+
 REFRESH_S = 2.0
 """Fast enough to follow, slow enough that neither a class of thirty watching nor one's own browser, which draws on the
 same processor, disturbs what is measured."""
