@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from filelock import FileLock, Timeout
 
-from core.errors import ForeignFile, StoreError
+from core.errors import ForeignFile, StoreError, unwritable
 from core.files import atomic
 from core.results import writing
 from core.results.finding import index, keys, lookup, mirrored, sharing
@@ -108,7 +108,7 @@ def compact(folder: Path, keys: Keys | None = None) -> Compacted:
     except Timeout as error:
         raise StoreError(f"The store {folder} is being compacted already; wait until that is done.") from error
     except OSError as error:
-        raise StoreError(f"The store {folder} cannot be written: {error.strerror or error}.") from error
+        raise StoreError(unwritable(f"The store {folder}", error)) from error
 
 
 class _Compaction:
