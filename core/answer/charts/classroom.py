@@ -33,8 +33,8 @@ ENDS = {"gpu_always": "faster at every size", "cpu_always": "faster at no size"}
 MOST_MACHINES = 40
 """Machines on one chart."""
 
-MACHINE, EDGES = 26, 76
-"""Pixels of a machine, and of the axis with its title and the legend."""
+MACHINE = 26
+"""Pixels of a machine."""
 
 FOUND = ("crossover", *ENDS.values())
 LOOKS = ("circle", "triangle-left", "triangle-right")
@@ -154,11 +154,11 @@ def _students(rows: list[Row], devices: list[str], x: dict[str, Any], what: str)
 
 
 def by_machine(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> Spec:
-    """Where each machine's crossover lies; faster at every size, or at none, stands at the end of the sizes."""
+    """Where each machine's crossover lies; faster at every size, or at none, stands at the end of its own."""
     names = list(answers)[:MOST_MACHINES]
     axis = answers[names[0]].axis
     sizes = [size.size for name in names for size in answers[name].sizes]
-    rows = [row for name in names for row in _machine_rows(name, answers[name], min(sizes), max(sizes))]
+    rows = [row for name in names for row in _machine_rows(name, answers[name])]
     values = [*sizes, *(row[end] for row in rows for end in ("low", "high"))]
     known = list(dict.fromkeys(kinds[name] for name in names))
     hues = dict(zip(known, look.colours(known), strict=True))
@@ -168,24 +168,25 @@ def by_machine(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> Sp
             "machine:N",
             title=None,
             scale=alt.Scale(domain=names, padding=0.6),
-            axis=alt.Axis(labelLimit=170, grid=True),
+            axis=alt.Axis(labelLimit=150, labelOverlap=False, grid=True),
         ),
         color=look.by(alt.Color, "machine", names, [hues[kinds[name]] for name in names], legend=None),
         tooltip=look.tooltips(("machine", "machine"), ("where", axis_title(axis)), ("found", "answer")),
     )
     there = [found for found in FOUND if any(row["found"] == found for row in rows)]
     marks = dict(zip(FOUND, LOOKS, strict=True))
-    legend = look.legend(there, symbolSize=120, symbolOpacity=1) if there != ["crossover"] else None
+    mark = {"symbolSize": 120, "symbolOpacity": 1, "symbolFillColor": look.NEUTRAL, "symbolStrokeWidth": 0}
+    legend = look.legend(there, **mark) if there != ["crossover"] else None
     shape = look.by(alt.Shape, "found", there, [marks[found] for found in there], legend=legend)
     spans = base.mark_rule(strokeWidth=6, opacity=0.5).encode(x=x("low", axis=ticks), x2="high:Q")
     points = base.mark_point(filled=True, size=90, opacity=1).encode(x=x("at", axis=ticks), shape=shape)
-    return look.finished(alt.layer(spans, points), rows, height=EDGES + MACHINE * len(names))
+    return look.finished(alt.layer(spans, points), rows, height=alt.Step(MACHINE))
 
 
-def _machine_rows(name: str, answer: Crossover, lowest: float, highest: float) -> list[Row]:
-    """The marks of one machine: a crossing each, or the end at which its curves do not cross."""
+def _machine_rows(name: str, answer: Crossover) -> list[Row]:
+    """The marks of one machine: a crossing each, or the end of its sizes up to which its curves do not cross."""
     if answer.outcome in ENDS:
-        at = highest if answer.outcome == "cpu_always" else lowest
+        at = (max if answer.outcome == "cpu_always" else min)(size.size for size in answer.sizes)
         return [_machine_row(name, at, at, at, ENDS[answer.outcome])]
     found = [_machine_row(name, one.estimate, one.low, one.high, FOUND[0]) for one in answer.crossings]
     return [row for row in found if row["at"]]

@@ -42,6 +42,12 @@ NOBODY = "No machine is at work there now. On each: `python -m core worker --sto
 NEWEST = "Newest (UTC)"
 """Name of the column of when the newest run began."""
 
+WIDEST = {"Machine": 250, "Says": 450}
+"""Columns that may hold long texts, and as many pixels as each may take."""
+
+LETTER, EDGES = 7, 24
+"""Pixels of a letter of a table, and of the room beside a text."""
+
 DOES = {"finished": "done", "waiting": "waits"}
 """What a machine does, where its word for it is none for people."""
 
@@ -142,7 +148,10 @@ def _together(found: Mapping[str, Study], members: Sequence[Member], *, save: bo
         tables.table(
             [{name: line[name] for name in known} for line in lines],
             height="content",
-            column_config={NEWEST: st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", timezone="UTC")},
+            column_config={
+                NEWEST: st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", timezone="UTC"),
+                **{name: st.column_config.Column(width=_width(lines, name)) for name in WIDEST},
+            },
             alt="Machines",
         )
 
@@ -151,6 +160,12 @@ def _together(found: Mapping[str, Study], members: Sequence[Member], *, save: bo
 def _chart(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> dict[str, Any]:
     """The chart of the crossover of each machine, by their names."""
     return classroom.by_machine(answers, kinds)
+
+
+def _width(lines: Sequence[Mapping[str, Any]], column: str) -> int:
+    """Pixels of a column for its longest text: a table by itself takes one that is much longer for an exception."""
+    longest = max(len(str(line[column])) for line in lines)
+    return min(WIDEST[column], EDGES + LETTER * max(longest, len(column)))
 
 
 def _located(study: Study) -> Crossover:

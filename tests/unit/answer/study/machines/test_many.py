@@ -76,6 +76,18 @@ def test_the_chart_has_a_line_for_each_machine_and_says_where_there_is_no_crossi
     ]
     assert rows[0]["low"] <= rows[0]["at"] <= rows[0]["high"]
     assert rows[1]["at"] == 32
+    assert spec["height"] == {"step": charts.MACHINE}, "each has its room, with a legend and without"
+    assert [layer["encoding"]["y"]["axis"]["labelOverlap"] for layer in spec["layer"]] == [False, False]
+
+
+def test_a_machine_that_has_measured_up_to_a_size_says_nothing_of_larger_ones():
+    whole, part = (
+        study.crossover(study.studies(rows, axis="hidden_size")[0], "steady")
+        for rows in (measured(FIRST), measured(SECOND))
+    )
+    part = dataclasses.replace(part, outcome="cpu_always", crossings=(), sizes=part.sizes[:2])
+    spec = charts.by_machine({"lab-1": whole, "lab-2": part}, dict.fromkeys(("lab-1", "lab-2"), "cpu"))
+    assert [row["at"] for row in spec["data"]["values"] if row["machine"] == "lab-2"] == [part.sizes[-1].size]
 
 
 def test_machines_that_are_alike_are_told_apart_by_a_number():
