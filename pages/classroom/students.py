@@ -24,8 +24,8 @@ NAMED = 12
 EXPECTED_FROM = "Accelerator expected to win"
 
 COLUMNS = (
-    *("Nickname", "Admitted", "What is wrong", "Expected winner", EXPECTED_FROM, "Measured"),
-    *("As expected", "Devices", "Found"),
+    *("Nickname", "Admitted", "What is wrong", "As expected", "Found", EXPECTED_FROM, "Expected winner"),
+    *("Measured", "Devices"),
 )
 SELDOM = ("Admitted", "What is wrong")
 """Columns of the table of students, and those that are left out where nobody has them."""
@@ -43,7 +43,10 @@ def draw(class_: Class) -> None:
     if lines:
         tables.table(
             _without_empty(lines),
-            column_config={name: st.column_config.TextColumn(width="medium") for name in ("What is wrong", "Found")},
+            column_config={
+                "What is wrong": st.column_config.TextColumn(width="medium"),
+                "Found": st.column_config.TextColumn(width="large"),
+            },
             alt="Who has joined, what they expect and what they found",
         )
         _choice(class_, pool)

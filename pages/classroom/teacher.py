@@ -7,7 +7,7 @@ from core.classroom.names import NAME_LENGTH
 from core.question import policy
 from core.question.presets import PRESETS
 from pages.classroom import access, findings, students, view
-from pages.shared.draw.text import plain, told
+from pages.shared.draw.text import date, plain, told
 from pages.shared.frame import apart
 from pages.shared.link import membership, memory, state
 
@@ -91,4 +91,4 @@ def _settings(class_: Class) -> None:
             st.markdown("Everything in it is dropped: nicknames, expectations and results.")
             if st.button("Delete it now", type="primary"):
                 students.do(class_, lambda: findings.classes().delete(class_))
-    st.caption(f"The class is dropped by itself on {plain(class_.expires_at[:10])}.")
+    st.caption(f"The class is dropped by itself on {plain(date(class_.expires_at))}.")
