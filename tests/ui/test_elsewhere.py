@@ -1,6 +1,7 @@
 """A sweep on other machines: where the host's settings name some, under way, ended, and refused."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -160,6 +161,15 @@ def test_at_its_end_all_are_on_one_chart_and_in_one_table(host, open_page):
     second = next(box for box in app.selectbox if box.key == "machine")
     app = checked(second.set_value("b" * 12).run())
     assert r"lab\-2" in [header.value for header in app.header]
+
+
+def test_the_only_one_that_says_something_has_room_for_it(host, open_page):
+    world = host()
+    failed = dataclasses.replace(TWO, state="failed", message="It has no device cuda:0: PyTorch sees the CPU alone.")
+    app = open_page(PAGE, job=job(world, machines=(ONE, failed)).id)
+    (listed,) = (frame for frame in app.dataframe if "Says" in frame.value)
+    widths = {name: column["width"] for name, column in json.loads(listed.proto.columns).items() if "width" in column}
+    assert widths["Machine"] < 100 < 300 < widths["Says"]
 
 
 def test_visitors_read_numbers_and_no_names_of_hosts(host, open_page):
