@@ -19,7 +19,6 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
-from torch.utils.hooks import RemovableHandle
 
 from core.answer.own.findings import Finding, findings
 from core.answer.own.steps import Steps
@@ -77,8 +76,7 @@ class Watch:
         self._results: list[Any] = []
         self._optimizer: Optimizer | None = None
         self._updates = self._ended_ns = self._outside_ns = self._told = 0
-        self._looking, self._passing, self._passed = True, 1, 0
-        self._forward: RemovableHandle | None = None
+        self._looking, self._is_hooked, self._passing, self._passed = True, False, 1, 0
         self._hooks = contextlib.ExitStack()
         self._first = self._witness()
         self._learns: bool | None = None
@@ -205,7 +203,7 @@ class Watch:
         now, self._updates = self._clock(), self._updates + self._passed
         if self._mode is not None:
             self._ended_ns = self._leave(self._outside_ns, self._ended_ns + self._outside_ns)
-        elif self._looking and self._forward is not None:
+        elif self._looking and self._is_hooked:
             self._pace.look(self._outside_ns, now - self._ended_ns - self._outside_ns)
             self._ended_ns = now
         else:
@@ -221,17 +219,21 @@ class Watch:
                 self._ended_ns = self._clock()
 
     def _look(self) -> None:
-        """See what comes before the forward pass of the next step; what is compiled has no such hook."""
+        """See what comes before the forward pass of the next step; what is compiled has no such hook.
+
+        The hook is put in by hand: a handle, which none needs, would cost as much as all else of a look.
+        """
         self._looking, self._passing, self._passed, self._outside_ns = True, 1, 0, 0
-        if self._forward is None and self._model is not None and not watching.compiles():
-            self._forward = self._model.register_forward_pre_hook(self._forwarded)
+        if self._model is not None and not watching.compiles():
+            self._model._forward_pre_hooks[id(self)] = self._forwarded
+            self._is_hooked = True
 
     def _pass(self, steps: int) -> None:
         """Let steps pass by, with nothing of ours around them but a count."""
         self._looking, self._passing, self._passed = False, steps, 0
-        if self._forward is not None:
-            self._forward.remove()
-            self._forward = None
+        if self._is_hooked and self._model is not None:
+            self._model._forward_pre_hooks.pop(id(self), None)
+            self._is_hooked = False
 
     def _forwarded(self, *_: object) -> None:
         """The model's first forward pass of a step: what came before it is told apart."""

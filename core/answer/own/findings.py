@@ -120,12 +120,12 @@ def _oddities(steps: Steps) -> Iterator[tuple[str, str]]:
         yield "waits", f"{_reading(steps)}."
     if steps.syncs and min(steps.syncs) > 0:
         where = f", most often at {steps.syncs_at}" if steps.syncs_at else ""
-        yield "syncs", f"CUDA makes the host wait {_each(steps.syncs)} times in each step{where}."
+        yield "syncs", f"CUDA makes the host wait {_each(steps.syncs, 'time')} in each step{where}."
     if steps.float64 and sum(steps.float64) > MANY * operations:
         share = units.share(sum(steps.float64) / operations)
         yield "float64", f"{share} of the operations are in float64, which many GPUs do at a small part of their speed."
     if steps.copies and min(steps.copies) > 0:
-        yield "copies", f"each step copies {_each(steps.copies)} tensors to the device."
+        yield "copies", f"each step copies {_each(steps.copies, 'tensor')} to the device."
     yield from _changes(steps)
     if steps.threads_set:
         yield "threads", "its steps set the number of threads themselves, so it is not the one that was asked for."
@@ -150,8 +150,12 @@ def _changes(steps: Steps) -> Iterator[tuple[str, str]]:
 
 def _reading(steps: Steps) -> str:
     where = f", most often at {steps.waits_at}" if steps.waits_at else ""
-    return f"each step reads {_each(steps.waits)} values, for which the host waits{where}"
+    return f"each step reads {_each(steps.waits, 'value')}, for which the host waits{where}"
 
 
-def _each(counts: Sequence[int]) -> str:
-    return units.count(int(statistics.median(counts))) if counts else "unknown"
+def _each(counts: Sequence[int], of: str = "") -> str:
+    """How many there are in a step: "3", or "1 value", "3 values" where it is said of what."""
+    if not counts:
+        return "unknown"
+    number = int(statistics.median(counts))
+    return units.counted(number, of) if of else units.count(number)

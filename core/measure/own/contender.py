@@ -165,7 +165,7 @@ class OwnContender(MeasuredContender):
             self._attempt("What other batches would do is", self._try_batches)
 
     def _try_batches(self) -> None:
-        """Larger batches in turns with its own, and other loaders where batches and placing them take part of a step."""
+        """Larger batches in turns with its own, and other loaders where its own takes part of a step."""
         own, step_s = self.own, self._step_s
         parts = (self.raw.breakdown_loader_s, self.raw.breakdown_transfer_s)
         slow = own.has_batches and sum(statistics.median(part) for part in parts if part) >= LOADER_SHARE * step_s

@@ -320,7 +320,7 @@ def test_a_read_is_placed_in_ones_own_file_or_cell(loop):
         exec(cell, namespace)
     assert seen.steps.waits_at == "42.py:2"
     assert [found.sentence for found in seen.findings if found.kind == "waits"] == [
-        "each step reads 1 values, for which the host waits, most often at 42.py:2."
+        "each step reads 1 value, for which the host waits, most often at 42.py:2."
     ]
 
 

@@ -67,7 +67,7 @@ def test_thread_counts_are_tried_on_a_training_that_is_thrown_away(own):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (changed(step="loss_of_step = float(batch[0].sum())"), "reads 1 values"),
+        (changed(step="loss_of_step = float(batch[0].sum())"), "reads 1 value,"),
         (changed(step="print(batch[0].sum())"), "prints"),
         (changed(build="torch.set_default_dtype(torch.float64)"), "float64"),
         (PLAIN.replace("lr=0.1", "lr=0.0"), "trains nothing"),
