@@ -85,8 +85,8 @@ def untried(trial: Trial) -> str:
     if not any(found.kind in ("small", "idle") for found in stands_out(steps(trial))):
         return ""
     return (
-        "Larger batches might help, and were not tried: from outside they can be had of a DataLoader alone. Where the "
-        "code makes its batches itself, let size be the samples of one, and sweep it."
+        "Larger batches might help, and were not tried: from outside only those of a DataLoader can be made larger. "
+        "Where the code makes its batches itself, let size be the number of samples in a batch, and sweep it."
     )
 
 

@@ -166,7 +166,7 @@ class Training:
     rounds: int = asked(
         100,
         "boosting rounds",
-        meaning="rounds of gradient boosting, each a tree for every class, of two classes one tree; 0 elsewhere",
+        meaning="rounds of gradient boosting; each adds a tree a class, or one where there are two; 0 elsewhere",
         unit="rounds",
         low=1,
         high=2_000,
