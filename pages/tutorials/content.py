@@ -185,6 +185,12 @@ def draw(name: str, machine: Machine | None, places: Sides) -> None:
             apart.draw(_see, dataclasses.replace(tutorial, preset=preset), scale, chosen, known, machine)
 
 
+def _lacks_files(preset: Preset) -> bool:
+    """Whether the data of a tutorial have to be downloaded before it can run."""
+    dataset = preset.point.dataset
+    return catalog.dataset(dataset).needs_files and not downloaded.complete(dataset)
+
+
 def _on_data(preset: Preset) -> Preset:
     """Draw the choice of data where the tutorial's own have to be downloaded; the training on what was chosen."""
     dataset = preset.point.dataset
@@ -195,7 +201,7 @@ def _on_data(preset: Preset) -> Preset:
         digits = preset.on_digits()
         st.caption(plain(digits.note))
         return digits
-    if not downloaded.complete(dataset):
+    if _lacks_files(preset):
         name, files = plain(catalog.dataset(dataset).called), plain(", ".join(downloaded.FILES))
         missing.info(
             f"{name} is not on this machine yet. Run downloads it, if there is a network. Without one, put its four "
@@ -268,6 +274,9 @@ def _run(
         )
         task: Task = (preset.asked(scale, devices), clock)
         known = tasks.known(task, machine)
+        if _lacks_files(preset):
+            name = plain(catalog.dataset(preset.point.dataset).called)
+            st.caption(f"Run downloads {name} first; digits need no network.")
         return known, tasks.run_button(task, known, places.answer)
     return None, False
 

@@ -275,6 +275,7 @@ def test_where_files_of_a_tutorial_are_missing_their_folder_is_named_before_run(
     place = offline / folder / "raw"
     app = open_page(PAGE, tutorial=name)
     assert str(place) in [block.value for block in app.code]
+    assert "first; digits need no network." in words(app), "and beside Run, which may be all that is in sight"
     place.mkdir(parents=True)
     for file in downloaded.FILES:
         (place / file).touch()
@@ -288,6 +289,7 @@ def test_one_press_takes_digits_which_are_there_offline(world, open_page, offlin
     app = checked(open_page(PAGE, tutorial=name, scale=scale).toggle(key="digits").set_value(True).run())
     assert "Digits stand for" in words(app)
     assert "is not on this machine yet" not in words(app)
+    assert "digits need no network" not in words(app)
     checked(button(app, "Run").click().run())
     asked, clock = world.queue.jobs()
     training = asked.sweep.point if asked.sweep else asked.experiment.point
