@@ -132,17 +132,17 @@ def _measured(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> No
         return
     st.header("What we find")
     found = answers.diagnosis(case, before, after)
-    for one in found.named:
-        st.markdown(plain(one.sentence))
+    numbered = len(found.named) > 1
+    for number, one in enumerate(found.named, 1):
+        st.markdown(f"{number}. {plain(one.sentence)}" if numbered else plain(one.sentence))
     box, icon = (st.success, ":material/check:") if found.agrees else (st.warning, ":material/question_mark:")
     box(plain(found.sentence), icon=icon)
     gains = answers.gains(case, before, after)
     if not gains:
         return
     st.markdown("**The remedy**: time of a sample without it over that with it")
-    for gain in gains:
-        st.markdown(plain(gain.sentence))
-    st.markdown(plain(answers.then(after)))
+    for said in filter(None, (*(gain.sentence for gain in gains), answers.then(after))):
+        st.markdown(f"- {plain(said)}")
 
 
 def _recorded(case: Case, machine: Machine | None) -> None:
