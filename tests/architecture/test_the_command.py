@@ -1,5 +1,6 @@
 """What `python -m tests` runs, and in which order."""
 
+import re
 import subprocess
 from types import SimpleNamespace
 
@@ -111,3 +112,14 @@ def test_the_first_tests_that_fail_are_the_last_that_run_and_their_status_is_our
     ran.status[tests[0]] = 4
     assert command.main([]) == 4
     assert ran.called[len(checks) :] == [tests[0]]
+
+
+def test_ci_runs_the_readmes_command_in_two_parts_and_leaves_nothing_of_it_out():
+    (command,) = re.findall(r"^.*-m tests$", (PROJECT / "README.md").read_text(), re.MULTILINE)
+    parts = re.findall(r'^bash -c "(.+)"$', (PROJECT / ".ci" / "run").read_text(), re.MULTILINE)
+    said = [
+        subprocess.run(["bash", "-c", f'echo "{part}"'], env={"command": command}, capture_output=True, text=True)
+        for part in parts
+    ]
+    assert " && ".join(each.stdout.strip() for each in said) == command
+    assert len(said) == 2
