@@ -245,6 +245,13 @@ def test_what_would_help_it_is_measured_from_outside_and_told(file, world, open_
     assert "this helps 1 CPU thread most: compiled" in said
 
 
+def test_what_one_device_alone_told_is_empty_for_the_others(file, world, open_page):
+    first, second = own_run(own_evaluation=0.75)
+    run = world.keep([first, dataclasses.replace(second, own_evaluation=None)])
+    app = open_page(COMPARE, run=run[0].run_id, training=NAME, size="64")
+    assert table(app, "Its own evaluation")["Its own evaluation"].tolist() == ["0.750", ""]
+
+
 def test_what_other_batches_did_stands_with_what_would_help(file, world, open_page):
     run = world.keep(own_run(own_given_s=(1e-3,) * 7, own_larger_s=(5e-4,) * 7))
     app = open_page(COMPARE, run=run[0].run_id, training=NAME, size="64")

@@ -109,7 +109,9 @@ def _verdicts(run: RunAnswer) -> None:
 
 
 def _contenders(rows: Sequence[RowAnswer]) -> None:
-    tables.table([_line(row) for row in rows], alt="The devices side by side")
+    lines = [_line(row) for row in rows]
+    empty = dict.fromkeys((title for line in lines for title in line), "")
+    tables.table([{**empty, **line} for line in lines], alt="The devices side by side")
     ended: dict[str, list[str]] = {}
     for trial in (row.row for row in rows):
         as_asked = ("completed", "timed") if trial.training else ("completed",)
