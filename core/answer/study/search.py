@@ -2,8 +2,9 @@
 
 Four movements. Begin in the middle; gallop towards where the other device should win, until the sign flips or the
 range ends; measure at the middle and the ends of the interval until it is narrow; then look at sentinels on either
-side, where a second crossing would show. A pure function of what is known, so that a search that was cut off goes on
-as if it had not been. Distances are in ninths of the range, which is an octave for the usual range of hidden sizes.
+side, where a second crossing would show, and wherever the curve leaves room for one. A pure function of what is known,
+so that a search that was cut off goes on as if it had not been. Distances are in ninths of the range, which is an
+octave for the usual range of hidden sizes.
 
 In the manner of probabilistic bisection (Waeber, Frazier & Henderson, SIAM J. Control Optim. 51(3), 2013), with
 magnitudes in place of mere signs. A second crossing narrower than the gap between two sentinels cannot be seen.
@@ -14,9 +15,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from core import units
-from core.answer.study.crossover import decide
-from core.answer.study.result import Crossover, Evidence, Size
+from core.answer.study.crossover import decide, log_speedups
+from core.answer.study.estimate.curve import Curve
+from core.answer.study.result import Crossing, Crossover, Evidence, Size
 
 NARROW = 1.3
 """Ratio of the ends of the interval at which the search is content: a third of a doubling."""
@@ -25,11 +29,16 @@ PARTS = 9
 """Parts of the range that make one stride."""
 
 GALLOP = 2.0
-SENTINELS = (1.25, 2.5)
+SENTINELS = (1.4, 2.5)
+ASIDE = 0.6
 SEEN = 0.3
 REACHES = (0.6, 1.2, 2.4, 4.8)
-"""In strides: how far a gallop goes; where sentinels stand beside the crossover; how near a size counts as already
-looked at; how far beside an undecided size the next ones are tried, the further the noisier it is."""
+"""In strides: how far a gallop goes; where sentinels stand beside the crossover; how far beside its interval a second
+one is looked for; how near a size counts as already looked at; how far beside an undecided size the next ones are
+tried, the further the noisier it is."""
+
+HIDDEN = 0.05
+"""Probability, by the curve, that the other device wins at a size beside the interval, from which it is measured."""
 
 ENOUGH_NEAR = 5
 """Sizes measured near one that contradicts others, or near an end of the range that stays undecided, before what they
@@ -77,6 +86,7 @@ class _Search:
     """One look at what is known. Places are logarithms to base 2."""
 
     def __init__(self, candidates: Sequence[float], evidence: Sequence[Evidence]) -> None:
+        self.timed = sorted((entry for entry in evidence if not entry.obstacle), key=lambda entry: entry.size)
         self.tried = {entry.size for entry in evidence}
         usable = max((entry.size for entry in evidence if not entry.obstacle), default=0.0)
         # What could not be measured beyond all that could, as a rule for want of memory, ends the range.
@@ -112,7 +122,7 @@ class _Search:
             targets = (middle, low, high)
             for turn in range(len(targets)):
                 chosen = self._nearest(targets[(len(inside) + turn) % len(targets)])
-                if self._within_bracket(math.log2(chosen)):
+                if low < math.log2(chosen) < high or self._within_bracket(math.log2(chosen)):
                     return Step(size=chosen, reason="inside the interval")
         for distance, side in itertools.product(SENTINELS, (-1, 1)):
             place = middle + side * distance * self.stride
@@ -123,8 +133,28 @@ class _Search:
             astray = not low <= place <= high and above != ((place > high) == only.challenger_above)
             if astray and self._count_near(place) < ENOUGH_NEAR:
                 return self._take(place, "a second look at a size that may be on the other side")
+        if (hidden := self._hidden(only)) is not None:
+            return self._take(hidden, "a look where a second crossing could hide")
         narrow = only.high / only.low <= NARROW
         return Step(size=None, reason="the interval is narrow" if narrow else "no size between is left to measure")
+
+    def _hidden(self, only: Crossing) -> float | None:
+        """Where beside the interval, as far out as sentinels stand, the curve most likely crosses back."""
+        aside, reach = ASIDE * self.stride, (SENTINELS[-1] + SEEN) * self.stride
+        low, middle, high = math.log2(only.low), math.log2(only.estimate), math.log2(only.high)
+        beside = [
+            place
+            for place in map(math.log2, self.free)
+            if self.places[0] < place < self.places[-1]
+            and not low - aside <= place <= high + aside
+            and abs(place - middle) <= reach
+            and self._count_near(place) < ENOUGH_NEAR
+        ]
+        if not beside:
+            return None
+        above = Curve(log_speedups(self.timed), self.places[0], self.places[-1]).at(np.array(beside)).above
+        astray = np.where((np.array(beside) > high) == only.challenger_above, 1 - above, above)
+        return beside[int(astray.argmax())] if astray.max() > HIDDEN else None
 
     def _confirm(self) -> Step:
         """More than one crossing: look twice at a size that stands alone with its sign, it may have been disturbed."""

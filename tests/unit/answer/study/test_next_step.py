@@ -58,6 +58,27 @@ def test_where_no_size_is_left_beside_one_end_of_a_wide_interval_the_search_goes
     assert only.low < step.size < only.high
 
 
+def test_where_neighbours_contradict_a_decided_size_a_wide_interval_is_narrowed_beyond_it():
+    below = {8: 0.3, 22: 0.6, 34: 0.72, 53: 1.09, 83: 1.14}
+    astray = {166: 0.81, 181: 0.98, 197: 1.14, 215: 1.31}
+    known = told(below | astray | {235: 1.47, 256: 1.44, 331: 1.68, 512: 1.72, 609: 1.8, 861: 2.16}, noise=0.08)
+    only = answer(known).crossings[0]
+    assert only.low < 83 < 166 < only.high
+    step = next_step(LATTICE, known)
+    assert step.reason == "inside the interval"
+    assert 83 < step.size < 166  # and not only between 166, which is decided, and the first that the other device wins
+
+
+def test_a_second_crossing_is_looked_for_where_the_curve_leaves_room_for_it():
+    crossed = {8: 0.35, 16: 0.4, 34: 0.55, 64: 0.8, 83: 0.93, 99: 1.1, 128: 1.3}
+    clear = told(crossed | {235: 1.7, 512: 2.0, 4096: 4.0})
+    assert next_step(LATTICE, clear) == search.Step(size=None, reason="the interval is narrow")
+    close = told(crossed | {235: 1.06, 512: 1.4, 4096: 2.0})
+    step = next_step(LATTICE, close)
+    assert step.reason == "a look where a second crossing could hide"
+    assert ending(step, near=235)
+
+
 def test_a_size_on_the_other_side_is_looked_at_again_until_five_were_measured_near_it():
     crossed = {8: 0.2, 16: 0.3, 54: 0.5, 166: 0.6, 215: 0.7, 235: 0.8, 256: 0.97, 279: 1.05, 304: 1.3}
     beyond = {431: 1.6, 724: 2.0, 1448: 2.5, 4096: 4.0}
