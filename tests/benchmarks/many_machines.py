@@ -67,14 +67,15 @@ def main() -> int:
             stops.append(stop_s)
             seconds = time.monotonic() - began
             print(f"| {number + 1} | {seconds:.0f} | {len(counts)} | {lost} | {twice} | {options.killed} |", flush=True)
-    median_s, most_s = statistics.median(stops), max(stops)
-    print(f"\nFrom taking a question away until all had stopped: {median_s:.1f} s, at most {most_s:.1f} s.")
+    if known := [stop_s for stop_s in stops if stop_s is not None]:
+        median_s, most_s = statistics.median(known), max(known)
+        print(f"\nFrom taking a question away until all had stopped: {median_s:.1f} s, at most {most_s:.1f} s.")
     return 1 if wrong else 0
 
 
 def _once(
     folder: Path, address: str, options: argparse.Namespace, moments: random.Random
-) -> tuple[collections.Counter[int], float]:
+) -> tuple[collections.Counter[int], float | None]:
     """One sweep while machines die: how often each size was measured to its end, and how long a stop took."""
     here, module = mirrored.located(address), "core" if options.real else nodes.MODULE
     question = Question(sweep=_sweep(options), spread="shared")
@@ -91,7 +92,7 @@ def _once(
             victim.kill() if place < options.killed else victim.leave()
         asks.join(PATIENCE_S)
         counts = _counts(here, question.sweep)
-        return counts, _stop_s(here) if not options.real and options.on == "workers" else 0.0
+        return counts, _stop_s(here) if not options.real and options.on == "workers" else None
 
 
 @contextlib.contextmanager
