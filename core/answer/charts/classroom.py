@@ -175,7 +175,12 @@ def by_machine(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> Sp
     )
     there = [found for found in FOUND if any(row["found"] == found for row in rows)]
     marks = dict(zip(FOUND, LOOKS, strict=True))
-    mark = {"symbolSize": 120, "symbolOpacity": 1, "symbolFillColor": look.NEUTRAL, "symbolStrokeWidth": 0}
+    mark: dict[str, Any] = {
+        "symbolSize": 120,
+        "symbolOpacity": 1,
+        "symbolFillColor": look.NEUTRAL,
+        "symbolStrokeWidth": 0,
+    }
     legend = look.legend(there, **mark) if there != ["crossover"] else None
     shape = look.by(alt.Shape, "found", there, [marks[found] for found in there], legend=legend)
     spans = base.mark_rule(strokeWidth=6, opacity=0.5).encode(x=x("low", axis=ticks), x2="high:Q")
