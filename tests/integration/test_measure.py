@@ -42,7 +42,7 @@ def images(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets, "FOLDER", tmp_path)
 
 
-def run(point: Point, *contenders: Contender, budget_s: float = 60, pairs: int = 0, **hooks: object) -> list[Trial]:
+def run(point: Point, *contenders: Contender, budget_s: float = 600, pairs: int = 0, **hooks: object) -> list[Trial]:
     asked = Experiment(point=point, contenders=contenders or (ONE,), budget_s=budget_s, pairs=pairs)
     return measure(asked, hooks=Hooks(**hooks))
 
