@@ -37,7 +37,7 @@ REACHES = (0.6, 1.2, 2.4, 4.8)
 one is looked for; how near a size counts as already looked at; how far beside an undecided size the next ones are
 tried, the further the noisier it is."""
 
-HIDDEN = 0.05
+HIDDEN = 0.2
 """Probability, by the curve, that the other device wins at a size beside the interval, from which it is measured."""
 
 ENOUGH_NEAR = 5
@@ -148,7 +148,7 @@ class _Search:
             if self.places[0] < place < self.places[-1]
             and not low - aside <= place <= high + aside
             and abs(place - middle) <= reach
-            and self._count_near(place) < ENOUGH_NEAR
+            and not self._seen(place)
         ]
         if not beside:
             return None
