@@ -32,7 +32,11 @@ SIZES = ("--axis", "hidden_size", "--range", "8:4096")
 BURST_S, PAUSE_S = (0.5, 12.0), (0.5, 12.0)
 """Shortest and longest time for which the other program works, and rests."""
 
-DISMISS = "from core.jobs.queue import Queue; Queue().worker_file.dismiss()"
+DISMISS = (
+    "from core.jobs.queue import Queue; queue = Queue(); "
+    "(queue.worker_file if hasattr(queue, 'worker_file') else queue.seat).dismiss()"
+)
+"""Ends the measuring process of a checkout, whatever the code of then calls its file."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ def swept(number: int, code: str, checkout: Path, folder: Path, options: argpars
         seconds = time.monotonic() - began
     document = json.loads(done.stdout or b'{"crossovers": [], "points": []}')
     answer = next(iter(document["crossovers"]), {"outcome": "no answer"})
-    said = "busy" in json.dumps({**answer, "sizes": []}).lower()
+    said = "busy" in json.dumps([value for name, value in answer.items() if name != "sizes"]).lower()
     return Swept(number, code, disturbed, answer, said, len(document["points"]), seconds)
 
 
