@@ -71,7 +71,9 @@ def run_button(
 ) -> None:
     """Draw why a question cannot be asked if so, and the button that asks it.
 
-    What the store has can be shown to who may not run it, so the button stays; what it leads to is decided later.
+    What the store has can be shown to who may not run it, so the button stays; what it leads to is decided later. That
+    it was pressed is noted at once, as a part of the page that looks for something by itself may take the turn of the
+    run in which it would be seen.
     """
     if fault:
         st.error(plain(fault))
@@ -81,21 +83,17 @@ def run_button(
         st.caption(plain(f"{reason} What is stored is shown all the same."))
     ready = asked is not None if machine else not (fault or reads.only_looking())
     icon = ":material/play_arrow:"
-    pressed = st.button(label, type="primary", icon=icon, width="stretch", disabled=not ready)
-    if machine is None:
-        _wait(label, pressed=pressed)
-    elif pressed or memory.pressed(label):
-        memory.release()
-        if asked:
-            ask(asked, machine, elsewhere=elsewhere)
-
-
-def _wait(label: str, *, pressed: bool) -> None:
-    """Remember that it is to be asked once the machine is known, which is when the page runs anew."""
-    if pressed:
-        memory.press(label)
-    if memory.pressed(label):
+    st.button(
+        label, type="primary", icon=icon, width="stretch", disabled=not ready, on_click=memory.press, args=(label,)
+    )
+    if not memory.pressed(label):
+        return
+    if machine is None:  # once it is known the page runs anew
         st.caption("It begins as soon as the devices of this machine are known.")
+        return
+    memory.release()
+    if asked:
+        ask(asked, machine, elsewhere=elsewhere)
 
 
 def again(asked: Experiment | Sweep | None, machine: Machine | None) -> None:

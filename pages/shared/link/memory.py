@@ -28,12 +28,12 @@ def sweeps() -> dict[str, Sweep]:
 
 
 def press(button: str) -> None:
-    """Note that a button was pressed before what it asks for could be known."""
+    """Note that a button was pressed, whose question is asked once what it needs is known."""
     st.session_state["_pressed"] = button
 
 
 def pressed(button: str) -> bool:
-    """Whether a button was pressed before what it asks for could be known."""
+    """Whether a button was pressed whose question has not been asked yet."""
     return bool(st.session_state.get("_pressed") == button)
 
 
