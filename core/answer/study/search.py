@@ -88,7 +88,7 @@ class _Search:
     def __init__(self, candidates: Sequence[float], evidence: Sequence[Evidence]) -> None:
         self.timed = sorted((entry for entry in evidence if not entry.obstacle), key=lambda entry: entry.size)
         self.tried = {entry.size for entry in evidence}
-        usable = max((entry.size for entry in evidence if not entry.obstacle), default=0.0)
+        usable = max((entry.size for entry in self.timed), default=0.0)
         # What could not be measured beyond all that could, as a rule for want of memory, ends the range.
         ceiling = min((entry.size for entry in evidence if entry.obstacle and entry.size > usable), default=math.inf)
         inside = [size for size in sorted(candidates) if size < ceiling]

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from core.errors import StoreError
+from core.errors import StoreError, unwritable
 from core.files import address, atomic
 from core.files.address import ONCE
 from core.files.shared import brought
@@ -107,7 +107,7 @@ class Mirror:
         except StoreError as error:
             self.failure = str(error)
         except OSError as error:
-            self.failure = f"The copy {self.folder} cannot be written: {error.strerror or error}."
+            self.failure = unwritable(f"The copy {self.folder}", error)
         now = time.monotonic()
         self._next = now + (AGAIN_S if self.failure else BRING_EVERY_S * max(1.0, (now - began) / QUICK_S))
 
@@ -230,7 +230,7 @@ class Mirror:
         try:
             brought.keep(path, data)
         except OSError as error:
-            raise StoreError(f"The folder {path.parent} cannot be written: {error.strerror or error}.") from error
+            raise StoreError(unwritable(f"The folder {path.parent}", error)) from error
         return path
 
     def _whole(self, there: dict[str, str]) -> dict[str, str]:
@@ -309,7 +309,7 @@ def made(at: str, root: Path) -> Path:
         if not (folder / address.FILE).exists():
             atomic.write_bytes(folder / address.FILE, at.encode())
     except OSError as error:
-        raise StoreError(f"The folder {folder} cannot be written: {error.strerror or error}.") from error
+        raise StoreError(unwritable(f"The folder {folder}", error)) from error
     return folder
 
 
