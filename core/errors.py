@@ -105,6 +105,10 @@ class StoreError(CrossoverError):
     """The store cannot be written or read as a whole."""
 
 
+class NotReached(StoreError):
+    """The place that machines share cannot be reached now, and may be again in a moment."""
+
+
 class ForeignFile(StoreError):
     """One file is torn, hostile or not ours; it is named and skipped, the rest loads."""
 

@@ -1,6 +1,7 @@
 """What a page shows, as data: every control by its key, folded parts, charts, tables and headings."""
 
 import dataclasses
+import time
 from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 
 import pytest
@@ -15,7 +16,7 @@ from core.results import environment
 from core.results.exhibits import exhibit_files
 from pages.shared.link import links
 from tests import exhibited, rows
-from tests.browser.conftest import settled
+from tests.browser.conftest import DEADLINE_S, settled
 from tests.students import QUESTION, hand_in
 from tests.studies import OTHER_MACHINE, measured, stored, sweep
 
@@ -187,6 +188,16 @@ def sliders(page):
 def pictures(page):
     """Headings, charts with their marks, and tables."""
     return page.evaluate(PICTURES)
+
+
+def pictures_of_both(page, other):
+    """Those of two pages, once they are alike: what is still drawn to its width is waited for, at most so long."""
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        first, second = pictures(page), pictures(other)
+        if first == second or time.monotonic() > deadline:
+            return first, second
+        time.sleep(0.1)
 
 
 def link(page):

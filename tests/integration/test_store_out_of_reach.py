@@ -1,14 +1,17 @@
 """A machine works for others while the server of their store says nothing: it goes on, and its rows arrive after."""
 
 import collections
+import contextlib
 import os
 from pathlib import Path
 
 import pytest
 
+from core.errors import StoreError
 from core.files.shared import mirror
 from core.jobs.shared import asking, board
-from core.jobs.shared.board import Question
+from core.jobs.shared.board import Board, Question
+from core.jobs.shared.members import State
 from core.results.finding import mirrored
 from core.results.store import Store
 from tests import nodes, objects
@@ -43,7 +46,16 @@ def machine(address, tmp_path):
 
 def waiting(machine: Node) -> list[Path]:
     """Marks of rows that the machine holds for the store."""
+    assert not machine.ended, machine.log
     return list(machine.folder.glob(f"shared/*/.*{mirror.WAITING}"))
+
+
+def seen(machine: Node, at: Board) -> list[tuple[State, str]]:
+    """What the machines at a store do, and where the point lies that each measures, as far as the store answers."""
+    assert not machine.ended, machine.log
+    with contextlib.suppress(StoreError):
+        return [(member.state, member.doing) for member in at.members()]
+    return []
 
 
 @pytest.mark.slow
@@ -51,7 +63,7 @@ def test_the_sweep_goes_on_while_the_store_says_nothing_and_its_rows_arrive_afte
     question = Question(sweep=sweep(UNTIL_RELEASED, sizes=SIZES), spread="everywhere")
     at = board.board_of(asker)
     at.ask(question)
-    until(lambda: [member.state for member in at.members()], lambda states: states == ["measuring"])
+    until(lambda: seen(machine, at), lambda found: found == [("measuring", "hidden size 8")])
     with server.silent():
         mirrored.bring_now(asker)
         assert mirrored.failure(asker).endswith("cannot be reached: it does not answer.")
@@ -68,7 +80,7 @@ def test_the_sweep_goes_on_while_the_store_says_nothing_and_its_rows_arrive_afte
 @pytest.mark.slow
 def test_a_machine_that_is_ended_while_the_store_says_nothing_ends_soon(server, asker, machine):
     at = board.board_of(asker)
-    until(lambda: [member.state for member in at.members()], lambda states: states == ["free"])
+    until(lambda: seen(machine, at), lambda found: found == [("free", "")])
     with server.silent():
         machine.interrupt()
         assert until(lambda: machine.ended, bool)

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from pyarrow import fs
 
-from core.errors import InvalidValue, StoreError
+from core.errors import InvalidValue, NotReached, StoreError
 
 SETTINGS: Mapping[str, frozenset[str]] = {
     "s3": frozenset({"endpoint_override", "scheme", "region"}),
@@ -181,7 +181,7 @@ class Place:
     def _require_folder(self) -> None:
         """Refuse a folder that is not there: it would be made on this machine's disc, where no other one looks."""
         if self._kind == "file" and not self._ours and not Path(self._root).is_dir():
-            raise StoreError(
+            raise NotReached(
                 f"The store {self.address} cannot be reached: the folder {self._root} is not there. "
                 "Mount it, or make it if it is new."
             )
@@ -198,7 +198,7 @@ class Place:
         """
         began = time.monotonic()
         if began < self._late_until:
-            raise StoreError(f"The store {self.address} cannot be reached: it does not answer.")
+            raise NotReached(f"The store {self.address} cannot be reached: it does not answer.")
         for again in range(1, TRIES + 1):
             try:
                 return call()
@@ -209,7 +209,7 @@ class Place:
                 if not passes or again == TRIES:
                     if _is_late(error):
                         self._late_until = time.monotonic() + AGAIN_S
-                    raise StoreError(f"The store {self.address} cannot be reached: {_reason(error)}.") from error
+                    raise NotReached(f"The store {self.address} cannot be reached: {_reason(error)}.") from error
             time.sleep(again * PAUSE_S)
         raise AssertionError("the last try returns or raises")
 

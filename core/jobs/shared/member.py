@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from core.answer.run import certainty
 from core.answer.study import search, study
-from core.errors import CrossoverError, DeviceUnavailable
+from core.errors import CrossoverError, DeviceUnavailable, NotReached
 from core.files.shared.lease import Lease
 from core.jobs import client, machine
 from core.jobs.job import Job
@@ -158,6 +158,8 @@ class Working:
         try:
             self._require_devices(sweep)
             end = self._whole(work) if question.spread == "everywhere" else self._points(work)
+        except NotReached as error:
+            end = "waiting", str(error)  # it is begun again, as it is asked and has no end
         except CrossoverError as error:
             end = "failed", str(error)
         self._deliver(work, None)

@@ -1,6 +1,6 @@
 """A machine at work for others while the place cannot be reached, or is behind."""
 
-from core.errors import StoreError
+from core.errors import NotReached, StoreError
 from core.jobs.shared import presence
 from core.jobs.shared.members import ENDED
 from core.results.finding import mirrored
@@ -34,6 +34,24 @@ def test_a_place_that_cannot_be_reached_for_a_moment_fails_nothing(at, working, 
     monkeypatch.setattr(at, "held", fail)
     working.work(for_s=60.0, only=question.id)
     assert ("waiting", "The store cannot be reached.") in [(said.state, said.message) for said in working.told]
+    assert [end.state for end in at.ends(question.id).values()] == ["finished"]
+
+
+def test_a_question_that_cannot_be_begun_as_the_place_says_nothing_is_begun_again(at, working, monkeypatch):
+    question, measured = asked_of("everywhere", sizes=(8,)), working._measured
+    at.ask(question)
+    troubles = iter([NotReached("The store cannot be reached."), NotReached("The store cannot be reached.")])
+
+    def fail(*asked):
+        for error in troubles:
+            raise error
+        return measured(*asked)
+
+    monkeypatch.setattr(working, "_measured", fail)
+    working.work(for_s=60.0, only=question.id)
+    states = [(said.state, said.message) for said in working.told]
+    assert states.count(("waiting", "The store cannot be reached.")) == 2
+    assert "failed" not in dict(states)
     assert [end.state for end in at.ends(question.id).values()] == ["finished"]
 
 
