@@ -169,16 +169,17 @@ def together(curves: Sequence[Curve]) -> Spec:
     """Time against size of several studies: two curves each, one for each of its devices. `MOST_TOGETHER` at most."""
     shown = curves[:MOST_TOGETHER]
     rows = [row for curve in shown for row in _medians(curve)]
-    names = [device for curve in shown for device in curve.devices]
-    colours = look.colours([kind for curve in shown for kind in curve.kinds])
     y = look.logged("time per step", [row["time"] for row in rows], look.SECONDS, labelOverlap="greedy")
     base = _sized(rows, shown[0].answer.axis, ("curve", "device"), ("shown", "median step"))
-    line, points = _curves(base, alt.Y("time:Q", **y), names, colours)
+    line, points = _curves(base, alt.Y("time:Q", **y), _device_colours(shown))
     return look.finished(alt.layer(line, points), rows, height=HEIGHT)
 
 
 def speedups_together(curves: Sequence[Curve]) -> Spec:
-    """Speedup against size of several studies, one curve each with its intervals; at 1 neither device is faster."""
+    """Speedup against size of several studies, one curve each with its intervals; at 1 neither device is faster.
+
+    A study has the colour that its challenger has where the times are drawn.
+    """
     shown = curves[:MOST_TOGETHER]
     rows: list[Row] = [
         {
@@ -193,12 +194,12 @@ def speedups_together(curves: Sequence[Curve]) -> Spec:
         for size in curve.answer.sizes
         if size.speedup and 0 < size.size < math.inf
     ]
-    names = [curve.name for curve in shown]
-    colours = look.colours([curve.kinds[1] for curve in shown])
+    of_devices = _device_colours(shown)
+    colours = {curve.name: of_devices[curve.devices[1]] for curve in shown}
     y = speedup_axis("speedup", [row[end] for row in rows for end in ("speedup", "low", "high") if row[end]])
     base = _sized(rows, shown[0].answer.axis, ("curve", "study"), ("shown", "speedup"))
     even = alt.Chart().mark_rule(color=look.NEUTRAL, strokeWidth=1.5).encode(y=alt.YDatum(1))
-    line, points = _curves(base, alt.Y("speedup:Q", **y), names, colours)
+    line, points = _curves(base, alt.Y("speedup:Q", **y), colours)
     spans = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
         y=alt.Y("low:Q", **y), y2="high:Q", color=line.encoding.color
     )
@@ -244,12 +245,17 @@ def _sized(rows: Sequence[Row], axis: str, curve: tuple[str, str], shown: tuple[
     return alt.Chart().encode(x=size_channel(axis, sizes)(axis=size_axis(sizes)), tooltip=tooltip)
 
 
-def _curves(base: alt.Chart, y: alt.Y, names: Sequence[str], colours: Sequence[str]) -> tuple[alt.Chart, alt.Chart]:
-    """A line and points for each curve; curves of one colour still differ in dash and shape."""
-    domain = list(dict.fromkeys(names))
+def _device_colours(curves: Sequence[Curve]) -> dict[str, str]:
+    """The colour of every device, the same in each chart of these curves, whichever of them are drawn there."""
+    kinds = {device: kind for curve in curves for device, kind in zip(curve.devices, curve.kinds, strict=True)}
+    return dict(zip(kinds, look.colours(list(kinds.values())), strict=True))
+
+
+def _curves(base: alt.Chart, y: alt.Y, colours: Mapping[str, str]) -> tuple[alt.Chart, alt.Chart]:
+    """A line and points for each curve by its name; curves of one colour still differ in dash and shape."""
+    domain = list(colours)
     legend = look.legend(domain, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0)
-    first = dict(zip(reversed(names), reversed(colours), strict=True))
-    base = base.encode(y=y, color=look.by(alt.Color, "curve", domain, [first[name] for name in domain], legend=legend))
+    base = base.encode(y=y, color=look.by(alt.Color, "curve", domain, list(colours.values()), legend=legend))
     dash = look.by(alt.StrokeDash, "curve", domain, look.DASHES, legend=None)
     shape = look.by(alt.Shape, "curve", domain, look.SHAPES, legend=legend)
     points = base.mark_point(filled=True, size=55, opacity=1)

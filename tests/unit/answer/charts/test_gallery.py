@@ -1,5 +1,7 @@
 """The gallery's charts: few marks however many rows, devices told apart twice, valid specifications."""
 
+from dataclasses import replace
+
 import altair as alt
 import numpy as np
 import pandas as pd
@@ -108,6 +110,21 @@ def test_studies_on_one_chart_have_a_curve_for_each_device_of_each_machine():
     colours = dict(zip(lines["color"]["scale"]["domain"], lines["color"]["scale"]["range"], strict=True))
     assert colours["cpu, here"] == look.DEVICE_COLOURS["cpu"]
     assert len(set(colours.values())) == 4
+
+
+def test_a_device_has_one_colour_in_the_chart_of_times_and_in_that_of_speedups():
+    two_threads = replace(HERE_AND_THERE[0], name="threads", devices=("cpu@1", "cpu@2"), kinds=("cpu", "cpu"))
+    more_threads = replace(two_threads, name="more", devices=("cpu@1", "cpu@4"))
+    curves = [two_threads, more_threads, HERE_AND_THERE[1]]
+    times, speedups = (_colours(draw(curves)) for draw in (gallery.together, gallery.speedups_together))
+    assert {curve.name: times[curve.devices[1]] for curve in curves} == speedups
+    assert len(set(times.values())) == len(times) == 5
+    assert len(set(speedups.values())) == 3
+
+
+def _colours(spec):
+    scale = next(each for each in encodings(spec) if "strokeDash" in each)["color"]["scale"]
+    return dict(zip(scale["domain"], scale["range"], strict=True))
 
 
 def test_no_more_studies_are_drawn_together_than_can_be_told_apart():
