@@ -21,6 +21,7 @@ def page() -> None:
     """The settings beside what they led to."""
     machine = asking.machine()
     view = state.view() or asking.ours(sweeps=False)
+    onward.adopt(view, machine)
     sides = layout.sides("Compare", asked=asking.measured(view))
     asked = settings.panel(machine, sides)
     with sides.answer:
@@ -68,6 +69,7 @@ def _run(run_id: str, machine: Machine | None, asked: Experiment | None) -> None
     trials = reads.rows(run_ids=[run_id])
     if not trials:
         st.warning(f"There is no run {run_id} here; it was measured elsewhere, or its files were removed.")
+        welcome.draw(machine)
         return
     shown = run_view.experiment_of(trials)
     if asked and shown:

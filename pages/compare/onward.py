@@ -1,9 +1,12 @@
 """A result and the settings beside it: whether they ask for it, and what can be asked next from it."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
+from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question.experiment import Experiment
 from core.question.sweep import size_axes
@@ -27,15 +30,32 @@ def is_new(asked: Experiment | None, view: tuple[links.Kind, str] | None) -> boo
     return known is not None and known.point != asked.point
 
 
+def adopt(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:
+    """Set the controls as a run was measured that a link opens which says nothing of them."""
+    if view is None or view[0] != "run" or machine is None or state.touched() or state.arrived():
+        return
+    with contextlib.suppress(CrossoverError):  # which is said where the run is drawn
+        trials = reads.rows(run_ids=[view[1]])
+        shown = run_view.experiment_of(trials) if trials else None
+        if shown and (values := _controls(shown, machine)):
+            state.adopt(values)
+
+
 def differs(asked: Experiment, shown: Experiment, machine: Machine | None) -> None:
     """Say where the settings ask for something else than what is shown below."""
     if machine is None:
         return
+    values = _controls(shown, machine)
+    found = [*unlike.points(asked.point, shown.point), *unlike.contenders(asked.contenders, shown.contenders)]
+    unlike.say(found, values)
+
+
+def _controls(shown: Experiment, machine: Machine) -> Mapping[str, Any]:
+    """The values of the page's controls that ask for a run, as far as this machine can be asked for it."""
     values = unlike.point_values(shown.point)
     if values and all(contender.device in machine.device_names for contender in shown.contenders):
         values |= {"devices": [str(contender) for contender in shown.contenders], "lanes": []}
-    found = [*unlike.points(asked.point, shown.point), *unlike.contenders(asked.contenders, shown.contenders)]
-    unlike.say(found, values)
+    return values
 
 
 def draw(trials: Sequence[Trial], shown: Experiment | None, machine: Machine | None) -> None:

@@ -113,6 +113,32 @@ def test_a_result_says_which_settings_it_does_not_belong_to_once_one_is_moved_an
     assert "ask for something else" not in words(app)
 
 
+def test_a_link_to_a_run_alone_sets_the_controls_as_it_was_measured(world, open_page):
+    world.has(CPU, GPU)
+    world.keep(rows.run({"cpu@1": 2e-3, "cuda:0": 1e-3}, point=Point(hidden_size=512, batch_size=32)))
+    app = open_page(run=rows.RUN_ID)
+    assert (control(app, "hidden_size").value, control(app, "batch_size").value) == (512, 32)
+    assert control(app, "devices").value == ["cpu@1", "cuda:0"]
+    assert "The settings ask for something other" not in words(app)
+    said = open_page(run=rows.RUN_ID, batch_size="256")
+    assert (control(said, "hidden_size").value, control(said, "batch_size").value) == (128, 256)
+    assert "hidden size 128, not 512" in words(said)
+
+
+def test_settings_that_a_link_to_a_run_locks_stay_as_they_are(world, open_page):
+    world.has(CPU, GPU)
+    world.keep(rows.run({"cpu@1": 2e-3, "cuda:0": 1e-3}, point=Point(hidden_size=512, batch_size=32)))
+    app = open_page(run=rows.RUN_ID, lock="batch_size")
+    assert (control(app, "hidden_size").value, control(app, "batch_size").value) == (512, Point().batch_size)
+
+
+def test_a_run_that_is_not_here_is_said_above_what_one_can_do(world, open_page):
+    world.has(CPU, GPU)
+    said = words(open_page(run="e" * 12))
+    assert "There is no run eeeeeeeeeeee here" in said
+    assert "How this works" in said
+
+
 def test_a_result_leads_to_the_crossover_of_its_model_with_its_settings(world, open_page):
     world.has(CPU, GPU)
     stored_run(world)
