@@ -201,11 +201,19 @@ def ticks(values: Iterable[float]) -> Any:
     for steps in STEPS:
         marks = [float(f"{step}e{power}") for power in powers for step in steps]
         tried.append([mark for mark in marks if low / room <= mark <= high * room])
-    return next((found for found in tried if len(found) >= FEWEST_TICKS), tried[-1] or alt.Undefined)
+    enough = next((found for found in tried if len(found) >= FEWEST_TICKS), tried[-1])
+    return enough if len(enough) > 1 else _within(low / room, high * room)
+
+
+def _within(low: float, high: float) -> list[float]:
+    """Ticks of two digits on a log scale that is too short for round ones."""
+    places = (low * (high / low) ** share for share in (0.15, 0.5, 0.85))
+    return sorted({mark for place in places if low <= (mark := float(f"{place:.2g}")) <= high})
 
 
 def compact(value: float, *, shorten_from: float = 10_000) -> str:
-    """A size in as few characters as an axis has room for: 410,337 → "410k", 1,234 → "1,234"."""
+    """A size in as few characters as an axis has room for: 410,337 → "410k", 1,234 → "1,234", 1,342.7 → "1,340"."""
+    value = value if value == math.floor(value) else float(f"{value:.3g}")  # an estimate, to three digits
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= max(shorten_from, size * 0.9995):
             return _trimmed(value / size) + letter

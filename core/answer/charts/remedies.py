@@ -1,6 +1,7 @@
 """What lanes gain on one device: a dot and an interval a lane, around the line at 1."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
@@ -9,9 +10,13 @@ from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.charts.speedups import speedup_axis
 from core.answer.run.remedies import Remedies, Remedy
+from core.answer.statistics import TIE
 
 HELPS, OTHERS = "#009E73", look.NEUTRAL
 """A lane that is faster beyond the noise, and one that is not."""
+
+CLEAR = 1.15
+"""Factor from 1 to the next tick at least."""
 
 NAMES = 220
 """Pixels that the names of lanes have."""
@@ -25,7 +30,7 @@ def effects(found: Remedies) -> Spec:
     rows = [_row(one) for one in sorted(told, key=lambda one: -(one.value or 0.0))]
     y = alt.Y("lane:N", sort=[row["lane"] for row in rows], title=None, axis=alt.Axis(labelLimit=NAMES, ticks=False))
     ends = [row[end] for row in rows for end in ("low", "value", "high")]
-    x = speedup_axis("times as fast as plain steps", ends)
+    x = _axis([end for end in ends if end])
     colour = alt.Color("helps:N", scale=alt.Scale(domain=["yes", "no"], range=[HELPS, OTHERS]), legend=None)
     tooltip = look.tooltips(("lane", "lane"), ("shown", "speedup"), ("helps", "clearly faster"))
     base = look.layer("lane").encode(y=y, color=colour, tooltip=tooltip)
@@ -33,6 +38,14 @@ def effects(found: Remedies) -> Spec:
     interval = base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q", **x), x2="high:Q")
     dot = base.mark_point(filled=True, size=110, opacity=1).encode(x=alt.X("value:Q", **x))
     return look.finished(alt.layer(one, interval, dot), rows, height=alt.Step(look.CELL))
+
+
+def _axis(ends: Sequence[float]) -> dict[str, Any]:
+    """The axis of the speedup; no tick so close to 1 that their labels meet where the chart is narrow."""
+    x = speedup_axis("times as fast as plain steps", ends)
+    ticks = look.ticks([*ends, 1 / TIE**2, TIE**2])
+    values = [tick for tick in ticks if tick == 1 or not 1 / CLEAR < tick < CLEAR]
+    return {**x, "axis": alt.Axis(labelExpr=look.TIMES, values=values, labelOverlap="greedy")}
 
 
 def _told(listed: Sequence[Remedy]) -> list[Remedy]:

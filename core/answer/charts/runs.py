@@ -32,6 +32,9 @@ ROOM_FOR_FIGURE = 1.3
 MOST_POINTS = 60
 """Values of one curve before its points are left out and the line stands alone."""
 
+WHOLE_PIXELS = alt.Scale(round=True)
+"""Cells of a matrix end at whole pixels: no page shows through between them."""
+
 MOST_TICKS = 8
 """Ticks along an axis that is not logarithmic, about."""
 
@@ -211,7 +214,9 @@ def confusion(trial: Trial) -> Spec:
     colours = [look.PALEST, look.mixed(look.PALEST, look.DEVICE_COLOURS[trial.device_kind], look.TINT)]
     slant = 0 if max(map(len, names)) <= look.SHORT_NAME else -45
     base = alt.Chart().encode(
-        x=alt.X("predicted:N", sort=names, title="predicted class", axis=alt.Axis(labelAngle=slant)),
+        x=alt.X(
+            "predicted:N", sort=names, title="predicted class", axis=alt.Axis(labelAngle=slant), scale=WHOLE_PIXELS
+        ),
         y=alt.Y("true:N", sort=names, title="true class"),
         tooltip=look.tooltips(("true", "true class"), ("predicted", "predicted"), ("items", "items", ",d")),
     )

@@ -103,6 +103,7 @@ def crossing(*, axis, estimate, low, high):
         ("depth", (7.66, 6.4, 8.2), "from 8 on (6–9)"),
         ("hidden_size", (147.2, 131.0, 166.0), "about 147 (131–166)"),
         ("gigabytes", (7.66, 7.02, 7.98), "about 7.66 (7.02–7.98)"),
+        ("size", (909.3, 586.1, 1342.7), "about 909 (586–1,340)"),
     ],
 )
 def test_the_estimate_is_written_on_its_band_in_numbers_that_one_can_choose(axis, ends, said):
@@ -127,6 +128,8 @@ def test_the_first_chart_names_both_curves_and_needs_no_legend():
         ((2, 12), [2, 3, 5, 7, 10]),
         ((3.2, 5), [3, 4, 5]),
         ((5, 5), [5]),
+        ((20.1, 20.4), [18, 20, 22]),
+        ((18.2, 18.9), [17, 19, 21]),
     ],
 )
 def test_an_axis_has_few_round_ticks(values, ticks):

@@ -265,6 +265,7 @@ def test_the_confusion_matrix_has_every_count_by_class_name():
     assert mark(spec, "rect")["color"]["scale"]["type"] == "sqrt"
     assert mark(spec, "text")["text"]["field"] == "items"
     assert mark(spec, "rect")["x"]["sort"] == ["outside", "inside"]
+    assert mark(spec, "rect")["x"]["scale"]["round"], "between cells that end within a pixel a dark page shows through"
 
 
 @pytest.mark.parametrize("kind", look.DEVICE_COLOURS)
