@@ -126,7 +126,8 @@ def _pay_back(baseline: Trial, challenger: Trial, start_base_s: float, start_s: 
     """`saved_s`: seconds that the challenger saves in an epoch, negative if it loses them."""
     name, other = spoken(challenger.contender), spoken(baseline.contender)
     extra_s = start_s - start_base_s
-    start = f"start-up {units.duration(start_s)} against {units.duration(start_base_s)}"
+    both = f"{units.duration(start_s)} against {units.duration(start_base_s)}"
+    start = f"start-up {both}"
     if saved_s > 0 and extra_s <= 0:
         sentence = f"Training on {name} pays off at once: it starts no later than on {other} ({start}) and is faster."
         return BreakEven(epochs=0.0, sentence=sentence)
@@ -135,7 +136,7 @@ def _pay_back(baseline: Trial, challenger: Trial, start_base_s: float, start_s: 
         never = epochs > baseline.epochs
         beyond = f"; this training has only {units.counted(baseline.epochs, 'epoch')}" if never else ""
         sentence = (
-            f"Training on {name} {'would pay' if never else 'pays'} back its longer start-up ({start}) after "
+            f"Training on {name} {'would pay' if never else 'pays'} back its longer start-up ({both}) after "
             f"{_epochs(epochs)}, saving {units.duration(saved_s)} in each{beyond}."
         )
         return BreakEven(epochs=epochs, sentence=sentence)

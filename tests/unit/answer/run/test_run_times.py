@@ -105,7 +105,7 @@ def test_a_longer_start_up_is_paid_back_by_faster_steps():
     found = training_time.break_even(*starting((1.0, 0.5), (2.0, 27.0)))
     assert found.epochs == pytest.approx(25 / 5, rel=1e-6)
     assert "after 5.00 epochs" in found.sentence
-    assert "start-up 27.0 s against 2.00 s" in found.sentence
+    assert "back its longer start-up (27.0 s against 2.00 s) after" in found.sentence
     assert "this training has" not in found.sentence
 
 
