@@ -31,14 +31,20 @@ def is_new(asked: Experiment | None, view: tuple[links.Kind, str] | None) -> boo
 
 
 def adopt(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:
-    """Set the controls as a run was measured that a link opens which says nothing of them."""
-    if view is None or view[0] != "run" or machine is None or state.touched() or state.arrived():
+    """Set the controls as what a link opens was asked for, a run or a job, if the link says nothing of them."""
+    if view is None or machine is None or state.touched() or state.arrived():
         return
     with contextlib.suppress(CrossoverError):  # which is said where the run is drawn
-        trials = reads.rows(run_ids=[view[1]])
-        shown = run_view.experiment_of(trials) if trials else None
+        shown = _question(*view)
         if shown and (values := _controls(shown, machine)):
             state.adopt(values)
+
+
+def _question(kind: links.Kind, name: str) -> Experiment | None:
+    if kind == "job":
+        return reads.queue().job(name).experiment
+    trials = reads.rows(run_ids=[name])
+    return run_view.experiment_of(trials) if trials else None
 
 
 def differs(asked: Experiment, shown: Experiment, machine: Machine | None) -> None:

@@ -123,19 +123,20 @@ def _contenders(rows: Sequence[RowAnswer]) -> None:
 
 
 def _line(answer: RowAnswer) -> dict[str, str]:
+    """A row of the table: times first, which a phone shows without scrolling, and names, which may be long, last."""
     trial, step = answer.row, answer.step
     learned = {"Test accuracy": answer.accuracy_shown}
     epoch = {"Epoch": units.if_known(answer.median_epoch_s, units.duration)}
     return {
         "Device": titled(trial.contender),
-        "Name": trial.device_name,
-        "Threads": str(trial.threads or ""),
         "Fit" if fits.is_fit(trial) else "Step": units.if_known(step.median_s, units.duration),
         "95 % interval": units.interval(step.low_s, step.high_s, units.duration),
         "Noise": units.if_known(step.noise, units.share),
         **({} if trial.training or fits.is_fit(trial) else epoch),
         "Start-up": units.if_known(answer.startup_s, units.duration),
         **(facts.told(trial) if trial.training else learned),
+        "Threads": str(trial.threads or ""),
+        "Name": trial.device_name,
     }
 
 

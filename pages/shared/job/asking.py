@@ -43,7 +43,8 @@ def offer_others(*, sweeps: bool) -> None:
         whose = "" if permits.ours(active) else " that somebody else asked for"
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(f"A measurement{whose} is under way.", width="content")
-            st.button("Watch it", key="watch", on_click=state.show, args=("job", active[0].id), type="tertiary")
+            shown, look = ("job", active[0].id), ":material/visibility:"
+            st.button("Watch it", key="watch", icon=look, on_click=state.show, args=shown, type="tertiary")
 
 
 def measured(view: tuple[links.Kind, str] | None) -> str:

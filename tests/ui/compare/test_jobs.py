@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from core.progress import ContenderProgress, Progress
+from core.question.experiment import Point
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import button, control
@@ -95,6 +96,15 @@ def test_a_job_that_did_not_finish_says_why_and_can_be_run_again(world, open_pag
     again = world.queue.jobs()[-1]
     assert again.id != job.id
     assert again.experiment == job.experiment
+
+
+def test_a_link_to_a_job_alone_sets_the_controls_as_it_was_asked_for(world, open_page):
+    world.has(CPU, GPU)
+    asked = dataclasses.replace(rows.EXPERIMENT, point=Point(hidden_size=512, batch_size=32))
+    job = world.end(world.run(asked), state="crashed", message="Killed.")
+    app = open_page(job=job.id)
+    assert (control(app, "hidden_size").value, control(app, "batch_size").value) == (512, 32)
+    assert control(open_page(job=job.id, batch_size="256"), "hidden_size").value == 128
 
 
 def test_what_was_measured_before_a_crash_is_shown(world, open_page):
