@@ -1,7 +1,5 @@
 """What is known without measuring: the studies of the store and of the gallery, and anyone's own timings."""
 
-import math
-
 import pyarrow as pa
 import streamlit as st
 
@@ -35,9 +33,6 @@ MOST_BYTES = 1_000_000
 WHOLE = ("Along", "Crossover", "Devices")
 """Columns of the list that are wide enough for all that they say; what is right of them is scrolled to."""
 
-CELL, LETTER = 18, 5.7
-"""Pixels that a cell of a table has around its text, and that a letter takes on average."""
-
 MOST_STUDIES = 20
 """Studies that are listed with what they say, which needs all their rows."""
 
@@ -66,7 +61,9 @@ def table(machine: Machine | None) -> None:
     shown = _lines(found)
     tables.table(
         shown,
-        column_config={name: st.column_config.TextColumn(width=_room(shown, name)) for name in WHOLE},
+        column_config={
+            name: st.column_config.TextColumn(width=tables.room(shown.column(name).to_pylist())) for name in WHOLE
+        },
         key="studies",
         on_select=lambda: _select(found, machine),
         selection_mode="single-row",
@@ -151,11 +148,6 @@ def _outcome(study: Study) -> Outcome | None:
 @kept(4)
 def _lines(studies: list[Study]) -> pa.Table:
     return pa.Table.from_pylist([_line(study) for study in studies])
-
-
-def _room(shown: pa.Table, name: str) -> int:
-    """Pixels for the longest cell of a column."""
-    return math.ceil(CELL + LETTER * max(map(len, shown.column(name).to_pylist())))
 
 
 def _line(study: Study) -> dict[str, str]:

@@ -109,7 +109,7 @@ def _chart(together: Sequence[Study], basis: Basis) -> None:
         f"{len(machines)} machines, each with a fingerprint of its own: their blocks did not take turns, so a "
         "difference between machines has no interval here."
         if len(machines) > 1
-        else "One machine."
+        else "All were measured on one machine."
     )
     for draw, name in ((gallery.together, "Time per step"), (gallery.speedups_together, "Speedup")):
         st.markdown(f"**{name}**")
@@ -162,12 +162,13 @@ def _differences(found: SideBySide, names: tuple[str, str]) -> None:
     rows: list[dict[str, Any]] = [
         {"": one.group, "What": one.what, names[0]: one.first or "—", names[1]: one.second or "—"}
         for one in found.differences
-        if one.what != IN_WORDS
+        if not one.is_sentence
     ]
     for one in found.differences:
-        if one.what == IN_WORDS:
+        if one.is_sentence:
+            of = "" if one.what == IN_WORDS else f", {one.what}"
             for name, sentence in zip(names, (one.first, one.second), strict=True):
-                st.markdown(f"**{plain(name)}:** {plain(sentence or 'no answer.')}")
+                st.markdown(f"**{plain(name + of)}:** {plain(sentence or 'no answer.')}")
     st.markdown("**Only what differs**")
     tables.table(rows, height="content", alt="What differs between the two")
     st.caption(f"{found.alike} other things are the same on both sides.")

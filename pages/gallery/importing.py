@@ -48,7 +48,7 @@ def panel() -> None:
         if file is not None:
             _offer(file.getvalue(), file.name)
         st.caption("The same on the command line, for larger files:")
-        st.code("python -m core store import rows.parquet", language=None)
+        st.code("python -m core store import rows.parquet", language=None, wrap_lines=True)
 
 
 @told()

@@ -135,23 +135,26 @@ def _trials(held: Held, found: Found, chosen: Choices) -> None:
         return
     spec = stock.step_times(held, chosen)
     charts.chart(spec, height=run_view.CURVE_HEIGHT, alt="Time per step by parameters")
-    st.caption("Select a row to open its run, a second one to set their two runs side by side.")
+    st.caption(
+        "A point is the median of trials with about as many parameters, its line their middle half. Select a row below "
+        "to open its run, a second one to set their two runs side by side."
+    )
     place = st.container()
     shown = filters.lines(held, _page("trials_page", found.trials.tolist(), LINES), TABLE)
     runs, own = shown["run_id"].tolist(), shown["training"].astype(str)
     files = own + ", size " + shown["size"].map("{:,}".format)
     tables.table(
         {
-            "Measured (UTC)": [moment(str(text)) for text in shown["started_at"]],
+            "Device": _named(shown["contender"], titled),
+            "Step (ms)": shown["step_s"] * 1e3,
             "Data set": _named(shown["dataset"], partial(label, "dataset")).mask(own != "", ""),
             "Model": _named(shown["model"], partial(label, "model")).mask(own != "", files),
             "Parameters": shown["parameters"].mask(shown["parameters"] == 0),
             "Batch": shown["batch_size"].mask(own != ""),
-            "Device": _named(shown["contender"], titled),
             "Name": shown["device_name"].astype(str),
-            "Step (ms)": shown["step_s"] * 1e3,
             "Trust": shown["mark"].astype(str),
             "Outcome": _named(shown["outcome"], partial(label, "outcome")),
+            "Measured (UTC)": [moment(str(text)) for text in shown["started_at"]],
             "Machine": shown["machine"].astype(str),
             "Source": shown["source"].astype(str),
         },

@@ -43,9 +43,8 @@ def _study(study_id: str, held: Held, shown: Sequence[int]) -> None:
         return
     rows = [row for run in of.runs for row in run]
     line = reads.study_line(study_id)
-    st.header("Study")
+    st.header(plain(lists.title(line)) if line is not None else "Study")
     if line is not None:
-        st.markdown(f"**{plain(lists.title(line))}**")
         st.caption(plain(lists.about(line)))
     apart.draw(lambda: _trust(trust.of(rows)))
     basis = _answer(of)
@@ -75,12 +74,17 @@ def run(run_id: str) -> None:
     st.header("Run")
     run_view.heading(trials)
     apart.draw(lambda: _trust(trust.of(trials)))
+    run_view.draw(trials)
+    _set_up(trials)
+
+
+def _set_up(trials: Sequence[Trial]) -> None:
+    """Draw the way to the Compare page with the settings of a run, below its answer."""
     asked = run_view.experiment_of(trials)
     offered = asked and (not asked.point.training or asked.point.training in permits.trainings())
     if asked and offered and st.button("Set this up in Compare", icon=":material/balance:"):
         state.start("compare", links.settings(asked))
         st.switch_page(navigation.COMPARE, query_params=links.settings(asked))
-    run_view.draw(trials)
 
 
 def _beside(trials: Sequence[Trial], others: Sequence[str]) -> None:
@@ -100,13 +104,14 @@ def _answer(of: Study) -> Basis:
 
 
 def _trust(found: TrustMark) -> None:
-    lists.mark(found.level, found.label)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        lists.mark(found.level, found.label)
+        if not found.missing:
+            st.caption(f"All {found.of} checks of what is stored with the rows are met.", width="content")
     if found.missing:
         with st.expander(f"What the trust mark lacks ({len(found.missing)})", **state.bound_view("lacks")) as part:
             for sentence in found.missing if part.open else ():
                 st.markdown(f"- {plain(sentence)}")
-    else:
-        st.caption(f"All {found.of} checks of what is stored with the rows are met.")
 
 
 def _where_the_time_goes(of: Study) -> None:

@@ -93,7 +93,9 @@ def unread(overview: Overview) -> None:
         st.warning(plain(f"{newer[0]}{which} written by a newer version; what this version knows of it is shown."))
     skipped = tuple(dict.fromkeys((*overview.skipped, *reads.refused())))
     if skipped:
-        with st.expander(f"{len(skipped)} files could not be read", **state.bound_view("unread")) as part:
+        with st.expander(
+            f"{units.counted(len(skipped), 'file')} could not be read", **state.bound_view("unread")
+        ) as part:
             if part.open:
                 named = skipped[:MOST_NAMED]
                 lines = [{"File": file.name, "Reason": file.reason} for file in named]

@@ -103,7 +103,7 @@ def _see(lesson: Lesson, choice: Choice, task: Task, known: Known) -> None:
     found = tasks.found(known, points, choice.machine, [(kind, "") for kind in lesson.recorded])
     if not found.trials and not found.exhibits:
         st.markdown("## 3 · See")
-        st.markdown("Nothing was run yet. What it shows will be here.")
+        st.markdown("Nothing was run yet. Press Run: what it shows will stand here.")
         return
     key = (lesson.question.name, *choice.names, choice.data, str(choice.margin), found.key)
     keep = Section(title="What to keep in mind", sentences=(lesson.takeaway,))

@@ -41,3 +41,8 @@ def test_a_table_that_was_made_once_for_all_visitors_stays_that_one():
     place, made = Place(), pa.Table.from_pylist([{"Name": "NVIDIA H200", "Size": -1}])
     tables.table(made, alt="x", place=place)
     assert place.data is made
+
+
+def test_a_column_has_room_for_its_longest_text():
+    assert tables.room(["a", "a" * 40]) > tables.room(["a" * 39]) > 39 * 6
+    assert 0 < tables.room([]) < tables.room(["a"])

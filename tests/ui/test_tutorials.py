@@ -105,7 +105,7 @@ def test_stored_rows_are_set_beside_what_was_published(world, open_page):
     kept(world)
     exhibit_files.add(world.store.folder, clock_of("signal"))
     app = expected(open_page(PAGE, tutorial="signal"))
-    assert alts(app) == ["Time of one training", "Speedup", "An epoch by each clock"]
+    assert alts(app) == ["Time of one training", "Speedup over the first device", "An epoch by each clock"]
     assert "Measured: The GPU (NVIDIA Test GPU) is faster than the CPU" in words(app)
     assert "“As the signal tutorial” says 1.70 ms, 1.70× what our clock says." in words(app)
     assert "You expected: from hidden size 10 on. It was not so. What fits is: from hidden size" in words(app)

@@ -16,7 +16,8 @@ def study(shown: PublishedStudy) -> Spec:
     """Time against size of the CPU and the GPU, with the source on the picture, so that saving it keeps that."""
     spec = front.crossing(shown.answer, published=True)
     lines = [f"Published: {shown.source.cited}", f"CPU: {shown.source.cpu}", f"GPU: {shown.source.gpu}"]
-    return {**spec, "title": {"text": lines, "anchor": "start", "fontSize": 11, "fontWeight": "normal", "offset": 8}}
+    small = {"anchor": "start", "fontSize": 11, "fontWeight": "normal", "offset": 8, "limit": look.LEGEND_LIMIT}
+    return {**spec, "title": {"text": lines, **small}}
 
 
 def figures(case: Case) -> Spec:

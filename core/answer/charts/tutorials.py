@@ -19,6 +19,9 @@ from core.answer.lesson.tutorial import PublishedBeside
 HEIGHT = 400
 """Pixels of a chart with axes, legend included."""
 
+SPEEDUP = "Speedup over the first device"
+"""What the chart of speedups is called; so its legend need not name both devices, which a phone would cut."""
+
 
 def times(beside: PublishedBeside) -> Spec:
     """Seconds of a training or an epoch, published and measured, against what the tutorial varies."""

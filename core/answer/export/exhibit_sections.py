@@ -62,7 +62,8 @@ def _by_each_clock(content: Clock, contenders: Sequence[str]) -> tuple[str, ...]
         return ()
     low, high = min(by_clock, key=by_clock.__getitem__), max(by_clock, key=by_clock.__getitem__)
     faster = f"{does(spoken(other), 'is', 'are')} {units.ratio(ours)} as fast as {spoken(one)}"
-    said = f"By our clock {faster}; by the others the speedup is "
+    others = "others" if len(by_clock) > 1 else "other"
+    said = f"By our clock {faster}; by the {others} the speedup is "
     if low == high:
         return (f"{said}{units.ratio(by_clock[low])} ({titles[low]}).",)
     return (f"{said}{units.ratio(by_clock[low])} ({titles[low]}) to {units.ratio(by_clock[high])} ({titles[high]}).",)
@@ -80,13 +81,12 @@ def _clock_table(content: Clock, contenders: Sequence[str]) -> Table:
         line = [title]
         for contender in contenders:
             entry = entries.get((contender, name))
-            line += [units.duration(entry.epoch_s), units.ratio(entry.against_ours)] if entry else ["", ""]
+            line.append(f"{units.duration(entry.epoch_s)} ({units.ratio(entry.against_ours)})" if entry else "")
         lines.append(tuple(line))
-    header = ["Clock"]
-    for contender in contenders:
-        header += [f"An epoch, {titled(contender)}", f"of ours, {titled(contender)}"]
     return Table(
-        title="An epoch by each clock, and how often ours fits into it", header=tuple(header), rows=tuple(lines)
+        title="An epoch by each clock, and how often ours fits into it",
+        header=("Clock", *map(titled, contenders)),
+        rows=tuple(lines),
     )
 
 
@@ -104,7 +104,8 @@ def moving(shown: Exhibit, note: str = "") -> Section:
         for number, snippet in enumerate(content.snippets, start=1)
     )
     failed = sum(bool(snippet.error) for snippet in content.snippets)
-    lead = f"{len(content.snippets)} pieces of code, run as they stand; {failed} of them raise an error, word for word."
+    pieces, raise_ = units.counted(len(content.snippets), "piece"), "raises" if failed == 1 else "raise"
+    lead = f"{pieces} of code, run as written; {failed} of them {raise_} an error, shown word for word."
     rule = (
         "A tensor stays where it is, and .to() returns another one. A module moves its parameters in place, and .to() "
         "returns the module itself."

@@ -37,7 +37,7 @@ def compared(
         return Section(title=title, sentences=(*claims.sentences(preset), NO_PAIR))
     figures = [Figure(title=f"Time of one {beside.per}", spec=tutorials.times(beside))]
     if beside.speedups:
-        figures.append(Figure(title="Speedup", spec=tutorials.speedups(beside)))
+        figures.append(Figure(title=tutorials.SPEEDUP, spec=tutorials.speedups(beside)))
     sentences = (note, *beside.sentences) if note else beside.sentences
     return Section(
         title=title, sentences=sentences, figures=tuple(figures), tables=(beside.table,), notes=beside.differences

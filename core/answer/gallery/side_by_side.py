@@ -32,7 +32,10 @@ Facts = Mapping[tuple[str, str], str]
 """(group, what) → what is said of it."""
 
 IN_WORDS = "in words"
-"""What the answer of a study in a sentence is called; too long for a cell."""
+"""What the answer of a study in a sentence is called."""
+
+CELL = 48
+"""Letters that a cell of a table shows; an answer that is longer is a sentence, and stands above the table."""
 
 LISTED = 4
 """Different values of one thing that are listed before they are counted."""
@@ -46,6 +49,11 @@ class Difference:
     what: str
     first: str
     second: str
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether it is an answer in words, too long for a cell."""
+        return self.group == "Answer" and max(len(self.first), len(self.second)) > CELL
 
 
 @dataclass(frozen=True, kw_only=True)

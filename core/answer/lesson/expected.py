@@ -55,8 +55,15 @@ class Outcome:
             return f"{expected} You were right. {self.fact}"
         if place in self.fits:
             return f"{expected} That fits, and so does another answer. {self.fact}"
-        instead = f" What fits is: {' or '.join(options[each] for each in self.fits)}." if self.fits else ""
+        instead = f" What fits is: {_either([options[each] for each in self.fits])}." if self.fits else ""
         return f"{expected} It was not so.{instead} {self.fact}"
+
+
+def _either(answers: Sequence[str]) -> str:
+    """Several answers as a choice; in quotation marks where one has a comma of its own."""
+    if len(answers) > 1 and any("," in answer for answer in answers):
+        answers = [f"“{answer}”" for answer in answers]
+    return " or ".join(answers)
 
 
 def of_tutorial(preset: Preset, rows: Sequence[Trial], pair: tuple[str, str]) -> Outcome | None:

@@ -5,7 +5,7 @@ here measures.
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -47,10 +47,14 @@ class PublishedBeside:
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """The two rows of one run that are set against each other, at a place of the axis, which `label` has in words."""
+    """The two rows of one run that are set against each other, at a place of the axis.
+
+    `label` is the place for an axis or a table, which have its title: "10 × 1"; `name` says it in a sentence.
+    """
 
     place: float
     label: str
+    name: str
     baseline: Trial
     challenger: Trial
 
@@ -108,18 +112,13 @@ def _pairs(preset: Preset, scale: Scale, rows: Sequence[Trial], baseline: str, c
     return [
         Pair(
             place=sizes[0] if len(names) == 1 else float(number),
-            label=_label(dict(zip(names, sizes, strict=True))),
+            label=" × ".join(map(wording.size, sizes)),
+            name=", ".join(f"{AXES[name]} {wording.size(size)}" for name, size in zip(names, sizes, strict=True)),
             baseline=base,
             challenger=other,
         )
         for number, (sizes, base, other) in enumerate(sorted(placed, key=lambda entry: entry[0]))
     ]
-
-
-def _label(values: Mapping[str, float]) -> str:
-    """A place in words: the value alone on one axis, with the names of the others on several."""
-    (_, first), *rest = values.items() or [("", 0.0)]
-    return ", ".join([wording.size(first), *(f"{AXES[name]} {wording.size(value)}" for name, value in rest)])
 
 
 def _seconds(row: Trial, per: str) -> float:
@@ -152,7 +151,7 @@ def _speedup_mark(pair: Pair, origin: Origin) -> Number | None:
     if ratio is None or ratio.value is None:
         return None
     return Number(
-        series=f"{origin}: {titled(pair.challenger.contender)} over {titled(pair.baseline.contender)}",
+        series=f"{origin}: {titled(pair.challenger.contender)}",
         origin=origin,
         kind=pair.challenger.device_kind,
         value=ratio.value,
@@ -164,19 +163,20 @@ def _speedup_mark(pair: Pair, origin: Origin) -> Number | None:
 
 
 def _table(axis: str, theirs: Sequence[Number], ours: Sequence[Number], pairs: Sequence[Pair], origin: Origin) -> Table:
-    """A line for each place: published and measured times, and the speedup where pairs of blocks give one."""
-    marks = [*theirs, *ours]
+    """A line for each place: the speedup where pairs of blocks give one, and measured and published times.
+
+    What one looks for comes first: a narrow window shows no more than the first columns.
+    """
+    marks = [*ours, *theirs]
     series = list(dict.fromkeys(mark.series for mark in marks))
     places = {mark.place: mark.label for mark in marks if mark.place is not None}
     cells = {(mark.series, mark.place): _time(mark) for mark in marks}
     speedups = {pair.place: pair for pair in pairs}
     lines = []
     for place in sorted(places):
-        line = [places[place], *(cells.get((name, place), "") for name in series)]
-        if pairs:
-            line.append(_speedup_text(speedups.get(place)))
-        lines.append(tuple(line))
-    header = (axis.capitalize(), *series, *((f"speedup, {origin}",) if pairs else ()))
+        said = (_speedup_text(speedups.get(place)),) if pairs else ()
+        lines.append((places[place], *said, *(cells.get((name, place), "") for name in series)))
+    header = (axis.capitalize(), *((f"speedup, {origin}",) if pairs else ()), *series)
     return Table(title=f"Published and {origin}", header=header, rows=tuple(lines))
 
 
@@ -209,7 +209,7 @@ def _answers(preset: Preset, pairs: Sequence[Pair]) -> tuple[str, ...]:
 
 
 def _over_cells(pairs: Sequence[Pair]) -> str:
-    known = {pair.label: ratio.value for pair in pairs if (ratio := pair.speedup) and ratio.value is not None}
+    known = {pair.name: ratio.value for pair in pairs if (ratio := pair.speedup) and ratio.value is not None}
     names = f"{titled(pairs[0].challenger.contender)} against {titled(pairs[0].baseline.contender)}"
     if not known:
         return f"no cell of the grid gives a speedup of {names} yet."

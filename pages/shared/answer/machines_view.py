@@ -45,9 +45,6 @@ NEWEST = "Newest (UTC)"
 WIDEST = {"Machine": 250, "Says": 450}
 """Columns that may hold long texts, and as many pixels as each may take."""
 
-LETTER, EDGES = 7, 24
-"""Pixels of a letter of a table, and of the room beside a text."""
-
 DOES = {"finished": "done", "waiting": "waits"}
 """What a machine does, where its word for it is none for people."""
 
@@ -163,9 +160,8 @@ def _chart(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> dict[s
 
 
 def _width(lines: Sequence[Mapping[str, Any]], column: str) -> int:
-    """Pixels of a column for its longest text: a table by itself takes one that is much longer for an exception."""
-    longest = max(len(str(line[column])) for line in lines)
-    return min(WIDEST[column], EDGES + LETTER * max(longest, len(column)))
+    """Pixels of a column with its title, as far as it may have them."""
+    return min(WIDEST[column], tables.room([column, *(str(line[column]) for line in lines)]))
 
 
 def _located(study: Study) -> Crossover:

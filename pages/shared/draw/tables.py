@@ -1,5 +1,6 @@
 """Tables on a page: every text in them cleaned, since a click makes a file for spreadsheets of a table."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -11,6 +12,9 @@ from core.text import as_label, in_table
 Rows: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Iterable[Any]] | pa.Table
 """A line each, or a column each."""
 
+EDGES, LETTER = 18, 6.3
+"""Pixels that a cell of a table has around its text, and that a letter takes on average."""
+
 
 def table(rows: Rows, *, alt: str, place: Any = st, **options: Any) -> None:
     """Draw a table without the numbers of its lines; `alt` says what it shows, for who cannot see it.
@@ -20,6 +24,14 @@ def table(rows: Rows, *, alt: str, place: Any = st, **options: Any) -> None:
     if "column_config" in options:
         options["column_config"] = {in_table(name): entry for name, entry in options["column_config"].items()}
     place.dataframe(_cleaned(rows), hide_index=True, alt=as_label(alt), **options)
+
+
+def room(texts: Iterable[str]) -> int:
+    """Pixels of a column that shows the longest of these texts whole.
+
+    By itself a table takes a text that is much longer than the others for an exception, and cuts it.
+    """
+    return math.ceil(EDGES + LETTER * max(map(len, texts), default=0))
 
 
 def _cleaned(rows: Rows) -> Any:

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from core.answer.charts import tutorials
 from core.answer.export import exhibit_sections, sections
 from core.answer.lesson import claims
 from core.question.presets import PRESETS
@@ -39,9 +40,17 @@ def test_the_speedup_by_every_clock_stands_beside_the_one_by_ours():
         dataclasses.replace(shown, content=dataclasses.replace(shown.content, variants=flat))
     )
     assert (
-        "By our clock the GPU is 10.0× as fast as the CPU; by the others the speedup is 1.00× (Loader inside)."
+        "By our clock the GPU is 10.0× as fast as the CPU; by the other the speedup is 1.00× (Loader inside)."
         in found.sentences
     )
+
+
+def test_each_device_has_one_column_with_its_time_and_how_often_ours_fits_into_it():
+    found = exhibit_sections.clock(exhibited.clock({"ours": 1.0, "disc": 1.7, "no_drain": 0.2}))
+    table = found.tables[0]
+    assert table.header == ("Clock", "CPU", "GPU")
+    assert table.rows[1][1:] == ("17.0 ms (1.70×)", "1.70 ms (1.70×)")
+    assert any("by the others the speedup is" in sentence for sentence in found.sentences)
 
 
 def test_of_one_device_there_is_no_speedup_by_any_clock():
@@ -143,7 +152,7 @@ def test_one_batch_size_is_not_enough():
 @pytest.mark.parametrize("name", ["disc", "signal", "fashion-cnn"])
 def test_a_tutorial_shows_times_speedups_and_a_table(name):
     found = sections.compared(PRESETS[name], "class", measured(name), contenders=PAIR, origin="measured")
-    assert [figure.title for figure in found.figures][1:] == ["Speedup"]
+    assert [figure.title for figure in found.figures][1:] == [tutorials.SPEEDUP]
     assert found.tables[0].rows
 
 

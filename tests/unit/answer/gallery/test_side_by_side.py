@@ -54,6 +54,13 @@ def test_two_runs_differ_in_their_settings_and_answers():
     assert ("Machine", "processor") not in differences
 
 
+def test_answers_in_words_are_sentences_and_no_cells():
+    first, second = rows.run(), rows.run({"cpu": 1e-3, "cuda:0": 1e-4}, run_id="b" * 12)
+    differences = side_by_side.runs(first, second).differences
+    assert [one.what for one in differences if one.is_sentence] == ["GPU against CPU"]
+    assert not any(one.is_sentence for one in differences if one.group != "Answer")
+
+
 def test_the_same_training_on_another_machine_shares_a_chart():
     assert side_by_side.refusal(HERE, sweep("b", torch_version="3.0", **OTHER_MACHINE)) == ""
 

@@ -32,6 +32,11 @@ def test_every_case_has_a_sentence_of_its_own(fits, place, said):
     assert Outcome(fits=fits, fact="It took 1 s.").sentence(OPTIONS, place) == said
 
 
+def test_answers_with_a_comma_of_their_own_are_told_apart():
+    said = Outcome(fits=(0, 1), fact="It took 1 s.").sentence(("alike, within 10 %", "faster", "slower"), 2)
+    assert "What fits is: “alike, within 10 %” or “faster”." in said
+
+
 def test_an_answer_that_one_measurement_cannot_judge_is_neither_right_nor_wrong():
     outcome = Outcome(fits=(0,), fact="It was.", open=(2,))
     assert "does not decide" in outcome.sentence(OPTIONS, 2)

@@ -112,3 +112,18 @@ def test_what_was_published_is_said_to_be_published(name):
     said = claims.sentences(PRESETS[name])
     assert said
     assert all(sentence.startswith("Published: ") for sentence in said)
+
+
+def test_the_speedup_stands_where_a_narrow_window_shows_it():
+    table = compared("signal", measured("signal")).table
+    assert table.header == (
+        *("Hidden size", "speedup, measured", "measured: CPU", "measured: GPU"),
+        *("published: CPU x86_64", "published: GPU P100-PCIe"),
+    )
+    assert all(len(row) == len(table.header) for row in table.rows)
+
+
+def test_cells_of_a_grid_are_short_on_the_axis_and_have_all_words_in_a_sentence():
+    found = compared("fashion-cnn", measured("fashion-cnn"))
+    assert {mark.label for mark in found.speedups} >= {"10 × 0", "200 × 1"}
+    assert "(batch size 10, loader workers " in found.sentences[-1]
