@@ -12,6 +12,7 @@ from core.answer.run import learned
 from core.errors import SameTraining
 from core.measure import contender, trial
 from core.measure.contender import MeasuredContender
+from core.measure.device import devices
 from core.measure.outcome import ending
 from core.measure.outcome.ending import level
 from core.measure.preparing import threads
@@ -25,6 +26,7 @@ PLAIN, LANE = Contender.parse("cpu@1"), Contender.parse("cpu@1+micro5")
 @pytest.fixture(autouse=True)
 def budget(machine, monkeypatch):
     """A budget is spent by the clock of the machine too."""
+    devices.initialise("cpu")  # before, as what that takes is kept for all tests of this process
     monkeypatch.setattr(time, "perf_counter", lambda: 1.0 + machine.clock() / 1e9)
 
 
