@@ -25,7 +25,7 @@ EXPECTED_FROM = "Accelerator expected to win"
 
 COLUMNS = (
     *("Nickname", "Admitted", "What is wrong", "As expected", "Found", EXPECTED_FROM, "Expected winner"),
-    *("Measured", "Devices"),
+    *("Measured", "Devices", "In words"),
 )
 SELDOM = ("Admitted", "What is wrong")
 """Columns of the table of students, and those that are left out where nobody has them."""
@@ -45,14 +45,14 @@ def draw(class_: Class) -> None:
             _without_empty(lines),
             column_config={
                 "What is wrong": st.column_config.TextColumn(width="medium"),
-                "Found": st.column_config.TextColumn(width="large"),
+                "In words": st.column_config.TextColumn(width="large"),
             },
             alt="Who has joined, what they expect and what they found",
         )
         _choice(class_, pool)
+        _downloads(class_, pool, lines)
     else:
-        st.caption("Nobody has joined yet.")
-    _downloads(class_, pool, lines)
+        st.caption("Nobody has joined yet. The class comes in by its link or its code, which stand above.")
 
 
 def do(class_: Class, action: Callable[[], object]) -> None:
@@ -127,7 +127,8 @@ def _line(class_: Class, entry: Entry) -> dict[str, str]:
         "Measured": "" if found is None else "on their own machine" if found.from_file else "on this host",
         "As expected": _as_expected(class_, entry.student, found),
         "Devices": found.devices if found else "",
-        "Found": found.sentence if found else "",
+        "Found": view.in_short(class_, found) if found else "",
+        "In words": found.sentence if found else "",
         "What is wrong": entry.fault,
     }
 

@@ -3,6 +3,7 @@
 Nicknames and names of classes come from people and are only ever shown as plain text.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -36,6 +37,12 @@ FAULTS_NAMED = 5
 
 REASONS_NAMED = 3
 """Reasons why rows of a file are left out that are named."""
+
+POINTS = (
+    "Points with their 95 % intervals are crossovers that were measured, one a student; a triangle at an end means "
+    "faster at every size, or at none. "
+)
+"""What is told of the chart of a class in which something was measured."""
 
 OWN_LINK = (
     "The address of this page is now yours: keep it to come back, and do not hand it on. "
@@ -103,15 +110,23 @@ def place_label(class_: Class, place: float | str) -> str:
     return f"from {title} {units.count(int(place))} on"
 
 
+def in_short(class_: Class, found: Result) -> str:
+    """What a student found, short enough for a cell."""
+    if class_.question.axis is None:
+        return f"{units.ratio(found.speedup)} as fast" if found.speedup else "undecided"
+    where = _crossover(found)
+    return where if found.estimate is None else f"from {_title(class_)} {where.replace(' (', ' on (', 1)}"
+
+
 def results_table(class_: Class, results: Sequence[Result]) -> None:
     axis = class_.question.axis
     speedup = "Speedup at the largest size" if axis else "Speedup"
     lines = [
         {
             "Student": entry.nickname,
-            "Devices": entry.devices,
             **({f"Crossover ({axis.title})": _crossover(entry)} if axis else {}),
             speedup: units.ratio(entry.speedup) if entry.speedup else "",
+            "Devices": entry.devices,
             "Measured": "on their own machine" if entry.from_file else "on this host",
         }
         for entry in results
@@ -126,11 +141,11 @@ def groups_table(class_: Class, results: Sequence[Result]) -> None:
     lines = [
         {
             "Devices": group.devices,
-            "Students": group.results,
-            "Found a crossover": group.crossings,
             "Median": units.if_known(group.median, units.significant),
             "Lowest": units.if_known(group.lowest, units.significant),
             "Highest": units.if_known(group.highest, units.significant),
+            "Found a crossover": group.crossings,
+            "Students": group.results,
         }
         for group in pooled.groups(results)
     ]
@@ -144,7 +159,9 @@ def _predict(class_: Class, who: Student) -> None:
         if said and (class_.closed or findings.finding(class_, who).result):
             st.markdown(_expected(class_, said))
             return
-        with st.form("predict", border=False):
+        if said:  # what comes next stands in the same window
+            st.markdown(_expected(class_, said))
+        with st.expander("Change it") if said else contextlib.nullcontext(), st.form("predict", border=False):
             places: list[float | str] = [*class_.question.places, NEVER] if class_.question.places else []
             winners = list(WINNERS)
             winner = st.radio(
@@ -163,7 +180,8 @@ def _predict(class_: Class, who: Student) -> None:
                 if places
                 else None
             )
-            pressed = st.form_submit_button("Change what I expect" if said else "This is what I expect")
+            label = "Change what I expect" if said else "This is what I expect"
+            pressed = st.form_submit_button(label, type="secondary" if said else "primary")
         if pressed:
             _keep_prediction(class_, who, winner, place)
 
@@ -280,7 +298,7 @@ def _wait(class_: Class) -> None:
 
 def _everybody(class_: Class) -> None:
     pool = findings.shared_pool(class_)
-    st.markdown("**Everybody**")
+    st.header("Everybody")
     joined, said, done = len(pool.entries), pool.tally.students, len(pool.results)
     st.markdown(f"{joined} joined · {said} said what they expect · {done} measured")
     if pool.unread:
@@ -294,10 +312,7 @@ def _everybody(class_: Class) -> None:
     alt = "Everybody's results by device, with what was expected behind"
     charts.chart(spec, height=spec["height"], alt=alt)
     if class_.question.places:
-        st.caption(
-            "Points with their 95 % intervals are crossovers that were measured, one a student; a triangle at an end "
-            "means faster at every size, or at none. Grey bars count who expected the crossover there."
-        )
+        st.caption(f"{POINTS if pool.results else ''}Grey bars count who expected the crossover there.")
     _tally_table(class_, pool)
     if pool.results:
         groups_table(class_, pool.results)

@@ -80,7 +80,8 @@ def epoch_parts(bottleneck: Bottleneck) -> Spec:
     base = alt.Chart().encode(y=y, tooltip=look.tooltips(("way", "data"), ("part", "part"), *figures))
     title = f"an epoch on {spoken(bottleneck.contender)} ({unit})"
     x = alt.X("time:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5))
-    bars = look.stacked(base.mark_bar(size=look.BAR_HEIGHT // 2).encode(x=x), look.PART_COLOURS)
+    legend = alt.Legend(orient="top", title=None, columns=2)  # the names beside the bars leave no room for three
+    bars = look.stacked(base.mark_bar(size=look.BAR_HEIGHT // 2).encode(x=x), look.PART_COLOURS, legend)
     tick = base.transform_filter("datum.rank == 0").mark_tick(thickness=2, color=look.NEUTRAL)
     return look.finished(alt.layer(bars, tick.encode(x="epoch:Q")), rows, height=alt.Step(look.BAR_HEIGHT))
 

@@ -70,7 +70,8 @@ def _row(mark: Number, shown: Any) -> Row:
 def _places(beside: PublishedBeside, marks: Sequence[Number]) -> alt.X:
     if beside.axis_kind == "names":
         names = list(dict.fromkeys(mark.label for mark in sorted(marks, key=lambda mark: mark.place or 0.0)))
-        axis = alt.Axis(labelAngle=-35, labelLimit=150)
+        flat = sum(len(name) + 1 for name in names) <= look.LEGEND_LETTERS
+        axis = alt.Axis(labelAngle=0 if flat else -35, labelLimit=150, labelOverlap=False)
         return alt.X("label:N", sort=names, title=beside.axis, axis=axis, scale=alt.Scale(padding=0.5))
     places = [mark.place for mark in marks if mark.place is not None]
     if beside.axis_kind == "log":

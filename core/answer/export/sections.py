@@ -95,7 +95,7 @@ def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> Section:
             units.duration(way.epoch_s),
             units.interval(way.low_s, way.high_s, units.duration),
             units.if_known(way.loader_share, units.share),
-            units.ratio(way.bound) if way.bound is not None else way.bound_reason,
+            units.ratio(way.bound) if way.bound is not None else "not known",
         )
         for way in training.ways
     )
@@ -106,13 +106,24 @@ def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> Section:
         sentences=(note, *said) if note else said,
         figures=(Figure(title=f"An epoch on {where} in its parts", spec=lessons.epoch_parts(training)),),
         tables=(Table(title=f"Every way of delivering the data, on {where}", header=header, rows=lines),),
-        notes=(*_losses(training), "The parts were timed apart; the tick is the undisturbed epoch."),
+        notes=(*_unknown(training), *_losses(training), "The parts were timed apart; the tick is the whole epoch."),
     )
+
+
+def _unknown(training: Bottleneck) -> tuple[str, ...]:
+    """Why it is not known what a device could gain, a sentence for each reason, with the ways that it is true of."""
+    ways: dict[str, list[str]] = {}
+    for way in training.ways:
+        if way.bound is None:
+            ways.setdefault(way.bound_reason, []).append(way.title)
+    return tuple(f"Not known for {'; '.join(names)}: {reason}." for reason, names in ways.items())
 
 
 def _losses(training: Bottleneck) -> tuple[str, ...]:
     if training.loss_difference is None:
         return ()
+    if not training.loss_difference:
+        return ("The loss curves of all ways are the same.",)
     same = "the same but for rounding" if training.same_losses else "not the same"
     return (f"The loss curves of all ways are {same}: at most {training.loss_difference:.1e} apart, relatively.",)
 
@@ -159,7 +170,7 @@ def same(
         title="4. The verdict",
         sentences=(*lead, verdict.sentence),
         notes=(
-            f"The margin of {units.significant(100 * margin)} percentage points was fixed before the results were "
+            f"The margin of {100 * margin:g} percentage points was fixed before the results were "
             f"shown, and {equivalence.MIN_SEEDS} seeds are the fewest for a verdict.",
             *filter(None, [learned.cut_short(row for row in rows if row.confusion)]),
         ),
@@ -178,11 +189,18 @@ def _band(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Sectio
 
 def _seed_table(verdict: Equivalence) -> Table:
     lines = tuple(
-        (str(seed), f"{100 * ours:.2f} %", f"{100 * theirs:.2f} %", f"{100 * (theirs - ours):+.2f}", str(apart))
+        (str(seed), f"{100 * ours:.2f} %", f"{100 * theirs:.2f} %", str(apart), _points(theirs - ours))
         for seed, (ours, theirs), apart in zip(verdict.seeds, verdict.accuracies, verdict.disagreeing, strict=True)
     )
-    header = ("Seed", verdict.baseline, verdict.challenger, "Difference (percentage points)", "Items that differ")
+    one, other = titled(verdict.baseline), titled(verdict.challenger)
+    header = ("Seed", one, other, "Items that differ", f"{other}, percentage points")
     return Table(title="Test accuracy, seed by seed", header=header, rows=lines)
+
+
+def _points(difference: float) -> str:
+    """A difference in words: a cell that begins with a sign is a formula to a spreadsheet."""
+    shown = f"{100 * abs(difference):.2f}"
+    return "alike" if float(shown) == 0 else f"{shown} {'higher' if difference > 0 else 'lower'}"
 
 
 def _reports(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Section, ...]:
@@ -246,7 +264,7 @@ def small(rows: Sequence[Trial], note: str = "") -> tuple[Section, ...]:
 def _launch_table(pairs: Sequence[TwoBatches]) -> Table:
     lines = tuple(
         (
-            step.contender,
+            titled(step.contender),
             units.count(step.batch_size),
             str(step.operations),
             units.duration(step.step_s),

@@ -96,6 +96,8 @@ class Bottleneck:
     def _learned(self) -> str:
         if self.loss_difference is None:
             return ""
+        if not self.loss_difference:
+            return "; the loss curves are the same"
         apart = f"at most {self.loss_difference:.1g} apart, relatively"
         if self.same_losses:
             return f"; the loss curves are the same but for rounding ({apart})"

@@ -79,6 +79,9 @@ def test_the_teachers_code_opens_who_has_handed_in_what(world, classes, made, op
     assert table["Nickname"].tolist() == ["ada", "bob"]
     assert list(table.columns)[:3] == ["Nickname", "As expected", "Found"]
     assert table["As expected"].tolist() == ["yes", ""]
+    assert table["Found"][0].startswith("from hidden size ")
+    assert len(table["Found"][0]) < 50
+    assert "is faster than" in table["In words"][0]
     assert "All rows as parquet" in [found.label for found in app.get("download_button")]
 
 

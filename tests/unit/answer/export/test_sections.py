@@ -127,7 +127,7 @@ def test_the_verdict_on_learning_follows_the_rows_and_the_margin():
 def test_the_margin_is_said_to_have_been_fixed_before():
     found = sections.same(seeds(5), baseline="cpu", challenger="cuda:0", margin=0.02)
     (verdict,) = [section for section in found if section.title == "4. The verdict"]
-    assert "2.00 percentage points was fixed before" in verdict.notes[0]
+    assert "margin of 2 percentage points was fixed before" in verdict.notes[0]
 
 
 def test_classification_reports_of_both_devices_are_side_by_side():
@@ -161,3 +161,30 @@ def test_a_tutorial_without_a_pair_shows_what_was_published_and_says_so():
     assert found.sentences[-1] == sections.NO_PAIR
     assert found.sentences[0].startswith("Published: ")
     assert claims.sentences(PRESETS["disc"]) == found.sentences[:-1]
+
+
+def test_why_a_gain_is_not_known_is_said_below_the_table_once_for_all_ways_it_is_true_of():
+    section = sections.loader(ways())[0]
+    cells = [row[-1] for row in section.tables[0].rows]
+    assert "not known" in cells
+    assert max(map(len, cells)) <= len("not known")
+    assert [note for note in section.notes if note.startswith("Not known for Copied once: ")]
+
+
+def test_devices_have_their_titles_in_the_tables_of_lessons():
+    of_seeds = sections.same(seeds(3, worse=3), baseline="cpu", challenger="cuda:0", margin=0.005)
+    table = next(table for section in of_seeds for table in section.tables if table.title.startswith("Test accuracy"))
+    assert table.header == ("Seed", "CPU", "GPU", "Items that differ", "GPU, percentage points")
+    assert {row[-1] for row in table.rows} == {"1.11 lower"}
+    (launches, *_) = sections.small(batches(1e-3, 1e-9))
+    assert {row[0] for row in launches.tables[0].rows} == {"CPU", "GPU"}
+
+
+def test_no_difference_has_no_sign():
+    (table,) = [
+        table
+        for section in sections.same(seeds(3), baseline="cpu", challenger="cuda:0", margin=0.005)
+        for table in section.tables
+        if table.title.startswith("Test accuracy")
+    ]
+    assert {row[-1] for row in table.rows} == {"alike"}
