@@ -28,7 +28,8 @@ def sentence(asked: Point | Experiment | Sweep, *, without: Collection[str] = ()
         ]
         names = [axis.name for axis in asked.axes]
         varied = set(names) if asked.point.training else taken(names, models.family(asked.point.model))
-        return f"{', '.join(ends)} · {sentence(asked.point, without=varied)}"
+        along_what = ", ".join(ends)
+        return f"{along_what[:1].upper()}{along_what[1:]} · {sentence(asked.point, without=varied)}"
     point = asked if isinstance(asked, Point) else asked.point
     if point.training:
         size = [] if "size" in without else [f"size {point.size:,}"]

@@ -30,7 +30,7 @@ def _answer(view: tuple[links.Kind, str] | None, machine: Machine | None, asked:
         _view(view, machine, asked)
         st.divider()
     else:
-        st.caption("Vary one training, and find the size from which one device is faster than another.")
+        opened.aim(machine)
         asking.offer_others(sweeps=True)
         opened.known(asked, machine)
     recorded.own_timings()

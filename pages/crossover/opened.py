@@ -15,7 +15,19 @@ from pages.shared.answer import study_view, sweep_view
 from pages.shared.data import expectations, reads
 from pages.shared.draw.text import date, plain, told
 from pages.shared.form import unlike
-from pages.shared.link import links, state
+from pages.shared.link import links, others, state
+
+AIM = "Vary one training, and find the size from which one device is faster than another."
+ALONE = (
+    "No accelerator is seen here, so one thread of the CPU meets all of them. That is a crossover too: sharing a step "
+    "among threads costs time, as copying and launching on a GPU do, and pays off from some size on."
+)
+
+
+def aim(machine: Machine | None) -> None:
+    """Say what the page is for, and what it finds on a machine without an accelerator."""
+    alone = machine is not None and len(machine.devices) == 1 and not others.recorded()
+    st.caption(f"{AIM} {ALONE}" if alone else AIM)
 
 
 def adopt(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:

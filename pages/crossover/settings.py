@@ -40,11 +40,6 @@ ALSO_HELP = "Measures every combination with the values of these too, for a map 
 FAIR_HELP = (
     "Many comparisons let the CPU use one thread only. This measures both, and shows how far that moves the crossover."
 )
-ALONE = (
-    "No accelerator is seen here, so one thread of the CPU meets all of them. That is a crossover too: sharing a step "
-    "among threads costs time, as copying and launching on a GPU do, and pays off from some size on."
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Varied:
@@ -76,9 +71,9 @@ def panel(machine: Machine | None, sides: Sides) -> Sweep | None:
 def _own(file: OwnFile, machine: Machine | None, sides: Sides) -> Sweep | None:
     """The same for a training of one's own, which has one axis."""
     with sides.settings:
+        chosen = _devices(machine)
         ends = _range("size", list(own_controls.SIZES))
         adaptive = st.toggle("Adaptive search", True, help=ADAPTIVE_HELP, **state.bound("adaptive"))
-        chosen = _devices(machine)
         with st.expander("More settings", **state.bound_view("more")):
             bounds = _bounds()
     varied = Varied(axis="size", ends=ends, others={}, adaptive=adaptive)
@@ -96,7 +91,7 @@ def _bounds() -> dict[str, float]:
 
 def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Sweep | None:
     with sides.settings:
-        over = st.container(gap="xsmall")
+        first, over = st.container(gap="xsmall"), st.container(gap="xsmall")
         data = model = two_abreast()
         beside = st.container(gap="xsmall")
         more = st.expander("More settings", **state.bound_view("more"))
@@ -129,7 +124,7 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Sweep | None:
     with over:
         sizes = accelerators.sizes(accelerator, wanted, axis)
         varied = _varied(axis, also, sizes, dataset=dataset.name, family=family, samples=fields.get("samples", 0))
-    with beside:
+    with first:
         chosen = elsewhere.devices() if where else lane_controls.applied(_devices(machine), lanes, machine)
     with sides.ask:
         asked, fault = _ask(fields, varied, chosen, bounds, machine, lane_controls.too_many(chosen, lanes))
@@ -150,7 +145,7 @@ def _facts(sweep: Sweep, machine: Machine | None) -> None:
 
 def _points(sweep: Sweep) -> str:
     count = len(sweep.points)
-    return f"up to **{count}** sizes to choose from" if sweep.adaptive else f"**{count}** points"
+    return f"Up to **{count}** sizes to choose from" if sweep.adaptive else f"**{count}** points"
 
 
 def _how_long(sweep: Sweep, machine: Machine | None) -> str:
@@ -222,8 +217,6 @@ def _devices(machine: Machine | None) -> list[str]:
     if machine is None:
         return []
     if len(machine.devices) == 1:
-        if not others.recorded():
-            st.caption(ALONE)
         return chosen
     fair = st.toggle("Fair CPU: also against one thread", True, help=FAIR_HELP, **state.bound("fair"))
     if not fair or str(Contender()) not in chosen or str(devices.ONE_THREAD) in chosen or len(chosen) < 2:

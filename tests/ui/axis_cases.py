@@ -51,7 +51,7 @@ def test_crossover_offers_it_as_an_axis_with_a_range_of_its_own(world, open_page
     assert app.selectbox(key="axis").options == [FIELDS[name].label for name in offered]
     chosen = app.select_slider(key="warm_up_range")
     assert (chosen.label, chosen.value) == ("Warm-up steps from … to", (1, 100))
-    assert "up to **37** sizes" in words(app)
+    assert "Up to **37** sizes" in words(app)
 
 
 def test_it_is_an_option_of_the_command_line():

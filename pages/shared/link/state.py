@@ -307,6 +307,8 @@ def adopt(values: Mapping[str, Any]) -> None:
             st.session_state[name] = value
             several = value if isinstance(value, list | tuple) else (value,)
             link[name] = tuple(map(describe.text, several))  # so that a control has a stop for it
+            if isinstance(value, bool):  # a switch, all of which are usually on, says in the link only what is pressed
+                say(name, () if value else (describe.text(value),))
     here.arrived = link
     touch()
 

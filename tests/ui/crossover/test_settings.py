@@ -39,6 +39,19 @@ def test_without_an_accelerator_one_thread_meets_all_and_the_page_says_why_that_
     assert HINT not in words(app)
 
 
+@pytest.mark.parametrize("devices", [(CPU,), (CPU, GPU)])
+def test_who_meets_whom_stands_on_top_where_no_window_cuts_it_off(world, open_page, devices):
+    world.has(*devices)
+    keys = list(_keys(open_page(PAGE).main))
+    assert keys.index("contenders") < min(keys.index("axis"), keys.index("dataset"))
+
+
+def _keys(block):
+    """The keys of controls, from top to bottom."""
+    for part in block.children.values():
+        yield from _keys(part) if hasattr(part, "children") else [getattr(part, "key", None)]
+
+
 def test_with_an_accelerator_the_cpu_meets_it_with_all_threads_and_with_one(world, open_page):
     world.has(CPU, GPU)
     app = open_page(PAGE)

@@ -51,6 +51,18 @@ def test_a_study_that_is_opened_sets_the_controls_as_it_was_measured(world, open
     assert "ask for something else" not in words(app)
 
 
+def test_what_a_study_sets_stands_in_the_link_so_that_it_is_there_when_opened_anew(world, open_page):
+    world.has(CPU, GPU)
+    world.keep(measured(batch_size=512))
+    (study,) = reads.study_lines()
+    app = open_page(PAGE, study=study.id)
+    link = dict(app.query_params)
+    assert link["batch_size"] in ("512", ["512"])
+    assert link["fair"] in ("false", ["false"])
+    said = words(open_page(PAGE, **link))
+    assert "The settings ask for something other" not in said
+
+
 def test_a_link_that_says_settings_keeps_them_beside_a_study_of_others(world, open_page):
     world.has(CPU)
     for trial in measured(machine_id="1" * 12):

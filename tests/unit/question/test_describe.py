@@ -44,7 +44,7 @@ def test_what_is_varied_is_left_out_or_said_first():
     )
     axes = (Axis(name="parameters", values=(1_000, 50_000)), Axis(name="learning_rate", values=(0.01, 0.1)))
     assert describe.sentence(Sweep(point=Point(), axes=axes, contenders=PAIR)) == (
-        "parameters 1,000 to 50,000, learning rate 0.01 to 0.1 · "
+        "Parameters 1,000 to 50,000, learning rate 0.01 to 0.1 · "
         "Digits, 1,257 samples · Fully connected, depth 2 · batch 64 · 100 epochs · Copied once"
     )
 
