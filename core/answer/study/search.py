@@ -2,9 +2,10 @@
 
 Four movements. Begin in the middle; gallop towards where the other device should win, until the sign flips or the
 range ends; measure at the middle and the ends of the interval until it is narrow; then look at sentinels on either
-side, where a second crossing would show, and wherever the curve leaves room for one. A pure function of what is known,
-so that a search that was cut off goes on as if it had not been. Distances are in ninths of the range, which is an
-octave for the usual range of hidden sizes.
+side, where a second crossing would show, and wherever the curve leaves room for one. Where sizes together leave open
+how often the faster device changes, those beside the most telling of them are measured. A pure function of what is
+known, so that a search that was cut off goes on as if it had not been. Distances are in ninths of the range, which is
+an octave for the usual range of hidden sizes.
 
 In the manner of probabilistic bisection (Waeber, Frazier & Henderson, SIAM J. Control Optim. 51(3), 2013), with
 magnitudes in place of mere signs. A second crossing narrower than the gap between two sentinels cannot be seen.
@@ -20,6 +21,7 @@ import numpy as np
 from core import units
 from core.answer.study.crossover import decide, log_speedups
 from core.answer.study.estimate.curve import Curve
+from core.answer.study.estimate.judging import judge
 from core.answer.study.result import Crossing, Crossover, Evidence, Size
 
 NARROW = 1.3
@@ -108,6 +110,8 @@ class _Search:
             return self._confirm()
         if self.known.outcome == "crossing":
             return self._close_in(self.known)
+        if (place := self._doubtful()) is not None:
+            return self._take(place, "to tell how often the faster device changes")
         if len(self.sizes) >= MOST_UNDECIDED:
             noise = units.share(self.known.noise or 0.0)
             return Step(size=None, reason=f"{len(self.sizes)} sizes decide nothing at a noise of {noise} a reading")
@@ -155,6 +159,14 @@ class _Search:
         above = Curve(log_speedups(self.timed), self.places[0], self.places[-1]).at(np.array(beside)).above
         astray = np.where((np.array(beside) > high) == only.challenger_above, 1 - above, above)
         return beside[int(astray.argmax())] if astray.max() > HIDDEN else None
+
+    def _doubtful(self) -> float | None:
+        """The most telling size that has one to measure beside it, where it is open how often the device changes."""
+        doubtful = judge(log_speedups(self.timed)).doubtful if len(self.timed) > 1 and self.known.noise else ()
+        for place in doubtful:
+            if abs(math.log2(self._nearest(place)) - place) <= ASIDE * self.stride:
+                return place
+        return None
 
     def _confirm(self) -> Step:
         """More than one crossing: look twice at a size that stands alone with its sign, it may have been disturbed."""

@@ -55,6 +55,10 @@ MOST_SIZES = 48
 MOST_STEPS = 40
 """Of Newton's method; eight to fifteen are the rule."""
 
+DRAWS = 1000
+"""Curves that are drawn to count how often they change sides; from the same random numbers each time, so that the
+same readings have the same answer."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Readings:
@@ -130,6 +134,7 @@ class Curve:
     """What readings say of the curve between two places, and of the visits that they were taken in.
 
     Attributes:
+        sizes: that take part (logarithm to base 2).
         visits: how likely each of `VISITS` is, as far as they are in any value.
         scatter: how much a visit shifts all readings of a size, as far as it can be told (standard deviation).
         likelihood: logarithm of how likely the best candidate makes the readings.
@@ -137,6 +142,7 @@ class Curve:
 
     def __init__(self, readings: Readings, low: float, high: float) -> None:
         near = _nearest(readings, low, high)
+        self.sizes = near.sizes
         self._scale, self._origin = _units_per_octave(near), min(float(near.sizes[0]), low)
         self._at = (near.sizes - self._origin) * self._scale
         factors, noise_weights = factor_weights(near.noise.freedom)
@@ -167,6 +173,20 @@ class Curve:
         mean, square = (self._shares * means).sum(axis=0), (self._shares * (variances + means**2)).sum(axis=0)
         above = (self._shares * _normal(means / np.sqrt(variances))).sum(axis=0)
         return Posterior(mean=mean, sd=np.sqrt(np.maximum(square - mean**2, 0.0)), above=above)
+
+    def drawn(self) -> Vector:
+        """Curves at the sizes that take part, each as likely as the readings make it; (`DRAWS`, sizes)."""
+        prior = _covariances(self._at, self._at)
+        ends = np.rint(self._shares[:, 0].cumsum() * DRAWS).astype(int)
+        normal = np.random.default_rng(0).standard_normal((DRAWS, len(self._at)))
+        found, begin = np.empty_like(normal), 0
+        for shape, lower, white, end in zip(self._shapes, self._lower, self._white, ends, strict=True):
+            if end > begin:
+                carried = np.linalg.solve(lower, prior[shape])
+                left = prior[shape] - carried.T @ carried + 1e-9 * np.eye(len(self._at))
+                found[begin:end] = white[:, 0] @ carried + normal[begin:end] @ np.linalg.cholesky(left).T
+            begin = end
+        return found
 
 
 def nearby(readings: Readings) -> Vector:

@@ -2,7 +2,8 @@
 
 The noise of single readings is that of their size, and what a visit of the machine shifts is told from how sizes
 scatter (`curve`). Where readings change sides more often than visits leave certain, nothing is decided between: a
-machine that was disturbed looks the same.
+machine that was disturbed looks the same. What the single sizes decide is told only if the curve through all of them
+makes it unlikely that the faster device changes more often: several sizes that each leave it open may tell together.
 """
 
 import itertools
@@ -11,7 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from core.answer.statistics import TIE
 from core.answer.study.estimate import curve
 from core.answer.study.estimate.curve import Curve, Readings
 from core.answer.study.estimate.noise import Vector
@@ -29,6 +32,10 @@ MISFIT = 0.1
 
 CERTAIN = 0.005
 """Probability below which the curve decides a size that its own readings leave open."""
+
+DOUBTFUL = 0.1
+"""Probability that the faster device changes more often than the decided signs do, from which they are not believed.
+What one size leaves open decides nothing, yet six of them in a row may speak against a single crossing."""
 
 JUMP = 2.5
 """How many times as fast as beside it a curve changes between two sizes that are then taken to have a jump between."""
@@ -50,6 +57,8 @@ class Judgement:
         crossings: where the decided signs change.
         clear: where one device wins for certain; empty unless the outcome is `undecided`.
         contradicting: places of sizes that contradict their neighbours, by no more than a visit of the machine could.
+        doubtful: sizes (logarithm to base 2), those first that would tell most of whether the faster device changes
+            more often than the decided signs do; empty unless that is why the outcome is `undecided`.
     """
 
     curve: Curve
@@ -60,6 +69,7 @@ class Judgement:
     crossings: tuple[Crossing, ...] = ()
     clear: tuple[Clear, ...] = ()
     contradicting: tuple[int, ...] = ()
+    doubtful: tuple[float, ...] = ()
 
 
 def judge(readings: Readings) -> Judgement:
@@ -73,6 +83,18 @@ def judge(readings: Readings) -> Judgement:
     signs[list(contradicting)] = 0
     crossings = () if contradicting else tuple(_crossings(readings, signs, fitted))
     outcome: Outcome = "undecided" if contradicting else _outcome(readings, signs, crossings, fitted)
+    doubtful: tuple[float, ...] = ()
+    if not contradicting and outcome != "several":
+        drawn = fitted.drawn()
+        changes = _changes(drawn)
+        together = _together(readings, widths, signs, fitted) if (changes < 2).mean() < TAIL else signs
+        more = tuple(_crossings(readings, together, fitted))
+        if len(more) > 1:
+            signs, crossings, outcome = together, more, "several"
+        elif outcome != "undecided" and (changes > len(crossings)).mean() > DOUBTFUL:
+            decided = np.isin(fitted.sizes, readings.sizes[signs != 0])
+            doubtful = tuple(fitted.sizes[_telling(drawn, changes > len(crossings), decided)].tolist())
+            crossings, outcome = (), "undecided"
     return Judgement(
         curve=fitted,
         risk=risk,
@@ -82,6 +104,7 @@ def judge(readings: Readings) -> Judgement:
         crossings=crossings,
         clear=tuple(_clear(readings, signs)) if outcome == "undecided" else (),
         contradicting=contradicting,
+        doubtful=doubtful,
     )
 
 
@@ -110,6 +133,31 @@ def _signs(readings: Readings, widths: Vector, fitted: Curve) -> Vector:
     beside = [near.any() for _, near in curve.with_nearby(readings, own)]
     certain[[0, -1]] *= [beside[0], beside[-1]]  # nothing lies beyond an end of the range: only what is close tells
     return np.asarray(np.where((own == 0) & (certain * readings.values > 0), certain, signs))
+
+
+def _changes(drawn: Vector) -> Vector:
+    """How often each curve changes sides, by more than a tie on either; what is less is as good as equally fast."""
+    side, count = np.zeros(len(drawn)), np.zeros(len(drawn))
+    for heights in drawn.T:
+        now = np.where(np.abs(heights) > math.log(TIE), np.sign(heights), side)
+        count += now * side < 0
+        side = now
+    return count
+
+
+def _together(readings: Readings, widths: Vector, signs: Vector, fitted: Curve) -> Vector:
+    """The signs, and those that the curve tells, as surely as a crossing's interval, of sizes whose readings do not."""
+    above = fitted.at(readings.sizes).above
+    told = np.where(above > 1 - TAIL, 1, np.where(above < TAIL, -1, 0))
+    return np.where((signs == 0) & (np.abs(readings.values) <= widths), told, signs)
+
+
+def _telling(drawn: Vector, often: NDArray[np.bool_], decided: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Places of sizes by how far the device that wins there tells curves that change often; decided ones last."""
+    above = drawn > 0
+    told = np.abs((above & often[:, None]).mean(axis=0) - above.mean(axis=0) * often.mean())
+    left = np.minimum(above.mean(axis=0), 1 - above.mean(axis=0))
+    return np.lexsort((-left, -told, decided))
 
 
 def _contradicting(readings: Readings, widths: Vector, signs: Vector) -> tuple[int, ...]:

@@ -53,9 +53,19 @@ def test_three_changes_beyond_the_noise_are_several_and_have_no_single_number():
 
 
 def test_a_dip_inside_the_noise_is_forgiven():
-    dip = [*RISING[:5], 0.98, *RISING[6:]]
+    dip = [*RISING[:5], 1.02, *RISING[6:]]
     found = answer(evidence(dip, noise=0.1))
+    assert found.sizes[5].low < 1
     assert found.outcome == "crossing"
+
+
+def test_a_dip_that_the_noise_explains_as_well_as_not_leaves_open_what_lies_beside_it():
+    dip = [*RISING[:5], 0.9, *RISING[6:]]
+    found = answer(evidence(dip, noise=0.1, seed=1))
+    assert found.sizes[5].low < 1 < found.sizes[5].high
+    assert found.outcome == "undecided"
+    assert [(clear.begin, clear.end) for clear in found.clear] == [(8.0, 64.0), (512.0, 4096.0)]
+    assert "256" in found.reason
 
 
 def test_a_dip_beyond_the_noise_is_not_forgiven():

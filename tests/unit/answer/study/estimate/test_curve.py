@@ -119,3 +119,26 @@ def test_sizes_that_were_measured_in_turns_have_no_visit_of_their_own():
     fitted = curve.Curve(in_turns, 3.0, 12.0)
     assert fitted.scatter == 0
     assert curve.half_width(in_turns, 0.025, fitted.visits) == pytest.approx(curve.half_width(in_turns, 0.025))
+
+
+def test_drawn_curves_scatter_as_the_curve_is_uncertain():
+    known = readings([-0.9, -0.4, -0.1, 0.3, 1.0], spread=1.0, sd=0.2)
+    fitted = curve.Curve(known, 3.0, 7.0)
+    drawn, expected = fitted.drawn(), fitted.at(known.sizes)
+    assert drawn.shape == (curve.DRAWS, 5)
+    assert drawn.mean(axis=0) == pytest.approx(expected.mean, abs=0.02)
+    assert drawn.std(axis=0) == pytest.approx(expected.sd, rel=0.1)
+
+
+def test_drawn_curves_hang_together_from_size_to_size():
+    known = readings([-0.4, 0.0, 0.0, 0.5], sizes=[3.0, 5.0, 5.05, 7.0], spread=1.0, sd=0.2)
+    drawn = curve.Curve(known, 3.0, 7.0).drawn()
+    apart, beside = (np.corrcoef(drawn[:, one], drawn[:, other])[0, 1] for one, other in ((0, 3), (1, 2)))
+    assert beside > 0.9 > apart
+
+
+def test_of_thousands_of_sizes_the_curves_are_drawn_at_those_that_take_part():
+    sizes = np.linspace(3, 12, 5_000)
+    fitted = curve.Curve(readings(0.55 * (sizes - 7), sizes=sizes), 3.0, 12.0)
+    assert fitted.drawn().shape == (curve.DRAWS, curve.MOST_SIZES)
+    assert len(fitted.sizes) == curve.MOST_SIZES
