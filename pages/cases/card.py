@@ -47,6 +47,11 @@ def opened(case: Case, machine: Machine | None) -> None:
     _mark(case)
     st.markdown(plain(case.reported))
     st.caption(plain(f"{case.model}. {case.devices}."))
+    st.info(f"**The cause: {plain(CAUSES[case.cause])}.** {plain(case.found)}", icon=":material/search:")
+    st.markdown(f"**What was advised.** {plain(case.remedied)}")
+    for said in (case.open and f"Note: {case.open}", case.gpu if case.runnable else ""):
+        if said:
+            st.caption(plain(said))
     task = _task(case, machine)
     known = tasks.known(task, machine) if machine and task else None
     before, after = (
@@ -59,11 +64,6 @@ def opened(case: Case, machine: Machine | None) -> None:
         _published(case)
     with ours:
         _here(case, machine, task, known, before)
-    st.info(f"**The cause: {plain(CAUSES[case.cause])}.** {plain(case.found)}", icon=":material/search:")
-    st.markdown(f"**What was advised.** {plain(case.remedied)}")
-    for said in (case.open and f"Not known: {case.open}", case.gpu if case.runnable else ""):
-        if said:
-            st.caption(plain(said))
     _measured(case, before, after)
     _recorded(case, machine)
 
@@ -110,7 +110,7 @@ def _here(
         st.markdown(plain(f"Nothing of it runs here. {case.gpu or 'This version has no training that shows it.'}"))
         if case.lesson:
             link = {"lesson": case.lesson}
-            st.page_link(navigation.LESSONS, label="Its lesson", icon=":material/lightbulb:", query_params=link)
+            st.page_link(navigation.LESSONS, label="The lesson on it", icon=":material/lightbulb:", query_params=link)
         return
     if any(row.step_s for row in rows):
         charts.chart(prepared.chart(runs.step_bars, rows), height="content", alt="Time of a step, measured here")
