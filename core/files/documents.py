@@ -86,9 +86,22 @@ def typed(data: object, kind: type[T]) -> T:
 def stamp(path: Path) -> tuple[int, ...]:
     """Another one for every change of a file; empty where it cannot be looked at."""
     try:
-        seen = path.stat()
+        return _stamp_of(path.stat())
     except OSError:
         return ()
+
+
+def linked_stamp(path: Path) -> tuple[int, ...]:
+    """As `stamp`, by a single look at the disk unless the path is a link, which is there even if it leads nowhere.
+
+    Raises:
+        OSError: nothing is there, or it cannot be looked at.
+    """
+    seen = path.lstat()
+    return stamp(path) if stat.S_ISLNK(seen.st_mode) else _stamp_of(seen)
+
+
+def _stamp_of(seen: os.stat_result) -> tuple[int, ...]:
     return seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size, seen.st_ino
 
 

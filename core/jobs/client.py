@@ -58,13 +58,22 @@ else:
 _POLL_S = 0.05
 _FOLLOW_S = 0.2
 
+_found: set[str] = set()
+"""Modules that are installed, as far as was looked for."""
+
 
 def has_torch() -> bool:
-    """Whether PyTorch is installed here; it is looked for, not imported."""
+    """Whether PyTorch is installed here; it is looked for, not imported, and once found is there for good."""
+    return "torch" in _found or _find("torch")
+
+
+def _find(module: str) -> bool:
     try:
-        return importlib.util.find_spec("torch") is not None
+        found = importlib.util.find_spec(module) is not None
     except ImportError:
         return False
+    _found.update([module] if found else ())
+    return found
 
 
 def ensure_worker(queue: Queue, *, ours: bool = False) -> None:
@@ -78,9 +87,10 @@ def ensure_worker(queue: Queue, *, ours: bool = False) -> None:
     Raises:
         JobError: the folder of jobs cannot be written, or no process can be started.
     """
-    if queue.worker_file.taken and not (ours and _idle_elsewhere(queue)):
+    elsewhere = ours and _idle_elsewhere(queue)
+    if not elsewhere and queue.worker_file.taken:
         return
-    if ours and _idle_elsewhere(queue):
+    if elsewhere:
         with queue.guard(), contextlib.suppress(PermissionError):  # it is somebody else's
             if _idle_elsewhere(queue):
                 queue.worker_file.dismiss()

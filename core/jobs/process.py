@@ -87,7 +87,7 @@ class Surroundings:
 
 
 def _inherited(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in variables.items() if name not in _ALIKE and _INHERITED.fullmatch(name)}
+    return {name: variables[name] for name in variables if name not in _ALIKE and _INHERITED.fullmatch(name)}
 
 
 @dataclass(frozen=True, kw_only=True)

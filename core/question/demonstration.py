@@ -5,6 +5,7 @@ As with `core.question.experiment`, a `Demonstration` that exists is one that ca
 measures.
 """
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
@@ -183,7 +184,7 @@ class Demonstration:
             shown = ", ".join(map(str, self.contenders))
             raise InvalidValue("devices", shown, "two different devices, whose first steps are set side by side")
 
-    @property
+    @functools.cached_property
     def id(self) -> str:
         """Name of what is to be shown, 16 hexadecimal digits; the budget is not part of it."""
         return hashed({name: value for name, value in self.to_json().items() if name != "budget_s"})

@@ -65,7 +65,7 @@ class Point(Training, own.OwnFields):
             one_of(name, getattr(self, name), FIELDS[name].words)
         if not isinstance(self.shuffle, bool):
             raise InvalidValue("shuffle", self.shuffle, "true or false")
-        for name in (number for number in _NUMBERS if number not in self.idle):
+        for name in sorted({*_NUMBERS} - self.idle, key=_NUMBERS.index):
             bounds = allowed(name, dataset=self.dataset, model=self.model)
             _settle(self, name, _checked(name, getattr(self, name), *bounds))
         if self.batch_size > self.samples:
@@ -242,7 +242,7 @@ class Experiment:
             if self.point.dtype == "float64" and not device_kinds.of(contender.device).float64:
                 raise InvalidValue("dtype", "float64", f"float32 with {contender.spoken}, which has no float64")
 
-    @property
+    @functools.cached_property
     def id(self) -> str:
         """Name of the question, 16 hexadecimal digits: the training, who contends, and the protocol.
 

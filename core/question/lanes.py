@@ -5,6 +5,7 @@ Plain data and sentences. How a lane is run is the business of `core.measure.exe
 default, so that the plain way to train has no name: `cpu` means what it always meant.
 """
 
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -92,7 +93,7 @@ class Lane:
         if self.execution == "compiled" and self.optimizer != "default":
             raise InvalidValue("optimizer", self.optimizer, "left out where the step is compiled, which contains it")
 
-    @property
+    @functools.cached_property
     def words(self) -> tuple[str, ...]:
         """What differs from the plain lane, in the order in which it is written: `compiled10`, `bf16`."""
         called = f"{self.steps_per_call}" if self.steps_per_call > 1 else ""
@@ -138,6 +139,11 @@ class Lane:
         Raises:
             InvalidValue: a word is unknown, or two of one kind contradict each other.
         """
+        return cls._parsed(tuple(words))
+
+    @classmethod
+    @functools.lru_cache(maxsize=256)  # a page asks for the same few at every run
+    def _parsed(cls, words: tuple[str, ...]) -> Self:
         found: dict[str, Any] = {}
         for word in words:
             for name, value in _meant(word).items():

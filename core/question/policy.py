@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from core import units
 from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed, one_of
-from core.files.documents import read_toml, stamp
+from core.files.documents import linked_stamp, read_toml
 from core.files.project import PROJECT
 from core.files.settings import LARGEST, domains, number, typed, ways
 from core.question.demonstration import Demonstration
@@ -266,27 +266,29 @@ def check_own(asked: Asked) -> None:
 
 def file() -> Path | None:
     """The file that holds here, whether it can be read or not; None where there is none."""
-    named = os.environ.get(POLICY_VARIABLE, "")
-    path = Path(named) if named else POLICY
-    try:
-        path.lstat()
-    except FileNotFoundError:
-        return path if named or path in _held else None
-    except OSError:  # what is there cannot be looked at
-        return path
-    return path
+    return _look()[0]
 
 
 def current() -> Policy:
     """The policy of this host, as its file is now; one that allows nothing where the file is broken, or gone since."""
-    path = file()
+    path, seen = _look()
     if path is None:
         return Policy()
     _held.add(path)
     try:
-        return _loaded(path.absolute(), stamp(path))
+        return _loaded(path.absolute(), seen)
     except CrossoverError as error:
         return Policy.broken(str(error))
+
+
+def _look() -> tuple[Path | None, tuple[int, ...]]:
+    """The file that holds here, with its stamp, which is empty where it cannot be looked at."""
+    named = os.environ.get(POLICY_VARIABLE, "")
+    path = Path(named) if named else POLICY
+    try:
+        return path, linked_stamp(path)
+    except OSError as error:
+        return path if named or path in _held or not isinstance(error, FileNotFoundError) else None, ()
 
 
 _held: set[Path] = set()

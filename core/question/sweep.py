@@ -147,7 +147,7 @@ class Sweep:
         names = [axis.name for axis in self.axes]
         return tuple(dict.fromkeys(vary(self.point, dict(zip(names, some, strict=True))) for some in values))
 
-    @property
+    @functools.cached_property
     def id(self) -> str:
         """Name of the sweep, 16 hexadecimal digits: its points, its contenders, how it chooses, and the protocol."""
         question = {

@@ -71,8 +71,9 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Experiment | Non
         fields |= seldom
         lanes = lane_controls.choose(machine, Training(**fields))
     wanted = controls.looked_for(fields)
-    with below if accelerators.stock(machine) else more:
-        accelerators.choose(machine, wanted)  # first: beside one the CPU alone is enough
+    stock = accelerators.stock(machine)
+    with below if stock else more:
+        accelerators.choose(stock, machine, wanted)  # first: beside one the CPU alone is enough
     with beside:
         chosen = lane_controls.applied(devices.choose(machine), lanes, machine)
     with sides.ask:
@@ -81,7 +82,7 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Experiment | Non
             _facts(point)
         asking.run_button("Run", asked, fault, machine)
     with sides.settings:
-        accelerators.listing(machine, wanted)
+        accelerators.listing(stock, wanted)
     return asked
 
 

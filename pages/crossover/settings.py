@@ -41,6 +41,11 @@ FAIR_HELP = (
     "Many comparisons let the CPU use one thread only. This measures both, and shows how far that moves the crossover."
 )
 
+
+NOT_KNOWN_YET = ("cpu@1", "cpu")
+"""Contenders of a sweep before the devices of this machine are known: whichever they will be, there are two."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Varied:
     """What the controls of the axes say: the first with the ends of its range, or its sizes; the others with values."""
@@ -119,8 +124,9 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Sweep | None:
     wanted = _wanted(fields, family, axis)
     with sides.ask:
         where = elsewhere.choose()
-    with beside if accelerators.stock(machine) else more:
-        accelerator = accelerators.choose(machine, wanted, axis)
+    stock = accelerators.stock(machine)
+    with beside if stock else more:
+        accelerator = accelerators.choose(stock, machine, wanted, axis)
     with over:
         sizes = accelerators.sizes(accelerator, wanted, axis)
         varied = _varied(axis, also, sizes, dataset=dataset.name, family=family, samples=fields.get("samples", 0))
@@ -132,7 +138,7 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Sweep | None:
             _facts(asked, None if where else machine)
         asking.run_button("Find the crossover", asked, fault, machine, where)
     with sides.settings:
-        accelerators.listing(machine, wanted, axis)
+        accelerators.listing(stock, wanted, axis)
     return asked
 
 
@@ -236,7 +242,8 @@ def _ask(
     """What the settings ask, or why they cannot be asked, in one sentence."""
     fault = ("" if state.touched() else _link_fault(machine)) or fault
     try:
-        asked = reads.sweep(fields, varied.axes, tuple(chosen), varied.adaptive, bounds, folder)
+        contenders = tuple(chosen) if machine else NOT_KNOWN_YET
+        asked = reads.sweep(fields, varied.axes, contenders, varied.adaptive, bounds, folder)
         if machine and len(asked.contenders) < 2 and not others.recorded():
             raise InvalidValue("contenders", ", ".join(chosen), "at least two different devices, to be compared")
     except CrossoverError as error:

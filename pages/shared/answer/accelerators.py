@@ -61,12 +61,20 @@ def stock(machine: Machine | None) -> tuple[Accelerator, ...]:
 def chosen(machine: Machine | None) -> Accelerator | None:
     """The recorded accelerator that the control or the link names."""
     name = others.recorded()
-    return next((one for one in stock(machine) if one.name == name), None)
+    return next((one for one in stock(machine) if one.name == name), None) if name else None
 
 
-def choose(machine: Machine | None, wanted: Wanted | None, axis: str = "") -> Accelerator | None:
-    """Draw the control and what the chosen accelerator has of a training, at several sizes where an axis is varied."""
-    found = stock(machine)
+def choose(
+    found: Sequence[Accelerator], machine: Machine | None, wanted: Wanted | None, axis: str = ""
+) -> Accelerator | None:
+    """Draw the control and what the chosen accelerator has of a training, at several sizes where an axis is varied.
+
+    Args:
+        found: those to choose from, as in `stock`.
+        machine: this one.
+        wanted: the training.
+        axis: the size that is varied, if one is.
+    """
     if not found:
         if machine is not None and len(machine.devices) == 1:
             st.caption(NONE)
@@ -90,9 +98,8 @@ def choose(machine: Machine | None, wanted: Wanted | None, axis: str = "") -> Ac
     return picked
 
 
-def listing(machine: Machine | None, wanted: Wanted | None, axis: str = "") -> None:
+def listing(found: Sequence[Accelerator], wanted: Wanted | None, axis: str = "") -> None:
     """Draw every recorded accelerator, and which of them did this very training."""
-    found = stock(machine)
     if not found or wanted is None:
         return
     same = sum(bool(_exact(one, wanted, axis)) for one in found)

@@ -3,6 +3,7 @@
 Looked up by everything in which the sizes of a study agree, so that a slider is answered in the same run of the page.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,8 +85,8 @@ def study_of(asked: Sweep, here: Here) -> StudyLine | None:
     axis, pair = asked.axes[0].name, frozenset(map(str, asked.contenders))
     if len(asked.axes) > 1 or axis not in AXES:
         return None
-    settings = comparable.values(asked.point, _agreeing(axis))
-    lines = _index(reads.overview()).get((axis, pair, here.machine_id, here.torch_version, *settings), ())
+    ours = _index(reads.overview()).get((axis, pair, here.machine_id, here.torch_version), {})
+    lines = ours.get(comparable.values(asked.point, _agreeing(axis)), ())
     return max(lines, key=lambda line: len(line.sizes), default=None)
 
 
@@ -121,10 +122,10 @@ def _lines(point: Point, contenders: Sequence[str], here: Here) -> list[tuple[St
     index = _index(reads.overview())
     found: list[tuple[StudyLine, float]] = []
     for axis in AXES:
-        settings = comparable.values(point, _agreeing(axis))
         for other in contenders[1:]:
-            key = (axis, frozenset((contenders[0], other)), here.machine_id, here.torch_version, *settings)
-            found += [(line, float(getattr(point, axis))) for line in index.get(key, ())]
+            ours = index.get((axis, frozenset((contenders[0], other)), here.machine_id, here.torch_version))
+            lines = ours.get(comparable.values(point, _agreeing(axis)), ()) if ours else ()
+            found += [(line, float(getattr(point, axis))) for line in lines]
     within = [(line, size) for line, size in found if line.sizes[0] <= size <= line.sizes[-1]]
     return sorted(within, key=lambda one: -len(one[0].sizes))
 
@@ -135,21 +136,23 @@ def _chart(located: Located, told: Expected) -> dict[str, Any]:
 
 
 @kept(2)
-def _index(overview: Overview) -> Mapping[Key, list[StudyLine]]:
-    """Studies by all that a page knows of a training before it is measured."""
+def _index(overview: Overview) -> Mapping[Key, Mapping[Key, list[StudyLine]]]:
+    """Studies by who was measured where along which size, and by the settings in which their sizes agree."""
     lines = [line for line in reads.study_lines() if line.protocol_version == PROTOCOL_VERSION]
     places = dict(zip(overview.frame["trial_id"], range(len(overview.frame)), strict=True))
-    found: dict[Key, list[StudyLine]] = {}
+    found: dict[Key, dict[Key, list[StudyLine]]] = {}
     for axis in AXES:
         along = [line for line in lines if line.axis == axis and line.trial_ids[0] in places]
         rows = np.array([places[line.trial_ids[0]] for line in along], dtype=np.intp)
         names = ("machine_id", "torch_version", *_agreeing(axis))
         columns = [np.asarray(overview.frame[name].array[rows]).tolist() for name in names]
-        for line, *values in zip(along, *columns, strict=True):
-            found.setdefault((axis, frozenset((line.baseline, line.challenger)), *values), []).append(line)
+        for line, machine, torch, *settings in zip(along, *columns, strict=True):
+            ours = found.setdefault((axis, frozenset((line.baseline, line.challenger)), machine, torch), {})
+            ours.setdefault(tuple(settings), []).append(line)
     return found
 
 
+@functools.cache
 def _agreeing(axis: str) -> tuple[str, ...]:
     """Settings in which the sizes of a study along an axis agree."""
     return comparable.along(comparable.TRAINING, axis)

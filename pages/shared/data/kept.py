@@ -54,7 +54,8 @@ def kept(
             given = signature.bind(*args, **kwargs).arguments
             counted = [value for name, value in given.items() if not name.startswith("_")]
             held = tuple(value for value in counted if type(value).__eq__ is ALONE)
-            return cached(hash(content(counted)), held, lambda: function(*args, **kwargs))[0]
+            # by name, as Streamlit looks for the name of each argument that has none anew
+            return cached(key=hash(content(counted)), _held=held, _make=lambda: function(*args, **kwargs))[0]
 
         return answer
 

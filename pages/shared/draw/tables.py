@@ -8,6 +8,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.text import as_label, in_table
+from pages.shared.data.kept import kept
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Iterable[Any]] | pa.Table
 """A line each, or a column each."""
@@ -23,7 +24,8 @@ def table(rows: Rows, *, alt: str, place: Any = st, **options: Any) -> None:
     """
     if "column_config" in options:
         options["column_config"] = {in_table(name): entry for name, entry in options["column_config"].items()}
-    place.dataframe(_cleaned(rows), hide_index=True, alt=as_label(alt), **options)
+    cleaned = _kept(id(rows), rows)[1] if isinstance(rows, pa.Table) else _cleaned(rows)
+    place.dataframe(cleaned, hide_index=True, alt=as_label(alt), **options)
 
 
 def room(texts: Iterable[str]) -> int:
@@ -34,10 +36,17 @@ def room(texts: Iterable[str]) -> int:
     return math.ceil(EDGES + LETTER * max(map(len, texts), default=0))
 
 
-def _cleaned(rows: Rows) -> Any:
-    if isinstance(rows, pa.Table):  # made once for all visitors, so it stays what it is where nothing has to change
-        lines = rows.to_pylist()
-        return rows if (cleaned := _cleaned(lines)) == lines else pa.Table.from_pylist(cleaned)
+@kept(32)
+def _kept(key: int, _rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The table of this identity, which is made once for all visitors, and as it is drawn.
+
+    The first is kept so that no other can take its place; where nothing has to change, both are the same.
+    """
+    lines = _rows.to_pylist()
+    return _rows, _rows if (cleaned := _cleaned(lines)) == lines else pa.Table.from_pylist(cleaned)
+
+
+def _cleaned(rows: Sequence[Mapping[str, Any]] | Mapping[str, Iterable[Any]]) -> Any:
     if isinstance(rows, Mapping):
         return {in_table(name): [in_table(value) for value in column] for name, column in rows.items()}
     return [{in_table(name): in_table(value) for name, value in line.items()} for line in rows]

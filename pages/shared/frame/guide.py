@@ -17,11 +17,14 @@ from core.question.fields import TRAINING, refused
 from core.question.presets import LIMITS, PRESETS, SCALES, Preset, Scale, preset
 from core.question.sweep import Sweep
 from pages.shared.draw.text import plain
-from pages.shared.frame import history, layout, look, navigation
+from pages.shared.frame import layout, look, navigation
 from pages.shared.link import links, state
 
 MOST_LETTERS = 500
 """Letters of an instruction; the rest is left out."""
+
+TWO_LINES = 72
+"""Pixels for an instruction: the link that is made of it has to stand below, in a window of 800."""
 
 STARTED: dict[links.PageName, str] = {
     "compare": navigation.COMPARE,
@@ -40,7 +43,6 @@ Link = dict[str, str | list[str]]
 def around(page: st.Page) -> None:
     """Run a page, below what its link says and the button that shares it."""
     look.draw()
-    history.draw()
     name = next((name for name in links.PAGES if name == page.url_path), None)
     if name is None:
         page.run()
@@ -138,7 +140,7 @@ def _share(page: links.PageName) -> None:
 
 def _for_class(page: links.PageName) -> Link:
     """The link that a teacher puts together."""
-    text = st.text_area("What to do, in your words", key="share_text", max_chars=MOST_LETTERS)
+    text = st.text_area("What to do, in your words", key="share_text", max_chars=MOST_LETTERS, height=TWO_LINES)
     settings = state.drawn_settings()
     said = state.in_link()
     link: Link = {**(links.task(page, said) if settings else said)}

@@ -37,9 +37,10 @@ SCRIPT = """<style>.st-key-%(key)s { display: none; }</style>
 })();
 </script>"""
 
+_SCRIPT = SCRIPT % {"key": KEY, "kinds": json.dumps(sorted(links.PATTERNS))}
 
-def draw() -> None:
-    """Draw what keeps the history; of no size, and harmless when it comes again."""
+
+def draw(style: str) -> None:
+    """Draw what keeps the history, and the rules of a style; of no size, and harmless when it comes again."""
     with st.container(key=KEY):
-        kinds = json.dumps(sorted(links.PATTERNS))
-        st.html(SCRIPT % {"key": KEY, "kinds": kinds}, unsafe_allow_javascript=True)
+        st.html(f"<style>{style}</style>{_SCRIPT}", unsafe_allow_javascript=True)

@@ -2,7 +2,8 @@
 
 From 1,100 pixels on the settings stand in a narrow column that stays in view while the answer scrolls; below that they
 fold behind a switch, and what asks for the answer stays. While something is measured they fold at every width. Where
-the column is longer than the window its end fades, so that one sees that it goes on.
+the column is longer than the window its end fades, so that one sees that it goes on; it is shorter below what a link or
+its fault says on top of the page, so that what asks for the answer is in the window all the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,6 +29,8 @@ BESIDE = """
     padding-bottom: 1.5rem; margin-bottom: -0.75rem; mask-image: linear-gradient(to top, transparent, black 1.5rem);
   }
   div:has(> .st-key-ask) { flex: none; }
+  [data-testid="stMainBlockContainer"]:has(> .stVerticalBlock > [data-testid="stElementContainer"] .stAlert)
+    .st-key-settings_side { max-height: calc(100vh - 11.5rem); }
   div:has(> .st-key-asked) { display: none; }
 }
 @media (max-width: 1099px) {
@@ -86,9 +89,11 @@ def sides(title: str, *, asked: str = "", folds: bool = True) -> Sides:
         asked: what is being measured, in a line that stands for the settings; empty while nothing is.
         folds: whether the settings fold on a phone; not those that have to be read before one asks.
     """
-    st.html(f"<style>{ABREAST}{FOLDED if asked else BESIDE}</style>")
-    if not asked:
-        skip("Skip the settings")
+    style = f"<style>{ABREAST}{FOLDED if asked else BESIDE}</style>"
+    if asked:
+        st.html(style)
+    else:
+        skip("Skip the settings", style)
     with st.container(key="sides"):
         settings_side, answer = st.container(key="settings_side"), st.container(key="answer_side")
     with settings_side:
@@ -103,10 +108,10 @@ def sides(title: str, *, asked: str = "", folds: bool = True) -> Sides:
     return Sides(settings=settings, ask=ask, answer=answer)
 
 
-def skip(label: str) -> None:
-    """Draw the way past what stands before the button that asks, seen once the tab key reaches it."""
+def skip(label: str, style: str = "") -> None:
+    """Draw the way past what stands before the button that asks, seen once the tab key reaches it; and set a style."""
     with st.container(key="skip_settings"):
-        st.html(SKIP.replace("LABEL", label), unsafe_allow_javascript=True)
+        st.html(style + SKIP.replace("LABEL", label), unsafe_allow_javascript=True)
 
 
 def in_pairs(items: Sequence[T], draw: Callable[[T], None]) -> None:

@@ -5,6 +5,8 @@ White on the accent and the accent on a dark page cannot both have enough contra
 
 import streamlit as st
 
+from pages.shared.frame import history
+
 LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="132" height="28" viewBox="0 0 132 28" fill="none">
 <path d="M3 5 C 10 6, 16 13, 25 23" stroke="#D55E00" stroke-width="3" stroke-linecap="round"/>
 <path d="M3 23 C 10 21, 17 14, 25 5" stroke="#2E82BE" stroke-width="3" stroke-linecap="round"/>
@@ -28,14 +30,16 @@ div:has(> .st-key-bar) { position: fixed; top: 0.7rem; right: 4rem; width: auto;
 .st-key-doors > :first-child a { background: #0072B2; border-color: #0072B2; }
 .st-key-doors > :first-child a * { color: #FFFFFF !important; }
 .stButtonGroup [role="radiogroup"] { flex-wrap: wrap; }
+button[kind="tertiary"]:is(:active, [aria-expanded="true"]) { color: inherit; }
 @media (max-width: 1099px) { [data-testid="stMainBlockContainer"] { padding: 4.25rem 1rem 3rem; } }
 """
 """Figures stand below each other. Streamlit leaves 130 pixels of nothing above a title. Sharing is in the bar, over
 which Streamlit would draw what it does for as long as a page follows a measurement. The doors of the front page look
-like something to press, the first like the button that it leads to."""
+like something to press, the first like the button that it leads to. What opens something keeps its colour while it is
+open, where Streamlit has one that cannot be read by night."""
 
 
 def draw() -> None:
-    """Draw the brand into the bar, and set the rules."""
+    """Draw the brand into the bar, and set the rules, in one element with what else every page has out of sight."""
     st.logo(LOGO, size="medium", link=None)
-    st.html(f"<style>{RULES}</style>")
+    history.draw(RULES)

@@ -1,5 +1,8 @@
 """The table of pages: where each file is, what the menu calls it, and its address."""
 
+import copy
+import functools
+
 import streamlit as st
 
 FRONT = "pages/front/front.py"
@@ -17,7 +20,13 @@ FILES = (FRONT, COMPARE, CROSSOVER, DEVICES, TUTORIALS, LESSONS, CASES, CLASS, G
 
 def menu() -> list[st.Page]:
     """The menu's entries, in order; the first page is the one that opens."""
-    return [
+    return [copy.copy(page) for page in _pages()]  # an entry notes whether its page ran, in one run for one visitor
+
+
+@functools.cache
+def _pages() -> tuple[st.Page, ...]:
+    """Entries to copy: making one looks through all folders above its file, which need not be done in every run."""
+    return (
         st.Page(FRONT, title="Start", icon=":material/home:", default=True),
         st.Page(COMPARE, title="Compare", icon=":material/balance:", url_path="compare"),
         st.Page(CROSSOVER, title="Crossover", icon=":material/timeline:", url_path="crossover"),
@@ -27,4 +36,4 @@ def menu() -> list[st.Page]:
         st.Page(GALLERY, title="Gallery", icon=":material/grid_view:", url_path="gallery"),
         st.Page(CLASS, title="Class", icon=":material/groups:", url_path="class"),
         st.Page(DEVICES, title="Devices", icon=":material/memory:", url_path="devices"),
-    ]
+    )

@@ -120,11 +120,13 @@ def trainings() -> Mapping[str, OwnFile]:
 
 def on_own_machine() -> bool:
     """Whether the page is looked at on the machine that serves it, under a name of its own, and that is no host."""
+    if policy.file() is not None:
+        return False
     headers = st.context.headers
     name = urlsplit(f"//{headers.get('Host', 'localhost')}").hostname or ""
     handed_on = any(header in headers for header in _HANDED_ON)
     from_here = _is_loopback(_address() or "127.0.0.1") and not handed_on
-    return policy.file() is None and from_here and (name == "localhost" or _is_loopback(name))
+    return from_here and (name == "localhost" or _is_loopback(name))
 
 
 def may_import() -> str:
@@ -170,7 +172,10 @@ def source() -> limits.Source:
 
 def signed_in_as() -> str:
     """The account that is signed in, as its provider names it; empty if none is."""
-    user = _user()
+    return _account(_user())
+
+
+def _account(user: Mapping[str, object]) -> str:
     if user.get("is_logged_in") is not True or not user.get("sub"):
         return ""
     return f"{user.get('iss', '')} {user['sub']}"
@@ -210,9 +215,11 @@ def _require(*wanted: Asked) -> Policy:
         held.check(asked)
         _require_own(asked)
     if held.who_may_run == "signed_in":
-        if not signed_in_as():
-            raise NotAllowed(SIGN_IN if can_sign_in() else "Running needs a sign-in, which this host has not set up.")
-        _require_domain(held)
+        user = _user()
+        if not _account(user):
+            known = "is_logged_in" in user
+            raise NotAllowed(SIGN_IN if known else "Running needs a sign-in, which this host has not set up.")
+        _require_domain(held, user)
     return held
 
 
@@ -235,8 +242,7 @@ def _is_loopback(name: str) -> bool:
     return ((isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped) or address).is_loopback
 
 
-def _require_domain(held: Policy) -> None:
-    user = _user()
+def _require_domain(held: Policy, user: Mapping[str, object]) -> None:
     domain = str(user.get("email", "")).rpartition("@")[2].lower()
     if held.sign_in_domains and (domain not in held.sign_in_domains or user.get("email_verified") is False):
         raise NotAllowed(f"Only accounts of {', '.join(held.sign_in_domains)} may run something on this host.")

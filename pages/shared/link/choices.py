@@ -12,6 +12,9 @@ import streamlit as st
 from core.question import describe
 from pages.shared.link import state
 
+_NOTHING: Any = object()
+"""What a control stands at before it is drawn for the first time."""
+
 
 def bound(
     name: str, options: Sequence[Any], usual: Any, as_label: Callable[[Any], str], read: Callable[[str], Any] = str
@@ -27,17 +30,18 @@ def bound(
         read: what a text of the link stands for; anything that is no option where it stands for none.
     """
     unbound = {option: value for option, value in state.bound(name).items() if option != "bind"}
-    kept, linked = st.session_state.get(name), st.query_params.get_all(name)
+    kept, linked = st.session_state.get(name, _NOTHING), st.query_params.get_all(name)
     said, before = state.said(name) or ([], usual)
     if unbound["disabled"] or (linked != said and (linked or not state.came())):
         stands = _among(options, [read(text) for text in linked if text], usual, given=bool(linked))
-    elif name not in st.session_state or kept == before:
+    elif kept is _NOTHING or kept == before:
         stands = usual
     else:
         stands = _among(options, _several(kept), usual, given=True)
-    if name not in st.session_state or stands != kept:
+    if kept is _NOTHING or stands != kept:
         st.session_state[name] = stands
-    state.speak(name, ([] if stands == usual else list(map(describe.text, _several(stands))) or [""], usual))
+    spoken = [] if stands == usual else list(map(describe.text, _several(stands))) or [""]
+    state.speak(name, (spoken, usual), linked)
     return {**unbound, "format_func": as_label, "persist_state": "session"}
 
 

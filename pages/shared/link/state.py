@@ -8,8 +8,9 @@ only what a link cannot say, for each page apart.
 """
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -18,6 +19,9 @@ from core.question import describe
 from pages.shared.link import links, memory
 
 _HERE, _PAGES = "_here", "_pages"
+
+_entered: ContextVar["_Page | None"] = ContextVar("_entered", default=None)
+"""The page that this thread entered last, which is one session's; of a session one asks slowly."""
 
 Values = dict[str, list[str]]
 """Parameters of a link, each with all that it says."""
@@ -94,6 +98,7 @@ def enter(page: links.PageName) -> None:
     """Say which page this is, before anything of it is drawn."""
     before, here = st.session_state.get(_HERE), _known(page)
     st.session_state[_HERE] = here
+    _entered.set(here)
     here.came = before is not here
     if here.came:
         here.blank = not in_link()
@@ -193,10 +198,8 @@ def _keep_guide(here: _Page) -> None:
     if here.guide is None:
         here.guide = found
         names = {*guided("lock"), *guided("hide")}
-        all_but = "all" in names
-        here.locked = frozenset(
-            name for name in here.link.settings if name in names or (all_but and links.OPEN + name not in names)
-        )
+        shut = {name for name in here.link.settings if "all" in names and links.OPEN + name not in names}
+        here.locked = frozenset(shut | (names & {*here.link.settings}))
     for name in here.guide:
         if name not in found:
             st.query_params[name] = here.guide[name]
@@ -233,10 +236,11 @@ def said(name: str) -> Spoken | None:
     return _here().said.get(name)
 
 
-def speak(name: str, spoken: Spoken) -> None:
-    """Let the link say what a control stands at that `pages.shared.link.choices` sees to, and keep that."""
+def speak(name: str, spoken: Spoken, linked: Sequence[str]) -> None:
+    """Let the link, which has `linked`, say what a control of `pages.shared.link.choices` stands at; and keep that."""
     _here().said[name] = spoken
-    say(name, spoken[0])
+    if spoken[0] != linked:
+        say(name, spoken[0])
 
 
 def came() -> bool:
@@ -330,14 +334,12 @@ def address(parameters: Mapping[str, str | list[str]]) -> str:
 
 
 def _take_out(*names: str) -> None:
-    for name in names:
-        if name in st.query_params:
-            del st.query_params[name]
+    for name in {*names} & {*st.query_params}:
+        del st.query_params[name]
 
 
 def _here() -> _Page:
-    found: _Page | None = st.session_state.get(_HERE)
-    return found or _known("compare")
+    return _entered.get() or st.session_state.get(_HERE) or _known("compare")
 
 
 def _known(page: links.PageName) -> _Page:
@@ -345,5 +347,4 @@ def _known(page: links.PageName) -> _Page:
 
 
 def _pages() -> dict[links.PageName, _Page]:
-    found: dict[links.PageName, _Page] = st.session_state.setdefault(_PAGES, {})
-    return found
+    return cast(dict[links.PageName, _Page], st.session_state.setdefault(_PAGES, {}))
