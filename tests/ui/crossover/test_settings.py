@@ -25,10 +25,17 @@ def test_an_empty_store_leaves_the_settings_and_says_what_will_appear(world, ope
     assert not app.error
 
 
-def test_before_the_machine_is_known_nothing_can_be_run(world, open_page):
+def test_before_the_machine_is_known_nothing_is_wrong_and_the_button_can_be_pressed(world, open_page):
     app = open_page(PAGE)
-    assert button(app, "Find the crossover").disabled
     assert any("Looking at" in str(box.value) for box in app.selectbox)
+    assert not app.error
+    checked(button(app, "Find the crossover").click().run())
+    assert "It begins as soon as the devices of this machine are known." in words(app)
+    assert world.queue.jobs() == []
+    world.has(CPU)
+    checked(app.run())
+    (job,) = world.queue.jobs()
+    assert list(map(str, job.sweep.contenders)) == ["cpu@1", "cpu@4"]
 
 
 def test_without_an_accelerator_one_thread_meets_all_and_the_page_says_why_that_is_a_crossover(world, open_page):
