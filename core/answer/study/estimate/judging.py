@@ -87,13 +87,14 @@ def judge(readings: Readings) -> Judgement:
     if not contradicting and outcome != "several":
         drawn = fitted.drawn()
         changes = _changes(drawn)
+        often = changes > len(crossings)
         together = _together(readings, widths, signs, fitted) if (changes < 2).mean() < TAIL else signs
         more = tuple(_crossings(readings, together, fitted))
         if len(more) > 1:
             signs, crossings, outcome = together, more, "several"
-        elif outcome != "undecided" and (changes > len(crossings)).mean() > DOUBTFUL:
+        elif outcome != "undecided" and often.mean() > DOUBTFUL:
             decided = np.isin(fitted.sizes, readings.sizes[signs != 0])
-            doubtful = tuple(fitted.sizes[_telling(drawn, changes > len(crossings), decided)].tolist())
+            doubtful = tuple(fitted.sizes[_telling(drawn, often, decided)].tolist())
             crossings, outcome = (), "undecided"
     return Judgement(
         curve=fitted,
