@@ -140,7 +140,7 @@ def _measured(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> No
     gains = answers.gains(case, before, after)
     if not gains:
         return
-    st.markdown("**The remedy**: time of a sample without it over that with it")
+    st.markdown("**With the remedy** a sample is trained so many times as fast:")
     for said in filter(None, (*(gain.sentence for gain in gains), answers.then(after))):
         st.markdown(f"- {plain(said)}")
 

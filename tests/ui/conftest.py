@@ -137,4 +137,4 @@ def words(app: AppTest) -> str:
         "code",
     )
     pieces = [element.value for kind in kinds for element in getattr(app, kind)]
-    return "\n".join(str(piece).replace("\\", "").replace(":small[]", "") for piece in pieces)
+    return "\n".join(str(piece).replace("\\", "").replace(":small[]", "").replace("\u00a0", " ") for piece in pieces)

@@ -257,7 +257,7 @@ def test_what_other_batches_did_stands_with_what_would_help(file, world, open_pa
     app = open_page(COMPARE, run=run[0].run_id, training=NAME, size="64")
     told = [part.value.replace("\\", "") for part in app.main if part.type in ("header", "markdown")]
     place = told.index("What would help?")
-    assert "1 CPU thread samples are trained 2.00× as fast in batches four times as large" in told[place + 1]
+    assert "1 CPU thread, samples are trained 2.00× as fast in batches four times as large" in told[place + 1]
 
 
 def test_that_the_file_has_changed_since_is_said_beside_its_rows(file, world, open_page):

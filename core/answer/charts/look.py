@@ -71,7 +71,7 @@ SECONDS = (
     "replace(format(datum.value, '~s'), regexp('([a-zµ]*)$'), ' $1s')"
 )
 TIMES = "format(datum.value, '~r') + '×'"
-NUMBER = "format(datum.value, ',~r')"
+NUMBER = "format(datum.value, datum.value < 0.001 ? '~e' : ',~r')"
 EVEN = f"datum.value === 1 ? 'equal, 1×' : {TIMES}"
 """Expressions that write a tick in the unit of time that suits it, as a speedup, as a number, and as a
 speedup along a line at 1×."""
@@ -83,8 +83,8 @@ FEWEST_TICKS = 4
 SHADE = 0.3
 """White in a hue that a chart needs a second time for devices of one kind; from there on dash and shape tell more."""
 
-LABEL_LETTERS = 23
-"""Letters of a name beside a bar before it goes on in the next line."""
+LABEL_LETTERS, LABEL_LINE = 23, 12
+"""Letters of a name beside a bar before it goes on in the next line, and pixels from that line to the next."""
 
 FLUSH = 20
 """Pixels from an end of a horizontal axis within which a label is aligned inwards, so that it is not cut off."""
@@ -268,13 +268,16 @@ def plain_legend(names: Sequence[str], *, orient: Literal["top", "bottom"] = "to
 
 
 def wrapped(names: Sequence[str]) -> alt.Axis:
-    """Names beside bars in several lines where they are long: the chart needs the room more."""
-    cases = [
-        f"datum.value == {json.dumps(name)} ? {json.dumps(textwrap.wrap(name, LABEL_LETTERS))} : "
-        for name in names
-        if len(name) > LABEL_LETTERS
-    ]
-    return alt.Axis(labelExpr="".join(cases) + "datum.label", labelLimit=150)
+    """Names beside bars in several lines where they are long: the chart needs the room more.
+
+    Vega puts the first of several lines beside the bar, so they are moved up until the middle of all of them is there.
+    """
+    lines = {name: textwrap.wrap(name, LABEL_LETTERS) for name in names if len(name) > LABEL_LETTERS}
+    said = {name: f"datum.value == {json.dumps(name)}" for name in lines}
+    cases = [f"{said[name]} ? {json.dumps(lines[name])} : " for name in lines]
+    up = [{"test": said[name], "value": -LABEL_LINE * (len(lines[name]) - 1) / 2} for name in lines]
+    moved = {"labelOffset": {"condition": up, "value": 0}} if up else {}
+    return alt.Axis(labelExpr="".join(cases) + "datum.label", labelLimit=150, **moved)
 
 
 def counting_left_out(title: str, number: int) -> str | list[str]:

@@ -222,11 +222,12 @@ def confusion(trial: Trial) -> Spec:
     )
     # Errors are few beside right answers: a square root lets them show.
     scale = alt.Scale(type="sqrt", range=colours, domainMin=0)
-    cells = base.mark_rect().encode(color=alt.Color("items:Q", scale=scale, legend=None))
-    # Black is right in every theme, since the cell below it is always light.
-    faint = alt.condition("datum.items == 0", alt.value(0.3), alt.value(1.0))
-    text = alt.Text("items:Q", format=",d")
-    figures = base.mark_text(color="black", fontSize=11).encode(text=text, opacity=faint)
+    # Where nothing is counted the page shows through: a light field would glare in the dark.
+    filled = base.transform_filter("datum.items > 0").mark_rect()
+    cells = filled.encode(color=alt.Color("items:Q", scale=scale, legend=None))
+    # Black is right in every theme, since a cell that is drawn is always light.
+    ink = alt.condition("datum.items > 0", alt.value("black"), alt.value(look.NEUTRAL))
+    figures = base.mark_text(fontSize=11).encode(text=alt.Text("items:Q", format=",d"), color=ink)
     return look.finished(alt.layer(cells, figures), rows, height=alt.Step(look.CELL))
 
 

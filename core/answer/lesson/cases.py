@@ -190,7 +190,7 @@ def _own(*rows: Trial) -> tuple[Named, ...]:
     found: dict[str, Named] = {}
     for row in rows:
         for one in stands_out(own.steps(row)):
-            said = f"On {titled(row.contender)} {one.sentence}"
+            said = f"On {spoken(row.contender)}, {one.sentence}"
             found.setdefault(one.kind, Named(kind=one.kind, sentence=said, share=one.share))
     return tuple(found.values())
 

@@ -14,7 +14,7 @@ from core.answer.own.steps import Steps
 from core.answer.run import lane_check
 from core.answer.run.speedup import is_host, step_time
 from core.answer.statistics import median_interval
-from core.question.experiment import titled
+from core.question.experiment import spoken
 from core.question.lanes import PLAIN
 from core.results.schema import Trial
 
@@ -47,7 +47,7 @@ def steps(trial: Trial) -> Steps:
 
 def findings(trial: Trial) -> list[str]:
     """What is worth knowing of one row, that which costs most first; empty where nothing was seen."""
-    return [f"On {titled(trial.contender)} {found.sentence}" for found in stands_out(steps(trial))]
+    return [f"On {spoken(trial.contender)}, {found.sentence}" for found in stands_out(steps(trial))]
 
 
 BATCHES = {
@@ -72,7 +72,7 @@ def batches(trial: Trial) -> list[str]:
         if interval := median_interval(ratios):
             value, low, high = (units.ratio(each) for each in (statistics.median(ratios), *interval))
             unsure = "it cannot be told whether it helps: " if interval[0] <= 1 <= interval[1] else ""
-            said = f"On {titled(trial.contender)} {unsure}{words.format(value)} (95 %: {low} to {high})."
+            said = f"On {spoken(trial.contender)}, {unsure}{words.format(value)} (95 %: {low} to {high})."
             said += LEARNS.get(name, "")
             told.append((statistics.median(ratios), said))
     return [said for _, said in sorted(told, reverse=True)]
@@ -112,8 +112,8 @@ def first_losses(trials: Sequence[Trial]) -> str:
     for (first, one), (second, other) in itertools.pairwise(known):
         if one is not None and other is not None and abs(one - other) > SAME_LOSS * max(abs(one), abs(other)):
             return (
-                f"After the first step the loss is {units.significant(one)} on {titled(first)} and "
-                f"{units.significant(other)} on {titled(second)}: its randomness differs between devices. Draw weights "
+                f"After the first step the loss is {units.significant(one)} on {spoken(first)} and "
+                f"{units.significant(other)} on {spoken(second)}: its randomness differs between devices. Draw weights "
                 "and batches on the CPU, and move them."
             )
     return ""

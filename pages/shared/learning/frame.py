@@ -23,7 +23,7 @@ from core.text import as_lines
 from pages.shared.data import reads
 from pages.shared.data.kept import kept
 from pages.shared.draw import charts, tables
-from pages.shared.draw.text import date, plain
+from pages.shared.draw.text import date, plain, unbroken
 from pages.shared.form import devices as form
 from pages.shared.frame import layout
 from pages.shared.frame.layout import Sides
@@ -120,7 +120,7 @@ def draw(sections: Sequence[Section], question: Expectation, outcome: Outcome | 
     if said := _closed(question, outcome):
         right = outcome is not None and outcome.right(question.options.index(memory.expectations()[question.name]))
         shown, icon = (st.success, ":material/check:") if right else (st.info, ":material/psychology:")
-        shown(plain(said), icon=icon)
+        shown(unbroken(plain(said)), icon=icon)
     if note:
         st.caption(plain(note))
     for section in sections:
@@ -130,7 +130,7 @@ def draw(sections: Sequence[Section], question: Expectation, outcome: Outcome | 
 def _section(section: Section) -> None:
     st.header(plain(section.title))
     for sentence in section.sentences:
-        st.markdown(plain(sentence))
+        st.markdown(unbroken(plain(sentence)))
     for figure in section.figures:
         st.markdown(f"**{plain(figure.title)}**")
         charts.chart(figure.spec, alt=figure.title)

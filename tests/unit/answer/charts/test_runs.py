@@ -253,6 +253,17 @@ def test_the_start_up_has_the_parts_that_were_measured():
     assert spec["encoding"]["x"]["title"] == "start-up (s)"
 
 
+def test_a_name_in_several_lines_has_its_middle_beside_its_bar():
+    spec = runs.step_bars(run({"cpu@4": 1e-3, "cpu@4+compiled10": 4e-4, "cpu@4+fused": 9e-4}))
+    axis = mark(spec, "bar")["y"]["axis"]
+    lines = {case["test"].partition(" == ")[2].strip('"'): -case["value"] for case in axis["labelOffset"]["condition"]}
+    assert lines == {
+        "4 CPU threads, compiled, 10 steps a call": look.LABEL_LINE,  # three lines
+        "4 CPU threads, fused optimizer": look.LABEL_LINE / 2,
+    }
+    alt.Chart.from_dict(spec, validate=True)
+
+
 def test_the_confusion_matrix_has_every_count_by_class_name():
     row = trial(experiment=Experiment(point=Point(dataset="disc")), confusion=(40, 1, 2, 7))
     spec = runs.confusion(row)
@@ -266,6 +277,13 @@ def test_the_confusion_matrix_has_every_count_by_class_name():
     assert mark(spec, "text")["text"]["field"] == "items"
     assert mark(spec, "rect")["x"]["sort"] == ["outside", "inside"]
     assert mark(spec, "rect")["x"]["scale"]["round"], "between cells that end within a pixel a dark page shows through"
+
+
+def test_cells_without_an_item_let_the_page_show_through():
+    spec = runs.confusion(trial(experiment=Experiment(point=Point(dataset="disc")), confusion=(40, 0, 2, 7)))
+    (cells,) = [layer for layer in spec["layer"] if layer["mark"]["type"] == "rect"]
+    assert cells["transform"] == [{"filter": "datum.items > 0"}]
+    assert mark(spec, "text")["color"]["value"] == look.NEUTRAL, "and their figure is seen on any page"
 
 
 @pytest.mark.parametrize("kind", look.DEVICE_COLOURS)
