@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,15 +12,25 @@ from core.jobs.shared import member
 from core.jobs.shared.member import Working
 from core.jobs.shared.members import SPREADS
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment
+from tests.fakes import FakeClock
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
 from tests.unit.jobs.shared.conftest import FOUND, asked_of, sizes
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """What a member goes by: time passes where it waits and nowhere else, however busy this machine is."""
+    made = FakeClock()
+    monkeypatch.setattr(member, "time", SimpleNamespace(monotonic=lambda: made() / 1e9, sleep=made.pass_s))
+    return made
+
+
+@pytest.mark.usefixtures("clock")
 def test_a_whole_question_is_one_job(at, working):
     question = asked_of("everywhere")
     at.ask(question)
-    last = working.work(for_s=0.05, only="")
+    last = working.work(for_s=60.0, only="")
     assert working.asked == [question.sweep]
     assert at.ends(question.id)[last.host].state == "finished"
     assert at.members() == []
@@ -215,11 +225,15 @@ def test_an_interrupt_stops_what_is_measured_and_gives_its_point_back(at, store,
 
 
 @pytest.mark.parametrize("spread", SPREADS)
-def test_whose_time_is_over_leaves_the_rest_to_others(at, store, queue, monkeypatch, spread):
-    monkeypatch.setattr(client, "watch", lambda queue, job_id: time.sleep(0.05) or finished(queue.job(job_id), spread))
+def test_whose_time_is_over_leaves_the_rest_to_others(at, store, queue, monkeypatch, clock, spread):
+    def watch(queue, job_id):
+        clock.pass_s(61.0)
+        return finished(queue.job(job_id), spread)
+
+    monkeypatch.setattr(client, "watch", watch)
     question = asked_of(spread, sizes=(8, 16))
     at.ask(question)
-    last = Working(at, store, queue, FOUND, lambda said: None).work(for_s=0.04)
+    last = Working(at, store, queue, FOUND, lambda said: None).work(for_s=60.0)
     assert last.state == "free"
     assert len(queue.jobs()) == 1
     assert at.ends(question.id) == {}
