@@ -2,13 +2,15 @@
 
 Lint, spelling, types and import contracts first and at once, since they are quick; then, alone, the tests that time an
 accelerator, which skip where there is none; at last all others, so that what is said at the end is of them. They run in
-four workers, as many wait for processes, so that four keep two processors busy; `tests.sharing` says who gets which.
+three workers: many wait for processes, whose work keeps two processors busy, and each worker more would read all tests
+once more; `tests.sharing` says who gets which. Their files lie in memory where there is room for them.
 Where `CI` is set, branches of `core` that quick unit tests reach are counted, and the slowest tests are named. With
 `--quick`, of the tests only the unit tests that are quick, in two workers. Other arguments go to pytest, which then
 runs alone.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -31,12 +33,18 @@ CHECKS: tuple[Command, ...] = (
 TESTS: Command = (sys.executable, "-m", "pytest")
 BY_FILE: Command = ("--dist", "loadfile", "--no-loadscope-reorder")
 TWO_WORKERS: Command = ("-n", "2", *BY_FILE)
-FOUR_WORKERS: Command = ("-n", "4", *BY_FILE)
+THREE_WORKERS: Command = ("-n", "3", *BY_FILE)
 FOLDERS = tuple(f"tests/{name}" for name in ("browser", "integration", "gpu", "xla", "architecture", "ui", "unit"))
 
 ALONE: Command = ("-m", "timed", "tests/gpu")
 
 COUNTED: Command = ("--cov", "--cov-report=term:skip-covered", "--durations=40")
+
+MEMORY = Path("/dev/shm")
+"""Files in memory, on Linux; elsewhere there is no such folder."""
+
+ROOM_BYTES = 4 * 2**30
+"""Free memory of which nobody misses what the files of all tests take, less than a tenth of it."""
 
 
 def main(arguments: list[str]) -> int:
@@ -53,7 +61,7 @@ def commands(arguments: list[str]) -> tuple[Sequence[Command], Sequence[Command]
     if arguments:
         return checks, [(*TESTS, *TWO_WORKERS, "-m", "not slow and not timed", "tests/unit")]
     counted = COUNTED if os.environ.get("CI") else ()
-    return checks, [(*TESTS, *ALONE), (*TESTS, *FOUR_WORKERS, *counted, "-m", "not timed", *FOLDERS)]
+    return checks, [(*TESTS, *ALONE), (*TESTS, *THREE_WORKERS, *counted, "-m", "not timed", *FOLDERS)]
 
 
 def _run_at_once(checks: Sequence[Command]) -> int:
@@ -76,11 +84,18 @@ def _run(command: Command) -> int:
 
 def surroundings() -> dict[str, str]:
     """Environment in which what was compiled is kept, as some 300 processes read the same files, and threads that wait
-    sleep, as in our measuring process: in four workers they would take turns at looking for work that others do."""
+    sleep, as in our measuring process: in several workers they would take turns at looking for work that others do.
+    Files of tests go to memory, unless somebody named another place: a disk takes milliseconds to flush or remove one.
+    """
     from core.jobs.client import WAITING_POLICY  # once the checks found nothing wrong with it
 
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, **WAITING_POLICY}
+    return {**_place_of_files(), **kept, **WAITING_POLICY}
+
+
+def _place_of_files() -> dict[str, str]:
+    roomy = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_BYTES
+    return {"PYTEST_DEBUG_TEMPROOT": str(MEMORY)} if roomy else {}
 
 
 def _announce(command: Command) -> None:

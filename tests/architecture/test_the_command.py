@@ -32,10 +32,10 @@ def checked(*arguments):
 
 
 @pytest.mark.usefixtures("here")
-def test_all_of_it_is_every_check_and_then_all_tests_in_four_workers_but_those_that_time_alone():
+def test_all_of_it_is_every_check_and_then_all_tests_in_three_workers_but_those_that_time_alone():
     assert checked() == ["ruff", "ruff", "codespell", "mypy", "lint-imports"]
     alone, parallel = pytest_runs()
-    assert parallel[: len(command.FOUR_WORKERS)] == command.FOUR_WORKERS
+    assert parallel[: len(command.THREE_WORKERS)] == command.THREE_WORKERS
     assert parallel[parallel.index("-m") + 1] == "not timed"
     assert alone == ("-m", "timed", "tests/gpu")
     assert {path.parent.name for path in (PROJECT / "tests").rglob("test_*.py") if TIMED in path.read_text()} <= {"gpu"}
@@ -74,6 +74,23 @@ def test_what_was_compiled_is_kept_for_the_next_process_and_threads_that_wait_sl
     assert "PYTHONDONTWRITEBYTECODE" not in command.surroundings()
     assert command.surroundings()["OMP_WAIT_POLICY"] == "PASSIVE"
     assert command.surroundings()["CROSSOVER_JOBS"] == "there"
+
+
+@pytest.mark.parametrize(("free_bytes", "used"), [(5 * 2**30, True), (64 * 2**20, False)])
+def test_files_of_tests_lie_in_memory_where_there_is_room(monkeypatch, tmp_path, free_bytes, used):
+    monkeypatch.delenv("PYTEST_DEBUG_TEMPROOT", raising=False)
+    monkeypatch.setattr(command, "MEMORY", tmp_path)
+    monkeypatch.setattr(command.shutil, "disk_usage", lambda _: SimpleNamespace(free=free_bytes))
+    assert (command.surroundings().get("PYTEST_DEBUG_TEMPROOT") == str(tmp_path)) is used
+
+
+def test_files_of_tests_lie_on_a_disk_where_no_memory_is_a_folder_or_another_place_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(command, "MEMORY", tmp_path / "nowhere")
+    monkeypatch.delenv("PYTEST_DEBUG_TEMPROOT", raising=False)
+    assert "PYTEST_DEBUG_TEMPROOT" not in command.surroundings()
+    monkeypatch.setattr(command, "MEMORY", tmp_path)
+    monkeypatch.setenv("PYTEST_DEBUG_TEMPROOT", "there")
+    assert command.surroundings()["PYTEST_DEBUG_TEMPROOT"] == "there"
 
 
 @pytest.fixture
