@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.errors import CrossoverError
+from core.errors import CrossoverError, StoreError
 from core.jobs.machine import Machine
 from core.question import models
 from core.question.describe import plain as plain_number
@@ -56,8 +56,11 @@ def differs(asked: Sweep | None, shown: Sweep | None) -> None:
 @told(st.warning)
 def known(asked: Sweep | None, machine: Machine | None) -> None:
     """Draw the study of this machine that measured what the settings ask for before, if there is one."""
-    line = expectations.study_of(asked, machine.here) if asked and machine else None
-    study = reads.study(line.id) if line else None
+    try:
+        line = expectations.study_of(asked, machine.here) if asked and machine else None
+        study = reads.study(line.id) if line else None
+    except StoreError:  # which the list of recorded studies says
+        return
     if study is not None:
         st.caption(plain(f"Measured here before, on {date(study.newest)}; the settings ask for the same training."))
         study_view.answer(study)

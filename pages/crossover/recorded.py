@@ -50,10 +50,12 @@ SAMPLE = "size,device,seconds\n" + "".join(
 """A file as it is read: four sizes, two devices, three readings of each. The numbers are made up."""
 
 
+@told()
 def table(machine: Machine | None) -> None:
     """Every study that is stored here or came with the app; selecting one puts it into the link."""
     lines = reads.study_lines()
-    found = _best_first(list(reads.whole(lines[:MOST_STUDIES]).values()))
+    with st.spinner("Reading the recorded studies…"):
+        found = _best_first(list(reads.whole(lines[:MOST_STUDIES]).values()))
     if not found:
         st.caption("No sweep is stored yet. The first one that you run appears here.")
         return

@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.errors import CrossoverError, InvalidValue, one_of
+from core.errors import CrossoverError, InvalidValue, StoreError, one_of
 from core.jobs.machine import Machine
 from core.question import describe, experiment, models
 from core.question.experiment import Contender
@@ -157,7 +157,10 @@ def _points(sweep: Sweep) -> str:
 def _how_long(sweep: Sweep, machine: Machine | None) -> str:
     if machine is None:
         return ""
-    least, most = map(units.rough, prepared.how_long(sweep, machine))
+    try:
+        least, most = map(units.rough, prepared.how_long(sweep, machine))
+    except StoreError:  # whoever asks is told so
+        return ""
     expected = least if least == most else f"{least} to {most}"
     return f" · expected to take **{expected}**, never much over {units.duration(sweep.budget_s)}"
 

@@ -1,6 +1,7 @@
 """Front: the question, an answer that was measured, and what to press."""
 
 import contextlib
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -42,14 +43,21 @@ def _draw() -> None:
     with st.container(horizontal=True, key="doors"):
         for file, label, icon in DOORS:
             st.page_link(file, label=f"**{label}**", icon=icon)
-    try:
-        answers = [shown for shown in (choice.stored(), choice.published()) if shown]
-    except CrossoverError as error:
-        st.warning(plain(str(error)))
+    answers = [shown for shown in map(_told, (choice.stored, choice.published)) if shown]
+    if not answers:
         return
     for column, shown in zip(st.columns(len(answers), gap="large"), answers, strict=True):
         with column:
             _answer(shown)
+
+
+def _told(answer: Callable[[], choice.Shown | None]) -> choice.Shown | None:
+    """An answer; None where there is none, or no way to read it, which is said and keeps no other from its place."""
+    try:
+        return answer()
+    except CrossoverError as error:
+        st.warning(plain(str(error)))
+        return None
 
 
 def _forward() -> None:

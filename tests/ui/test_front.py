@@ -47,6 +47,14 @@ def test_a_stored_crossing_is_answered_in_words_for_people(world, crossing, open
     assert len(alts(app)) == 2
 
 
+def test_what_was_published_is_shown_where_the_store_cannot_be_read(world, open_page):
+    world.store.folder.write_text("in the way")
+    app = open_page(PAGE)
+    assert "cannot be read" in app.warning[0].value
+    assert "Published, not measured here" in words(app)
+    assert len(alts(app)) == 1
+
+
 def test_a_link_of_before_leads_to_compare_with_its_settings(world, open_page):
     app = open_page(PAGE, hidden_size="512")
     assert app.query_params["hidden_size"] in ("512", ["512"])

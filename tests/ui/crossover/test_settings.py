@@ -25,6 +25,18 @@ def test_an_empty_store_leaves_the_settings_and_says_what_will_appear(world, ope
     assert not app.error
 
 
+def test_a_store_that_cannot_be_read_is_said_and_leaves_the_page_as_it_is(world, open_page):
+    world.has(CPU)
+    world.store.folder.write_text("in the way")
+    app = open_page(PAGE)
+    said = f"The store {world.store.folder} cannot be read: Not a directory."
+    assert [box.value.replace("\\", "") for box in (*app.error, *app.warning)] == [said]
+    assert "Up to **57** sizes" in words(app)
+    assert app.get("expander")
+    checked(button(app, "Find the crossover").click().run())
+    assert world.queue.jobs() == []
+
+
 def test_before_the_machine_is_known_nothing_is_wrong_and_the_button_can_be_pressed(world, open_page):
     app = open_page(PAGE)
     assert any("Looking at" in str(box.value) for box in app.selectbox)
