@@ -21,8 +21,7 @@ from core.question import describe, usual
 from core.text import as_lines
 from pages.classroom import access, findings
 from pages.shared.data import reads
-from pages.shared.draw import charts
-from pages.shared.draw.tables import table
+from pages.shared.draw import charts, tables
 from pages.shared.draw.text import plain, told
 from pages.shared.form import devices
 from pages.shared.frame import apart, permits
@@ -131,7 +130,8 @@ def results_table(class_: Class, results: Sequence[Result]) -> None:
         }
         for entry in results
     ]
-    table(lines, alt="Results of everybody")
+    name = st.column_config.TextColumn(width=tables.room(["Student", *(entry.nickname for entry in results)]))
+    tables.table(lines, column_config={"Student": name}, alt="Results of everybody")
 
 
 def groups_table(class_: Class, results: Sequence[Result]) -> None:
@@ -149,7 +149,7 @@ def groups_table(class_: Class, results: Sequence[Result]) -> None:
         }
         for group in pooled.groups(results)
     ]
-    table(lines, alt="Spread of crossovers by device")
+    tables.table(lines, alt="Spread of crossovers by device")
 
 
 def _predict(class_: Class, who: Student) -> None:

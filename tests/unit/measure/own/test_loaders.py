@@ -156,8 +156,8 @@ def test_a_loader_whose_interval_contains_one_is_told_as_not_known():
 
 def test_larger_batches_are_told_by_the_sample_and_that_they_learn_differently():
     assert told(given=(1.0,) * 7, larger=(0.5,) * 7) == [
-        "On the CPU, samples are trained 2.00× as fast in batches four times as large (95 %: 2.00× to 2.00×). It learns "
-        "differently: each sample makes a fourth of the updates."
+        "On the CPU, samples are trained 2.00× as fast in batches four times as large (95 %: 2.00× to 2.00×). "
+        "It learns differently: each sample makes a fourth of the updates."
     ]
 
 
