@@ -224,6 +224,7 @@ def test_columns_and_bytes_are_those_of_a_row_written_by_hand(machines):
     assert there.trials() == [given]
 
 
+@pytest.mark.slow
 def test_a_large_part_stays_in_the_place_until_a_row_of_it_is_wanted(machines, monkeypatch):
     here, there = machines
     monkeypatch.setattr(compaction, "SMALL_BYTES", 1)

@@ -17,6 +17,8 @@ from tests.rows import run, trial
 
 SIZES = (16, 32, 64)
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:

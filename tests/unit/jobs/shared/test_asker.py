@@ -63,6 +63,7 @@ def measured(store, member):
             store.add(row)
 
 
+@pytest.mark.slow
 def test_a_job_has_the_rows_of_all_machines_and_the_sentence_of_who_failed(queue, store, at, serve):
     job = queue.submit(ASKED, store, elsewhere=EVERYWHERE)
     serve(

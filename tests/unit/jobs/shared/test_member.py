@@ -261,6 +261,7 @@ def test_one_process_of_a_machine_works_for_a_store(at, working, store, queue, m
     assert sizes(working) == [8]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adaptive", [False, True])
 def test_a_run_of_a_busy_machine_is_not_repeated_by_it_for_the_same_question(at, working, monkeypatch, adaptive):
     monkeypatch.setattr(certainty, "answers", lambda asked, rows: False)

@@ -7,6 +7,7 @@ from tests.unit.jobs.worker.points import TWO, Bench
 ONE, OTHER = "b" * 12, "c" * 12
 
 
+@pytest.mark.slow
 def test_rows_bear_the_name_and_answer_nobody_else(queue, store, serve):
     measured = []
     for name in (ONE, OTHER, ONE):

@@ -30,6 +30,7 @@ def kept(tmp_path, *rows):
     return store
 
 
+@pytest.mark.slow
 def test_the_newest_answer_of_each_point_counts_machine_by_machine(tmp_path):
     old, new = measured(FIRST), measured(FIRST, started_at="2026-11-22T09:30:00+00:00", points=ASKED.points[:1], mark=1)
     store = kept(tmp_path, *old, *new, *measured(SECOND))
