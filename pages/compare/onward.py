@@ -31,8 +31,8 @@ def is_new(asked: Experiment | None, view: tuple[links.Kind, str] | None) -> boo
 
 
 def adopt(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:
-    """Set the controls as what a link opens was asked for, a run or a job, if the link says nothing of them."""
-    if view is None or machine is None or state.touched() or state.arrived():
+    """Set the controls as what a link opens was asked for, a run or a job, if the link says nothing of a training."""
+    if view is None or machine is None or state.touched() or set(state.arrived()) - {"recorded"}:
         return
     with contextlib.suppress(CrossoverError):  # which is said where the run is drawn
         shown = _question(*view)

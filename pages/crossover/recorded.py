@@ -90,7 +90,7 @@ def own_timings() -> None:
         if file is not None:
             _timings(file.getvalue(), file.name)
         elif pasted.strip():
-            _timings(pasted.encode(), "the text")
+            _timings(pasted.encode(), "The text")
 
 
 @told()

@@ -120,6 +120,8 @@ def test_a_run_is_shown_beside_the_recording_as_of_two_machines(world, open_page
     fingerprints = table(app, "Recorded")
     assert dict(zip(fingerprints.iloc[:, 0], fingerprints["Recorded"], strict=True))["Machine"] == "1" * 12
     assert "recorded=NVIDIA" in said
+    bars = chart_data(app, "Time of a step by device")["contender"]
+    assert "GPU recorded, 111111" in set(bars), set(bars)
 
 
 def test_the_rows_to_take_along_are_those_of_this_machine_alone(world, open_page):

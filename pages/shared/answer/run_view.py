@@ -46,7 +46,7 @@ def draw(
     rows = [*run.rows, *map(RowAnswer, everything[len(trials) :])]
     sections: tuple[Callable[[], None], ...] = (
         lambda: accelerators.verdicts(trials, recorded),
-        lambda: _verdicts(run),
+        lambda: _verdicts(run, everything),
         onwards,
         lambda: _contenders(rows),
         lambda: None if fits.is_fit(trials[0]) else remedies.section(run, machine),
@@ -91,8 +91,8 @@ def _without_lanes(run: RunAnswer) -> list[PairAnswer]:
     return [pair for pair in _pairs(run) if not remedies.beside(pair.challenger, run.trials)]
 
 
-def _verdicts(run: RunAnswer) -> None:
-    """Every verdict in two lines, a bar a device, and the causes."""
+def _verdicts(run: RunAnswer, everything: Sequence[Trial]) -> None:
+    """Every verdict in two lines, a bar a device, the recorded ones too, and the causes."""
     pairs = _without_lanes(run)
     for pair in pairs:
         key = f"verdict-{pair.challenger.trial_id}"
@@ -102,7 +102,7 @@ def _verdicts(run: RunAnswer) -> None:
         if said := expectations.beside(pair.baseline, pair.challenger, pair.speedup.value):
             words.caption(plain(said))
     if any(trial.step_s for trial in run.trials):
-        _chart(None, runs.step_bars, run.trials, "", "Time of a step by device")
+        _chart(None, runs.step_bars, everything, "", "Time of a step by device")
     for pair in pairs:
         if pair.speedup.verdict != "missing":
             st.markdown(plain(pair.cause))

@@ -63,3 +63,10 @@ def test_a_bad_file_gets_its_one_sentence(world, open_page, data, sentence):
     app = upload(open_page(PAGE), data)
     assert [sentence in error.value.replace("\\", "") for error in app.error] == [True]
     assert "<b>" not in app.error[0].value
+
+
+def test_a_fault_of_what_was_pasted_is_a_whole_sentence(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE)
+    checked(app.text_area[0].set_value("hello\nworld").run())
+    assert app.error[0].value.startswith("The text has no row of names")
