@@ -1,5 +1,7 @@
 """Machines that are alike, where each answers a question for itself: rows of each bear a name of its own."""
 
+import pytest
+
 from core.jobs.job_folder import JobFolder
 from tests.integration.scripted_worker import sweep
 from tests.unit.jobs.worker.points import TWO, Bench

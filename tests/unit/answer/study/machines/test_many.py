@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from core.answer.charts import classroom as charts
 from core.answer.study import study
 from core.answer.study.machines import many
