@@ -31,11 +31,13 @@ def aim(machine: Machine | None) -> None:
 
 
 def adopt(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:
-    """Set the controls as a study was measured that a link opens which says nothing of them."""
-    if view is None or view[0] != "study" or machine is None or state.touched() or state.arrived():
+    """Set the controls as what a link opens was asked for, a study or a job, if the link says nothing of a training."""
+    if view is None or machine is None or state.touched() or set(state.arrived()) - {"recorded"}:
         return
-    if (shown := _asked_by(view[1])) and (values := _controls(shown, machine)):
-        state.adopt(values)
+    kind, name = view
+    shown = _asked_by(name) if kind == "study" else _asked_of(name) if kind == "job" else None
+    if shown and (values := _controls(shown, machine)):
+        state.adopt({**values, "adaptive": shown.adaptive} if kind == "job" else values)
 
 
 def select(study_id: str, machine: Machine | None) -> None:
@@ -64,6 +66,13 @@ def known(asked: Sweep | None, machine: Machine | None) -> None:
     if study is not None:
         st.caption(plain(f"Measured here before, on {date(study.newest)}; the settings ask for the same training."))
         study_view.answer(study)
+
+
+def _asked_of(job_id: str) -> Sweep | None:
+    try:
+        return reads.queue().job(job_id).sweep
+    except CrossoverError:
+        return None
 
 
 def _asked_by(study_id: str) -> Sweep | None:

@@ -11,7 +11,7 @@ from pages.shared.data import reads
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.crossover.asked import ADAPTIVE, GRID, PAGE, PROGRESS, job_of, measured
-from tests.ui.find import TIMES, alts, button, chart_data, table
+from tests.ui.find import TIMES, alts, button, chart_data, control, table
 
 
 def test_a_sweep_that_is_measured_shows_how_far_it_is_and_the_answer_so_far(world, open_page):
@@ -74,6 +74,18 @@ def test_a_sweep_that_did_not_finish_says_why_shows_what_it_had_and_goes_on(worl
     again = world.queue.jobs()[-1]
     assert again.id != job.id
     assert again.sweep == job.sweep
+
+
+def test_a_link_to_a_sweep_alone_sets_the_controls_as_it_was_asked_for(world, open_page):
+    world.has(CPU, GPU)
+    kept = world.keep(measured(batch_size=512))
+    axis = Axis.between("hidden_size", 16, 512)
+    asked = dataclasses.replace(ADAPTIVE, point=Point(hidden_size=16, batch_size=512), axes=(axis,), adaptive=False)
+    job = world.end(job_of(world, asked, kept=kept), state="crashed", message="Killed.")
+    app = open_page(PAGE, job=job.id)
+    assert (control(app, "batch_size").value, control(app, "hidden_size_range").value) == (512, (16, 512))
+    assert (control(app, "adaptive").value, control(app, "fair").value) == (False, False)
+    assert control(open_page(PAGE, job=job.id, epochs="5"), "batch_size").value == 64
 
 
 def test_a_finished_sweep_shows_its_whole_answer(world, open_page):
