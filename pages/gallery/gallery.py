@@ -11,6 +11,10 @@ from pages.shared.draw.text import plain
 from pages.shared.frame import apart, layout, navigation
 from pages.shared.link import links, state
 
+NOTHING_YET = (
+    "No trial is stored yet. The first comparison you run appears here; figures of others are under Published."
+)
+
 CONTROLS = ("view", "filters")
 """Those of the list, which are of no use to what was opened from it and would push its answer down."""
 
@@ -38,7 +42,7 @@ def _shelf(overview: Overview) -> None:
     elif len(held.trials):
         _measured(view, held, named)
     else:
-        st.info("No trial is stored yet. The first comparison you run appears here.")
+        st.info(NOTHING_YET)
         st.page_link(navigation.COMPARE, label="Run a comparison", icon=":material/balance:")
 
 

@@ -91,7 +91,7 @@ def _rules(
         layers.append(rule.encode(y=alt.Y("value:Q", **y)))
     if any(mark.place is None for mark in marks):
         base = look.layer("claim").encode(y=alt.Y("value:Q", **y))
-        text = base.mark_text(align="left", dx=4, dy=-6, color=look.NEUTRAL)
+        text = base.mark_text(align="left", baseline="bottom", dx=4, dy=-3, color=look.NEUTRAL)
         layers += [base.mark_rule(strokeDash=[6, 3], **grey), text.encode(text="series:N", x=alt.value(0))]
     if beside.wins_from is not None:
         base = look.layer("wins").encode(x=x)

@@ -13,8 +13,8 @@ from pages.shared.data.kept import kept
 Rows: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Iterable[Any]] | pa.Table
 """A line each, or a column each."""
 
-EDGES, LETTER = 18, 6.3
-"""Pixels that a cell of a table has around its text, and that a letter takes on average."""
+EDGES, LETTER, CAPITAL = 18, 5.5, 7.4
+"""Pixels that a cell of a table has around its text, and that a letter takes, or a capital or a digit, on average."""
 
 
 def table(rows: Rows, *, alt: str, place: Any = st, **options: Any) -> None:
@@ -33,7 +33,12 @@ def room(texts: Iterable[str]) -> int:
 
     By itself a table takes a text that is much longer than the others for an exception, and cuts it.
     """
-    return math.ceil(EDGES + LETTER * max(map(len, texts), default=0))
+    return math.ceil(EDGES + max(map(_width, texts), default=0.0))
+
+
+def _width(text: str) -> float:
+    wide = sum(letter.isupper() or letter.isdigit() for letter in text)
+    return CAPITAL * wide + LETTER * (len(text) - wide)
 
 
 @kept(32)
