@@ -276,7 +276,7 @@ def wrapped(names: Sequence[str]) -> alt.Axis:
     said = {name: f"datum.value == {json.dumps(name)}" for name in lines}
     cases = [f"{said[name]} ? {json.dumps(lines[name])} : " for name in lines]
     up = [{"test": said[name], "value": -LABEL_LINE * (len(lines[name]) - 1) / 2} for name in lines]
-    moved = {"labelOffset": {"condition": up, "value": 0}} if up else {}
+    moved: dict[str, Any] = {"labelOffset": {"condition": up, "value": 0}} if up else {}
     return alt.Axis(labelExpr="".join(cases) + "datum.label", labelLimit=150, **moved)
 
 
