@@ -34,6 +34,7 @@ def test_it_lists_every_trial_newest_first_and_draws_them(stocked, open_page):
     assert list(listed(app)["Source"]).count("imported") == 1
     assert list(listed(app)["Source"]).count("gallery") == 2
     assert listed(app)["Measured (UTC)"].is_monotonic_decreasing
+    assert list(listed(app).columns)[:2] == ["Device", "Step (ms)"], "a phone shows no more than the first columns"
     assert alts(app) == [CHARTS]
 
 
@@ -107,6 +108,7 @@ def test_a_second_run_is_set_beside_the_first_with_only_what_differs(stocked, op
     differences = table(app, "What")
     settings = dict(zip(differences["What"], differences[f"Run {'b' * 12}"], strict=True))
     assert settings["data set"] == "MNIST (70,000 images)"
+    assert f"Run {'b' * 12}, GPU against CPU:" in words(app), "a sentence is no cell"
     assert "processor" not in settings
     assert "other things are the same on both sides" in words(app)
 

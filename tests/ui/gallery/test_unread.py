@@ -44,6 +44,7 @@ def test_rows_that_are_refused_at_the_door_are_named_and_the_rest_is_shown(stock
     app = open_page(PAGE, view="Trials", unread="true")
     assert len(listed(app)) == 7
     assert table(app, "Reason")["File"].tolist() == [bad.name]
+    assert "1 file could not be read" in [part.label for part in app.expander]
     assert "cpu@abc" in table(app, "Reason")["Reason"][0]
 
 
