@@ -1,6 +1,6 @@
 """Does the interval of a crossover hold the truth as often as it says? Simulated sweeps with a known crossing.
 
-    python -m tests.benchmarks.crossover_coverage [--sweeps 1000] [--processes 2] [--only affine] [--kept FILE]
+    python -m tests.benchmarks.crossover_coverage [--sweeps 1000] [--first 0] [--only affine] [--kept FILE]
     python -m tests.benchmarks.crossover_coverage --dips
 
 Families of curves, each sweep with its own place of the crossing between the measured sizes, its own caches and tiles.
@@ -216,20 +216,22 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, default=1000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", default="", help="part of a family's name")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first sweep")
     parser.add_argument("--kept", type=Path, default=Path(os.devnull), help="rows that are done, to go on behind them")
     parser.add_argument("--dips", action="store_true", help="how many sizes an octave show three crossings")
     options = parser.parse_args()
     with multiprocessing.Pool(options.processes) as pool:
+        seeds = range(options.first, options.first + options.sweeps)
         if options.dips:
-            dips(pool, options.sweeps)
+            dips(pool, seeds)
             return
         with options.kept.open("a+") as kept:
             kept.seek(0)
-            for line in table_of(pool, options.sweeps, options.only, kept.readlines()):
+            for line in table_of(pool, seeds, options.only, kept.readlines()):
                 print(line, file=kept, flush=True)
 
 
-def table_of(pool: Pool, sweeps: int, only: str, kept: Sequence[str]) -> Iterator[str]:
+def table_of(pool: Pool, seeds: Sequence[int], only: str, kept: Sequence[str]) -> Iterator[str]:
     """Prints every line of the table; yields those that were not kept."""
     print(f"| curves | visits | {' | '.join(METHODS)} |")
     print(f"|{'---|' * (len(METHODS) + 2)}")
@@ -242,19 +244,19 @@ def table_of(pool: Pool, sweeps: int, only: str, kept: Sequence[str]) -> Iterato
             if not line:
                 cells = []
                 for method in METHODS:
-                    tasks = [(method, scenario, visit, unequal, seed) for seed in range(sweeps)]
+                    tasks = [(method, scenario, visit, unequal, seed) for seed in seeds]
                     cells.append(cell(pool.map(simulate, tasks, chunksize=20)))
                 line = f"{begin} {' | '.join(cells)} |"
                 yield line
             print(line, flush=True)
 
 
-def dips(pool: Pool, sweeps: int) -> None:
+def dips(pool: Pool, seeds: Sequence[int]) -> None:
     """Three crossings an octave apart: how often they are told, and by who knows the true noise."""
     print(f"| sizes | pairs | {' | '.join(f'{100 * visit:.0f} %: told, could be' for visit in VISITS)} |")
     print(f"|{'---|' * (len(VISITS) + 2)}")
     for method in (*DENSE, "search in rounds"):
-        seen = [pool.map(dip, [(method, visit, seed) for seed in range(sweeps)], chunksize=20) for visit in VISITS]
+        seen = [pool.map(dip, [(method, visit, seed) for seed in seeds], chunksize=20) for visit in VISITS]
         shares = [f"{share(each, 1)}, {share(each, 2)}" for each in seen]
         pairs = statistics.median(each[0] for each in seen[0])
         print(f"| {method} | {pairs:.0f} | {' | '.join(shares)} |", flush=True)
