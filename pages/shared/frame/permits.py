@@ -115,7 +115,8 @@ def ours(jobs: Sequence[Job]) -> list[Job]:
 
 def trainings() -> Mapping[str, OwnFile]:
     """By name, the trainings of one's own that who looks at the page may choose: none on a host, or from elsewhere."""
-    return own_files.offered() if on_own_machine() else {}
+    files = own_files.offered()
+    return files if files and on_own_machine() else {}
 
 
 def on_own_machine() -> bool:

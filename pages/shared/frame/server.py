@@ -2,25 +2,27 @@
 
 Streamlit takes a folder called `pages` for its older kind of app until some session has called
 `st.navigation`, and answers the first deep link with "page not found": it is told at once. The heavy imports of
-the charts are made in the background. What they leave stays for good, so it is taken out of the rounds of Python's
-garbage collector, each of which would hold back every visitor for some 50 ms. As `streamlit run` does by itself
-for an app without `st.App`, a browser is opened, unless the server is headless. And what whoever runs the server
-should know is said once, a line each.
+the charts are made in the background, and what is stored is read for lists while the first browser still loads the
+app. What imports leave stays for good, so it is taken out of the rounds of Python's garbage collector, each of which
+would hold back every visitor for some 50 ms. As `streamlit run` does by itself for an app without `st.App`, a browser
+is opened, unless the server is headless. And what whoever runs the server should know is said once, a line each.
 """
 
 import asyncio
+import contextlib
 import gc
 import importlib
 import webbrowser
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
 
 import streamlit as st
 from streamlit.logger import get_logger
 from streamlit.runtime.pages_manager import PagesManager
 
+from core.errors import CrossoverError
 from core.question import policy
 from core.text import clean_logs, on_terminal
+from pages.shared.data import reads
 from pages.shared.frame import capacity
 
 CHART_MODULES = (
@@ -46,7 +48,7 @@ BROWSER_DELAY_S = 0.5
 """From here until the server listens takes a few milliseconds; a browser that finds nobody there gives up."""
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[None]:
     """Prepare the server, and leave it to Streamlit."""
     PagesManager.uses_pages_directory = False
@@ -74,6 +76,8 @@ def _say() -> None:
 async def _warm_up() -> None:
     await asyncio.to_thread(_import, CHART_MODULES)
     gc.freeze()
+    with contextlib.suppress(CrossoverError):  # whoever looks is told
+        await asyncio.to_thread(reads.study_lines)
     await asyncio.sleep(REPORT_DELAY_S)
     await asyncio.to_thread(_import, REPORT_MODULES)
     gc.freeze()
