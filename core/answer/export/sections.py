@@ -93,20 +93,24 @@ def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> Section:
         (
             way.title,
             units.duration(way.epoch_s),
-            units.interval(way.low_s, way.high_s, units.duration),
             units.if_known(way.loader_share, units.share),
             units.ratio(way.bound) if way.bound is not None else "not known",
+            units.interval(way.low_s, way.high_s, units.duration),
         )
         for way in training.ways
     )
-    header = ("Data", "An epoch", "95 % interval", "Loader", "Most that a device can gain")
+    header = ("Data", "An epoch", "Loader", "Most that a device can gain", "95 % interval")
     said, where = (*ends, *_workers(training)), spoken(training.contender)
     return Section(
         title=f"Where an epoch goes on {where}",
         sentences=(note, *said) if note else said,
         figures=(Figure(title=f"An epoch on {where} in its parts", spec=lessons.epoch_parts(training)),),
         tables=(Table(title=f"Every way of delivering the data, on {where}", header=header, rows=lines),),
-        notes=(*_unknown(training), *_losses(training), "The parts were timed apart; the tick is the whole epoch."),
+        notes=(
+            *_unknown(training),
+            *_losses(training),
+            "The parts were timed apart; the tick is the undisturbed epoch.",
+        ),
     )
 
 
@@ -116,7 +120,9 @@ def _unknown(training: Bottleneck) -> tuple[str, ...]:
     for way in training.ways:
         if way.bound is None:
             ways.setdefault(way.bound_reason, []).append(way.title)
-    return tuple(f"Not known for {'; '.join(names)}: {reason}." for reason, names in ways.items())
+    return tuple(
+        f"What a device can gain is not known for {'; '.join(names)}: {reason}." for reason, names in ways.items()
+    )
 
 
 def _losses(training: Bottleneck) -> tuple[str, ...]:

@@ -104,7 +104,8 @@ def beside(of: Study) -> None:
     others = many.same_question(of, reads.whole(lines[:MOST_READ]).values()) if len(lines) > 1 else []
     if others:
         st.header(f"The same question on {len(others) + 1} machines")
-        _together({many.machine_of(study): study for study in (of, *others)}, ())
+        found = {many.machine_of(study): study for study in (of, *others)}
+        _together(dict(sorted(found.items())), ())
 
 
 def without_hosts(text: str, members: Sequence[Member]) -> str:
