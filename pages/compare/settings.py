@@ -54,8 +54,9 @@ def _own(file: OwnFile, machine: Machine | None, sides: Sides) -> Experiment | N
 
 
 def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Experiment | None:
+    stock = accelerators.stock(machine)
     with sides.settings:
-        beside, both, below = st.container(), two_abreast(), st.container()
+        beside, both, below = st.container(), two_abreast(), st.container() if stock else None
         more = st.expander("More settings", **state.bound_view("more"))
     with both:
         dataset, family = controls.dataset(), controls.family()
@@ -71,8 +72,7 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Experiment | Non
         fields |= seldom
         lanes = lane_controls.choose(machine, Training(**fields))
     wanted = controls.looked_for(fields)
-    stock = accelerators.stock(machine)
-    with below if stock else more:
+    with below or more:
         accelerators.choose(stock, machine, wanted)  # first: beside one the CPU alone is enough
     with beside:
         chosen = lane_controls.applied(devices.choose(machine), lanes, machine)

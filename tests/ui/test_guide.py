@@ -162,6 +162,14 @@ def test_every_page_has_its_line_in_the_table_of_links(world, open_page):
     assert {open_page(page).session_state["_here"].name for page in pages} == set(links.PAGES)
 
 
+def test_no_two_runs_share_an_entry_of_the_menu_which_notes_whether_its_page_ran(world, open_page):
+    world.has(CPU)
+    open_page()
+    one, other = navigation.menu(), navigation.menu()
+    assert [page.url_path for page in one] == [page.url_path for page in other]
+    assert not {id(page) for page in one} & {id(page) for page in other}
+
+
 def test_a_control_that_is_not_in_the_table_of_links_cannot_be_drawn(world, open_page):
     world.has(CPU)
     with pytest.raises(LookupError, match="no control of the page"):

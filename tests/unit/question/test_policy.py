@@ -177,9 +177,13 @@ def none_left(path):
     raise DamagedFile(path.name, "it cannot be read: Too many open files")
 
 
-def test_a_change_of_the_file_holds_at_once(tmp_path, monkeypatch):
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_change_of_the_file_holds_at_once_behind_a_link_too(tmp_path, monkeypatch, linked):
     file = written(tmp_path, 'who_may_run = "nobody"')
-    monkeypatch.setenv(policy.POLICY_VARIABLE, str(file))
+    named = tmp_path / "linked.toml" if linked else file
+    if linked:
+        named.symlink_to(file)
+    monkeypatch.setenv(policy.POLICY_VARIABLE, str(named))
     assert policy.current().who_may_run == "nobody"
     file.write_text('who_may_run = "everybody"  # longer')
     os.utime(file, ns=(1, 1))
