@@ -33,11 +33,11 @@ class Part:
 
 
 PARTS = {
-    "files": Part(ANY_FILE, 150),
+    "files": Part(ANY_FILE, 75),
     "links": Part(FUZZERS["links"], 10),
-    "timings": Part(FUZZERS["timings"], 200),
-    "exhibits": Part(FUZZERS["exhibits"], 60),
-    "parquet": Part(FUZZERS["parquet"], 80),
+    "timings": Part(FUZZERS["timings"], 100),
+    "exhibits": Part(FUZZERS["exhibits"], 30),
+    "parquet": Part(FUZZERS["parquet"], 40),
     "rows": Part(FUZZERS["rows"], 2, refused=0),
 }
 """Small enough for all of them to take less than a minute."""
