@@ -35,6 +35,9 @@ MOST_POINTS = 60
 WHOLE_PIXELS = alt.Scale(round=True)
 """Cells of a matrix end at whole pixels: no page shows through between them."""
 
+FLAT = 1.3
+"""Values within this factor do not fill the height of a chart: their scatter would look like much."""
+
 MOST_TICKS = 8
 """Ticks along an axis that is not logarithmic, about."""
 
@@ -250,10 +253,12 @@ def _curves(
 ) -> Spec:
     """Values of several contenders over a common axis, on a log scale; what such a scale cannot show is counted."""
     drawn = [row for row in rows if math.isfinite(row["x"]) and math.isfinite(row["y"]) and row["y"] > 0]
-    found = look.ticks(row[end] for row in drawn for end in ("y", "low", "high") if end in row)
-    ticks = tuple(found) if drawn else ()
+    values = [row[end] for row in drawn for end in ("y", "low", "high") if end in row]
+    ticks = tuple(look.ticks(values)) if drawn else ()
+    flat = tuple(look.log_scale(values)["domain"]) if drawn and max(values) < FLAT * min(values) else ()
     pointed = not line or len(drawn) <= MOST_POINTS * max(1, len(series))
-    frame = _frame(tuple(series.items()), x, y, ticks, len(rows) - len(drawn), tooltip, grouped, line, pointed, whole)
+    left_out, names = len(rows) - len(drawn), tuple(series.items())
+    frame = _frame(names, x, y, ticks, flat, left_out, tooltip, grouped, line, pointed, whole)
     return {**frame, "data": {"values": drawn}}
 
 
@@ -263,6 +268,7 @@ def _frame(
     x: str,
     y: str,
     ticks: tuple[float, ...],
+    flat: tuple[float, ...],
     left_out: int,
     tooltip: tuple[tuple[str, ...], ...],
     grouped: bool,
@@ -275,6 +281,7 @@ def _frame(
     names = list(kinds)
     key = look.legend(names, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0 if pointed else 2)
     across: dict[str, Any] = {"tickMinStep": 1, "format": ",d"} if whole else {}
+    scale = alt.Scale(type="log", nice=False, domain=list(flat)) if flat else look.log()
     up = alt.Axis(labelExpr=look.NUMBER, values=list(ticks) if ticks else alt.Undefined)
     base = alt.Chart().encode(
         x=alt.X(
@@ -283,7 +290,7 @@ def _frame(
             axis=alt.Axis(tickCount=MOST_TICKS, grid=False, **across),
             scale=alt.Scale(zero=False, nice=False, padding=look.EDGE),
         ),
-        y=alt.Y("y:Q", title=look.counting_left_out(y, left_out), scale=look.log(), axis=up),
+        y=alt.Y("y:Q", title=look.counting_left_out(y, left_out), scale=scale, axis=up),
         color=look.by(alt.Color, "contender", names, look.colours(list(kinds.values())), legend=key),
         tooltip=look.tooltips(("contender", "device"), *tooltip),
     )

@@ -264,6 +264,15 @@ def test_a_name_in_several_lines_has_its_middle_beside_its_bar():
     alt.Chart.from_dict(spec, validate=True)
 
 
+def test_values_that_hardly_differ_do_not_fill_the_height_and_have_their_ticks():
+    axis = mark(runs.epoch_times(run({"cpu": 1e-3}, jitter=0.01)), "line")["y"]
+    low, high = axis["scale"]["domain"]
+    assert high / low > 1.15**2
+    assert sum(low <= tick <= high for tick in axis["axis"]["values"]) > 1
+    apart = mark(runs.epoch_times(run({"cpu": 1e-3, "cuda:0": 2e-4})), "line")["y"]
+    assert "domain" not in apart["scale"]
+
+
 def test_the_confusion_matrix_has_every_count_by_class_name():
     row = trial(experiment=Experiment(point=Point(dataset="disc")), confusion=(40, 1, 2, 7))
     spec = runs.confusion(row)
