@@ -49,8 +49,8 @@ def nickname(text: str) -> str:
 
 
 def title(text: str) -> str:
-    """The name of a class as it is kept, which may mix scripts as "Физика 7b" does; raises as `nickname` does."""
-    return _checked("name", text, NAME_LENGTH, f"1 to {NAME_LENGTH} letters, digits, spaces or any of - _ . '")
+    """The name of a class as it is kept, which may mix scripts, as in "Физика 7b, group 2"; raises as `nickname`."""
+    return _checked("name", text, NAME_LENGTH, f"1 to {NAME_LENGTH} letters, digits, spaces or any of - _ . , '", ",")
 
 
 def folded(name: str) -> str:
@@ -59,9 +59,9 @@ def folded(name: str) -> str:
     return "".join(_SEEN.findall(_HIDDEN.sub("", plain))).translate(LOOK_ALIKE)
 
 
-def _checked(field: str, text: str, length: int, allowed: str) -> str:
+def _checked(field: str, text: str, length: int, allowed: str, also: str = "") -> str:
     name = " ".join(unicodedata.normalize("NFKC", text[: 10 * length]).split())
-    fine = all(letter in _ALSO or unicodedata.category(letter)[0] in "LNM" for letter in name)
+    fine = all(letter in _ALSO + also or unicodedata.category(letter)[0] in "LNM" for letter in name)
     odd = _HIDDEN.search(name) or _PILED.search(name) or not any(letter.isalnum() for letter in name)
     if not 1 <= len(name) <= length or len(text) > 10 * length or not fine or odd:
         raise InvalidValue(field, text, allowed)

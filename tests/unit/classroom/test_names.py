@@ -77,7 +77,7 @@ def test_every_nickname_that_is_allowed_leaves_something_to_compare():
 
 
 def test_the_name_of_a_class_may_mix_scripts_and_not_hide_anything():
-    assert names.title("  Физика   7b ") == "Физика 7b"
+    assert names.title("  Физика   7b,  group 2 ") == "Физика 7b, group 2"
     for text in ("Physics\u3164", "a\u202eb", "x" * 61):
         with pytest.raises(InvalidValue, match=r"name: .* is not possible; it must be 1 to 60 letters"):
             names.title(text)
