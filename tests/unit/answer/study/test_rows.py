@@ -42,4 +42,4 @@ def test_samples_of_networks_stay_samples():
 def test_a_question_of_fits_is_about_rows():
     assert "1,000 rows" in describe.sentence(POINT)
     sweep = Sweep(point=POINT, axes=(Axis(name="samples", values=(1_000, 4_000)),))
-    assert describe.sentence(sweep).startswith("rows 1,000 to 4,000")
+    assert describe.sentence(sweep).startswith("Rows 1,000 to 4,000")
