@@ -8,7 +8,7 @@ from pages.shared.form import own_controls
 from pages.shared.link import others
 
 WELCOME = """
-1. **Set** a training; its cost is shown as you move a slider.
+1. **Set** a training; what it costs is shown as you change it.
 2. **Run** trains it on every chosen device, in turns{alike}.
 3. **Read** which device is faster, by how much (with an interval), why, and whether both learned the same.
 

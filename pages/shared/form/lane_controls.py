@@ -17,7 +17,7 @@ from core.question.fields import Training, refused
 from core.question.lanes import PLAIN, Lane
 from pages.shared.draw.text import plain
 from pages.shared.form import controls
-from pages.shared.link import choices, state
+from pages.shared.link import choices, memory
 
 HELP = (
     "Other ways to run the same steps, measured in turns with plain ones on every chosen device. "
@@ -35,7 +35,7 @@ def choose(machine: Machine | None, training: Training) -> list[str]:
     refused = {words: reason for words, lane in wanted.items() if (reason := _refusal(lane, machine))}
     offered = [words for words in wanted if words not in refused]
     linked = controls.linked("lanes", lambda text: written(parsed(text)))
-    options = list(dict.fromkeys([*offered, *filter(None, linked), *state.lanes()]))
+    options = list(dict.fromkeys([*offered, *filter(None, linked), *memory.lanes()]))
     if not options and not refused:  # a fit has none
         return []
     chosen = st.multiselect(

@@ -126,6 +126,7 @@ def ask(
     """
     if isinstance(asked, Sweep):
         memory.sweeps()[asked.id] = asked
+    state.touch()
     with told():
         stored = None if fresh or elsewhere else _stored(asked, machine)
         if stored:

@@ -27,6 +27,11 @@ def sweeps() -> dict[str, Sweep]:
     return cast(dict[str, Sweep], st.session_state.setdefault("_sweeps", {}))
 
 
+def lanes() -> list[str]:
+    """The lanes that are chosen on the page, before its control is drawn."""
+    return list(st.session_state.get("lanes") or ())
+
+
 def press(button: str) -> None:
     """Note that a button was pressed, whose question is asked once what it needs is known."""
     st.session_state["_pressed"] = button

@@ -7,6 +7,7 @@ lesson that is looked at without expecting anything), and those of a guided star
 only what a link cannot say, for each page apart.
 """
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any, cast
 from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from core.question import describe
 from pages.shared.link import links, memory
@@ -299,10 +301,6 @@ def show_nothing() -> None:
     _here().view = None
 
 
-def lanes() -> list[str]:
-    return list(st.session_state.get("lanes") or ())
-
-
 def adopt(values: Mapping[str, Any]) -> None:
     """Put other values into the controls of this page, before they are drawn; those that the link locks stay."""
     here, link = _here(), dict(arrived())
@@ -312,7 +310,8 @@ def adopt(values: Mapping[str, Any]) -> None:
             several = value if isinstance(value, list | tuple) else (value,)
             link[name] = tuple(map(describe.text, several))  # so that a control has a stop for it
             if isinstance(value, bool):  # a switch, all of which are usually on, says in the link only what is pressed
-                say(name, () if value else (describe.text(value),))
+                with contextlib.suppress(StreamlitAPIException):  # it was drawn before, and will say so itself
+                    say(name, () if value else (describe.text(value),))
     here.arrived = link
     touch()
 

@@ -88,6 +88,15 @@ def test_a_link_to_a_sweep_alone_sets_the_controls_as_it_was_asked_for(world, op
     assert control(open_page(PAGE, job=job.id, epochs="5"), "batch_size").value == 64
 
 
+def test_who_asks_keeps_the_controls_as_they_stand(world, open_page):
+    world.has(CPU, GPU)
+    app = open_page(PAGE)
+    before = {key: control(app, key).value for key in ("contenders", "fair", "adaptive", "hidden_size_range")}
+    checked(button(app, "Find the crossover").click().run())
+    assert world.queue.jobs()
+    assert {key: control(app, key).value for key in before} == before
+
+
 def test_a_finished_sweep_shows_its_whole_answer(world, open_page):
     world.has(CPU, GPU)
     kept = world.keep(measured(third=True))

@@ -63,6 +63,19 @@ def test_what_a_study_sets_stands_in_the_link_so_that_it_is_there_when_opened_an
     assert "The settings ask for something other" not in said
 
 
+def test_a_switch_that_was_drawn_is_set_as_shown_too(world, open_page):
+    world.has(CPU, GPU)
+    world.keep(measured(batch_size=512))
+    (study,) = reads.study_lines()
+    app = open_page(PAGE, study=study.id)
+    control(app, "fair").set_value(True)
+    control(app, "batch_size").set_value(32)
+    checked(app.run())
+    checked(button(app, "Set them as shown").click().run())
+    assert (control(app, "fair").value, control(app, "batch_size").value) == (False, 512)
+    assert dict(app.query_params)["fair"] in ("false", ["false"])
+
+
 def test_a_link_that_says_settings_keeps_them_beside_a_study_of_others(world, open_page):
     world.has(CPU)
     for trial in measured(machine_id="1" * 12):
