@@ -94,8 +94,10 @@ def surroundings() -> dict[str, str]:
 
 
 def _place_of_files() -> dict[str, str]:
-    roomy = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_BYTES
-    return {"PYTEST_DEBUG_TEMPROOT": str(MEMORY)} if roomy else {}
+    """Memory, if there is room, and what is compiled there may be run from there, as a container often forbids."""
+    if not os.access(MEMORY, os.W_OK) or os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
+        return {}
+    return {"PYTEST_DEBUG_TEMPROOT": str(MEMORY)} if shutil.disk_usage(MEMORY).free > ROOM_BYTES else {}
 
 
 def _announce(command: Command) -> None:

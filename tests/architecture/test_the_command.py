@@ -1,5 +1,6 @@
 """What `python -m tests` runs, and in which order."""
 
+import os
 import re
 import subprocess
 from types import SimpleNamespace
@@ -76,11 +77,15 @@ def test_what_was_compiled_is_kept_for_the_next_process_and_threads_that_wait_sl
     assert command.surroundings()["CROSSOVER_JOBS"] == "there"
 
 
-@pytest.mark.parametrize(("free_bytes", "used"), [(5 * 2**30, True), (64 * 2**20, False)])
-def test_files_of_tests_lie_in_memory_where_there_is_room(monkeypatch, tmp_path, free_bytes, used):
+@pytest.mark.parametrize(
+    ("free_bytes", "flags", "used"),
+    [(5 * 2**30, 0, True), (64 * 2**20, 0, False), (5 * 2**30, os.ST_NOEXEC, False)],
+)
+def test_files_of_tests_lie_in_memory_where_there_is_room(monkeypatch, tmp_path, free_bytes, flags, used):
     monkeypatch.delenv("PYTEST_DEBUG_TEMPROOT", raising=False)
     monkeypatch.setattr(command, "MEMORY", tmp_path)
     monkeypatch.setattr(command.shutil, "disk_usage", lambda _: SimpleNamespace(free=free_bytes))
+    monkeypatch.setattr(command.os, "statvfs", lambda _: SimpleNamespace(f_flag=flags))
     assert (command.surroundings().get("PYTEST_DEBUG_TEMPROOT") == str(tmp_path)) is used
 
 

@@ -11,6 +11,7 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from core.answer.charts import look
 from core.files.project import PROJECT
 from core.jobs import process
 from core.jobs.job import Job
@@ -80,6 +81,14 @@ def packages_are_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         once = functools.cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_chart_is_checked() -> Iterator[None]:
+    """What a page draws is what Vega-Lite knows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(look, "CHECKED", True)
         yield
 
 

@@ -92,6 +92,9 @@ FLUSH = 20
 CONFIG: Row = {"view": {"stroke": None}, "axisXQuantitative": {"labelFlush": FLUSH}}
 """What holds for every chart."""
 
+CHECKED = False
+"""Whether each specification is checked against the schema of Vega-Lite, which takes as long as making it; tests do."""
+
 LEGEND_LETTERS, SYMBOL_LETTERS, LEGEND_LIMIT = 48, 4, 330
 """Letters in one row of a legend at the narrowest width, those that a symbol takes, and pixels of the longest name."""
 
@@ -103,7 +106,7 @@ def finished(chart: alt.Chart | alt.LayerChart | alt.FacetChart, rows: list[Row]
     data are missing, which is taken out again.
     """
     framed = chart.properties(width="container", height=height, background="transparent")
-    spec: Spec = framed.to_dict()
+    spec: Spec = framed.to_dict(validate=CHECKED)
     for part in (spec, *spec.get("layer", ())):
         part.pop("data", None)
         part.pop("datasets", None)
