@@ -71,7 +71,7 @@ def test_links_say_it():
 
 def test_sentences_say_it():
     assert describe.sentence(POINT).endswith("batch 64 · 100 epochs · learning rate 0.1 · Copied once · warm-up 8")
-    assert describe.sentence(SWEEP).startswith("warm-up steps 1 to 100 · Digits")
+    assert describe.sentence(SWEEP).startswith("Warm-up steps 1 to 100 · Digits")
     (found,) = study.studies(measured(), axis="warm_up")
     assert "from a warm-up of about 8 on" in study.crossover(found).sentence
 
