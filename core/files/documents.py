@@ -12,7 +12,7 @@ import stat
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 
@@ -27,6 +27,10 @@ LARGEST = 2**53
 Count = Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
+MOST_KEPT = 16
+"""Files of which what they held last is kept."""
+
+_kept: dict[tuple[Path, type[Any]], tuple[tuple[int, ...], object]] = {}
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _REASON_LENGTH = 200
 
@@ -46,6 +50,28 @@ def read_json(path: Path, kind: type[T], *, most_bytes: int = MOST_BYTES) -> T |
         DamagedFile: the file cannot be read, or holds something else.
     """
     return _read(path, lambda text: parse_json(text, kind), most_bytes)
+
+
+def read_json_once(path: Path, kind: type[T]) -> T | None:
+    """As `read_json`, from memory for as long as the file has not changed: for what every run of a page looks at.
+
+    Args:
+        path: of a file that is replaced as a whole when it changes.
+        kind: a frozen dataclass of what cannot be changed either, as all readers have the same one.
+
+    Raises:
+        DamagedFile: the file cannot be read, or holds something else.
+    """
+    seen = stamp(path)
+    kept = _kept.get((path, kind))
+    if kept is not None and seen and kept[0] == seen:
+        return cast(T, kept[1])
+    found = read_json(path, kind)
+    if found is not None and seen and seen == stamp(path):  # not replaced while it was read
+        if len(_kept) >= MOST_KEPT:
+            _kept.clear()
+        _kept[path, kind] = seen, found
+    return found
 
 
 def read_toml(path: Path, *, most_bytes: int = MOST_BYTES) -> dict[str, Any] | None:

@@ -66,7 +66,7 @@ class WorkerFile:
     def serving(self) -> Serving | None:
         """Who began to serve last, alive or not; None before the first, after one that left, or if it is damaged."""
         with contextlib.suppress(DamagedFile):  # then the lock tells whether somebody serves
-            return documents.read_json(self._entry, Serving)
+            return documents.read_json_once(self._entry, Serving)
         return None
 
     @property
@@ -102,7 +102,7 @@ class WorkerFile:
     def machine(self) -> Machine | None:
         """What a worker reported last; None before the first report, or where another version wrote it."""
         with contextlib.suppress(DamagedFile):
-            if found := documents.read_json(self._machine, _Report):
+            if found := documents.read_json_once(self._machine, _Report):
                 facts = {name: getattr(found, name) for name in Machine.__dataclass_fields__}
                 return Machine(**{**facts, "live": found.process.alive})
         return None

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import DamagedFile, InvalidValue
-from core.files import documents
+from core.files import atomic, documents
 from core.files.documents import Count, Seconds
 
 
@@ -35,6 +35,29 @@ def test_a_file_is_read_as_what_it_holds(file: Path) -> None:
 def test_a_file_that_is_not_there_holds_nothing(file: Path) -> None:
     assert documents.read_json(file, Note) is None
     assert documents.read_toml(file) is None
+
+
+def test_a_file_that_has_not_changed_is_read_once(file: Path) -> None:
+    assert documents.read_json_once(file, Note) is None
+    file.write_text('{"text": "a"}', encoding="utf-8")
+    first = documents.read_json_once(file, Note)
+    assert first == Note(text="a")
+    assert documents.read_json_once(file, Note) is first
+    atomic.write_bytes(file, b'{"text": "b"}')
+    assert documents.read_json_once(file, Note) == Note(text="b")
+    atomic.write_bytes(file, b'{"text": 1}')
+    with pytest.raises(DamagedFile):
+        documents.read_json_once(file, Note)
+    file.unlink()
+    assert documents.read_json_once(file, Note) is None
+
+
+def test_few_files_are_kept(tmp_path: Path) -> None:
+    for number in range(2 * documents.MOST_KEPT):
+        file = tmp_path / f"{number}.json"
+        file.write_text(f'{{"text": "{number}"}}', encoding="utf-8")
+        assert documents.read_json_once(file, Note) == Note(text=str(number))
+        assert len(documents._kept) <= documents.MOST_KEPT
 
 
 @pytest.mark.parametrize(
