@@ -5,12 +5,13 @@ number beyond all bounds, text that is none, a thousand brackets, a pipe, a link
 `DamagedFile`, and nowhere else. Rows are parquet and are read by `core.results.reading`. Nothing here writes.
 """
 
+import functools
 import json
 import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
@@ -28,9 +29,8 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
 MOST_KEPT = 16
-"""Files of which what they held last is kept."""
+"""Contents of files that `read_json_once` keeps."""
 
-_kept: dict[tuple[Path, type[Any]], tuple[tuple[int, ...], object]] = {}
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _REASON_LENGTH = 200
 
@@ -63,15 +63,13 @@ def read_json_once(path: Path, kind: type[T]) -> T | None:
         DamagedFile: the file cannot be read, or holds something else.
     """
     seen = stamp(path)
-    kept = _kept.get((path, kind))
-    if kept is not None and seen and kept[0] == seen:
-        return cast(T, kept[1])
-    found = read_json(path, kind)
-    if found is not None and seen and seen == stamp(path):  # not replaced while it was read
-        if len(_kept) >= MOST_KEPT:
-            _kept.clear()
-        _kept[path, kind] = seen, found
-    return found
+    return cast("T | None", _kept(path, cast(Hashable, kind), seen)) if seen else read_json(path, kind)
+
+
+@functools.lru_cache(maxsize=MOST_KEPT)
+def _kept(path: Path, kind: Any, _stamp: tuple[int, ...]) -> object:
+    """What is replaced while it is read is kept under a stamp that does not come again."""
+    return read_json(path, kind)
 
 
 def read_toml(path: Path, *, most_bytes: int = MOST_BYTES) -> dict[str, Any] | None:

@@ -1,12 +1,10 @@
 """A result and the settings beside it: whether they ask for it, and what can be asked next from it."""
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question.experiment import Experiment
 from core.question.sweep import size_axes
@@ -31,13 +29,13 @@ def is_new(asked: Experiment | None, view: tuple[links.Kind, str] | None) -> boo
 
 
 def adopt(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:
-    """Set the controls as what a link opens was asked for, a run or a job, if the link says nothing of a training."""
-    if view is None or machine is None or state.touched() or set(state.arrived()) - {"recorded"}:
-        return
-    with contextlib.suppress(CrossoverError):  # which is said where the run is drawn
-        shown = _question(*view)
-        if shown and (values := _controls(shown, machine)):
-            state.adopt(values)
+    """Set the controls as the run or the job that a link opens was asked for, if the link says nothing of that."""
+    unlike.adopt(view, machine, _of_link)
+
+
+def _of_link(kind: links.Kind, name: str, machine: Machine) -> Mapping[str, Any]:
+    shown = _question(kind, name)
+    return _controls(shown, machine) if shown else {}
 
 
 def _question(kind: links.Kind, name: str) -> Experiment | None:

@@ -31,13 +31,15 @@ def aim(machine: Machine | None) -> None:
 
 
 def adopt(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:
-    """Set the controls as what a link opens was asked for, a study or a job, if the link says nothing of a training."""
-    if view is None or machine is None or state.touched() or set(state.arrived()) - {"recorded"}:
-        return
-    kind, name = view
-    shown = _asked_by(name) if kind == "study" else _asked_of(name) if kind == "job" else None
-    if shown and (values := _controls(shown, machine)):
-        state.adopt({**values, "adaptive": shown.adaptive} if kind == "job" else values)
+    """Set the controls as the study or the job that a link opens was asked for, if the link says nothing of that."""
+    unlike.adopt(view, machine, _of_link)
+
+
+def _of_link(kind: links.Kind, name: str, machine: Machine) -> Mapping[str, Any]:
+    asked = reads.queue().job(name).sweep if kind == "job" else None
+    shown = asked or (_asked_by(name) if kind == "study" else None)
+    values = _controls(shown, machine) if shown else {}
+    return {**values, "adaptive": asked.adaptive} if asked and values else values
 
 
 def select(study_id: str, machine: Machine | None) -> None:
@@ -66,13 +68,6 @@ def known(asked: Sweep | None, machine: Machine | None) -> None:
     if study is not None:
         st.caption(plain(f"Measured here before, on {date(study.newest)}; the settings ask for the same training."))
         study_view.answer(study)
-
-
-def _asked_of(job_id: str) -> Sweep | None:
-    try:
-        return reads.queue().job(job_id).sweep
-    except CrossoverError:
-        return None
 
 
 def _asked_by(study_id: str) -> Sweep | None:

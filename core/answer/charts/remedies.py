@@ -10,7 +10,6 @@ from core.answer.charts import look
 from core.answer.charts.look import Row, Spec
 from core.answer.charts.speedups import speedup_axis
 from core.answer.run.remedies import Remedies, Remedy
-from core.answer.statistics import TIE
 
 HELPS, OTHERS = "#009E73", look.NEUTRAL
 """A lane that is faster beyond the noise, and one that is not."""
@@ -43,8 +42,7 @@ def effects(found: Remedies) -> Spec:
 def _axis(ends: Sequence[float]) -> dict[str, Any]:
     """The axis of the speedup; no tick so close to 1 that their labels meet where the chart is narrow."""
     x = speedup_axis("times as fast as plain steps", ends)
-    ticks = look.ticks([*ends, 1 / TIE**2, TIE**2])
-    values = [tick for tick in ticks if tick == 1 or not 1 / CLEAR < tick < CLEAR]
+    values = [tick for tick in x["axis"]["values"] if tick == 1 or not 1 / CLEAR < tick < CLEAR]
     return {**x, "axis": alt.Axis(labelExpr=look.TIMES, values=values, labelOverlap="greedy")}
 
 

@@ -1,17 +1,20 @@
 """What an answer is of, where the settings beside it ask for something else by now."""
 
-from collections.abc import Collection, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
+from core.errors import CrossoverError
+from core.jobs.machine import Machine
 from core.question.describe import plain as plain_number
 from core.question.describe import text
 from core.question.experiment import Contender, Point
 from core.question.fields import FIELDS, TRAINING, short_label
 from pages.shared.draw.text import plain
 from pages.shared.frame import permits
-from pages.shared.link import choices, state
+from pages.shared.link import choices, links, state
 
 CATALOGUE = "of the catalogue"
 SOURCE = "source"
@@ -35,6 +38,26 @@ def say(found: Sequence[Difference], values: Mapping[str, Any]) -> None:
         if values and any(title != SOURCE for title, _, _ in found):
             icon = ":material/settings_backup_restore:"
             st.button("Set them as shown", key="set_as_shown", icon=icon, on_click=state.adopt, args=(values,))
+
+
+def adopt(
+    view: tuple[links.Kind, str] | None,
+    machine: Machine | None,
+    controls: Callable[[links.Kind, str, Machine], Mapping[str, Any]],
+) -> None:
+    """Set the controls as what a link opens was asked for, if the link says nothing of a training.
+
+    Args:
+        view: what the page shows.
+        machine: this one; nothing is set before it is known.
+        controls: the values of the controls that ask for what a link opens; none where that cannot be told. What it
+            raises is said where that is drawn.
+    """
+    if view is None or machine is None or state.touched() or set(state.arrived()) - {"recorded"}:
+        return
+    with contextlib.suppress(CrossoverError):
+        if values := controls(*view, machine):
+            state.adopt(values)
 
 
 def points(asked: Point, shown: Point, without: Collection[str] = ()) -> list[Difference]:
