@@ -7,7 +7,7 @@ many samples one has.
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -39,7 +39,7 @@ GIVEN, LARGER = "given", "larger"
 
 FAILED = {
     "workers0": "Without workers of its loader it could not be trained.",
-    "workers2": "With two workers of its loader it could not be trained.",
+    "workers2": "With two workers of its loader that stay from epoch to epoch it could not be trained.",
     "pinned": "With batches in pinned memory it could not be trained.",
     "resident": "With batches that stay on the device it could not be trained.",
     LARGER: "With batches four times as large it could not be trained.",
@@ -66,13 +66,14 @@ def others(source: Any, device: torch.device, place: Callable[[Any], Any]) -> di
     """What to try in place of a DataLoader, with the same samples in a batch.
 
     Empty where it is none of PyTorch's own: what else makes batches has nothing that could be changed from outside.
+    Workers stay from epoch to epoch: to start some takes as long as hundreds of small batches.
     """
     if type(source) is not DataLoader:
         return {}
     found: dict[str, Other] = {}
     if not isinstance(source.dataset, IterableDataset):
         wanted = [n for n in WORKERS if n != source.num_workers]
-        found = {f"workers{n}": Other(source=_changed(source, num_workers=n)) for n in wanted}
+        found = {f"workers{n}": Other(source=_changed(source, num_workers=n, persistent_workers=n > 0)) for n in wanted}
         if device.type == "cuda" and not source.pin_memory:
             found["pinned"] = Other(source=_changed(source, pin_memory=True))
     found["resident"] = Other(source=_Resident(source, place), placed=True)
@@ -113,6 +114,8 @@ def measure(
 ) -> dict[str, tuple[float, ...]]:
     """Seconds for the samples of a step with each and with the loader as it is, an entry a turn.
 
+    What cannot be trained with is not in it; what would take too long, as its first turn shows, has no entries.
+
     Raises:
         OwnTrainingFailed: by its own code with the loader that it has.
     """
@@ -121,36 +124,44 @@ def measure(
     try:
         feeds = {name: feed for name, feed in feeds.items() if _works(training, feed)} | {GIVEN: given}
         times: dict[str, list[float]] = {name: [] for name in feeds}
-        for _ in range(TURNS):
+        round_s = 0.0
+        for turn in range(TURNS):
             for name in chance.sample(list(feeds), len(feeds)):
                 work = tried[name].work if name in tried else 1.0
                 steps = _steps(work, step_s)
                 training.use(feeds[name])
                 training.advance(1 + feeds[name].prefetched)  # what its workers had ready by now
-                times[name].append(timer.time(partial(training.advance, steps)).seconds / steps / work)
+                seconds = timer.time(partial(training.advance, steps)).seconds
+                if turn == 0 and name != GIVEN and (round_s + seconds) * TURNS > MOST_S:
+                    del feeds[name]
+                    continue
+                round_s += seconds
+                times[name].append(seconds / steps / work)
     finally:
         training.use(given)
     return {name: tuple(values) for name, values in times.items()}
 
 
-def left_out(source: Any, tried: Iterable[str], begun: Iterable[str], timed: Iterable[str]) -> list[str]:
+def left_out(
+    source: Any, tried: Iterable[str], begun: Iterable[str], timed: Mapping[str, Sequence[float]]
+) -> list[str]:
     """Why something else was not timed, a sentence each; empty where all was.
 
     Args:
         source: of its batches.
         tried: what could be tried.
-        begun: of these, what there was time for.
-        timed: of these, what it could be trained with.
+        begun: of these, what there seemed to be time for.
+        timed: what `measure` found of these.
     """
-    tried, begun, timed = list(tried), list(begun), set(timed)
+    tried, begun = list(tried), list(begun)
     said = []
     if type(source) is not DataLoader:
         said.append("Other loaders were not tried: its batches are no DataLoader of PyTorch's own.")
     elif isinstance(source.dataset, IterableDataset):
         said.append("Other workers were not tried: they share an IterableDataset in a way of its own.")
-    late = [name for name in tried if name not in begun]
+    late = [name for name in tried if name not in begun or not timed.get(name, FAILED)]
     if late:
-        which = "Larger batches" if late == [LARGER] else "Other loaders" if not begun else "Some other loaders"
+        which = "Larger batches" if late == [LARGER] else "Other loaders" if late == tried else "Some other loaders"
         said.append(f"{which} were not tried: their turns would take longer than {MOST_S:.0f} s.")
     return [*said, *(FAILED[name] for name in begun if name not in timed)]
 
@@ -178,6 +189,7 @@ def _failed(error: Exception) -> bool:
 def _changed(source: DataLoader[Any], batches: BatchSampler | None = None, **changes: Any) -> DataLoader[Any]:
     options: dict[str, Any] = {
         "num_workers": source.num_workers,
+        "persistent_workers": source.persistent_workers,
         "pin_memory": source.pin_memory,
         "collate_fn": source.collate_fn,
         "worker_init_fn": source.worker_init_fn,
@@ -185,7 +197,7 @@ def _changed(source: DataLoader[Any], batches: BatchSampler | None = None, **cha
         **changes,
     }
     if options["num_workers"]:
-        options |= {"persistent_workers": source.persistent_workers, "prefetch_factor": source.prefetch_factor}
+        options["prefetch_factor"] = source.prefetch_factor
     if source.batch_sampler is not None:
         return DataLoader(source.dataset, batch_sampler=batches or source.batch_sampler, **options)
     return DataLoader(source.dataset, batch_size=None, sampler=source.sampler, **options)

@@ -67,7 +67,7 @@ class OwnValues:
         FLOATS, "steps as in own_given_s, without workers of the loader", unit="s per step", default=()
     )
     own_workers2_s: tuple[float, ...] = column(
-        FLOATS, "steps as in own_given_s, with two workers", unit="s per step", default=()
+        FLOATS, "steps as in own_given_s, with two workers that stay", unit="s per step", default=()
     )
     own_pinned_s: tuple[float, ...] = column(
         FLOATS, "steps as in own_given_s, with batches in pinned memory", unit="s per step", default=()

@@ -1,6 +1,7 @@
 """Other batches for one's own training: what is tried, and that they are timed in turns with its own."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -78,25 +79,62 @@ def test_what_is_no_loader_of_pytorch_is_left_alone(source):
 
 
 def test_loaders_that_were_left_out_are_told_with_the_reason():
-    source, both = DataLoader(DATA, 4), ["workers2", "resident"]
-    assert loaders.left_out([1], [], [], []) == [
+    source, both, timed = DataLoader(DATA, 4), ["workers2", "resident"], {loaders.GIVEN: (1.0,)}
+    assert loaders.left_out([1], [], [], {}) == [
         "Other loaders were not tried: its batches are no DataLoader of PyTorch's own."
     ]
-    assert loaders.left_out(source, both, [], []) == [
+    assert loaders.left_out(source, both, [], {}) == [
         "Other loaders were not tried: their turns would take longer than 10 s."
     ]
-    assert loaders.left_out(source, both, both[:1], both[:1]) == [
-        "Some other loaders were not tried: their turns would take longer than 10 s."
-    ]
-    assert loaders.left_out(source, [loaders.LARGER], [], []) == [
+    some = ["Some other loaders were not tried: their turns would take longer than 10 s."]
+    assert loaders.left_out(source, both, both[:1], {**timed, "workers2": (1.0,)}) == some
+    assert loaders.left_out(source, both, both, {**timed, "workers2": (), "resident": (1.0,)}) == some
+    assert loaders.left_out(source, [loaders.LARGER], [], {}) == [
         "Larger batches were not tried: their turns would take longer than 10 s."
     ]
-    assert loaders.left_out(source, both, both, ["resident", loaders.GIVEN]) == [
-        "With two workers of its loader it could not be trained."
+    assert loaders.left_out(source, both, both, {**timed, "resident": (1.0,)}) == [
+        "With two workers of its loader that stay from epoch to epoch it could not be trained."
     ]
-    assert loaders.left_out(source, both, both, [*both, loaders.GIVEN]) == []
-    (said,) = loaders.left_out(DataLoader(Endless(), 2), ["resident"], ["resident"], ["resident", loaders.GIVEN])
+    assert loaders.left_out(source, both, both, {**timed, **dict.fromkeys(both, (1.0,))}) == []
+    resident = {**timed, "resident": (1.0,)}
+    (said,) = loaders.left_out(DataLoader(Endless(), 2), ["resident"], ["resident"], resident)
     assert said.startswith("Other workers were not tried")
+
+
+class Paced:
+    """A training whose steps take the seconds that its batches say, and the clock of it."""
+
+    feed = SimpleNamespace(batches=1e-3, prefetched=0)
+
+    def __init__(self):
+        self.now = self.steps = 0
+
+    def feed_of(self, source, *, placed):
+        return SimpleNamespace(batches=source, prefetched=0)
+
+    def use(self, feed):
+        self.feed = feed
+
+    def advance(self, steps):
+        self.now += steps * self.feed.batches
+        self.steps += steps
+
+    def time(self, work):
+        before = self.now
+        work()
+        return SimpleNamespace(seconds=self.now - before)
+
+
+def test_what_its_first_turn_shows_to_be_too_slow_has_no_more_and_the_others_have_theirs():
+    training = Paced()
+    tried = {"workers2": loaders.Other(source=0.5), "resident": loaders.Other(source=5e-4)}
+    times = loaders.measure(training, tried, training, 1e-3)
+    assert times == {
+        "workers2": (),
+        "resident": (pytest.approx(5e-4),) * loaders.TURNS,
+        loaders.GIVEN: (pytest.approx(1e-3),) * loaders.TURNS,
+    }
+    assert training.feed is Paced.feed, "it goes on with the loader that it has"
 
 
 def test_as_many_are_tried_as_their_turns_have_time_for_the_first_ones_first():
@@ -185,6 +223,14 @@ def test_a_loader_with_other_workers_gives_the_same_batches(options):
     expected = list(DataLoader(DATA, **options))
     torch.manual_seed(0)
     assert [batch[0].tolist() for batch in other] == [batch[0].tolist() for batch in expected]
+
+
+def test_workers_that_are_tried_stay_from_epoch_to_epoch():
+    tried = {name: other.source for name, other in loaders.others(DataLoader(DATA, 4, num_workers=1), CPU, id).items()}
+    assert tried["workers2"].persistent_workers
+    assert not tried["workers0"].persistent_workers
+    (larger,) = loaders.larger(DataLoader(DATA, 1, num_workers=1)).values()
+    assert not larger.source.persistent_workers, "only its batches are others"
 
 
 def test_resident_batches_are_placed_once_and_gone_through_again():
