@@ -28,7 +28,7 @@ COLUMNS = (
     *("Measured", "Devices", "In words"),
 )
 SELDOM = ("Admitted", "What is wrong")
-"""Columns of the table of students, and those that are left out where nobody has them."""
+"""Columns of the table of students, and those that its file does without where nobody has them."""
 
 
 def draw(class_: Class) -> None:
@@ -42,7 +42,7 @@ def draw(class_: Class) -> None:
         _admission(class_, pool.waiting)
     if lines:
         tables.table(
-            _without_empty(lines),
+            _without_empty(lines, COLUMNS[1:]),
             column_config={
                 "What is wrong": st.column_config.TextColumn(width="medium"),
                 "In words": st.column_config.TextColumn(width="large"),
@@ -142,9 +142,9 @@ def _as_expected(class_: Class, student: Student, found: Result | None) -> str:
     return "" if place is None else "yes" if place == given else "no"
 
 
-def _without_empty(lines: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """Lines without the columns that are there for what is seldom, where none has it."""
-    names = [name for name in COLUMNS if name not in SELDOM or any(line.get(name) for line in lines)]
+def _without_empty(lines: Sequence[Mapping[str, str]], seldom: Sequence[str] = SELDOM) -> list[dict[str, str]]:
+    """Lines without those columns of `seldom` that none has anything in."""
+    names = [name for name in COLUMNS if name not in seldom or any(line.get(name) for line in lines)]
     return [{name: line.get(name, "") for name in names} for line in lines]
 
 

@@ -5,11 +5,13 @@ Nicknames and names of classes come from people and are only ever shown as plain
 
 import contextlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 import streamlit as st
 
 from core import units
+from core.answer.study import wording
 from core.classroom import handed_in, pooled
 from core.classroom.classes import CLOSED, Class, Prediction, Student
 from core.classroom.names import NICKNAME_LENGTH
@@ -113,7 +115,7 @@ def in_short(class_: Class, found: Result) -> str:
     """What a student found, short enough for a cell."""
     if class_.question.axis is None:
         return f"{units.ratio(found.speedup)} as fast" if found.speedup else "undecided"
-    where = _crossover(found)
+    where = _crossover(class_, found)
     return where if found.estimate is None else f"from {_title(class_)} {where.replace(' (', ' on (', 1)}"
 
 
@@ -123,7 +125,7 @@ def results_table(class_: Class, results: Sequence[Result]) -> None:
     lines = [
         {
             "Student": entry.nickname,
-            **({f"Crossover ({axis.title})": _crossover(entry)} if axis else {}),
+            **({f"Crossover ({axis.title})": _crossover(class_, entry)} if axis else {}),
             speedup: units.ratio(entry.speedup) if entry.speedup else "",
             "Devices": entry.devices,
             "Measured": "on their own machine" if entry.from_file else "on this host",
@@ -136,14 +138,16 @@ def results_table(class_: Class, results: Sequence[Result]) -> None:
 
 def groups_table(class_: Class, results: Sequence[Result]) -> None:
     """Draw how crossovers spread, by pair of devices."""
-    if class_.question.axis is None:
+    axis = class_.question.axis
+    if axis is None:
         return
+    written = partial(wording.nearest, axis.name)
     lines = [
         {
             "Devices": group.devices,
-            "Median": units.if_known(group.median, units.significant),
-            "Lowest": units.if_known(group.lowest, units.significant),
-            "Highest": units.if_known(group.highest, units.significant),
+            "Median": units.if_known(group.median, written),
+            "Lowest": units.if_known(group.lowest, written),
+            "Highest": units.if_known(group.highest, written),
             "Found a crossover": group.crossings,
             "Students": group.results,
         }
@@ -215,7 +219,7 @@ def _measure(class_: Class, who: Student, machine: Machine | None) -> None:
         found = finding.result
         if found:
             told = st.success if found.outcome in ("crossing", "gpu_always", "cpu_always") else st.info
-            told(plain(f"{found.devices}: {found.sentence}"))
+            told(plain(found.sentence))
         if finding.fault:
             st.warning(plain(f"Not all that you measured counts: {finding.fault}."))
         if class_.closed:
@@ -300,13 +304,15 @@ def _everybody(class_: Class) -> None:
     pool = findings.shared_pool(class_)
     st.header("Everybody")
     joined, said, done = len(pool.entries), pool.tally.students, len(pool.results)
-    st.markdown(f"{joined} joined · {said} said what they expect · {done} measured")
+    if not said and not done:
+        st.caption(f"{joined} joined. What they expect and find will stand here.")
+    else:
+        st.markdown(f"{joined} joined · {said} said what they expect · {done} measured")
     if pool.unread:
         st.caption(f"Results that are still being read: {pool.unread}.")
     if pool.faults:
         st.caption(f"Not everything can be shown. {_named(pool.faults)}")
     if not said and not done:
-        st.caption("Nobody has said what they expect, or measured anything, yet.")
         return
     spec = findings.chart(class_, pool.results, pool.tally)
     alt = "Everybody's results by device, with what was expected behind"
@@ -335,8 +341,10 @@ def _tally_table(class_: Class, pool: findings.Pool) -> None:
         st.caption(plain(f"Expected the accelerator to be faster {'; '.join(where)}."))
 
 
-def _crossover(entry: Result) -> str:
-    if entry.estimate is None or entry.low is None or entry.high is None:
+def _crossover(class_: Class, entry: Result) -> str:
+    axis = class_.question.axis
+    if axis is None or entry.estimate is None or entry.low is None or entry.high is None:
         ends = {"gpu_always": "faster at every size", "cpu_always": "faster at no size"}
         return ends.get(entry.outcome, "undecided")
-    return f"{units.significant(entry.estimate)} ({units.interval(entry.low, entry.high, units.significant)})"
+    low, high = wording.ends(axis.name, entry.low, entry.high)
+    return f"{wording.nearest(axis.name, entry.estimate)} ({low} to {high})"

@@ -6,14 +6,14 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.classroom import codes, pooled
+from core.classroom import codes, handed_in, pooled
 from core.classroom.classes import Prediction
 from core.classroom.question import CHALLENGER, NEVER
 from core.question.experiment import Contender
 from core.results.tables import to_table
 from pages.classroom import findings, students, view
 from tests import rows
-from tests.students import QUESTION, hand_in
+from tests.students import QUESTION, hand_in, measured
 from tests.ui.classroom.opened import field, labels, linked, teaching
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import CLASS_PAGE as PAGE
@@ -83,6 +83,33 @@ def test_the_teachers_code_opens_who_has_handed_in_what(world, classes, made, op
     assert len(table["Found"][0]) < 50
     assert "is faster than" in table["In words"][0]
     assert "All rows as parquet" in [found.label for found in app.get("download_button")]
+
+
+def test_what_students_found_is_written_in_whole_sizes_and_names_their_devices_once(world, classes, made, open_page):
+    of, _ = made
+    hand_in(classes, of, "ada", crossing=60.0)
+    student, token = classes.join(of, "bob")
+    classes.predict(of, student, Prediction(winner=CHALLENGER, place=100))
+    data = handed_in.to_file(measured(60.0), code=of.code, nickname="bob")
+    handed_in.take(classes, of, student, data, "rows.parquet")
+    world.has(CPU)
+    app = open_page(PAGE, **{"class": of.code, "me": f"{student.id}.{token}", "results": "true"})
+    spread, every = (table.value for table in app.dataframe)
+    assert [spread[name][0] for name in ("Lowest", "Highest")] == ["60", "60"]
+    assert every["Crossover (hidden size)"][0] == "60 (52 to 67)"
+    assert app.success[0].value.count("Test GPU") == 1
+
+
+def test_a_class_that_nobody_is_in_says_so_once_and_has_no_empty_columns(world, classes, open_page):
+    of, secret = classes.create("Physics 8b", QUESTION, admission=True)
+    world.has(CPU)
+    app = teaching(open_page, of, secret)
+    assert "What they expect and find will stand here." in words(app)
+    assert "0 said" not in words(app)
+    assert not app.dataframe
+    classes.join(of, "ada")
+    app = teaching(open_page, of, secret)
+    assert list(app.dataframe[0].value) == ["Nickname", "Admitted"]
 
 
 def test_a_closed_class_shows_its_results_and_takes_nothing(world, classes, made, open_page):
