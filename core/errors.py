@@ -10,6 +10,9 @@ from typing import TypeVar
 
 Word = TypeVar("Word", bound=str)
 
+LARGEST_WRITTEN_OUT = 1e15
+"""Numbers that are whole are shown without a point below it."""
+
 
 class CrossoverError(Exception):
     """Root of the tree; `str(error)` is a sentence that can be shown."""
@@ -39,7 +42,8 @@ class InvalidValue(CrossoverError):
         """The sentence with a name for the field, and with every word as `spoken` writes it."""
         listed = ", ".join(map(spoken, self.words))
         allowed = self.allowed.replace("{}", listed) if self.words else self.allowed
-        return f"{name}: {_shown(self.value)} is not possible; it must be {allowed}."
+        wrong = "nothing was given" if self.value in ("", None) else f"{_shown(self.value)} is not possible"
+        return f"{name}: {wrong}; it must be {allowed}."
 
 
 def one_of(field: str, value: object, known: Iterable[Word], allowed: str = "one of {}") -> Word:
@@ -141,6 +145,7 @@ def unwritable(place: str, error: OSError) -> str:
 
 
 def _shown(value: object) -> str:
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_WRITTEN_OUT
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    text = f"{value:,}" if number else repr(value)
+    text = f"{int(value) if whole else value:,}" if number else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

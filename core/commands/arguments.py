@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from core.answer.study.result import BASES
-from core.errors import CrossoverError, InvalidValue, one_of
+from core.errors import CrossoverError, InvalidValue, StoreError, one_of
 from core.files import sources
 from core.files.project import PROJECT
 from core.question import models, own, presets
@@ -15,11 +15,38 @@ from core.results.finding import mirrored
 from core.results.store import RESULTS
 
 
+def number(text: str) -> float:
+    """What was typed as a number; its range is the business of whoever asks."""
+    return _as(float, text, "a number")
+
+
+def whole(text: str) -> int:
+    """What was typed as a whole number."""
+    return int(_as(int, text, "a whole number"))
+
+
+def _as(kind: type[float], text: str, allowed: str) -> float:
+    try:
+        return kind(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not possible; it must be {allowed}") from None
+
+
 def _store(text: str) -> Path:
     try:
+        if not text.strip():
+            raise InvalidValue("store", "", "a folder, or an address such as s3://bucket/prefix")
         return mirrored.located(text)
     except CrossoverError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+        raise argparse.ArgumentTypeError(str(error).removeprefix("store: ")) from error
+
+
+def held(options: argparse.Namespace) -> Path:
+    """The store of whoever only reads it; raises StoreError if somebody named a folder that is not there."""
+    store: Path = options.store
+    if store != RESULTS and not store.exists():
+        raise StoreError(f"There is no folder {store}.")
+    return store
 
 
 _KEPT = RESULTS.relative_to(PROJECT) if RESULTS.is_relative_to(PROJECT) else RESULTS
@@ -30,7 +57,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "FILE:FUNCTION",
         "help": "one's own, in place of all settings above: a Python file with a function build(size, device)",
     },
-    "size": {"type": int, "help": "what that function is called with"},
+    "size": {"type": whole, "help": "what that function is called with"},
     "devices": {
         "help": "comma-separated, the baseline first: cpu,cuda:0; cpu@1 is one thread; a lane follows a +: "
         "cpu@2+compiled10, cuda:0+graph10+fused, cuda:0+bf16, cpu+micro250"
@@ -79,6 +106,8 @@ def point(options: argparse.Namespace) -> Point:
     """The training that options describe; raises InvalidValue if one is out of range, or contradicts the preset."""
     if getattr(options, "training", None) is not None:
         return _own_point(options)
+    if getattr(options, "size", None) is not None:
+        raise InvalidValue("size", options.size, "given with --training, one's own, which is called with it")
     size = scale(options)
     given = {name: value for name in TRAINING if (value := getattr(options, name)) is not None}
     if options.preset is None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from core.answer.export import case_report
 from core.commands import FAILED, HELP, OK, arguments, measuring, output
+from core.errors import InvalidValue
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question import policy
@@ -18,7 +19,7 @@ from core.results.store import Store
 def add(commands: Any) -> None:
     """Add the command to the parser's commands."""
     parser = commands.add_parser("case", help=HELP["case"])
-    parser.add_argument("name", nargs="?", choices=("", *cases.cases()), default="", help="of a case; without one, all")
+    parser.add_argument("name", nargs="?", choices=tuple(cases.cases()), help="of a case; without one, all")
     parser.add_argument("--run", action="store_true", help="measure what stands for it here, and its remedy")
     arguments.add(parser, "devices", "store", "fresh", "json")
     parser.set_defaults(command=case)
@@ -26,7 +27,9 @@ def add(commands: Any) -> None:
 
 def case(options: argparse.Namespace) -> int:
     """Print the cases, or one of them with what is known of it here; measure that first if asked to."""
-    if not options.name:
+    if options.name is None and options.run:
+        raise InvalidValue("case", "", "one of {}, of which --run measures one", cases.cases())
+    if options.name is None:
         known = cases.cases()
         output.answer(options, {"cases": list(known)}, case_report.listed(list(known.values())))
         return OK

@@ -31,7 +31,8 @@ def add(commands: Any) -> None:
     actions = parser.add_subparsers(required=True, metavar="action")
     create_parser = _action(actions, create, "create", "make a class; prints the join code and the teacher's code")
     create_parser.add_argument("--name", required=True, help="of the class, for people")
-    create_parser.add_argument("--days", type=int, default=DAYS, help=f"until it is dropped (default {DAYS})")
+    days = f"until it is dropped (default {DAYS})"
+    create_parser.add_argument("--days", type=arguments.whole, default=DAYS, help=days)
     create_parser.add_argument("--admission", action="store_true", help="who joins waits until the teacher admits them")
     _add_question(create_parser)
     list_parser = _action(actions, list_classes, "list", "name the classes of this host")

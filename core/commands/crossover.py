@@ -50,7 +50,7 @@ def crossover(options: argparse.Namespace) -> int:
     if options.csv is not None:
         return _of_file(options, devices)
     axis = _size_axis(options.axis)
-    store = Store(options.store)
+    store = Store(arguments.held(options))
     found = _found(store, options, axis, devices)
     if not found:
         output.say(f"{options.store} holds no two sizes that differ in nothing else{_asked(options)}.")

@@ -6,6 +6,7 @@ from typing import Any
 
 from core.answer.lesson import exhibition
 from core.commands import FAILED, HELP, OK, arguments, measuring, output
+from core.errors import InvalidValue
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question.demonstration import KINDS, RECIPES, Demonstration
@@ -26,7 +27,7 @@ def add(commands: Any) -> None:
     arguments.add_point(parser)
     arguments.add(parser, "devices")
     budget = f"seconds that it may take (default {Demonstration.budget_s:g})"
-    parser.add_argument("--budget", dest="budget_s", type=float, default=Demonstration.budget_s, help=budget)
+    parser.add_argument("--budget", dest="budget_s", type=arguments.number, default=Demonstration.budget_s, help=budget)
     parser.add_argument("--clocks", help=f"of the lesson clock, comma-separated: {', '.join(RECIPES)} (default all)")
     arguments.add(parser, "store", "fresh", "json")
     parser.set_defaults(command=lesson)
@@ -51,6 +52,8 @@ def lesson(options: argparse.Namespace) -> int:
 
 def asked_for(options: argparse.Namespace) -> Demonstration:
     """The demonstration that options describe, who takes part left open; raises InvalidValue of one out of range."""
+    if options.clocks and options.lesson != "clock":
+        raise InvalidValue("clocks", options.clocks, f"left out in the lesson {options.lesson}, which has none")
     return Demonstration(
         kind=options.lesson,
         point=arguments.point(options),

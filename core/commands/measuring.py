@@ -33,7 +33,8 @@ def add_on(parser: argparse.ArgumentParser) -> None:
     """Where a sweep is measured, if not here."""
     parser.add_argument("--on", help=f"measure on other machines, which share the store: {WHERE}")
     ways = "; ".join(f"{name}: {what}" for name, what in SPREADS.items())
-    parser.add_argument("--spread", default="everywhere", help=f"with --on (default everywhere); {ways}")
+    spread = f"with --on (default everywhere); {ways}"
+    parser.add_argument("--spread", choices=tuple(SPREADS), default="everywhere", help=spread)
 
 
 def machine(queue: Queue) -> Machine:

@@ -40,8 +40,9 @@ class Parser(argparse.ArgumentParser):
     """A parser whose complaints quote what was typed."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the words of a command, and leave."""
-        super().error(on_terminal(message))
+        """Say what is wrong with the words of a command in one sentence, and leave."""
+        said = message.removeprefix("argument ").rstrip(".")
+        self.exit(2, on_terminal(f"{said}. What can be given says: {self.prog} --help") + "\n")
 
 
 def _finite(value: Any) -> Any:

@@ -5,6 +5,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from core import units
 from core.commands import FAILED, HELP, OK, arguments, output
 from core.errors import InvalidValue, StoreError, unwritable
 from core.results import compaction
@@ -34,9 +35,9 @@ def add(commands: Any) -> None:
 
 def check(options: argparse.Namespace) -> int:
     """Print how many rows can be read, and the name of every file that cannot."""
-    found = Store(options.store).check()
+    found = Store(arguments.held(options)).check()
     newer = "was written by a newer version; the columns known here were read"
-    lines = [f"{found.rows} rows in {options.store}"]
+    lines = [f"{units.counted(found.rows, 'row')} in {options.store}"]
     lines += [f"skipped {entry.name}: {entry.reason}" for entry in found.skipped]
     lines += [f"{name} {newer}" for name in found.newer]
     if found.files >= MANY_FILES:
@@ -49,10 +50,10 @@ def compact(options: argparse.Namespace) -> int:
     """Merge small files; name those that were left as they are."""
     from core.answer.study.keys import STUDIES  # which no other action needs
 
-    done = compaction.compact(options.store, STUDIES)
+    done = compaction.compact(arguments.held(options), STUDIES)
     copies = f"\n{done.copies:,} rows were there twice and are there once now" if done.copies else ""
-    text = f"{done.merged:,} files with {done.rows:,} rows merged into {done.parts:,}{copies}"
-    output.answer(options, dataclasses.asdict(done), text)
+    merged = f"{units.counted(done.merged, 'file')} with {units.counted(done.rows, 'row')}"
+    output.answer(options, dataclasses.asdict(done), f"{merged} merged into {done.parts:,}{copies}")
     for entry in done.left:
         output.say(f"{entry.name} was left as it is: {entry.reason}")
     return OK
@@ -61,7 +62,7 @@ def compact(options: argparse.Namespace) -> int:
 def import_file(options: argparse.Namespace) -> int:
     """Add the rows of a file, or say why not."""
     report = exchange.import_file(options.file, options.file.name, Store(options.store))
-    text = f"{report.added} rows added, {report.duplicates} were there already"
+    text = f"{units.counted(report.added, 'row')} added, {report.duplicates:,} were there already"
     output.answer(options, dataclasses.asdict(report), text)
     for entry in report.refused:
         output.say(f"{entry.name}: {entry.reason}")
@@ -73,11 +74,14 @@ def export(options: argparse.Namespace) -> int:
     kind = options.file.suffix.lstrip(".").lower()
     if kind not in ("parquet", "csv"):
         raise InvalidValue("file", options.file.name, "a name that ends in .parquet or .csv")
-    table = Store(options.store).read().table
+    read = Store(arguments.held(options)).read()
     try:
-        options.file.write_bytes(exchange.export(table, kind))
+        options.file.write_bytes(exchange.export(read.table, kind))
     except OSError as error:
         raise StoreError(unwritable(str(options.file), error)) from error
-    facts = {"rows": table.num_rows, "file": str(options.file)}
-    output.answer(options, facts, f"{table.num_rows} rows written to {options.file}")
+    count = read.table.num_rows
+    facts = {"rows": count, "file": str(options.file), "skipped": [entry.name for entry in read.skipped]}
+    output.answer(options, facts, f"{units.counted(count, 'row')} written to {options.file}")
+    for entry in read.skipped:
+        output.say(f"{entry.name} is not among them: {entry.reason}")
     return OK

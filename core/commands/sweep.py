@@ -17,6 +17,7 @@ from core.jobs.queue import Queue
 from core.question import policy, presets
 from core.question.experiment import Contender, Point, titled
 from core.question.fields import ADAPTIVE_PAIRS, AXES, GRID_PAIRS, SIZE_AXES
+from core.question.sweep import LIMITS as BOUNDS
 from core.question.sweep import Axis, Sweep
 from core.results.schema import Trial
 from core.results.store import Store
@@ -58,11 +59,11 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how long a sweep and its points may take."""
     of_preset = "of a preset as its scale needs"
     budget = f"seconds after which no further point is begun (default {Sweep.budget_s:g}, {of_preset})"
-    parser.add_argument("--budget", dest="budget_s", type=float, help=budget)
+    parser.add_argument("--budget", dest="budget_s", type=arguments.number, help=budget)
     point = f"seconds that one point may take (default {Sweep.point_budget_s:g}, {of_preset}); longer ones are skipped"
-    parser.add_argument("--point-budget", dest="point_budget_s", type=float, help=point)
+    parser.add_argument("--point-budget", dest="point_budget_s", type=arguments.number, help=point)
     pairs = f"pairs of blocks timed at each point (default {GRID_PAIRS}, adaptive {ADAPTIVE_PAIRS})"
-    parser.add_argument("--pairs", type=int, default=Sweep.pairs, help=pairs)
+    parser.add_argument("--pairs", type=arguments.whole, help=pairs)
 
 
 def sweep(options: argparse.Namespace) -> int:
@@ -100,6 +101,8 @@ def asked_for(options: argparse.Namespace) -> Sweep:
     if usual:
         limits = {"budget_s": usual.sweep_budget_s, "point_budget_s": usual.point_budget_s}
     limits |= {name: given for name in LIMITS if (given := getattr(options, name)) is not None}
+    if options.pairs == Sweep.pairs:  # which stands for the usual number, and is no number to ask for
+        raise InvalidValue("pairs", options.pairs, "between {:,} and {:,}".format(*BOUNDS["pairs"]))
     anyone = (Contender(), Contender(threads=1))
     axes = _axes(options)
     asked = Sweep(
@@ -116,6 +119,10 @@ def asked_for(options: argparse.Namespace) -> Sweep:
 
 def _axes(options: argparse.Namespace) -> tuple[Axis, ...]:
     given, values = options.axis or [], options.values or options.range
+    if options.training is not None and not given:
+        raise InvalidValue("axis", "", "size, with its values: --axis size --values 64,128 or --range 64:4096")
+    if options.training is not None and options.size is not None:
+        raise InvalidValue("size", options.size, "left out where --axis size varies it")
     if not given and values is not None:
         raise InvalidValue("axis", "", "one of {}, of which --values or --range give the values", AXES)
     if not given:

@@ -331,7 +331,7 @@ def _checked(field: str, value: object, low: float = -math.inf, high: float = ma
     low, high = max(low, entry.low), min(high, entry.high)
     whole = isinstance(entry.default, int)
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not low <= value <= high:
-        bounds = f"{low:,} and {high:,}" if whole else f"{low:g} and {high:g}"
+        bounds = f"{low:,} and {high:,}" if whole else f"{low:,g} and {high:,g}"
         raise InvalidValue(field, value, f"a {'whole ' if whole else ''}number between {bounds}")
     return value if whole else float(value)
 

@@ -33,6 +33,9 @@ SETTLED: dict[str, Any] = {
 """What the fields of the catalogue are in a training of one's own. It means nothing, as nobody knows it."""
 
 NAME = re.compile(r"[\w .()+@=-]{1,120}\.py:[A-Za-z_]\w{0,79}", re.ASCII)
+NAMED = (
+    "a file whose name ends in .py and has nothing but letters from a to z, digits, spaces and any of . _ - ( ) + @ ="
+)
 SOURCE = re.compile(r"[0-9a-f]{16}")
 
 
@@ -79,6 +82,8 @@ def located(text: str) -> tuple[Path, str]:
     before, colon, after = text.rpartition(":")
     file, function = (before, after) if colon and after.isidentifier() else (text, DEFAULT_FUNCTION)
     path = Path(file).absolute()
-    if not NAME.fullmatch(f"{path.name}:{function}") or not path.is_file():
+    if not path.is_file():
         raise InvalidValue("training", text, "a Python file that is there, with a function: my_training.py:build")
+    if not NAME.fullmatch(f"{path.name}:{function}"):
+        raise InvalidValue("training", text, NAMED)
     return path, function

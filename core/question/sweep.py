@@ -137,6 +137,7 @@ class Sweep:
             raise InvalidValue(
                 "values", f"{math.prod(len(a.values) for a in self.axes):,} points", f"at most {MAX_POINTS}"
             )
+        vary(self.point, {axis.name: axis.values[-1] for axis in self.axes})  # the end that was typed comes first
         for point in self.points:
             self.experiment(point)  # each must be one that can be tried
 

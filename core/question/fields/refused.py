@@ -32,6 +32,9 @@ CONTROLS: dict[str, str] = {
 }
 """How pages call the control of a value that is no field."""
 
+_TYPED = {"axis": "Axis", "axes": "Axis"}
+"""Where the option has another name than the control."""
+
 _OPTIONS: dict[str, Callable[[str], str]] = {
     **dict.fromkeys(("adaptive", "also", "axis"), lambda axis: FIELDS[axis].label),
     **dict.fromkeys(("preset", "tutorial"), lambda name: PRESETS[name].title),
@@ -49,7 +52,9 @@ def on_page(error: CrossoverError) -> str:
 
 def in_command(error: CrossoverError) -> str:
     """What the command line says of it, with words to be typed as they are."""
-    return error.told(control(error.field)) if isinstance(error, InvalidValue) else str(error)
+    if not isinstance(error, InvalidValue):
+        return str(error)
+    return error.told(_TYPED.get(error.field) or control(error.field))
 
 
 def control(field: str) -> str:

@@ -133,7 +133,7 @@ def test_what_a_student_is_told_to_type_asks_the_same(words):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--name", "x"], "Preset: '' is not possible; it must be one of disc"),
+        (["--name", "x"], "Preset: nothing was given; it must be one of disc"),
         (["--name", "<b>", "--preset", "disc"], "name: '<b>' is not possible"),
         (["--name", "x", "--preset", "disc", "--days", "0"], "days: 0 is not possible"),
     ],

@@ -100,6 +100,7 @@ def test_devices_choose_among_the_challengers(command, folder):
 
 
 def test_a_store_without_two_comparable_sizes_is_said_to_have_none(command, folder):
+    folder.mkdir(exist_ok=True)
     empty = command("crossover", "--store", folder)
     assert (empty.status, empty.out) == (1, "")
     assert empty.err == f"{folder} holds no two sizes that differ in nothing else.\n"
@@ -124,7 +125,7 @@ def test_a_file_that_is_skipped_is_named(command, folder):
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [(("--axis", "neurons"), "Along: 'neurons'"), (("--devices", "cpu,gpu"), "Devices: 'gpu'")],
+    [(("--axis", "neurons"), "Axis: 'neurons'"), (("--devices", "cpu,gpu"), "Devices: 'gpu'")],
 )
 def test_words_that_it_does_not_know_are_a_usage_error(command, folder, arguments, words):
     fill(Store(folder), measured(sweep(values=(16, 32))))

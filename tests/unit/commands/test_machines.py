@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import sys
 import time
 
@@ -110,7 +111,7 @@ def test_a_machine_that_failed_is_told_with_its_sentence(run, store, answering):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (("--spread", "nowhere"), "Spread: 'nowhere'"),
+        (("--spread", "nowhere"), "--spread: invalid choice: 'nowhere'"),
         (("--on", "mars"), "on: 'mars'"),
     ],
 )
@@ -221,7 +222,7 @@ def test_a_time_that_is_none_is_refused(run, store, span):
 def test_an_address_that_is_none_is_told_without_its_secret(run, address):
     status, _, err = run("machines", "--store", address)
     assert status == 2
-    assert "argument --store" in err
+    assert err.startswith("--store: '")
     assert "secret" not in err
 
 
@@ -234,7 +235,8 @@ def test_a_question_whose_asker_is_gone_is_named_and_can_be_taken_away(run, stor
     before = time.time() - 3 * 3_600
     os.utime(store.folder / "shared/questions" / f"{question.id}.json", (before, before))
     out = " ".join(run(*words)[1].split())
-    assert "Nobody has followed it for 3 h; it lapses in 21 h. The same sweep goes on with it, and" in out
+    found = re.search(r"for 3 h(?: \d+ min)?; it lapses in 2[01] h", out)  # minutes, where this takes any
+    assert found
     assert f"machines --close {question.id} takes it away." in out
     status, _, err = run(*words, "--close", "another")
     assert (status, "close: 'another'" in err) == (2, True)

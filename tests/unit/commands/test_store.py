@@ -121,3 +121,25 @@ def test_a_missing_file_is_one_sentence(command, tmp_path):
     done = command("store", "import", str(tmp_path / "nowhere.parquet"), "--store", str(tmp_path))
     assert done.status == 1
     assert "nowhere.parquet cannot be read" in done.err
+
+
+@pytest.mark.parametrize(
+    "words", [("store", "check"), ("store", "compact"), ("store", "export", "rows.parquet"), ("crossover",)]
+)
+def test_a_folder_that_is_not_there_is_no_empty_store(command, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    done = command(*words, "--store", tmp_path / "mistyped")
+    assert (done.status, done.out, done.err) == (1, "", f"There is no folder {tmp_path / 'mistyped'}.\n")
+    assert not list(tmp_path.glob("*"))
+
+
+def test_an_export_names_the_files_whose_rows_it_lacks(command, folder, tmp_path):
+    (folder / "torn.parquet").write_bytes(b"PAR1")
+    done = command("store", "export", tmp_path / "rows.csv", "--store", folder)
+    assert (done.status, done.out) == (0, f"2 rows written to {tmp_path / 'rows.csv'}\n")
+    assert done.err == "torn.parquet is not among them: it is torn or not a parquet file\n"
+
+
+def test_one_row_is_one_row(command, tmp_path):
+    Store(tmp_path).add(trial())
+    assert command("store", "check", "--store", tmp_path).out == f"1 row in {tmp_path}\n"

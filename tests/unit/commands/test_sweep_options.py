@@ -60,7 +60,7 @@ def test_limits_and_settings_reach_the_sweep():
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "Along: '' is not possible; it must be one of hidden_size"),
+        ((), "Axis: nothing was given; it must be one of hidden_size"),
         (("--preset", "mnist-linear"), "its tutorial varies nothing"),
         (("--values", "8,16"), "of which --values or --range give the values"),
         (("--axis", "hidden_size"), "--values 8,16,32 or --range 8:8192"),
@@ -69,12 +69,15 @@ def test_limits_and_settings_reach_the_sweep():
         (("--axis", "hidden_size=8,16", "--values", "8"), "given with the values of each"),
         (("--axis", "hidden_size=8,16", "--axis", "depth"), "given with the values of each"),
         (("--axis", "hidden_size=8,16", "--axis", "hidden_size=32"), "different axes"),
-        (("--axis", "neurons=8,16"), "Along: 'neurons'"),
+        (("--axis", "neurons=8,16"), "Axis: 'neurons'"),
         (("--axis", "hidden_size=8,many"), "Hidden size: 'many'"),
         (("--axis", "hidden_size=0,8"), "Hidden size: 0"),
-        (("--axis", "width=1,2"), "Along: 'width'"),
+        (("--axis", "width=1,2"), "Axis: 'width'"),
         (("--axis", "hidden_size=8,16", "--axis", "depth=1,2", "--adaptive"), "Adaptive search: "),
+        (("--axis", "hidden_size", "--range", "8:99999999"), "Hidden size: 99,999,999 is not"),
         (("--axis", "hidden_size=8,16", "--pairs", "1"), "Pairs of blocks at each point: 1"),
+        (("--axis", "hidden_size=8,16", "--pairs", "0"), "Pairs of blocks at each point: 0 is not"),
+        (("--axis", "hidden_size=8,16", "--size", "5"), "Size: 5 is not possible; it must be given with --training"),
         (("--axis", "hidden_size=8,16", "--budget", "nan"), "Time budget: nan"),
         (("--axis", "hidden_size=8,16", "--batch-size", "9999"), "Batch size: 9,999"),
         (("--preset", "disc", "--model", "cnn"), "Preset: 'disc'"),
@@ -87,3 +90,19 @@ def test_what_contradicts_itself_is_a_usage_error_before_anything_starts(command
     assert (done.status, done.out) == (2, "")
     assert sentence in done.err
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--size", "8"), "Axis: nothing was given; it must be size, with its values: --axis size --values 64,128"),
+        (("--values", "8,16"), "Axis: nothing was given; it must be size,"),
+        (("--size", "8", "--axis", "size", "--values", "8,16"), "Size: 8 is not possible; it must be left out where"),
+    ],
+)
+def test_of_ones_own_training_the_size_is_varied_and_not_said_twice(command, tmp_path, words, sentence):
+    file = tmp_path / "mine.py"
+    file.write_text("def build(size, device): return lambda: None\n")
+    done = command("sweep", "--training", f"{file}:build", *words)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith(sentence)

@@ -50,7 +50,8 @@ def test_names_of_commands_load_none_of_them_and_nothing_that_is_large(word):
         (("--learning-rate", "nan"), "Learning rate: nan"),
         (("--devices", "gpu"), "Devices: 'gpu'"),
         (("--devices", "cpu,cpu"), "different devices"),
-        (("--budget", "0"), "Time budget: 0"),
+        (("--budget", "0"), "Time budget: 0 is not possible; it must be a number between 1 and 86,400."),
+        (("--size", "5"), "Size: 5 is not possible; it must be given with --training"),
         (("--preset", "disc", "--model", "cnn"), "Preset: 'disc'"),
     ],
 )
@@ -67,3 +68,40 @@ def test_words_it_does_not_know_are_a_usage_error(command, arguments):
     with pytest.raises(SystemExit) as left:
         command(*arguments)
     assert left.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("run", "--dataset", "cifar"), "--dataset: invalid choice: 'cifar'"),
+        (("run", "--budget", "abc"), "--budget: 'abc' is not possible; it must be a number."),
+        (("run", "--size", "1.5"), "--size: '1.5' is not possible; it must be a whole number."),
+        (("run", "--store", ""), "--store: nothing was given; it must be a folder, or an address"),
+        (("store", "check", "--store", "ftp://x/y"), "--store: 'ftp://…' is not possible"),
+        (("sweep", "--spread", "half"), "--spread: invalid choice: 'half'"),
+        (("case", "none-such"), "name: invalid choice: 'none-such' (choose from 'simple-2d'"),
+    ],
+)
+def test_what_the_parser_refuses_is_one_sentence_that_says_where_more_is(command, capsys, arguments, sentence):
+    with pytest.raises(SystemExit):
+        command(*arguments)
+    said = capsys.readouterr().err
+    assert said.startswith(sentence)
+    assert said.count("\n") == 1
+    assert "--help" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ("lesson", "moving", "--clocks", "ours"),
+            "clocks: 'ours' is not possible; it must be left out in the lesson moving",
+        ),
+        (("case", "--run"), "case: nothing was given; it must be one of simple-2d"),
+    ],
+)
+def test_an_option_that_would_mean_nothing_is_refused(command, arguments, sentence):
+    done = command(*arguments)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith(sentence)

@@ -131,7 +131,7 @@ def test_the_name_of_a_question_depends_on_the_protocol(monkeypatch):
         ({"samples": "1258"}, "samples: 1,258.*between 10 and 1,257"),
         ({"epochs": "0"}, "epochs: 0.*between 1 and 10,000"),
         ({"learning_rate": "nan"}, "learning_rate: nan.*between 1e-06 and 10"),
-        ({"learning_rate": "-1"}, "learning_rate: -1.0.*between 1e-06 and 10"),
+        ({"learning_rate": "-1"}, "learning_rate: -1 .*between 1e-06 and 10"),
         ({"learning_rate": "fast"}, "learning_rate: 'fast'.*a number"),
         ({"data_path": "pigeon"}, "data_path: 'pigeon'.*resident, per_batch, loader, tutorial"),
         ({"data_path": "loader", "loader_workers": "17"}, "loader_workers: 17.*between 0 and 16"),

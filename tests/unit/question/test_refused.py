@@ -8,7 +8,7 @@ from core.question.fields import AXES, FIELDS, refused
 from core.question.presets import PRESETS
 from core.question.sweep import Axis
 
-CALLED = {"hidden_size": "Hidden size", "hidden_size_range": "Hidden size", "budget_s": "Time budget", "axis": "Along"}
+CALLED = {"hidden_size": "Hidden size", "hidden_size_range": "Hidden size", "budget_s": "Time budget"}
 
 
 @pytest.mark.parametrize(("field", "name"), [*CALLED.items(), ("who_may_run", "who_may_run")])
@@ -17,6 +17,20 @@ def test_a_value_is_named_as_its_control_is_and_a_key_of_a_file_as_it_stands_the
     said = f"{name}: 'x' is not possible; it must be something else."
     assert (refused.in_command(error), refused.on_page(error)) == (said, said)
     assert str(error) == f"{field}: 'x' is not possible; it must be something else."
+
+
+def test_what_is_varied_is_called_as_its_option_on_the_command_line_and_as_its_control_on_a_page():
+    error = InvalidValue("axis", "", "one of {}", ["depth"])
+    assert refused.in_command(error) == "Axis: nothing was given; it must be one of depth."
+    assert refused.on_page(error) == "Along: nothing was given; it must be one of Depth."
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0, "0"), (-3.0, "-3"), (86400.0, "86,400"), (0.5, "0.5"), (1e300, "1e+300"), (float("nan"), "nan"), (7, "7")],
+)
+def test_a_number_is_shown_as_it_is_typed(value, shown):
+    assert InvalidValue("x", value, "right").told("x") == f"x: {shown} is not possible; it must be right."
 
 
 @pytest.mark.parametrize(
