@@ -28,6 +28,7 @@ from pages.shared.draw.text import plain, told
 from pages.shared.form import devices
 from pages.shared.frame import apart, permits
 from pages.shared.job import live
+from pages.shared.learning import tasks
 from pages.shared.link import membership, state
 
 REFRESH_S = 5.0
@@ -288,8 +289,7 @@ def _job(class_: Class, who: Student) -> Job | None:
 
 def _panel(job_id: str) -> None:
     if job := live.running(job_id):
-        share = job.progress.share if job.progress else 0.0
-        st.progress(share, text=plain(job.progress.phase) if job.progress else live.STARTING)
+        tasks.bar(job.progress)
 
 
 def _wait(class_: Class) -> None:

@@ -58,8 +58,9 @@ def _offer(data: bytes, name: str) -> None:
         st.error(plain(f"{proposal.refused[0].name} is not taken: {proposal.refused[0].reason}."))
         return
     new, known = proposal.new.num_rows, proposal.duplicates
-    added, there = units.counted(new, "row"), units.counted(known, "row")
-    st.markdown(f"**{added} would be added**, {there} of the file are here already.")
+    added = units.counted(new, "row")
+    there = f", {units.counted(known, 'row')} of the file {'is' if known == 1 else 'are'} here already" if known else ""
+    st.markdown(f"**{added} would be added**{there}." if new else "All rows of the file are here already.")
     if new:
         _preview(proposal)
         st.button(f"Keep {added}", key="import_keep", type="primary", on_click=_keep, args=(proposal,))

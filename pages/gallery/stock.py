@@ -120,7 +120,8 @@ def draw_filters(options: Mapping[str, Sequence[str]]) -> Choices:
             chosen[name] = _filter(column, name, values)
     for name, words in unknown.items():
         if words:
-            st.warning(plain(f"{GALLERY_FILTERS[name]} {links.few(words)}: there is none here, so it is left out."))
+            given = f"{GALLERY_FILTERS[name].lower()}: {links.few(words)}"
+            st.warning(plain(f'The filter "{given}" fits nothing here, so it is left out.'))
     return chosen
 
 

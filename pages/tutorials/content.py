@@ -140,12 +140,12 @@ def claim(preset: Preset) -> str:
     if preset.name == "signal":
         return (
             f"With two hidden layers of equal size the GPU wins from {units.count(int(wins[0].value))} neurons each, "
-            f"and at {units.count(int(speedups[0].size or 0))} it is about {units.ratio(speedups[0].value)} as fast."
+            f"and at {units.count(int(speedups[0].size or 0))} it is about {speedups[0].value:g}× as fast."
         )
     if preset.name == "mnist-linear":
         return "Training on the GPU takes as long as on the CPU here, and the test accuracy is the same on both."
-    gain = units.ratio(speedups[0].value)
-    return f"Over a grid of batch sizes and loader workers the GPU always comes first, about {gain} as fast."
+    gain = speedups[0].value
+    return f"Over a grid of batch sizes and loader workers the GPU always comes first, about {gain:g}× as fast."
 
 
 def contradictions(tutorial: Tutorial) -> tuple[str, ...]:
@@ -204,8 +204,8 @@ def _on_data(preset: Preset) -> Preset:
     if _lacks_files(preset):
         name, files = plain(catalog.dataset(dataset).called), plain(", ".join(downloaded.FILES))
         missing.info(
-            f"{name} is not on this machine yet. Run downloads it, if there is a network. Without one, put its four "
-            f"files ({files}) into the folder below, or take digits.",
+            f"{name} is not on this machine yet. Without a network, put its four files ({files}) into the folder "
+            "below, or take digits.",
             icon=":material/folder:",
         )
         missing.code(str(downloaded.place(dataset)), language=None, wrap_lines=True)

@@ -100,6 +100,16 @@ def test_one_device_is_too_few(world, open_page):
     assert "Run" not in [found.label for found in app.button]
 
 
+def test_published_figures_have_no_more_digits_than_were_published(world, open_page):
+    world.has(CPU, GPU)
+    kept(world)
+    app = expected(open_page(PAGE, tutorial="signal"))
+    assert "it is about 4.5× as fast." in words(app)
+    assert "Published: the GPU is 4.5× as fast at a hidden size of 2,000 (± 0.5)." in words(app)
+    assert app.dataframe[0].value["published: CPU x86_64"][0] == "3 min ± 15 s"
+    assert "about 2× as fast." in words(open_page(PAGE, tutorial="fashion-cnn"))
+
+
 def test_stored_rows_are_set_beside_what_was_published(world, open_page):
     world.has(CPU, GPU)
     kept(world)
@@ -109,6 +119,7 @@ def test_stored_rows_are_set_beside_what_was_published(world, open_page):
     assert "Measured: The GPU (NVIDIA Test GPU) is faster than the CPU" in words(app)
     assert "“As the signal tutorial” says 1.70 ms, 1.70× what our clock says." in words(app)
     assert "You expected: from hidden size 10 on. It was not so. What fits is: from hidden size" in words(app)
+    assert words(app).count("The GPU (NVIDIA Test GPU) is faster than the CPU") == 1, "as it is said once, below"
     app = checked(app.radio(key="predict_signal").set_value("from hidden size 1,000 on").run())
     assert "You expected: from hidden size 1,000 on. You were right." in words(app)
     assert button(app, "Run again")
@@ -155,6 +166,16 @@ def test_stop_ends_every_part_of_the_task(world, open_page):
     assert "Place 1 in the queue" in words(app)
     checked(button(app, "Stop").click().run())
     assert [job.state for job in world.queue.jobs()] == ["stopped", "stopped"]
+
+
+def test_of_parts_that_were_stopped_together_the_one_that_had_begun_says_so(world, open_page):
+    world.has(CPU, GPU)
+    app = checked(button(open_page(PAGE, tutorial="signal"), "Run").click().run())
+    claimed = world.queue.claim(process.this())
+    checked(button(app, "Stop").click().run())
+    world.queue.end(dataclasses.replace(claimed, state="stopped", message="Stopped after 2 of 5 points."))
+    said = [warning.value for warning in checked(app.run()).warning]
+    assert said == [r"Stopped after 2 of 5 points\."]
 
 
 def test_a_training_that_could_not_be_run_says_why(world, open_page):

@@ -71,8 +71,8 @@ def _claim(entry: Published) -> str:
         place = wording.place(entry.axis, wording.size(entry.value))
         return f"Published: the GPU wins from {place} on. {entry.note}"
     where = f" at {wording.place(entry.axis, wording.size(entry.size))}" if entry.size is not None else ""
-    spread = f" (± {units.significant(entry.plus_minus, 2)})" if entry.plus_minus else ""
-    return f"Published: the GPU is {units.ratio(entry.value)} as fast{where}{spread}. {entry.note}"
+    spread = f" (± {entry.plus_minus:g})" if entry.plus_minus else ""
+    return f"Published: the GPU is {entry.value:g}× as fast{where}{spread}. {entry.note}"
 
 
 def _medians(preset: Preset) -> dict[str, float]:

@@ -181,7 +181,8 @@ def _table(axis: str, theirs: Sequence[Number], ours: Sequence[Number], pairs: S
 
 
 def _time(mark: Number) -> str:
-    spread = f" ± {units.duration(mark.high - mark.value)}" if mark.high is not None else ""
+    off_s = None if mark.high is None else mark.high - mark.value
+    spread = "" if off_s is None else f" ± {off_s:g} s" if off_s in range(60) else f" ± {units.duration(off_s)}"
     return f"{units.duration(mark.value)}{spread}"
 
 

@@ -117,7 +117,7 @@ def marked(sections: Iterable[Section]) -> list[Section]:
 def draw(sections: Sequence[Section], question: Expectation, outcome: Outcome | None, note: str = "") -> None:
     """Draw what is shown, below what was expected and whether it was so, and a note on what is not to be seen here."""
     st.markdown("## 3 · See")
-    if said := _closed(question, outcome):
+    if said := _unsaid(_closed(question, outcome), outcome, sections):
         right = outcome is not None and outcome.right(question.options.index(memory.expectations()[question.name]))
         shown, icon = (st.success, ":material/check:") if right else (st.info, ":material/psychology:")
         shown(unbroken(plain(said)), icon=icon)
@@ -161,6 +161,12 @@ def _closed(question: Expectation, outcome: Outcome | None) -> str:
     if said not in question.options:
         return ""
     return outcome.sentence(question.options, question.options.index(said)) if outcome else f"You expected: {said}."
+
+
+def _unsaid(closed: str, outcome: Outcome | None, sections: Sequence[Section]) -> str:
+    """The same without what was measured, where a piece below says just that."""
+    told = outcome and any(outcome.fact in sentence for section in sections for sentence in section.sentences)
+    return closed.removesuffix(outcome.fact).rstrip() if outcome and told else closed
 
 
 def report(

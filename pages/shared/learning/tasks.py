@@ -195,9 +195,10 @@ def run_button(task: Task, known: Known, answer: DeltaGenerator | None = None) -
 
 
 def _complain(task: Task, known: Known) -> None:
+    """Say why parts have no answer; of what was stopped together only what had begun, where anything had."""
     missing = {_key(asked) for asked in known.missing}
-    ended = [job for job in jobs(task) if not job.active and _key(job.asked) in missing]
-    for message in dict.fromkeys(job.message for job in ended if job.message):
+    ended = [job for job in jobs(task) if not job.active and job.message and _key(job.asked) in missing]
+    for message in dict.fromkeys(job.message for job in [job for job in ended if job.began] or ended):
         st.warning(plain(message))
 
 
@@ -214,9 +215,13 @@ def _panel(task: Task, active_before: int) -> None:
     if now is None:
         live.place(active[0])
     else:
-        phase = _phase(now.progress)
-        said = f"Part {done + 1} of {len(task)} · {phase}" if len(task) > 1 else phase[:1].upper() + phase[1:]
-        st.progress(now.progress.share if now.progress else 0.0, text=said)
+        bar(now.progress, f"Part {done + 1} of {len(task)} · " if len(task) > 1 else "")
+
+
+def bar(progress: Progress | None, part: str = "") -> None:
+    """Draw how far a measurement is, after words that say which part it is, if any."""
+    said = _phase(progress)
+    st.progress(progress.share if progress else 0.0, text=f"{part}{said[:1].upper()}{said[1:]}")
 
 
 def _phase(progress: Progress | None) -> str:

@@ -1,5 +1,6 @@
 """The Class page while a class works: what is expected, measured and handed in, and rows that cannot be shown."""
 
+import dataclasses
 import io
 import json
 
@@ -9,6 +10,8 @@ import pyarrow.parquet as pq
 from core.classroom import codes, handed_in, pooled
 from core.classroom.classes import Prediction
 from core.classroom.question import CHALLENGER, NEVER
+from core.jobs import process
+from core.progress import Progress, SweepProgress
 from core.question.experiment import Contender
 from core.results.tables import to_table
 from pages.classroom import findings, students, view
@@ -110,6 +113,22 @@ def test_a_class_that_nobody_is_in_says_so_once_and_has_no_empty_columns(world, 
     classes.join(of, "ada")
     app = teaching(open_page, of, secret)
     assert list(app.dataframe[0].value) == ["Nickname", "Admitted"]
+
+
+def test_while_a_student_measures_the_page_says_how_far_it_is(world, classes, made, open_page):
+    of, _ = made
+    student, token = classes.join(of, "ada")
+    classes.predict(of, student, Prediction(winner=CHALLENGER, place=100))
+    world.has(CPU, GPU)
+    app = open_page(PAGE, **{"class": of.code, "me": f"{student.id}.{token}"})
+    checked(button(app, "Measure here").click().run())
+    claimed = world.queue.claim(process.this())
+    for progress, said in (
+        (Progress(phase="warming up"), "Warming up"),
+        (Progress(phase="training", sweep=SweepProgress(done=2, total=5)), "2 of 5 points done, training"),
+    ):
+        world.queue.report(dataclasses.replace(claimed, progress=progress))
+        assert checked(app.run()).get("progress")[0].proto.text == said
 
 
 def test_a_closed_class_shows_its_results_and_takes_nothing(world, classes, made, open_page):
