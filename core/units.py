@@ -23,8 +23,8 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{value:,.{places}f}"
 
 
-def duration(seconds: float) -> str:
-    """A time with its unit: 0.00123 → "1.23 ms", 93 → "1 min 33 s"."""
+def duration(seconds: float, digits: int = 3) -> str:
+    """A time with its unit, below a minute to `digits` digits: 0.00123 → "1.23 ms", 93 → "1 min 33 s"."""
     if not math.isfinite(seconds):
         return "unknown"
     if seconds >= 60:
@@ -35,8 +35,8 @@ def duration(seconds: float) -> str:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     for size, unit in _TIMES:
         if seconds >= size * JUST_BELOW:
-            return f"{significant(seconds / size)} {unit}"
-    return f"{significant(seconds / 1e-9)} ns" if seconds > 0 else "0 s"
+            return f"{significant(seconds / size, digits)} {unit}"
+    return f"{significant(seconds / 1e-9, digits)} ns" if seconds > 0 else "0 s"
 
 
 def rough(seconds: float) -> str:

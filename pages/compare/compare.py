@@ -43,9 +43,18 @@ def _view(view: tuple[links.Kind, str] | None, machine: Machine | None, asked: E
             welcome.draw(machine, own=bool(asked and asked.point.training))
 
 
-@told(st.warning)
 def _job(job_id: str, machine: Machine | None) -> None:
-    job = reads.queue().job(job_id)
+    job = None
+    with told(st.warning):
+        job = reads.queue().job(job_id)
+    if job is None:
+        welcome.draw(machine)
+    else:
+        _draw_job(job, machine)
+
+
+@told(st.warning)
+def _draw_job(job: Job, machine: Machine | None) -> None:
     if job.experiment is None:
         live.elsewhere(job)
     elif job.active:

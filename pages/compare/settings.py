@@ -22,7 +22,7 @@ from pages.shared.data import reads
 from pages.shared.data.own_files import OwnFile
 from pages.shared.draw.text import plain
 from pages.shared.form import controls, devices, lane_controls, own_controls
-from pages.shared.frame.layout import Sides, two_abreast
+from pages.shared.frame.layout import Sides, in_short, two_abreast
 from pages.shared.job import asking
 from pages.shared.link import state
 
@@ -48,6 +48,7 @@ def _own(file: OwnFile, machine: Machine | None, sides: Sides) -> Experiment | N
         chosen = devices.choose(machine)
         limits = {**own_controls.limits(), "whole": False, "folder": str(file.path.parent)}
     with sides.ask:
+        in_short(file.title, devices.listed(chosen))
         _, asked, fault = _ask(fields, chosen, limits, machine, "")
         asking.run_button("Run", asked, fault, machine)
     return asked
@@ -77,6 +78,7 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Experiment | Non
     with beside:
         chosen = lane_controls.applied(devices.choose(machine), lanes, machine)
     with sides.ask:
+        in_short(*controls.in_short(dataset, family), devices.listed(chosen))
         point, asked, fault = _ask(fields, chosen, limits, machine, lane_controls.too_many(chosen, lanes))
         if point:
             _facts(point)

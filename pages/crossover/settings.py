@@ -13,18 +13,19 @@ from typing import Any
 import streamlit as st
 
 from core import units
+from core.answer.study import wording
 from core.errors import CrossoverError, InvalidValue, StoreError, one_of
 from core.jobs.machine import Machine
 from core.question import describe, experiment, models
 from core.question.experiment import Contender
-from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, Training, refused
+from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, Training, axis_title, refused
 from core.question.sweep import LIMITS, Axis, Sweep, size_axes
 from pages.crossover import elsewhere
 from pages.shared.answer import accelerators
 from pages.shared.data import prepared, reads
 from pages.shared.data.own_files import OwnFile
 from pages.shared.form import controls, devices, lane_controls, own_controls
-from pages.shared.frame.layout import Sides, two_abreast
+from pages.shared.frame.layout import Sides, in_short, two_abreast
 from pages.shared.job import asking
 from pages.shared.link import choices, links, others, state
 
@@ -57,6 +58,11 @@ class Varied:
     sizes: tuple[float, ...] = ()
 
     @property
+    def span(self) -> str:
+        """The ends of the first axis in words: "16 to 2,048"."""
+        return " to ".join(map(wording.size, self.ends))
+
+    @property
     def axes(self) -> tuple[Axis, ...]:
         """The axes of the sweep; raises InvalidValue where a range or a value is not possible."""
         if self.sizes:
@@ -83,6 +89,7 @@ def _own(file: OwnFile, machine: Machine | None, sides: Sides) -> Sweep | None:
             bounds = _bounds()
     varied = Varied(axis="size", ends=ends, others={}, adaptive=adaptive)
     with sides.ask:
+        in_short(file.title, f"size {varied.span}", devices.listed(chosen))
         asked, fault = _ask(file.fields(), varied, chosen, bounds, machine, "", folder=str(file.path.parent))
         if asked:
             st.caption(f"{_points(asked)} · takes at most {units.duration(asked.budget_s)} and what the last one needs")
@@ -133,6 +140,7 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Sweep | None:
     with first:
         chosen = elsewhere.devices() if where else lane_controls.applied(_devices(machine), lanes, machine)
     with sides.ask:
+        in_short(*controls.in_short(dataset, family), f"{axis_title(axis)} {varied.span}", devices.listed(chosen))
         asked, fault = _ask(fields, varied, chosen, bounds, machine, lane_controls.too_many(chosen, lanes))
         if asked:
             _facts(asked, None if where else machine)

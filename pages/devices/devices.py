@@ -15,7 +15,7 @@ from pages.shared.frame import navigation, permits
 
 WITHOUT = (
     (navigation.COMPARE, "Train with one CPU thread against all of them", ":material/balance:"),
-    (navigation.CROSSOVER, "Find the size from which on more CPU threads pay off", ":material/timeline:"),
+    (navigation.CROSSOVER, "Find the size from which more CPU threads pay off", ":material/timeline:"),
     (navigation.GALLERY, "See what GPUs did on other machines", ":material/grid_view:"),
 )
 """Where a machine without an accelerator has something to show: page, label and icon."""

@@ -195,6 +195,15 @@ def test_a_host_where_nobody_may_run_this_says_why_and_runs_nothing(world, open_
     assert app.error
 
 
+@pytest.mark.parametrize(
+    ("settings", "once"), [('who_may_run = "nobody"', "stored"), ("who_may_run = 1", "policy.toml")]
+)
+def test_why_nobody_may_run_this_is_said_once(world, open_page, host, settings, once):
+    world.has(CPU, GPU)
+    host(settings)
+    assert words(open_page(COMPARE)).count(once) == 1
+
+
 def test_where_nobody_may_run_what_is_stored_is_shown_all_the_same(world, open_page, host):
     world.has(CPU, GPU)
     host('who_may_run = "nobody"')

@@ -70,6 +70,9 @@ def test_more_contenders_than_fit_into_a_run_get_one_sentence(world, open_page):
     world.has(HOST)
     app = open_page(lanes=["compiled", "compiled10", "fused", "foreach"])
     assert "fewer: with these devices they make 10 trainings to compare, and 8 fit into one run" in words(app)
+    assert "Lanes: 'compiled, 10 steps a call; compiled; fused optimizer; foreach optimizer' is not possible" in words(
+        app
+    )
     assert button(app, "Run").disabled
 
 
@@ -187,7 +190,9 @@ def test_lanes_that_are_offered_for_two_devices_are_described_once(world, open_p
     world.has(HOST)
     world.keep(rows.run({"cpu@1": 1e-3, "cpu@2": 5e-4}, point=POINT))
     said = words(open_page(run=rows.RUN_ID))
-    assert said.count("For the times alone, in turns with plain steps: ") == 1
+    assert said.count("Each for the times alone, in turns with plain steps.") == 1
+    assert said.count("Compiling takes most of the time") == 1
+    assert said.count("fused optimizer") == 1
     assert said.count("expected to take") == 2
 
 

@@ -25,6 +25,10 @@ def test_a_duration_has_three_digits_and_the_unit_that_fits(seconds, text):
     assert units.duration(seconds) == text
 
 
+def test_a_duration_may_have_fewer_digits():
+    assert [units.duration(seconds, digits=2) for seconds in (0.00698, 0.0166, 93)] == ["7.0 ms", "17 ms", "1 min 33 s"]
+
+
 def test_what_is_not_known_is_left_blank():
     assert units.if_known(None, units.ratio) == ""
     assert units.if_known(0.0, units.duration) == "0 s"

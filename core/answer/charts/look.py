@@ -83,6 +83,9 @@ FEWEST_TICKS = 4
 SHADE = 0.3
 """White in a hue that a chart needs a second time for devices of one kind; from there on dash and shape tell more."""
 
+LONG_NAME = 12
+"""Letters of a name beside bars from which a phone has room for two parts in a line of the legend, not for three."""
+
 LABEL_LETTERS, LABEL_LINE = 23, 12
 """Letters of a name beside a bar before it goes on in the next line, and pixels from that line to the next."""
 
@@ -164,9 +167,15 @@ def part_colours(steps: Iterable[Iterable[str]]) -> dict[str, str]:
     return {part: known.get(part, NEUTRAL) for step in steps for part in step} or PART_COLOURS
 
 
+def parts_legend(beside: Sequence[str] = ()) -> alt.Legend:
+    """A legend of parts, which begins where their bars do: it stays in a narrow window beside long names too."""
+    columns = 3 if max(map(len, beside), default=0) < LONG_NAME else 2
+    return alt.Legend(orient="top", title=None, columns=columns)
+
+
 def stacked(bars: alt.Chart, colours: Mapping[str, str], legend: alt.Legend | None = None) -> alt.Chart:
     """Bars of parts, in the order in which they happen."""
-    legend = legend or alt.Legend(orient="top", title=None, columns=3)
+    legend = legend or parts_legend()
     colour = by(alt.Color, "part", list(colours), list(colours.values()), legend=legend)
     return bars.encode(color=colour, order=alt.Order("rank:Q"))
 

@@ -169,19 +169,19 @@ def breakdown(trials: Sequence[Trial]) -> Spec:
         for trial, step, whole_s in known
         for rank, (part, seconds) in enumerate(step.items())
     ]
-    contenders = _beside([titled(trial.contender) for trial, _, _ in known])
+    names = [titled(trial.contender) for trial, _, _ in known]
     tick = (
         alt.Chart()
         .transform_filter("datum.rank == 0")
         .mark_tick(color=look.NEUTRAL, thickness=4, size=look.BAR_HEIGHT)
         .encode(
             x=alt.X("step:Q"),
-            y=contenders,
+            y=_beside(names),
             tooltip=look.tooltips(("contender", "device"), ("step", f"undisturbed step ({unit})", ".4g")),
         )
     )
     title = [f"time per step ({unit})", "grey tick: the undisturbed step"]
-    bars = _bars(title=title, colours=look.part_colours(step for _, step, _ in known), unit=unit, y=contenders)
+    bars = _bars(title=title, colours=look.part_colours(step for _, step, _ in known), unit=unit, names=names)
     return look.finished(alt.layer(bars, tick), rows, height=alt.Step(look.BAR_HEIGHT))
 
 
@@ -201,8 +201,7 @@ def startup(trials: Sequence[Trial]) -> Spec:
         for rank, (part, seconds) in enumerate(zip(look.START_UP_COLOURS, known, strict=True))
         if seconds is not None
     ]
-    contenders = _beside(list(times))
-    bars = _bars(title=f"start-up ({unit})", colours=look.START_UP_COLOURS, unit=unit, y=contenders)
+    bars = _bars(title=f"start-up ({unit})", colours=look.START_UP_COLOURS, unit=unit, names=list(times))
     return look.finished(bars, rows, height=alt.Step(look.BAR_HEIGHT))
 
 
@@ -311,11 +310,12 @@ def _beside(names: Sequence[str]) -> alt.Y:
     return alt.Y("contender:N", sort=list(names), title=None, axis=look.wrapped(names))
 
 
-def _bars(*, title: str | list[str], colours: Mapping[str, str], unit: str, y: alt.Y) -> alt.Chart:
+def _bars(*, title: str | list[str], colours: Mapping[str, str], unit: str, names: Sequence[str]) -> alt.Chart:
     x = alt.X("time:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5))
     figures = (("time", f"time ({unit})", ".4g"), ("share", "share", ".1%"))
     lines = look.tooltips(("contender", "device"), ("part", "part"), *figures)
-    return look.stacked(alt.Chart().mark_bar(size=look.BAR_HEIGHT // 2).encode(x=x, y=y, tooltip=lines), colours)
+    bars = alt.Chart().mark_bar(size=look.BAR_HEIGHT // 2).encode(x=x, y=_beside(names), tooltip=lines)
+    return look.stacked(bars, colours, look.parts_legend(names))
 
 
 def _series(trials: Sequence[Trial]) -> dict[str, str]:

@@ -80,7 +80,8 @@ class Company:
     def told(self) -> str:
         """What was seen of it, in words that go on after a colon."""
         if self.displaced >= MANY:
-            return f"other programs took processor time from {self.name} in {units.share(self.displaced)} of its blocks"
+            often = "every block" if self.displaced == 1 else f"{units.share(self.displaced)} of the blocks"
+            return f"other programs took processor time from {self.name} in {often}"
         if self.fast > MAX_SPREAD:
             return f"half the blocks of {self.name} took {_beyond(self.fast)} what the fastest took"
         accepted = f"{units.ratio(MAX_SPREAD)} is accepted"
@@ -136,7 +137,7 @@ class Busy:
         shift = MOST_SHIFT if self.worse.many else SHIFT  # what may be theirs of a lead of the side that needs less
         if high < 0 or low > math.log(shift) or (low <= 0 and not self.worse.many):
             return ""
-        return _too_busy(f"{self.worse.told}{self._uneven}, by up to {units.ratio(shift)}")
+        return _too_busy(f"{self.worse.told}{self._uneven}, by up to {shift:g}×")
 
 
 def company(rows: Sequence[Trial]) -> Company:

@@ -96,14 +96,14 @@ def agreement(a: Trial, b: Trial) -> Agreement | None:
     require_equal(a, b, ("dataset", "dataset_hash"))
     if tested_step(a) != tested_step(b):
         raise NotComparable(
-            f"What was learned cannot be compared: {spoken(a.contender)} trained {tested_step(a):,} steps, "
-            f"{spoken(b.contender)} {tested_step(b):,}."
+            f"What was learned cannot be compared: it took {tested_step(a):,} steps on {spoken(a.contender)}, "
+            f"but {tested_step(b):,} on {spoken(b.contender)}."
         )
     items = len(a.predictions)
     if len(b.predictions) != items:
         raise NotComparable(
-            f"What was learned cannot be compared: {spoken(a.contender)} has {items:,} predictions, "
-            f"{spoken(b.contender)} {len(b.predictions):,}."
+            f"What was learned cannot be compared: there are {items:,} predictions of {spoken(a.contender)}, "
+            f"but {len(b.predictions):,} of {spoken(b.contender)}."
         )
     disagreeing = sum(x != y for x, y in zip(a.predictions, b.predictions, strict=True))
     gained = _right(b) - _right(a)

@@ -21,6 +21,9 @@ from core.results.schema import Trial
 SAME_LOSS = 0.01
 """Relative difference of the first losses beyond which devices did not begin alike."""
 
+NOTHING = "Nothing of what can be seen of its steps stands out: the work itself decides."
+"""What is said to decide where nothing is odd."""
+
 
 def training(trial: Trial) -> str:
     """The training of a row in a line."""
@@ -123,4 +126,4 @@ def cause(baseline: Trial, challenger: Trial) -> str:
     """Why two rows differ as they do, as far as that can be seen."""
     told = [findings(row)[:1] for row in (challenger, baseline)]
     said = " ".join(itertools.chain.from_iterable(told))
-    return said or "Nothing of what can be seen of its steps stands out: the work itself decides."
+    return said or NOTHING

@@ -202,7 +202,7 @@ def _paid_back(plain: Trial, lane: Lane, epochs: float | None) -> str:
     if epochs is None:
         return f"; after how many epochs {what} pays off is not known"
     beyond = f", and this training has {units.count(plain.epochs)}" if epochs > plain.epochs else ""
-    when = "within the first epoch" if epochs < 1 else f"after {units.significant(epochs)} epochs"
+    when = "within the first epoch" if epochs < 1 else f"after {units.significant(epochs, 2)} epochs"
     return f"; {what} pays off {when}{beyond}"
 
 
@@ -244,6 +244,10 @@ def _no_gain(device: str, same: Sequence[Remedy]) -> str:
     """What is said where no lane helps for certain; that there is nothing to gain only where every lane is decided."""
     if all(one.value is None for one in same):
         return f"No effect of a lane with the same mathematics is known on {device}."
+    if faster := next((one for one in same if one.helps), None):  # not checked, or it would be said to help
+        return (
+            f"No gain is certain on {device}: whether the fastest lane, {faster.title}, computes the same is not known."
+        )
     open_ones = [one for one in same if one.high is None or one.high > TIE]
     if open_ones:
         lanes = units.counted(len(same), "lane")

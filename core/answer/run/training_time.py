@@ -99,7 +99,9 @@ def break_even(baseline: Trial, challenger: Trial) -> BreakEven:
             epochs=None, sentence="The break-even is not known: start-up was not measured on both devices."
         )
     if outcome.value is None or not outcome.decided:
-        return BreakEven(epochs=None, sentence="The break-even is not known, as it is not known who is faster.")
+        return BreakEven(
+            epochs=None, sentence="The break-even is not known, as it is not known which of them is faster."
+        )
     # Both medians and the paired ratio go in, so that swapping the two changes nothing but the sign.
     middle_s = math.sqrt(statistics.median(baseline.step_s) * statistics.median(challenger.step_s))
     saved_s = middle_s * (math.sqrt(outcome.value) - 1 / math.sqrt(outcome.value)) * baseline.steps_per_epoch
@@ -151,8 +153,8 @@ def _pay_back(baseline: Trial, challenger: Trial, start_base_s: float, start_s: 
 
 
 def _epochs(number: float) -> str:
-    return (
-        "less than one epoch"
-        if number < 1
-        else ("one epoch" if units.significant(number) == "1.00" else f"{units.significant(number)} epochs")
-    )
+    """A number of epochs, as exact as anybody wants to know it: "1.4 epochs", "62 epochs"."""
+    if number < 1:
+        return "less than one epoch"
+    said = units.significant(number, 2)
+    return "one epoch" if said == "1.0" else f"{said} epochs"

@@ -24,6 +24,9 @@ LEAST_SIZES = 3
 MOST_SPREAD = 10.0
 """Ratio of the ends of an interval from which it tells nothing that one would want to know."""
 
+WIDE = 1.2
+"""Ratio of the ends of an interval from which a third digit tells nothing."""
+
 REACH = 1.96
 """Standard deviations of a normal distribution that hold 95 %."""
 
@@ -44,8 +47,10 @@ class Expected:
 
     @property
     def figures(self) -> str:
-        """The speedup with its interval: "about 1.42× (1.21× to 1.70×)"."""
-        return f"about {units.ratio(self.speedup)} ({units.interval(self.low, self.high, units.ratio)})"
+        """The speedup with its interval, no finer than that is: "about 1.4× (1.2× to 1.7×)", "about 1.04× (…)"."""
+        digits = 2 if self.high > WIDE * self.low else 3
+        about, low, high = (f"{units.significant(ratio, digits)}×" for ratio in (self.speedup, self.low, self.high))
+        return f"about {about} ({low} to {high})"
 
     @property
     def source(self) -> str:

@@ -69,15 +69,20 @@ def _saving(training: Point, answer: Crossover, evidence: Sequence[Evidence], si
     each = "a fit" if training.is_fit else "an epoch"
     saves = f"should be saved on {in_sentence(wording.short(winner))} ({_span(low, high)}), {told.source}"
     yield (
-        f"At twice that, {where}, about {units.duration(max(middle, 0.0))} of the {units.duration(whole_s)} that "
+        f"At twice that, {where}, about {_roughly(max(middle, 0.0))} of the {_roughly(whole_s)} that "
         f"{each} takes on {in_sentence(wording.short(loser))} {saves}."
     )
 
 
 def _span(low: float, high: float) -> str:
     if low >= 0:
-        return f"{units.duration(low)} to {units.duration(high)}"
-    return f"between {units.duration(-low)} lost and {units.duration(max(high, 0.0))} saved"
+        return f"{_roughly(low)} to {_roughly(high)}"
+    return f"between {_roughly(-low)} lost and {_roughly(max(high, 0.0))} saved"
+
+
+def _roughly(seconds: float) -> str:
+    """A time that is expected and not measured, no finer than its interval."""
+    return units.duration(seconds, digits=2)
 
 
 def _steps(training: Point, axis: str, size: float) -> int | None:

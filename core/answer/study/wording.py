@@ -133,7 +133,7 @@ def _somewhere(axis: str, at: Crossing) -> str:
 
 def several(axis: str, crossings: Sequence[Crossing], *, disturbed: bool = False) -> str:
     """Why there is no single number, to go on after a colon; a `disturbed` machine may be the cause as well."""
-    places = ", ".join(f"between {' and '.join(ends(axis, one.low, one.high))}" for one in crossings)
+    places = _joined([f"between {' and '.join(ends(axis, one.low, one.high))}" for one in crossings])
     changes = f"the faster device changes {len(crossings)} times beyond the noise"
     return f"{changes}, {places} ({axis.replace('_', ' ')}){'' if disturbed else USUAL_CAUSE}"
 
@@ -159,7 +159,12 @@ def _listed(sizes: Sequence[float]) -> str:
     shown, more = [size(value) for value in sizes[:LISTED]], len(sizes) - LISTED
     if more > 0:
         return f"{', '.join(shown)} and {units.counted(more, 'other size')}"
-    return " and ".join((", ".join(shown[:-1]), shown[-1])) if len(shown) > 1 else shown[0]
+    return _joined(shown)
+
+
+def _joined(things: Sequence[str]) -> str:
+    """Things one after the other, with "and" before the last."""
+    return " and ".join((", ".join(things[:-1]), things[-1])) if len(things) > 1 else things[0]
 
 
 def single_readings(axis: str, changes: Sequence[tuple[float, float]], favoured: str) -> str:

@@ -43,6 +43,7 @@ CAPTION = (
     "start, and are not in these figures."
 )
 OTHER = "\\* Other mathematics, so another training."
+OFFERED = "Each for the times alone, in turns with plain steps."
 COMPILING = "Compiling takes most of the time, the first time."
 
 
@@ -221,11 +222,11 @@ def _compiles(asked: Experiment) -> bool:
 def _button(asked: Experiment, row: Trial, machine: Machine, offered: set[str], *, fresh: bool) -> None:
     """Draw what measures the lanes of a device; lanes that were offered for another one are not described again."""
     titles, reason = "; ".join(contender.lane.title for contender in asked.contenders[1:]), permits.refusal(asked)
-    if titles not in offered:
-        offered.add(titles)
-        compiling = f" {COMPILING}" if _compiles(asked) else ""
-        st.caption(plain(f"For the times alone, in turns with plain steps: {titles}.{compiling}"))
-    st.caption(plain(f"{titled(row.contender)}: {_expected(asked, machine)}. {reason}"))
+    if not offered:
+        st.caption(f"{OFFERED} {COMPILING}" if _compiles(asked) else OFFERED)
+    lanes_named = "" if titles in offered else f"{titles}; "
+    offered.add(titles)
+    st.caption(f"**{plain(titled(row.contender))}**: {plain(f'{lanes_named}{_expected(asked, machine)}. {reason}')}")
     label = f"Measure what would help {plain(spoken(row.contender))}"
     if st.button(label, key=f"help-{row.trial_id}", icon=":material/speed:", disabled=bool(reason)):
         with told():

@@ -180,17 +180,22 @@ def _where_the_time_goes(run: RunAnswer, rows: Sequence[RowAnswer]) -> None:
     if any(trial.startup_build_s is not None for trial in everything):
         _chart(right, runs.startup, everything, "Start-up, once", "Start-up by part")
     if everything[0].training:
-        _seen(everything)
+        _seen(
+            everything, told=any(own.NOTHING in pair.cause for pair in run.pairs if pair.speedup.verdict != "missing")
+        )
     for pair in _without_lanes(run):
         _say(lambda pair: pair.break_even.sentence, pair)
 
 
-def _seen(trials: Sequence[Trial]) -> None:
-    """What stands out in the steps of one's own training, a line each, and what is not known of them."""
+def _seen(trials: Sequence[Trial], *, told: bool) -> None:
+    """What stands out in the steps of one's own training, a line each, and what is not known of them.
+
+    That nothing does may be `told` already, as what decides.
+    """
     said = own.odd(trials)
     for sentence in said:
         st.markdown(f"- {plain(sentence)}")
-    if not said:
+    if not said and not told:
         st.markdown("Nothing stands out in what can be seen of its steps from outside.")
     for sentence in dict.fromkeys(map(facts.unknown, trials)):
         st.caption(plain(sentence))

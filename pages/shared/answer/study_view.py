@@ -113,10 +113,12 @@ def speedups(located: Located) -> None:
 
 
 def sizes(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:
-    """A line for each size: both times, the speedup with its interval, and the verdict in words."""
+    """A line for each size: both times, the speedup with its interval if one is known, and the verdict in words."""
     threads = {size_of(base, axis_asked(answer.axis)): (base.threads, other.threads) for base, other in runs}
     base, other = map(wording.short, (answer.baseline, answer.challenger))
-    rows = [_line(size, answer, (base, other), threads.get(size.size)) for size in answer.sizes]
+    lines = [_line(size, answer, (base, other), threads.get(size.size)) for size in answer.sizes]
+    known = {title for line in lines for title, value in line.items() if value != ""}
+    rows = [{title: value for title, value in line.items() if title in known} for line in lines]
     tables.table(
         rows,
         height="content" if len(rows) <= MOST_LINES else 35 * MOST_LINES,

@@ -144,6 +144,7 @@ def _grid(rows: Sequence[Trial], asked: Sweep, found: Sequence[Study]) -> None:
     tables.table(
         [_row(row, asked, speedups) for row in ordered],
         column_config={
+            **{axis.title.capitalize(): st.column_config.NumberColumn(format="localized") for axis in asked.axes},
             "Epoch (s)": st.column_config.NumberColumn(format="%.4g"),
             "Step (ms)": st.column_config.NumberColumn(format="%.4g"),
             "Speedup": st.column_config.NumberColumn(format="%.2f×"),

@@ -53,6 +53,11 @@ def family() -> models.Family:
     return models.family(chosen)
 
 
+def in_short(of: catalog.Dataset, model: models.Family) -> tuple[str, str]:
+    """The data set and the model in as few words as their controls show."""
+    return short_label("dataset", of.name), short_label("model", model.name)
+
+
 def spoken(name: str, words: Sequence[str], usual: str) -> Fields:
     """What makes a control of the words of a field part of the link, with their short names for people."""
     return choices.bound(name, words, usual, functools.partial(short_label, name))

@@ -36,6 +36,11 @@ def choose(machine: Machine | None, key: str = "devices") -> list[str]:
     return sorted(chosen, key=options.index)
 
 
+def listed(chosen: Sequence[str]) -> str:
+    """Contenders as people read them, in a line."""
+    return ", ".join(map(experiment.titled, chosen))
+
+
 def wait() -> None:
     """Wait for the measuring process to say what this machine has, where there is one."""
     if reason := reads.only_looking():

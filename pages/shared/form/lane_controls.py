@@ -73,7 +73,7 @@ def too_many(contenders: Sequence[str], words: Sequence[str]) -> str:
     if not words or len(contenders) <= most:
         return ""
     allowed = f"fewer: with these devices they make {len(contenders)} trainings to compare, and {most} fit into one run"
-    return refused.on_page(InvalidValue("lanes", ", ".join(words), allowed))
+    return refused.on_page(InvalidValue("lanes", "; ".join(map(_title, words)), allowed))
 
 
 def parsed(text: str) -> Lane:

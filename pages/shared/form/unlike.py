@@ -81,8 +81,12 @@ def _spoken(name: str, value: Any) -> str:
 
 def contenders(asked: Sequence[Contender], shown: Sequence[Contender]) -> list[Difference]:
     """The devices of two questions, where they differ."""
-    now, then = (" and ".join(contender.title for contender in each) for each in (asked, shown))
+    now, then = (_joined([contender.title for contender in each]) for each in (asked, shown))
     return [("devices", now, then)] if now != then else []
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def point_values(point: Point, without: Collection[str] = ()) -> dict[str, Any]:

@@ -31,16 +31,18 @@ BESIDE = """
   div:has(> .st-key-ask) { flex: none; }
   [data-testid="stMainBlockContainer"]:has(> .stVerticalBlock > [data-testid="stElementContainer"] .stAlert)
     .st-key-settings_side { max-height: calc(100vh - 11.5rem); }
-  div:has(> .st-key-asked) { display: none; }
+  div:has(> .st-key-asked), div:has(> .st-key-in_short) { display: none; }
 }
 @media (max-width: 1099px) {
   .st-key-settings_side:has(.st-key-unfold input:not(:checked)) div:has(> .st-key-settings) { display: none; }
+  .st-key-settings_side:has(.st-key-unfold input:checked) div:has(> .st-key-in_short) { display: none; }
 }
 """
 
 ABREAST = """
 .stVerticalBlock.st-key-two_abreast { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); }
 .st-key-settings .stVerticalBlock.st-key-two_abreast { column-gap: 1.5rem; }
+.st-key-two_abreast [data-testid="stSelectbox"] input { text-overflow: ellipsis; }
 """
 
 FOLDED = """
@@ -106,6 +108,12 @@ def sides(title: str, *, asked: str = "", folds: bool = True) -> Sides:
         settings = st.container(key="settings", gap="xsmall")
         ask = st.container(key="ask", gap="small")
     return Sides(settings=settings, ask=ask, answer=answer)
+
+
+def in_short(*settings: str) -> None:
+    """Say the settings in a line, which is seen in their stead where they are folded."""
+    with st.container(key="in_short"):
+        st.caption(plain(" · ".join(filter(None, settings))))
 
 
 def skip(label: str, style: str = "") -> None:

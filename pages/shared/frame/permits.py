@@ -32,6 +32,7 @@ from core.results.store import Store
 from core.text import as_lines
 from pages.shared.data import own_files, reads
 from pages.shared.data.own_files import OwnFile
+from pages.shared.draw.text import plain
 from pages.shared.link import membership, memory
 
 SIGN_IN = "Sign in to run something here; looking needs no sign-in."
@@ -77,13 +78,14 @@ def sees_hosts() -> bool:
 def refusal(*wanted: Asked) -> str:
     """Why who looks at the page may not run some questions together, in one sentence; empty if they may.
 
-    Without a question: why they may not run anything at all.
+    Without a question: why they may not run anything at all. What is wrong with the host's settings stands on top of
+    every page, see `frame`.
     """
     try:
         held = _require(*wanted)
         return reads.queue().refusal(wanted, person(), _terms(held)) if wanted else ""
     except (NotAllowed, JobError) as error:
-        return str(error)
+        return str(error).removesuffix(f" {policy.current().fault}")
 
 
 def stop(jobs: Iterable[str]) -> None:
@@ -191,8 +193,7 @@ def frame() -> None:
     """Draw what every page begins with: the host's banner, what is wrong with its settings, and its login."""
     held = policy.current()
     if held.fault:
-        st.error("Nothing can be run here until the host's settings are mended.")
-        st.text(as_lines(held.fault))
+        st.error(plain(f"Nothing can be run here until the host's settings are mended. {held.fault}"))
     if held.banner:
         with st.container(border=True, key="banner"):
             st.text(as_lines(held.banner))

@@ -17,6 +17,9 @@ from pages.shared.draw.text import plain, told
 from pages.shared.frame import permits
 from pages.shared.link import links, memory, state
 
+LOOK = "what is stored can be looked at"
+"""How a refusal says by itself that the button may be pressed all the same."""
+
 
 @told()
 def machine() -> Machine | None:
@@ -81,7 +84,7 @@ def run_button(
     if fault and not state.touched():
         st.button("Use the settings shown", on_click=state.touch)
     if asked and (reason := permits.refusal(asked)):
-        st.caption(plain(f"{reason} What is stored is shown all the same."))
+        st.caption(plain(reason if LOOK in reason else f"{reason} What is stored is shown all the same."))
     ready = asked is not None if machine else not (fault or reads.only_looking())
     icon = ":material/play_arrow:"
     st.button(

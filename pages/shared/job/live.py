@@ -99,7 +99,7 @@ def _panel(job_id: str) -> None:
     if job := running(job_id):
         progress = job.progress or Progress(phase="starting")
         phase, left = progress.phase, progress.remaining_s
-        after = "" if not left else f" · at most {units.duration(left)} left"
+        after = "" if not left else f" · at most {units.rough(left)} left"
         st.progress(job.share, text=f"**{plain(phase[:1].upper() + phase[1:])}**{after}")
         _so_far(job)
         _curves(job, progress)

@@ -30,7 +30,7 @@ def test_opening_the_page_while_something_is_measured_shows_it(world, open_page)
     job = world.run(progress=PROGRESS)
     app = open_page()
     said = words(app).replace("\\", "")
-    assert [bar.proto.text for bar in app.get("progress")] == ["**Training** · at most 950 ms left"]
+    assert [bar.proto.text for bar in app.get("progress")] == ["**Training** · at most 1 s left"]
     assert "**CPU** · step 950 of 1,900 · 1.00 ms a step · loss 1.00 · 2 threads" in said
     assert "**GPU** · step 0 of 1,900" in said
     assert [chart.proto.alt for chart in app.get("vega_lite_chart")] == ["Training loss so far"]

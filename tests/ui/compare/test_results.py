@@ -208,7 +208,9 @@ def test_what_a_file_says_is_never_markup(world, open_page):
 def test_an_unknown_run_or_job_is_said_to_be_unknown(world, open_page):
     world.has(CPU)
     assert "There is no run ffffffffffff here" in words(open_page(run="f" * 12))
-    assert "There is no job" in words(open_page(job="0" * 20 + "-abcdef"))
+    said = words(open_page(job="0" * 20 + "-abcdef"))
+    assert "There is no job" in said
+    assert "How this works" in said
 
 
 def test_a_name_that_is_none_is_as_good_as_no_name(world, open_page):

@@ -220,3 +220,9 @@ def test_the_order_of_clicking_devices_does_not_make_another_question(world, ope
     checked(control(app, "devices").set_value(["cuda:0", "cpu"]).run())
     checked(button(app, "Run").click().run())
     assert list(map(str, world.queue.jobs()[0].experiment.contenders)) == ["cpu", "cuda:0"]
+
+
+def test_the_settings_are_said_in_a_line_for_a_phone_where_they_are_folded(world, open_page):
+    world.has(CPU, GPU)
+    assert "Digits · Fully connected · CPU, GPU" in words(open_page())
+    assert "Signal and background · XGBoost · CPU" in words(open_page(model="xgboost", dataset="signal", devices="cpu"))

@@ -238,3 +238,8 @@ def test_the_command_that_is_shown_asks_for_the_same_points(asked):
     again = dataclasses.replace(asked_for(options), contenders=asked.contenders)
     assert again.id == asked.id
     assert options.devices == "cpu,cuda:0"
+
+
+def test_the_settings_are_said_in_a_line_for_a_phone_where_they_are_folded(world, open_page):
+    world.has(CPU, GPU)
+    assert "Digits · Fully connected · hidden size 16 to 2,048 · CPU, 1 CPU thread, GPU" in words(open_page(PAGE))

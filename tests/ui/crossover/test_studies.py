@@ -45,6 +45,8 @@ def test_a_study_that_is_opened_sets_the_controls_as_it_was_measured(world, open
     control(app, "batch_size").set_value(32)
     said = words(checked(app.run()))
     assert "The settings ask for something other than what is shown: batch size 32, not 128." in said
+    control(app, "fair").set_value(True)
+    assert "; devices CPU, 1 CPU thread and GPU, not CPU and GPU." in words(checked(app.run()))
     assert f"study={study.id}" in said
     checked(button(app, "Set them as shown").click().run())
     assert control(app, "batch_size").value == 128

@@ -314,3 +314,9 @@ def test_many_blocks_are_gone_through_once_and_not_for_every_point(monkeypatch):
     monkeypatch.setattr(Trial, "step_s", property(lambda _: asked.append(1) or times))
     assert len(runs.blocks([row])["data"]["values"]) == runs.MOST_BLOCKS
     assert len(asked) < 10
+
+
+@pytest.mark.parametrize(("name", "columns"), [("cuda:0", 3), ("cpu@2+compiled10", 2)])
+def test_the_parts_of_a_step_stay_in_a_phone_beside_long_names(name, columns):
+    spec = runs.breakdown([RUN[0], dataclasses.replace(RUN[2], contender=name)])
+    assert mark(spec, "bar")["color"]["legend"]["columns"] == columns

@@ -50,8 +50,8 @@ def test_a_lead_of_fewer_threads_is_not_believed_where_other_programs_took_the_p
     assert (found.verdict, found.value) == ("missing", None)
     assert found.reason == (
         "this machine was too busy: other programs took processor time from 2 CPU "
-        "threads in 50 % of its blocks, and they slow "
-        "2 threads of the processor more than 1 thread, by up to 20.0×, so close other programs and measure again"
+        "threads in 50 % of the blocks, and they slow "
+        "2 threads of the processor more than 1 thread, by up to 20×, so close other programs and measure again"
     )
 
 
@@ -61,7 +61,7 @@ def test_a_lead_of_more_threads_stands_since_other_programs_only_make_it_smaller
     assert found.verdict == "gpu_faster"
     assert found.busy == (
         "Measured on a busy machine: other programs took processor time from 2 CPU "
-        "threads in 50 % of its blocks, and they "
+        "threads in 50 % of the blocks, and they "
         "slow 2 threads of the processor more than 1 thread."
     )
 
@@ -90,7 +90,7 @@ def test_equally_many_threads_are_hit_alike_and_keep_their_verdict():
     one, other = pair(1.3, contenders=("cpu@1", "cpu@1+fused"))
     found = speedup.speedup(displaced(one, 0.9), displaced(dataclasses.replace(other, threads=1), 0.9))
     assert found.verdict == "gpu_faster"
-    assert found.busy.endswith("in 90 % of its blocks.")
+    assert found.busy.endswith("in 90 % of the blocks.")
 
 
 @pytest.mark.parametrize(("ratio", "verdict"), [(0.7, "cpu_faster"), (1 / 1.04, "missing"), (1.3, "gpu_faster")])

@@ -142,7 +142,7 @@ def test_the_interval_is_bonett_and_prices_adjusted_wald():
 
 def test_trainings_of_different_length_are_refused_with_both_numbers():
     a, b = trial(steps=1_900), trial(contender="cuda:0", steps=950)
-    with pytest.raises(NotComparable, match=r"the CPU trained 1,900 steps, the GPU 950\."):
+    with pytest.raises(NotComparable, match=r"it took 1,900 steps on the CPU, but 950 on the GPU\."):
         learned.agreement(a, b)
 
 
@@ -162,7 +162,7 @@ def test_blocks_timed_beyond_the_last_epoch_are_not_part_of_what_was_learned():
 def test_other_data_or_another_number_of_test_items_is_refused():
     with pytest.raises(NotComparable, match="its dataset hash is '0'"):
         learned.agreement(trial(), trial(contender="cuda:0", dataset_hash="0"))
-    with pytest.raises(NotComparable, match="the GPU 3"):
+    with pytest.raises(NotComparable, match="but 3 of the GPU"):
         learned.agreement(trial(), trial(contender="cuda:0", predictions=b"123"))
 
 

@@ -87,6 +87,10 @@ def test_a_lane_that_was_not_checked_is_not_the_headline():
     (found,) = remedies.remedies(trials)
     assert "was not checked" in found.same[0].note
     assert "foreach" in found.headline
+    (alone,) = remedies.remedies([row for row in trials if "foreach" not in row.contender])
+    assert alone.headline == (
+        "No gain is certain on 1 CPU thread: whether the fastest lane, fused optimizer, computes the same is not known."
+    )
 
 
 def test_nothing_to_gain_is_said_plainly():

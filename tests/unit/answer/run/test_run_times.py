@@ -104,7 +104,7 @@ def starting(times: tuple[float, float], start_s: tuple[float, float], **changes
 def test_a_longer_start_up_is_paid_back_by_faster_steps():
     found = training_time.break_even(*starting((1.0, 0.5), (2.0, 27.0)))
     assert found.epochs == pytest.approx(25 / 5, rel=1e-6)
-    assert "after 5.00 epochs" in found.sentence
+    assert "after 5.0 epochs" in found.sentence
     assert "back its longer start-up (27.0 s against 2.00 s) after" in found.sentence
     assert "this training has" not in found.sentence
 
@@ -135,7 +135,7 @@ def test_slower_steps_and_a_longer_start_up_never_pay_off():
 def test_slower_steps_and_a_shorter_start_up_are_ahead_for_a_while():
     found = training_time.break_even(*starting((0.5, 1.0), (12.0, 2.0)))
     assert found.epochs is None
-    assert "it is ahead for 2.00 epochs and never again" in found.sentence
+    assert "it is ahead for 2.0 epochs and never again" in found.sentence
 
 
 def test_the_break_even_is_not_known_without_start_up_pairs_or_a_direction():
@@ -145,7 +145,10 @@ def test_the_break_even_is_not_known_without_start_up_pairs_or_a_direction():
         in training_time.break_even(dataclasses.replace(cpu, startup_build_s=None), gpu).sentence
     )
     few = training_time.break_even(timed([1.0] * 3), timed([0.5] * 3, "cuda:0"))
-    assert (few.epochs, few.sentence) == (None, "The break-even is not known, as it is not known who is faster.")
+    assert (few.epochs, few.sentence) == (
+        None,
+        "The break-even is not known, as it is not known which of them is faster.",
+    )
     mixed = timed([1.3, 0.9, 1.3, 1.3, 0.9, 1.3])
     undecided = training_time.break_even(mixed, timed([1.0] * 6, "cuda:0"))
     assert (undecided.epochs, undecided.sentence) == (None, few.sentence)

@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from core.answer.study import wording
 from core.answer.study.result import Evidence
 from core.errors import InvalidValue, NotComparable
 from tests.unit.answer.study.made_up import RISING, answer, evidence
@@ -50,6 +51,8 @@ def test_three_changes_beyond_the_noise_are_several_and_have_no_single_number():
     assert found.outcome == "several"
     assert [crossing.challenger_above for crossing in found.crossings] == [True, False, True]
     assert found.estimate is None
+    first, second, last = (" and ".join(wording.ends(found.axis, one.low, one.high)) for one in found.crossings)
+    assert f"3 times beyond the noise, between {first}, between {second} and between {last} (" in found.sentence
 
 
 def test_a_dip_inside_the_noise_is_forgiven():

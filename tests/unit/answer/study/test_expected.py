@@ -81,7 +81,7 @@ TOLD = Expected(size=48, speedup=1.4, low=1.2, high=1.7, sizes=12)
 
 
 def test_what_is_expected_says_on_what_it_rests_and_never_that_it_was_measured():
-    assert f"{TOLD.figures}, {TOLD.source}" == "about 1.40× (1.20× to 1.70×), expected from 12 measured sizes"
+    assert f"{TOLD.figures}, {TOLD.source}" == "about 1.4× (1.2× to 1.7×), expected from 12 measured sizes"
 
 
 @pytest.mark.parametrize(
@@ -90,5 +90,5 @@ def test_what_is_expected_says_on_what_it_rests_and_never_that_it_was_measured()
 )
 def test_after_a_run_the_expectation_stands_beside_the_measurement(measured, verdict):
     said = beside(TOLD, measured)
-    assert said.startswith("From 12 other measured sizes about 1.40× (1.20× to 1.70×) was expected;")
+    assert said.startswith("From 12 other measured sizes about 1.4× (1.2× to 1.7×) was expected;")
     assert said.endswith(f"{measured:.2f}× was measured, {verdict}.")

@@ -45,7 +45,7 @@ def test_a_crossing_on_a_busy_machine_is_marked_though_no_size_has_enough_blocks
     assert (answer.outcome, answer.estimate) == ("crossing", quiet.estimate)
     assert answer.busy == (
         "Measured on a busy machine: other programs took processor time from 2 CPU "
-        "threads in 67 % of its blocks, and they "
+        "threads in 67 % of the blocks, and they "
         "slow 2 threads of the processor more than 1 thread."
     )
     assert answer.sentence == f"{quiet.sentence} {answer.busy}"
