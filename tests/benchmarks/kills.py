@@ -163,14 +163,14 @@ class Pupil:
     Attributes:
         shown: what they were shown as done.
         faults: exceptions that a page showed.
-        over: whether they have what they came for, once `last` was asked.
+        over: whether they have what they came for: a result that they asked for once all kills were over.
     """
 
     def __init__(self, number: int, port: int, code: str, house: "House") -> None:
         self.shown, self.faults, self.over = Shown(), list[str](), False
         self._number, self._port, self._code, self._house = number, port, code, house
         self._draw = random.Random(f"{house.seed} {number}")
-        self._tries = 0
+        self._tries, self._asked_last = 0, False
 
     async def attend(self) -> None:
         """Take part until the last measurement is done."""
@@ -197,16 +197,17 @@ class Pupil:
                 await self._expect(visit, EXPECT)
             elif EXPECT_AGAIN in visit.buttons and self._draw.random() < 0.1:
                 await self._expect(visit, EXPECT_AGAIN)
-            elif MEASURE in visit.buttons or (AGAIN in visit.buttons and not self._done()):
-                pressed = visit.buttons.get(MEASURE) or visit.buttons[AGAIN]
+            elif MEASURE in visit.buttons or (AGAIN in visit.buttons and not self._asked_last):
+                pressed, last = visit.buttons.get(MEASURE) or visit.buttons[AGAIN], self._house.last
                 await asyncio.wait_for(visit.press(pressed), timeout=60)
-            else:
+                self._asked_last = last
+            elif not self._done(visit):
                 await asyncio.sleep(LOOKED_S)
                 await asyncio.wait_for(visit.rerun(), timeout=60)
 
-    def _done(self) -> bool:
-        """Whether the result that is shown is the last one: none was asked for since all kills were over."""
-        self.over = self._house.last and self.shown.results > 0 and self._house.idle()
+    def _done(self, visit: Visit) -> bool:
+        """Whether the result of what was asked for once all kills were over is shown, and nobody waits for another."""
+        self.over = self._asked_last and AGAIN in visit.buttons and self._house.idle()
         return self.over
 
     async def _join(self, visit: Visit) -> None:
