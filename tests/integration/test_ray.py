@@ -20,6 +20,7 @@ from core.jobs.shared.board import Question
 from core.jobs.shared.on_ray import RayNodes
 from core.results.store import Store
 from tests import nodes
+from tests.integration import scripted_node
 from tests.integration.following import until
 from tests.integration.scripted_worker import UNTIL_RELEASED, sweep
 
@@ -41,6 +42,7 @@ def cluster(tmp_path, monkeypatch):
     from ray.cluster_utils import Cluster
 
     (tmp_path / "modules").mkdir()
+    monkeypatch.setattr(board, "PRESENT_S", scripted_node.PRESENT_S)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
     for name, value in nodes.surroundings(tmp_path / "head").items():
         monkeypatch.setenv(name, value)
@@ -171,6 +173,7 @@ def read(path):
 
 def test_a_cluster_that_is_gone_is_told_in_one_sentence(cluster, monkeypatch):
     monkeypatch.setattr(on_ray, "GONE_S", 0.0)
+    monkeypatch.setitem(on_ray._SOON, "RAY_gcs_rpc_server_reconnect_timeout_s", "2")
     with RayNodes("ray", [], module="platform") as machines:
         machines.keep()
         cluster.shutdown()
