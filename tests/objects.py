@@ -12,12 +12,17 @@ from contextlib import contextmanager, suppress
 
 from pyarrow import fs
 
+from core.files.shared import place
+from tests.ports import free_port
+
 KEYS = {
     "AWS_ACCESS_KEY_ID": "nobody",
     "AWS_SECRET_ACCESS_KEY": "nothing",
     "AWS_EC2_METADATA_DISABLED": "true",
 }
 """Credentials as the environment gives them; moto takes any."""
+
+PATIENCE_S = 120.0
 
 SERVER_VARIABLE = "CROSSOVER_TEST_S3"
 """Environment variable that names host and port of a real server that knows `KEYS`, to be used instead."""
@@ -43,7 +48,12 @@ class ObjectStore:
         """The address of a place that nobody has used."""
         bucket = f"lab-{uuid.uuid4().hex}"
         made = fs.S3FileSystem(
-            endpoint_override=self.endpoint, scheme="http", region="us-east-1", allow_bucket_creation=True
+            endpoint_override=self.endpoint,
+            scheme="http",
+            region="us-east-1",
+            allow_bucket_creation=True,
+            connect_timeout=PATIENCE_S,
+            request_timeout=PATIENCE_S,
         )
         made.create_dir(bucket)
         return f"s3://{bucket}/rows?endpoint_override={self.endpoint}&scheme=http&region=us-east-1"
@@ -61,15 +71,27 @@ def served() -> Iterator[ObjectStore]:
     server.start()
     try:
         host, port = server.get_host_and_port()
-        yield ObjectStore(f"{host}:{port}")
+        with _patience():
+            yield ObjectStore(f"{host}:{port}")
     finally:
         server.stop()
 
 
 @contextmanager
+def _patience() -> Iterator[None]:
+    """Let this process wait for long: where it is busy itself, so is the server in it, and is not gone for that."""
+    before = place.CONNECT_S, place.ANSWER_S
+    place.CONNECT_S = place.ANSWER_S = PATIENCE_S
+    try:
+        yield
+    finally:
+        place.CONNECT_S, place.ANSWER_S = before
+
+
+@contextmanager
 def served_apart() -> Iterator[ObjectStore]:
     """The same in a process of its own, so that it can be killed, and shares no lock with who measures."""
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -81,10 +103,3 @@ def served_apart() -> Iterator[ObjectStore]:
     finally:
         server.kill()
         server.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -45,8 +45,9 @@ from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.results.store import Store
 from pages.shared.data import reads
-from tests.benchmarks.sessions import Refused, Session, await_health, free_port
+from tests.benchmarks.sessions import Refused, Session, await_health
 from tests.integration import scripted_worker
+from tests.ports import free_port
 
 SEED = 20261122
 PAIRS = 60

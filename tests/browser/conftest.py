@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from core.classroom.classes import Classes
 from core.files.project import PROJECT
 from core.jobs.queue import Queue
 from core.results.store import Store
+from tests.ports import free_port
 
 DEADLINE_S = 240
 """Far beyond what anything here takes; a busy machine is no failure."""
@@ -66,6 +66,7 @@ class Visitors:
     def come(self, theme: str, width: int, height: int) -> Page:
         """The only page of a browser without a trace of an earlier visit."""
         context = self._spare.pop() if self._spare else self.browser.new_context(reduced_motion="reduce")
+        context.set_default_timeout(DEADLINE_S * 1000)  # of clicks, addresses and downloads, which have another one
         page = context.new_page()
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=theme)
@@ -273,12 +274,6 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.05)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _note_stranger(url: str, strangers: list[str]) -> None:

@@ -273,4 +273,4 @@ def test_a_long_compaction_goes_on_holding_its_lease(machines, monkeypatch):
     renewed = threading.Event()
     monkeypatch.setattr(Lease, "renew", lambda _: renewed.set() or True)
     with sharing.held(here.folder):
-        assert renewed.wait(30)
+        assert renewed.wait(240)

@@ -15,6 +15,8 @@ from core.files.shared.place import Place
 from tests import objects
 
 MOST = 1_000
+LONG_S = 3_600.0
+"""Longer than any machine takes from one line of a test to the next."""
 
 CALLS = {
     "list": lambda at: at.names("rows"),
@@ -34,10 +36,13 @@ def credentials(monkeypatch):
 
 @pytest.fixture
 def silent(monkeypatch):
-    """A server that takes connections and says nothing; calls wait for a second."""
+    """A server that takes connections and says nothing; calls wait for a second, and for long nobody tries again."""
     monkeypatch.setattr(place, "ANSWER_S", 1.0)
+    for where in (place, mirror):
+        monkeypatch.setattr(where, "AGAIN_S", LONG_S)
     with socket.create_server(("127.0.0.1", 0), backlog=50) as server:
         yield server
+    place._kept_s3.cache_clear()  # the next server at this port may take its time
 
 
 def at(server: socket.socket) -> str:
@@ -46,9 +51,10 @@ def at(server: socket.socket) -> str:
 
 @pytest.fixture
 def stopped():
-    """The address of a place whose server is not there."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return at(server)
+    """The address of a place whose server is not there; nobody else comes to have its port meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield at(taken)
 
 
 def connections(server: socket.socket) -> int:
@@ -167,6 +173,7 @@ def test_a_place_that_has_no_rows_any_more_empties_no_copy_and_is_sent_nothing(t
 
 
 def test_a_listing_that_lags_removes_nothing_that_was_just_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(mirror, "LAG_S", LONG_S)
     (tmp_path / "place").mkdir()
     address = f"file://{tmp_path}/place"
     machine = Mirror(mirror.made(address, tmp_path / "copies"), Place(address), MOST)

@@ -1,5 +1,7 @@
 """A machine at work for others, whose measuring process is a double that only writes rows."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from core.jobs.job import Job
@@ -9,6 +11,7 @@ from core.jobs.shared.board import Question
 from core.jobs.shared.member import Working
 from core.question.experiment import Experiment
 from core.results import environment
+from tests.fakes import FakeClock
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
 
@@ -24,7 +27,15 @@ def at(store, monkeypatch):
 
 
 @pytest.fixture
-def working(at, store, queue, monkeypatch):
+def clock(monkeypatch):
+    """What a member goes by: time passes where it waits and nowhere else, however busy this machine is."""
+    made = FakeClock()
+    monkeypatch.setattr(member, "time", SimpleNamespace(monotonic=lambda: made() / 1e9, sleep=made.pass_s))
+    return made
+
+
+@pytest.fixture
+def working(at, store, queue, monkeypatch, clock):
     """A machine that measures what it is asked at once; `asked` has what it was asked, `told` what it said."""
     made = Working(at, store, queue, FOUND, lambda said: made.told.append(said))
     made.told, made.asked, made.failing = [], [], {}

@@ -1,6 +1,7 @@
 """Who asks many machines, with machines that only say what they do."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +10,7 @@ from core.jobs.shared import asking, board
 from core.jobs.shared.board import Question
 from core.jobs.shared.launching import Nobody
 from core.jobs.shared.members import Member
+from tests.fakes import FakeClock
 from tests.integration.scripted_worker import sweep
 
 QUESTION = Question(sweep=sweep(), spread="everywhere")
@@ -18,8 +20,9 @@ TWO = dataclasses.replace(ONE, host="two", machine_id="b")
 
 @pytest.fixture
 def at(tmp_path, monkeypatch):
-    monkeypatch.setattr(asking, "POLL_S", 0.001)
-    monkeypatch.setattr(asking, "SETTLE_S", 0.02)
+    """The place; time passes where who asks waits and nowhere else, however busy this machine is."""
+    clock = FakeClock()
+    monkeypatch.setattr(asking, "time", SimpleNamespace(monotonic=lambda: 1 + clock() / 1e9, sleep=clock.pass_s))
     return board.board_of(tmp_path / "store")
 
 
@@ -80,17 +83,16 @@ def test_an_interrupt_takes_the_question_away(at):
 
 @pytest.mark.slow
 def test_while_the_place_cannot_be_reached_nothing_is_over(at, monkeypatch):
-    def fail(*_):
-        raise StoreError("The store cannot be reached.")
+    names, away = at.place.names, []
 
-    steps = [
-        lambda: at.tell(ended(ONE)),
-        lambda: monkeypatch.setattr(at.place, "names", fail),
-        lambda: None,
-        lambda: None,
-        monkeypatch.undo,
-        lambda: (monkeypatch.setattr(asking, "POLL_S", 0.001), monkeypatch.setattr(asking, "SETTLE_S", 0.02)),
-    ]
+    def look(*asked):
+        if away:
+            raise StoreError("The store cannot be reached.")
+        return names(*asked)
+
+    monkeypatch.setattr(at.place, "names", look)
+    nothing = [lambda: None] * 5  # for longer than who asks waits for others to begin
+    steps = [lambda: at.tell(ended(ONE)), lambda: away.append("the place"), *nothing, away.clear]
     seen, told = follow(at, *steps)
     assert "The store cannot be reached." in [look.failure for look in told]
     assert set(seen.ended) == {"one"}
@@ -114,8 +116,7 @@ def test_machines_that_are_brought_are_waited_for_until_all_said_who_they_are(at
     assert {member.host for member in asking.gathered(at, Bringing(at))} == {"one", "two"}
 
 
-def test_machines_that_never_come_are_waited_for_a_while_only(at, monkeypatch):
-    monkeypatch.setattr(asking, "GATHER_S", 0.05)
+def test_machines_that_never_come_are_waited_for_a_while_only(at):
     bringing = Bringing(at)
     bringing.todo.pop()
     assert [member.host for member in asking.gathered(at, bringing)] == ["one"]

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from types import SimpleNamespace
 
 import pytest
 
@@ -12,21 +11,11 @@ from core.jobs.shared import member
 from core.jobs.shared.member import Working
 from core.jobs.shared.members import SPREADS
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment
-from tests.fakes import FakeClock
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
 from tests.unit.jobs.shared.conftest import FOUND, asked_of, sizes
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """What a member goes by: time passes where it waits and nowhere else, however busy this machine is."""
-    made = FakeClock()
-    monkeypatch.setattr(member, "time", SimpleNamespace(monotonic=lambda: made() / 1e9, sleep=made.pass_s))
-    return made
-
-
-@pytest.mark.usefixtures("clock")
 def test_a_whole_question_is_one_job(at, working):
     question = asked_of("everywhere")
     at.ask(question)
