@@ -39,8 +39,13 @@ def _view(view: tuple[links.Kind, str] | None, machine: Machine | None, asked: E
         case ("run", run_id):
             _run(run_id, machine, asked)
         case _:
-            asking.offer_others(sweeps=False)
-            welcome.draw(machine, own=bool(asked and asked.point.training))
+            _nothing(machine, own=bool(asked and asked.point.training))
+
+
+def _nothing(machine: Machine | None, *, own: bool = False) -> None:
+    """What stands where there is no result: the measurement that is under way, if any is, and how the page works."""
+    asking.offer_others(sweeps=False)
+    welcome.draw(machine, own=own)
 
 
 def _job(job_id: str, machine: Machine | None) -> None:
@@ -48,7 +53,7 @@ def _job(job_id: str, machine: Machine | None) -> None:
     with told(st.warning):
         job = reads.queue().job(job_id)
     if job is None:
-        welcome.draw(machine)
+        _nothing(machine)
     else:
         _draw_job(job, machine)
 
@@ -78,7 +83,7 @@ def _run(run_id: str, machine: Machine | None, asked: Experiment | None) -> None
     trials = reads.rows(run_ids=[run_id])
     if not trials:
         st.warning(f"There is no run {run_id} here; it was measured elsewhere, or its files were removed.")
-        welcome.draw(machine)
+        _nothing(machine)
         return
     shown = run_view.experiment_of(trials)
     if asked and shown:

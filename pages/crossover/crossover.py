@@ -78,7 +78,7 @@ def _sweep(sweep_id: str, machine: Machine | None, asked: Sweep | None) -> None:
     if machine is None:
         return
     if known is None:
-        st.warning("The settings of this link were changed on the way, so it does not say which sweep it shows.")
+        opened.unknown("The settings of this link were changed on the way, so it does not say which sweep it shows.")
         return
     opened.differs(asked, known)
     rows, _ = reads.answers(known, machine)
@@ -89,7 +89,7 @@ def _sweep(sweep_id: str, machine: Machine | None, asked: Sweep | None) -> None:
 def _study(study_id: str, machine: Machine | None, asked: Sweep | None) -> None:
     found = reads.study(study_id)
     if found is None:
-        st.warning(f"There is no study {study_id} here; it was measured elsewhere, or its files were removed.")
+        opened.unknown(f"There is no study {study_id} here; it was measured elsewhere, or its files were removed.")
         return
     rows, shown = [row for run in found.runs for row in run], sweep_view.asked_by(found)
     sweep_view.heading(rows, shown)

@@ -15,6 +15,7 @@ from pages.shared.answer import study_view, sweep_view
 from pages.shared.data import expectations, reads
 from pages.shared.draw.text import date, plain, told
 from pages.shared.form import unlike
+from pages.shared.job import asking
 from pages.shared.link import links, others, state
 
 AIM = "Vary one training, and find the size from which one device is faster than another."
@@ -28,6 +29,12 @@ def aim(machine: Machine | None) -> None:
     """Say what the page is for, and what it finds on a machine without an accelerator."""
     alone = machine is not None and len(machine.devices) == 1 and not others.recorded()
     st.caption(f"{AIM} {ALONE}" if alone else AIM)
+
+
+def unknown(sentence: str) -> None:
+    """Say that a link leads to nothing here, and offer what is under way instead."""
+    st.warning(sentence)
+    asking.offer_others(sweeps=True)
 
 
 def adopt(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:

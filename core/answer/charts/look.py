@@ -83,7 +83,7 @@ FEWEST_TICKS = 4
 SHADE = 0.3
 """White in a hue that a chart needs a second time for devices of one kind; from there on dash and shape tell more."""
 
-LONG_NAME = 12
+LONG_NAME = 16
 """Letters of a name beside bars from which a phone has room for two parts in a line of the legend, not for three."""
 
 LABEL_LETTERS, LABEL_LINE = 23, 12

@@ -213,6 +213,14 @@ def test_an_unknown_run_or_job_is_said_to_be_unknown(world, open_page):
     assert "How this works" in said
 
 
+@pytest.mark.parametrize("link", [{"run": "f" * 12}, {"job": "0" * 20 + "-abcdef"}])
+def test_beside_what_is_unknown_the_measurement_that_is_under_way_can_be_watched(world, open_page, link):
+    world.has(CPU, GPU)
+    job = world.run()
+    app = checked(button(open_page(**link), "Watch it").click().run())
+    assert app.query_params["job"] == job.id
+
+
 def test_a_name_that_is_none_is_as_good_as_no_name(world, open_page):
     world.has(CPU)
     assert "How this works" in words(open_page(run="<script>", job="../../etc/passwd"))

@@ -154,7 +154,11 @@ def test_a_grid_that_is_stored_as_a_whole_is_answered_at_once_and_its_link_shows
 
 def test_a_link_to_a_sweep_whose_settings_were_changed_says_so(world, open_page):
     world.has(CPU, GPU)
-    assert "does not say which sweep" in words(open_page(PAGE, sweep="0" * 16))
+    job = world.run(ADAPTIVE)
+    app = open_page(PAGE, sweep="0" * 16)
+    assert "does not say which sweep" in words(app)
+    checked(button(app, "Watch it").click().run())
+    assert app.query_params["job"] == job.id
 
 
 def test_jobs_of_one_page_are_led_to_it_from_the_other(world, open_page):
