@@ -10,9 +10,6 @@ from typing import TypeVar
 
 Word = TypeVar("Word", bound=str)
 
-LARGEST_WRITTEN_OUT = 1e15
-"""Numbers that are whole are shown without a point below it."""
-
 
 class CrossoverError(Exception):
     """Root of the tree; `str(error)` is a sentence that can be shown."""
@@ -145,7 +142,6 @@ def unwritable(place: str, error: OSError) -> str:
 
 
 def _shown(value: object) -> str:
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_WRITTEN_OUT
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    text = f"{int(value) if whole else value:,}" if number else repr(value)
+    text = f"{value:,}" if number else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -16,20 +16,19 @@ from core.results.store import RESULTS
 
 
 def number(text: str) -> float:
-    """What was typed as a number; its range is the business of whoever asks."""
-    return _as(float, text, "a number")
+    """What was typed as a number, a whole one if it is; its range is the business of whoever asks."""
+    try:
+        return int(text) if text.strip().lstrip("-").isdecimal() else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not possible; it must be a number") from None
 
 
 def whole(text: str) -> int:
     """What was typed as a whole number."""
-    return int(_as(int, text, "a whole number"))
-
-
-def _as(kind: type[float], text: str, allowed: str) -> float:
     try:
-        return kind(text)
+        return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not possible; it must be {allowed}") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not possible; it must be a whole number") from None
 
 
 def _store(text: str) -> Path:

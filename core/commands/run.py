@@ -65,7 +65,8 @@ def run(options: argparse.Namespace) -> int:
 def _budget_s(options: argparse.Namespace) -> float:
     """As asked for; otherwise the preset's at its scale, or the usual one."""
     if options.budget_s is not None:
-        return float(options.budget_s)
+        budget_s: float = options.budget_s
+        return budget_s
     limits = arguments.limits(options)
     return limits.budget_s if limits else Experiment.budget_s
 

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 import psutil
 
-from core.errors import JobError
+from core.errors import InvalidValue, JobError
 from core.files.project import PROJECT
 from core.jobs import process
 from core.jobs.job import Job
@@ -174,9 +174,14 @@ def run(asked: Experiment | Sweep, store: Store, queue: Queue | None = None) -> 
         The rows, in the order of `rows`.
 
     Raises:
+        InvalidValue: `asked` or `store` is something else.
         JobError: nothing was measured, or only a part; the sentence says why, and what was measured is in the store.
         StoreError: the store cannot be read.
     """
+    if not isinstance(asked, Experiment | Sweep):
+        raise InvalidValue("asked", asked, "an Experiment or a Sweep")
+    if not isinstance(store, Store):
+        raise InvalidValue("store", store, "a Store, as Store('my-results') makes one")
     queue = queue or Queue()
     job = follow(queue, queue.submit(asked, store).id, on_change=lambda _: None)
     if not job.complete:

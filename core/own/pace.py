@@ -27,6 +27,9 @@ MOST_KEPT = 4_096
 LONG = 3
 """Times the usual from which on a step is a long one."""
 
+FEW = 3
+"""Steps that must have been looked at before it is said what comes before a step."""
+
 LEAST_S = 0.25
 """Seconds of a loop before anything is counted."""
 
@@ -38,6 +41,14 @@ MOST, ENOUGH = 8, 3
 
 FIRST_COST_S = 0.02
 """What the first counted step is thought to cost at most, before that is known."""
+
+
+def known_length(batches: object) -> int:
+    """How many batches there are; 0 if they do not say."""
+    try:
+        return len(batches)  # type: ignore[arg-type]
+    except Exception:  # whatever somebody's own batches raise
+        return 0
 
 
 @dataclass
@@ -86,8 +97,8 @@ class Pace:
 
     @property
     def before_s(self) -> float | None:
-        """Seconds of what came before a plain step."""
-        return self.before_ns / 1e9 / self.looked if self.looked else None
+        """Seconds of what came before a plain step; None where too few were looked at."""
+        return self.before_ns / 1e9 / self.looked if self.looked >= FEW else None
 
     @property
     def uneven(self) -> tuple[float, float]:

@@ -19,6 +19,13 @@ NAMES: dict[Cause, str] = {
     "arithmetic": "arithmetic",
 }
 
+NOTHING_PASSED = "No batch was trained to its end, so there is nothing to say."
+NOTHING_UPDATED = (
+    "No step was seen: no optimizer of PyTorch updated the model. Where something else does, go through the batches: "
+    "for batch in core.watch(loader, model)."
+)
+"""What is said of a loop without a step."""
+
 SMALLEST = 0.005
 """Share below which a part is not listed."""
 
@@ -39,6 +46,8 @@ def document(steps: Steps, device: str, updates: int) -> dict[str, Any]:
 
 def text(steps: Steps, device: str, updates: int, *, by_batches: bool) -> str:
     """The same for people."""
+    if not steps.steps:
+        return NOTHING_PASSED if by_batches else NOTHING_UPDATED
     looked, counted = units.count(steps.looked), units.count(len(steps.operations))
     lines = [f"{_steps(steps, updates, by_batches)} on {title(device)}; {looked} looked at, {counted} counted"]
     parts = [

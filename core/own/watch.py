@@ -25,7 +25,7 @@ from core.answer.own.steps import Steps
 from core.measure.own import floor, watching
 from core.measure.own.training import witness
 from core.own import report
-from core.own.pace import ENOUGH, MOST, Pace
+from core.own.pace import ENOUGH, MOST, Pace, known_length
 
 MOST_TOGETHER = 16
 """Batches of one update that are counted together at most."""
@@ -69,7 +69,7 @@ class Watch:
         self._batches, self._model, self._quiet = batches, model, quiet
         self._device = torch.device(device) if device is not None else _device_of(model)
         self._clock, self._drain = clock, drain or self._wait
-        self._pace, self._counts = Pace(known_steps=_length(batches)), watching.Counts()
+        self._pace, self._counts = Pace(known_steps=known_length(batches)), watching.Counts()
         self._mode: watching.Watching | None = None
         self._stuck: watching.Watching | None = None
         self._entered, self._left, self._together = False, 0, 1
@@ -111,6 +111,13 @@ class Watch:
                         return
         finally:
             self._end()
+
+    def __len__(self) -> int:
+        """How many batches there are, as a progress bar asks; raises TypeError where they do not say."""
+        return len(self._batches)  # type: ignore[arg-type]
+
+    def __bool__(self) -> bool:
+        return True
 
     def _pass_by(self, batches: Iterator[Any]) -> Generator[Any, None, int]:
         """Hand batches on with nothing of ours around them; how many. If the loop ends here, they are told at once."""
@@ -303,6 +310,8 @@ class Watch:
         self._pass(1)
         self._hooks.close()
         if not self._pace.steps:
+            if self._batches is None:
+                self._tell()
             return
         with contextlib.suppress(Exception):  # a device in trouble; what was clocked is worth saying
             self._learns = self._changed()
@@ -338,9 +347,3 @@ def _device_of(model: nn.Module | None) -> torch.device:
     for parameter in model.parameters() if model is not None else ():
         return parameter.device
     return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_initialized() else torch.device("cpu")
-
-
-def _length(batches: Iterable[Any] | None) -> int:
-    with contextlib.suppress(Exception):
-        return len(batches)  # type: ignore[arg-type]
-    return 0

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any, Self
 
 from core.errors import InvalidValue, one_of
@@ -40,8 +41,7 @@ _DEVICE = re.compile(rf"({'|'.join(SINGLE)})|({'|'.join(NUMBERED)})(?::(\d{{1,2}
 _CONTENDER = re.compile(
     r"(?P<device>[a-z]{1,8}(?::\d{1,2})?)(?:@(?P<threads>\d{1,4}))?(?P<lane>(?:[+ ]\w{1,32}){0,16})", re.ASCII
 )
-"""A `+` of a link that was typed by hand arrives as a space. Each part is bounded: a text of any length is told from a
-contender at once, and no number in it has more digits than can be read."""
+"""A `+` of a link that was typed by hand arrives as a space. Each part is bounded, so no text takes long to read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +226,7 @@ class Experiment:
     whole: bool = True
 
     def __post_init__(self) -> None:
-        _settle(self, "contenders", tuple(self.contenders))
+        _settle(self, "contenders", parsed_contenders(self.contenders))
         if self.point.training and self.pairs == EVERY_EPOCH:
             _settle(self, "pairs", OWN_PAIRS)
         if not 1 <= len(self.contenders) <= MAX_CONTENDERS or len(set(self.contenders)) < len(self.contenders):
@@ -284,9 +284,10 @@ def hashed(question: Mapping[str, Any], separators: tuple[str, str] = (",", ":")
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
-def parsed_contenders(texts: Iterable[object]) -> tuple[Contender, ...]:
-    """Contenders of a file; raises InvalidValue where one is not of that form."""
-    return tuple(Contender.parse(str(text)) for text in texts)
+def parsed_contenders(given: str | Iterable[object]) -> tuple[Contender, ...]:
+    """Contenders, also written ones, as files have them; raises InvalidValue where one is not of that form."""
+    listed = given.split(",") if isinstance(given, str) else given
+    return tuple(each if isinstance(each, Contender) else Contender.parse(str(each)) for each in listed)
 
 
 @functools.lru_cache(maxsize=4_096)
@@ -330,10 +331,10 @@ def _checked(field: str, value: object, low: float = -math.inf, high: float = ma
     entry = FIELDS[field]
     low, high = max(low, entry.low), min(high, entry.high)
     whole = isinstance(entry.default, int)
-    if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not low <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, Integral if whole else Real) or not low <= value <= high:
         bounds = f"{low:,} and {high:,}" if whole else f"{low:,g} and {high:,g}"
         raise InvalidValue(field, value, f"a {'whole ' if whole else ''}number between {bounds}")
-    return value if whole else float(value)
+    return int(value) if whole else float(value)  # numbers of NumPy are such, and no file takes them
 
 
 def _read(name: str, value: object) -> Any:
@@ -342,8 +343,7 @@ def _read(name: str, value: object) -> Any:
     if not isinstance(value, str) or kind is str:
         return value
     if kind is bool:
-        words = {"true": True, "false": False, "1": True, "0": False}
-        return words.get(value.lower(), value)
+        return {"true": True, "false": False, "1": True, "0": False}.get(value.lower(), value)
     try:
         return kind(value)
     except ValueError:

@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Self
 
 from core.errors import InvalidValue, one_of
@@ -47,9 +48,9 @@ class Axis:
 
     def __post_init__(self) -> None:
         one_of("axis", self.name, AXES)
+        object.__setattr__(self, "values", tuple(sorted({_checked(self.name, value) for value in self.values})))
         if not self.values:
             raise InvalidValue("values", "", f"at least one value of {self.name}")
-        object.__setattr__(self, "values", tuple(sorted({_checked(self.name, value) for value in self.values})))
         if len(self.values) > MAX_POINTS:
             raise InvalidValue("values", f"{len(self.values)} values", f"at most {MAX_POINTS} values of {self.name}")
 
@@ -117,7 +118,7 @@ class Sweep:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axes", tuple(self.axes))
-        object.__setattr__(self, "contenders", tuple(self.contenders))
+        object.__setattr__(self, "contenders", parsed_contenders(self.contenders))
         object.__setattr__(self, "pairs", self.pairs or (ADAPTIVE_PAIRS if self.adaptive else GRID_PAIRS))
         names = [axis.name for axis in self.axes]
         if not 1 <= len(names) <= MAX_AXES or len(set(names)) < len(names):
@@ -289,7 +290,7 @@ def _parsed(name: str, text: str) -> float:
 
 def _checked(name: str, value: object) -> float:
     """A value as the field holds it; its range is the point's business."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value < 0:
         raise InvalidValue(name, value, "a number that is not negative")
     if isinstance(FIELDS[name].default, float):
         return float(value)

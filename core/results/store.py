@@ -93,11 +93,11 @@ class Store:
     """The rows of one folder; a folder that does not exist is an empty store.
 
     Attributes:
-        folder: where the files are.
+        folder: where the files are; for an address such as s3://bucket/prefix, of this machine's copy.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = mirrored.located(folder) if isinstance(folder, str) else Path(folder)
 
     def check_writable(self) -> None:
         """Find out before a measurement whether its rows could be kept, and make the folder that they go to.

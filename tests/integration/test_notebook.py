@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import core
-from core.errors import JobError
+from core.errors import InvalidValue, JobError
 from core.files.project import PROJECT
 from core.jobs import client
 from core.jobs.queue import Queue
@@ -64,3 +64,13 @@ def test_a_measurement_that_fails_says_why(tmp_path, monkeypatch):
     asked = Experiment(point=Point(dataset="disc"), contenders=(Contender(),))
     with pytest.raises(JobError, match="There is no torch here"):
         client.run(asked, Store(tmp_path / "results"), queue)
+
+
+def test_what_is_no_question_never_gets_into_the_queue(tmp_path):
+    queue, store = Queue(tmp_path / "jobs"), Store(tmp_path / "results")
+    asked = Experiment(point=Point(dataset="disc"))
+    with pytest.raises(InvalidValue, match=r"asked: .* it must be an Experiment or a Sweep"):
+        client.run(asked.point, store, queue)
+    with pytest.raises(InvalidValue, match=r"store: .* it must be a Store"):
+        client.run(asked, str(tmp_path / "results"), queue)
+    assert not (tmp_path / "jobs").exists() or not queue.jobs()

@@ -150,7 +150,8 @@ def _changes(steps: Steps) -> Iterator[tuple[str, str]]:
 
 def _reading(steps: Steps) -> str:
     where = f", most often at {steps.waits_at}" if steps.waits_at else ""
-    return f"each step reads {_each(steps.waits, 'value')}, for which the host waits{where}"
+    waits = "would wait on a GPU" if steps.on_host else "waits"
+    return f"each step reads {_each(steps.waits, 'value')}, for which the host {waits}{where}"
 
 
 def _each(counts: Sequence[int], of: str = "") -> str:

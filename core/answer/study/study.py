@@ -15,8 +15,8 @@ from core.answer import comparable
 from core.answer.run import causes, speedup, training_time
 from core.answer.study.crossover import locate
 from core.answer.study.doubts import company
-from core.answer.study.result import Basis, Crossover, Evidence
-from core.errors import NotComparable
+from core.answer.study.result import BASES, Basis, Crossover, Evidence
+from core.errors import NotComparable, one_of
 from core.question.experiment import MAX_CONTENDERS, Point, titled
 from core.question.fields import SIZE_AXES
 from core.question.models import boosting
@@ -65,6 +65,9 @@ def studies(trials: Sequence[Trial], *, axis: str | None = None, least: int = 2)
         axis: only studies along this axis; without it, each study along the field of the training that varies
             (`parameters` is only looked at when asked for).
         least: fewest sizes.
+
+    Raises:
+        InvalidValue: there is no such axis.
     """
     together = list(pairs(trials))
     found = (study for name in axes(axis) for study in _along(together, name) if len(study.runs) >= least)
@@ -73,7 +76,7 @@ def studies(trials: Sequence[Trial], *, axis: str | None = None, least: int = 2)
 
 def axes(axis: str | None) -> list[str]:
     """The axis that is asked for, or else each field of the training that may vary."""
-    return [axis] if axis else [name for name in SIZE_AXES if name != "parameters"]
+    return [one_of("axis", axis, SIZE_AXES)] if axis else [name for name in SIZE_AXES if name != "parameters"]
 
 
 def rank(study: Any) -> tuple[int, str, str]:
@@ -144,8 +147,10 @@ def crossover(study: Study, basis: Basis = "steady") -> Crossover:
     """The answer of a study.
 
     Raises:
+        InvalidValue: there is no such basis.
         NotComparable: its runs differ in something else than its axis.
     """
+    one_of("basis", basis, BASES)
     _require_one_study(study)
     baseline, challenger = study.runs[-1]
     answer = locate(

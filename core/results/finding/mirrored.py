@@ -43,7 +43,7 @@ def located(text: str) -> Path:
         StoreError: the folder of its copy cannot be made.
     """
     if not address.is_address(text):
-        return Path(text)
+        return Path(text).expanduser()
     from core.files.shared import mirror
 
     return mirror.made(text, Path(os.environ.get(MIRRORS_VARIABLE) or MIRRORS).absolute())

@@ -123,10 +123,28 @@ def test_without_an_optimizer_of_pytorch_that_is_said(loop, capsys):
     assert "No optimizer of PyTorch took a step" in capsys.readouterr().out
 
 
-def test_around_a_loop_without_an_optimizer_there_are_no_steps_and_nothing_is_printed(loop, capsys):
-    with loop.watch(batches=None) as seen:
+def test_around_a_loop_without_an_optimizer_there_are_no_steps_and_that_is_said_once(loop, capsys):
+    seen = loop.watch(batches=None)
+    for _ in range(2):
+        with seen:
+            loop.step(loop.batch, update=False)
+    assert (seen.steps.steps, seen.findings) == (0, [])
+    assert capsys.readouterr().out.count("No step was seen: no optimizer of PyTorch updated the model.") == 1
+    with loop.watch(batches=None, quiet=True):
         loop.step(loop.batch, update=False)
-    assert (seen.steps.steps, seen.findings, capsys.readouterr().out) == (0, [], "")
+    assert capsys.readouterr().out == ""
+
+
+def test_of_no_batch_there_is_nothing_to_say(loop):
+    assert str(loop.watch()) == "No batch was trained to its end, so there is nothing to say."
+
+
+def test_a_progress_bar_around_it_knows_how_many_batches_there_are(loop):
+    assert len(loop.watch()) == STEPS
+    for unknown in (iter([loop.batch]), None):
+        with pytest.raises(TypeError):
+            len(loop.watch(batches=unknown))
+        assert loop.watch(batches=unknown)
 
 
 @pytest.mark.parametrize("at", [0, 3, 40, 60, STEPS - 1])
@@ -220,7 +238,7 @@ def short_loop(loop, costs, *, around, ends_at=SHORT, long_each=SHORT):
 
 
 @pytest.mark.parametrize("around", [False, True], ids=["for", "with"])
-@pytest.mark.parametrize("ends_at", [SHORT, SHORT - 7, 20])
+@pytest.mark.parametrize("ends_at", [SHORT, SHORT - 7, 60])
 def test_short_steps_are_passed_by_and_all_are_told_with_the_share_of_what_came_before(loop, costs, around, ends_at):
     seen, hooked = short_loop(loop, costs, around=around, ends_at=ends_at)
     broken = ends_at < SHORT and not around
@@ -320,7 +338,7 @@ def test_a_read_is_placed_in_ones_own_file_or_cell(loop):
         exec(cell, namespace)
     assert seen.steps.waits_at == "42.py:2"
     assert [found.sentence for found in seen.findings if found.kind == "waits"] == [
-        "each step reads 1 value, for which the host waits, most often at 42.py:2."
+        "each step reads 1 value, for which the host would wait on a GPU, most often at 42.py:2."
     ]
 
 

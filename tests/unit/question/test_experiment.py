@@ -5,6 +5,7 @@ import dataclasses
 import json
 from types import SimpleNamespace
 
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from core.errors import CrossoverError, InvalidValue
 from core.question import catalog, experiment, models, usual
 from core.question.experiment import Contender, Experiment, Point, titled
 from core.question.fields import DATA_PATHS, DTYPES, TRAINING
+from core.question.sweep import Axis, Sweep
 
 
 @st.composite
@@ -131,7 +133,7 @@ def test_the_name_of_a_question_depends_on_the_protocol(monkeypatch):
         ({"samples": "1258"}, "samples: 1,258.*between 10 and 1,257"),
         ({"epochs": "0"}, "epochs: 0.*between 1 and 10,000"),
         ({"learning_rate": "nan"}, "learning_rate: nan.*between 1e-06 and 10"),
-        ({"learning_rate": "-1"}, "learning_rate: -1 .*between 1e-06 and 10"),
+        ({"learning_rate": "-1"}, "learning_rate: -1.0.*between 1e-06 and 10"),
         ({"learning_rate": "fast"}, "learning_rate: 'fast'.*a number"),
         ({"data_path": "pigeon"}, "data_path: 'pigeon'.*resident, per_batch, loader, tutorial"),
         ({"data_path": "loader", "loader_workers": "17"}, "loader_workers: 17.*between 0 and 16"),
@@ -302,3 +304,22 @@ def test_whether_the_whole_training_is_asked_for_is_kept_in_a_job_and_is_not_par
     assert Experiment.from_json(json.loads(json.dumps(asked.to_json()))) == asked
     assert asked.id == Experiment(point=Point()).id
     assert ("whole" in asked.to_json()) is not whole  # jobs of before do not say so
+
+
+@pytest.mark.parametrize("written", ["cpu@1,cpu@2", ("cpu@1", "cpu@2"), ["cpu@1", Contender(threads=2)]])
+def test_contenders_may_be_written_as_on_the_command_line(written):
+    pair = (Contender(threads=1), Contender(threads=2))
+    assert Experiment(point=Point(), contenders=written).contenders == pair
+    assert Sweep(point=Point(), axes=(Axis(name="depth", values=(1, 2)),), contenders=written).contenders == pair
+
+
+def test_numbers_of_numpy_are_numbers_and_what_is_asked_with_them_goes_into_a_file():
+    point = Point(hidden_size=numpy.int64(64), learning_rate=numpy.float32(0.5))
+    axis = Axis(name="hidden_size", values=numpy.array([32, 8, 16]))
+    asked = Sweep(point=point, axes=(axis,), contenders=(Contender(threads=numpy.int64(1)), Contender()))
+    assert axis.values == (8, 16, 32)
+    assert Sweep.from_json(json.loads(json.dumps(asked.to_json()))) == asked
+    with pytest.raises(InvalidValue, match=r"hidden_size: 64\.0 is not possible; it must be a whole number"):
+        Point(hidden_size=64.0)
+    with pytest.raises(InvalidValue, match="at least one value"):
+        Axis(name="hidden_size", values=numpy.array([]))

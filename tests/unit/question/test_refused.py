@@ -26,14 +26,6 @@ def test_what_is_varied_is_called_as_its_option_on_the_command_line_and_as_its_c
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
-    [(0.0, "0"), (-3.0, "-3"), (86400.0, "86,400"), (0.5, "0.5"), (1e300, "1e+300"), (float("nan"), "nan"), (7, "7")],
-)
-def test_a_number_is_shown_as_it_is_typed(value, shown):
-    assert InvalidValue("x", value, "right").told("x") == f"x: {shown} is not possible; it must be right."
-
-
-@pytest.mark.parametrize(
     ("refuse", "typed", "shown"),
     [
         (lambda: Point(dataset="cifar"), "one of disc, signal,", "one of Disc (synthetic), Signal and background"),

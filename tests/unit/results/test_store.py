@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import StoreError
+from core.errors import InvalidValue, StoreError
 from core.question.experiment import Point
 from core.results import reading
 from core.results import store as store_module
@@ -308,3 +308,14 @@ def test_threads_that_read_at_once_see_the_same(store):
     with ThreadPoolExecutor(8) as threads:
         seen = list(threads.map(lambda _: store.trials(), range(16)))
     assert all(rows == run() for rows in seen)
+
+
+def test_a_store_is_named_as_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
+    monkeypatch.setenv("CROSSOVER_SHARED", str(tmp_path / "shared"))
+    assert Store("~/results").folder == tmp_path / "home" / "results"
+    (tmp_path / "there").mkdir()
+    assert Store((tmp_path / "there").as_uri()).folder.parent == tmp_path / "shared"
+    with pytest.raises(InvalidValue, match="store: 'ftp://…' is not possible"):
+        Store("ftp://host/rows")

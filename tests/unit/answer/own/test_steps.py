@@ -96,7 +96,7 @@ def test_nothing_is_said_of_what_was_not_measured():
         (
             {"waits": (1,) * 4, "waits_at": "mine.py:7"},
             "waits",
-            "reads 1 value, for which the host waits, most often at",
+            "reads 1 value, for which the host would wait on a GPU, most often at mine.py:7.",
         ),
         (
             {"syncs": (2,) * 4, "syncs_at": "mine.py:7"},

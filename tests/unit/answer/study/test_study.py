@@ -7,7 +7,7 @@ import pytest
 
 from core.answer.run import causes, training_time
 from core.answer.study import study
-from core.errors import NotComparable
+from core.errors import InvalidValue, NotComparable
 from core.question.experiment import Contender, Point
 from core.question.fields import title
 from core.question.sweep import Axis, Sweep
@@ -265,3 +265,11 @@ def test_sizes_that_were_measured_one_after_the_other_were_visited_once():
     first = [answer.sizes[0] for answer in map(study.crossover, (once, turns))]
     widths = [size.high / size.low for size in first]
     assert widths[0] > widths[1]
+
+
+def test_an_axis_or_a_basis_that_there_is_not_is_refused_in_a_sentence():
+    with pytest.raises(InvalidValue, match="axis: 'neurons' is not possible; it must be one of hidden_size"):
+        study.studies(trials(), axis="neurons")
+    (found,) = study.studies(trials(), axis="hidden_size")
+    with pytest.raises(InvalidValue, match="basis: 'cold' is not possible; it must be one of steady"):
+        study.crossover(found, "cold")
