@@ -4,8 +4,10 @@ import collections
 import threading
 
 import pytest
+from filelock import FileLock
 
 from core.files.shared import mirror
+from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.shared import asking, board
 from core.jobs.shared.board import Question
 from core.results.finding import mirrored
@@ -54,16 +56,19 @@ def test_who_asks_loses_the_network_and_finds_the_answer_when_it_is_back(server,
     direct = server.address()
     through = mirrored.located(direct.replace(server.endpoint, f"127.0.0.1:{link.port}"))
     question, told = Question(sweep=sweep(sizes=SIZES), spread="shared"), []
+    measured_elsewhere = FileLock(nodes.surroundings(tmp_path / "one")[LOCK_VARIABLE])
     with nodes.ended([Node(tmp_path / "one", direct)]):
         answered = []
         at = board.board_of(through)
         asks = threading.Thread(
             target=lambda: answered.append(asking.follow(at, question, told.append, lambda: None)), daemon=True
         )
+        measured_elsewhere.acquire()  # on that machine, so that it cannot be done before the network is cut
         asks.start()
-        until(lambda: board.board_of(mirrored.located(direct)).members(), lambda found: found and found[0].done)
+        until(lambda: told, lambda seen: seen and "busy" in {each.state for each in seen[-1].present.values()})
         with link.cut():
             until(lambda: told, lambda seen: seen[-1].failure)
+            measured_elsewhere.release()
             until(lambda: board.board_of(mirrored.located(direct)).ends(question.id), bool)
         asks.join(300)
     [seen] = answered
