@@ -32,14 +32,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     clean_logs()
     words = sys.argv[1:] if arguments is None else arguments
-    options = parser(*words[:1] or [""]).parse_args(words)
     try:
+        options = parser(*words[:1] or [""]).parse_args(words)
         status: int = options.command(options)
     except CrossoverError as error:
         from core.question.fields import refused  # with what a question is made of, which no word of help needs
 
         output.say(refused.in_command(error))
         return USAGE if isinstance(error, InvalidValue | ForeignFile) else FAILED
+    except KeyboardInterrupt:  # where a job is followed, that stops the job and is no error
+        output.say("Stopped.")
+        return FAILED
     except BrokenPipeError:
         sys.stderr.close()
         return FAILED

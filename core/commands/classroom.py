@@ -14,6 +14,7 @@ from core.classroom.question import ANYBODY, ClassQuestion
 from core.classroom.roster import Roster
 from core.commands import FAILED, HELP, OK, arguments, measuring, output, sweep
 from core.errors import CrossoverError, InvalidValue, StoreError, unwritable
+from core.files import atomic
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question import describe, presets
@@ -171,7 +172,7 @@ def measure(options: argparse.Namespace) -> int:
     code = codes.normal(options.code)
     file = options.out or Path(f"class-{code}-{in_file_name(nickname)}.parquet")
     try:
-        file.write_bytes(handed_in.to_file(rows, code=code, nickname=nickname))
+        atomic.write(file, lambda into: into.write(handed_in.to_file(rows, code=code, nickname=nickname)))
     except OSError as error:
         raise StoreError(unwritable(str(file), error)) from error
     output.show(f"{len(rows)} rows written to {file}; bring it to the class's page.")

@@ -76,6 +76,7 @@ def worker(options: argparse.Namespace) -> int:
         about = introduced(at, queue, environment.read())
         at.tell(dataclasses.replace(about, state="failed", question=options.question, message=str(error)))
         raise
+    output.say(f"{found.environment.cpu_name} answers what is asked at {options.store}; Ctrl+C ends it.")
     working = Working(at, store, queue, found, lambda member: output.say(_line(member)))
     try:
         last = working.work(for_s=options.for_s, only=options.question)

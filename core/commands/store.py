@@ -8,6 +8,7 @@ from typing import Any
 from core import units
 from core.commands import FAILED, HELP, OK, arguments, output
 from core.errors import InvalidValue, StoreError, unwritable
+from core.files import atomic
 from core.results import compaction
 from core.results.intake import exchange
 from core.results.store import Store
@@ -76,7 +77,7 @@ def export(options: argparse.Namespace) -> int:
         raise InvalidValue("file", options.file.name, "a name that ends in .parquet or .csv")
     read = Store(arguments.held(options)).read()
     try:
-        options.file.write_bytes(exchange.export(read.table, kind))
+        atomic.write(options.file, lambda file: file.write(exchange.export(read.table, kind)))
     except OSError as error:
         raise StoreError(unwritable(str(options.file), error)) from error
     count = read.table.num_rows

@@ -119,9 +119,10 @@ def asked_for(options: argparse.Namespace) -> Sweep:
 
 def _axes(options: argparse.Namespace) -> tuple[Axis, ...]:
     given, values = options.axis or [], options.values or options.range
-    if options.training is not None and not given:
+    training = getattr(options, "training", None)  # a class has none
+    if training is not None and not given:
         raise InvalidValue("axis", "", "size, with its values: --axis size --values 64,128 or --range 64:4096")
-    if options.training is not None and options.size is not None:
+    if training is not None and options.size is not None:
         raise InvalidValue("size", options.size, "left out where --axis size varies it")
     if not given and values is not None:
         raise InvalidValue("axis", "", "one of {}, of which --values or --range give the values", AXES)

@@ -187,7 +187,8 @@ def test_a_worker_works_for_as_long_as_it_is_told(run, store, monkeypatch):
     found = Machine(environment=HERE, devices=scripted_worker.DEVICES)
     monkeypatch.setattr(measuring, "machine", lambda _: found)
     monkeypatch.setattr(member, "LOOK_S", 0.001)
-    status, out, _ = run("worker", "--store", str(store.folder), "--for", "0.02s")
+    status, out, err = run("worker", "--store", str(store.folder), "--for", "0.02s")
+    assert f"answers what is asked at {store.folder}; Ctrl+C ends it." in err
     assert (status, out) == (0, "")
 
 

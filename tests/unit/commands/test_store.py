@@ -1,5 +1,7 @@
 """The store by command: looked at, compacted, taken along, brought in."""
 
+import errno
+
 import pytest
 from filelock import FileLock
 
@@ -143,3 +145,22 @@ def test_an_export_names_the_files_whose_rows_it_lacks(command, folder, tmp_path
 def test_one_row_is_one_row(command, tmp_path):
     Store(tmp_path).add(trial())
     assert command("store", "check", "--store", tmp_path).out == f"1 row in {tmp_path}\n"
+
+
+def test_an_export_that_cannot_be_written_leaves_the_one_before_and_a_folder_of_its_name_alone(
+    command, folder, tmp_path, monkeypatch
+):
+    file, taken = tmp_path / "rows.parquet", tmp_path / "taken.parquet"
+    file.write_bytes(b"of yesterday")
+    taken.mkdir()
+    assert command("store", "export", taken, "--store", folder).status == 1
+    assert taken.is_dir()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    done = command("store", "export", file, "--store", folder)
+    assert (done.status, done.err) == (1, f"{file} cannot be written: No space left on device.\n")
+    assert file.read_bytes() == b"of yesterday"
+    assert {each.name for each in tmp_path.iterdir()} == {"rows.parquet", "taken.parquet", "store"}

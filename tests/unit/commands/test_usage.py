@@ -105,3 +105,13 @@ def test_an_option_that_would_mean_nothing_is_refused(command, arguments, senten
     done = command(*arguments)
     assert (done.status, done.out) == (2, "")
     assert done.err.startswith(sentence)
+
+
+@pytest.mark.parametrize("where", ["core.commands.devices.devices", "core.__main__.parser"])
+def test_an_interrupt_before_anything_is_followed_is_no_traceback(command, monkeypatch, where):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, interrupted)
+    done = command("devices")
+    assert (done.status, done.out, done.err) == (1, "", "Stopped.\n")
