@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
@@ -36,8 +37,9 @@ def test_a_lesson_from_the_question_to_the_report_and_back_by_its_link(visit, se
     expect(run).to_be_enabled()
     choose(page, "neither")
     expect(page).to_have_url(re.compile("predict_moving=neither"))
-    run.click()
-    expect(page.locator(".st-key-answer_side").get_by_role("button", name="Stop")).to_be_visible()
+    with FileLock(server.folder / "lock"):  # or it may be over before anybody has looked
+        run.click()
+        expect(page.locator(".st-key-answer_side").get_by_role("button", name="Stop")).to_be_visible()
     expect(page.get_by_role("heading", name="What PyTorch does and says")).to_be_visible()
     fits = "It was not so. What fits is: the module's parameters."
     expect(page.get_by_text(f"You expected: neither. {fits}")).to_be_visible()

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_ones_own_training_from_its_file_to_the_answer_and_to_the_next_version(visit_own, own_server):
-    page = visit_own("/compare?budget_s=10&pairs=2&size=16&devices=cpu%401&devices=cpu")
+    page = visit_own("/compare?budget_s=120&pairs=2&size=16&devices=cpu%401&devices=cpu")
     page.locator(".st-key-training").get_by_role("combobox").click()
     page.get_by_role("option", name="Your own training: plain.py").click()
     expect(page).to_have_url(re.compile(r"training=plain\.py"))
