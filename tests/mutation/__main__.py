@@ -31,6 +31,7 @@ ROOT = Path(__file__).parent.parent.parent
 COUNT, SEED = 30, 14
 
 UNIT, STUDY, LANES = "tests/unit/", "tests/unit/answer/study/", "tests/unit/measure/execution"
+RECORDED = STUDY + "test_recorded_answers.py"
 AFTERWARDS = UNIT + "measure/test_contender_afterwards.py"
 CONTENDER = (UNIT + "measure/test_contender.py", AFTERWARDS, UNIT + "measure/test_contender_settings.py")
 
@@ -40,9 +41,11 @@ TESTS = {
     ),
     "core/answer/study/best_lanes.py": (STUDY + "test_best_lanes.py", STUDY + "test_moved_crossover.py"),
     "core/answer/study/crossover.py": tuple(
-        STUDY + f"test_{name}.py" for name in ("figures", "crossover", "crossover_properties", "open_answers")
+        STUDY + f"test_{name}.py"
+        for name in ("figures", "crossover", "crossover_properties", "open_answers", "recorded_answers")
     ),
-    "core/answer/study/estimate/curve.py": (STUDY + "test_figures.py", STUDY + "estimate/test_curve.py"),
+    "core/answer/study/estimate/curve.py": (STUDY + "test_figures.py", STUDY + "estimate/test_curve.py", RECORDED),
+    "core/answer/study/estimate/judging.py": (STUDY + "test_figures.py", STUDY + "estimate/test_judging.py", RECORDED),
     "core/answer/study/estimate/noise.py": (STUDY + "test_figures.py", STUDY + "estimate/test_noise.py"),
     "core/answer/study/search.py": (STUDY + "test_next_step.py", STUDY + "test_search.py"),
     "core/answer/comparable.py": (UNIT + "answer/test_comparable.py",),

@@ -2,6 +2,7 @@
 
 import dataclasses
 import threading
+from pathlib import PurePosixPath
 
 import pytest
 
@@ -147,6 +148,23 @@ def test_a_compaction_that_cannot_send_its_part_removes_nothing(machines, monkey
             compaction.compact(here.folder)
     assert names(here) == names(there) == ["000000000001-0", "000000000002-0"]
     assert compaction.compact(here.folder).rows == 2
+    assert names(here) == names(there) == ["000000000001-0", "000000000002-0"]
+
+
+@pytest.mark.slow
+def test_what_a_killed_compaction_did_not_put_beside_its_part_comes_later_and_lies_beside_it(machines, monkeypatch):
+    here, there = machines
+    monkeypatch.setattr(compaction, "SMALL_BYTES", 1)
+    here.add(row(1))
+    here.add(row(2))
+    with monkeypatch.context() as patch:
+        patch.setattr(compaction.writing, "write_names", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            compaction.compact(here.folder)
+    for store in machines:
+        compaction.compact(store.folder)
+    part, beside = sorted(keys(here), key=lambda key: PurePosixPath(key).suffix, reverse=True)
+    assert PurePosixPath(beside).with_suffix(".parquet") == PurePosixPath(part)
     assert names(here) == names(there) == ["000000000001-0", "000000000002-0"]
 
 

@@ -106,7 +106,9 @@ def test_fewer_than_two_sizes_are_not_measurable(count):
 def test_sizes_with_an_obstacle_are_listed_and_do_not_count():
     found = answer([*evidence(RISING[:-1]), Evidence(size=4096.0, obstacle="it did not fit")])
     assert found.outcome == "crossing"
-    assert (found.sizes[-1].size, found.sizes[-1].reason, found.sizes[-1].speedup) == (4096.0, "it did not fit", None)
+    last = found.sizes[-1]
+    assert (last.size, last.reason, last.speedup) == (4096.0, "it did not fit", None)
+    assert (last.verdict, last.readings) == ("missing", 0)
 
 
 def test_a_difference_within_a_tenth_is_too_close_even_if_it_is_certain():
@@ -148,6 +150,7 @@ def test_more_readings_narrow_the_interval():
     ("bad", "words"),
     [
         (Evidence(size=-8.0, baseline_s=(1.0,), challenger_s=(1.0,)), "^size: "),
+        (Evidence(size=0.0, baseline_s=(1.0,), challenger_s=(1.0,)), "^size: "),
         (Evidence(size=math.nan, baseline_s=(1.0,), challenger_s=(1.0,)), "^size: "),
         (Evidence(size=9.0, baseline_s=(0.0,), challenger_s=(1.0,)), "seconds"),
         (Evidence(size=9.0, baseline_s=(math.inf,), challenger_s=(1.0,)), "seconds"),

@@ -81,6 +81,41 @@ def test_a_second_crossing_is_looked_for_where_the_curve_leaves_room_for_it():
     assert 235 < step.size < 512
 
 
+def test_a_second_crossing_is_not_looked_for_where_the_first_one_is(monkeypatch):
+    """The curve is close to 1 there, so that either device may win."""
+    known = told({8: 0.35, 16: 0.4, 34: 0.55, 64: 0.8, 83: 0.93, 99: 1.1, 235: 1.7, 512: 2.0, 4096: 4.0})
+    only, asked = answer(known).crossings[0], []
+
+    class Asked(search.Curve):
+        def at(self, places):
+            asked.extend(places)
+            return super().at(places)
+
+    monkeypatch.setattr(search, "Curve", Asked)
+    assert next_step(LATTICE, known).reason == "the interval is narrow"
+    low, high = math.log2(only.low) - search.ASIDE, math.log2(only.high) + search.ASIDE
+    assert asked
+    assert not [place for place in asked if low <= place <= high]
+
+
+def test_what_did_not_fit_between_sizes_that_did_is_not_the_end_of_the_range():
+    known = [*told({16: 0.5, 64: 0.5}), Evidence(size=32.0, obstacle="it was stopped")]
+    assert next_step([16.0, 32.0, 64.0, 128.0], known).size == 128
+    beyond = [*told({16: 0.5, 32: 0.5}), Evidence(size=64.0, obstacle="it did not fit")]
+    assert next_step([16.0, 32.0, 64.0, 128.0], beyond).size is None
+
+
+def test_neighbours_that_contradict_each_other_however_often_one_looks_end_the_search(monkeypatch):
+    known = told({8: 0.3, 16: 0.4, 32: 0.5, 64: 1.0, 128: 2.0})
+    torn = replace(search.decide(known, answer(known)), contradicting=(32.0,))
+    monkeypatch.setattr(search, "decide", lambda *_: torn)
+    monkeypatch.setattr(search, "ENOUGH_NEAR", 2)
+    assert next_step(LATTICE, known).reason == "a second look at a size that contradicts its neighbours"
+    monkeypatch.setattr(search, "ENOUGH_NEAR", 1)
+    ended = search.Step(size=None, reason="neighbouring sizes contradict each other")
+    assert next_step(LATTICE, known) == ended
+
+
 def test_a_size_on_the_other_side_is_looked_at_again_until_five_were_measured_near_it():
     crossed = {8: 0.2, 16: 0.3, 54: 0.5, 166: 0.6, 215: 0.7, 235: 0.8, 256: 0.97, 279: 1.05, 304: 1.3}
     beyond = {431: 1.6, 724: 2.0, 1448: 2.5, 4096: 4.0}

@@ -1,5 +1,6 @@
 """Merging the files of a store: what is there twice, and what is left alone."""
 
+import errno
 import math
 import os
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from core.errors import StoreError
 from core.results import compaction, writing
 from core.results.compaction import compact
+from core.results.finding import index
 from core.results.schema import SCHEMA_VERSION, VERSION_KEY
 from core.results.store import GALLERY
 from core.results.tables import to_table
@@ -60,8 +62,40 @@ def test_torn_foreign_and_newer_files_are_left_and_named(store, tmp_path):
     assert left.keys() == {"newer.parquet", "wider.parquet", "narrow.parquet", "torn.parquet", "link.parquet"}
     assert "newer version" in left["newer.parquet"]
     assert "not known here" in left["wider.parquet"]
+    assert left["link.parquet"] == "it is a link to another file"
     assert all((store.folder / name).exists() for name in (*left, "notes.txt"))
     assert by_name(store.trials()) == by_name([*rows, trial(run_id="b" * 12)])
+
+
+def test_a_file_that_the_system_does_not_give_is_left_and_named_in_words(store, monkeypatch):
+    fill(store, 1)
+    refused, real = files(store)[0], compaction.read_piece
+
+    def read(path: Path, **options: object) -> object:
+        if path == refused:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path, **options)
+
+    monkeypatch.setattr(compaction, "read_piece", read)
+    (left,) = compact(store.folder).left
+    assert left.name == refused.name
+    assert left.reason == index.unreadable_because(PermissionError(errno.EACCES, "Permission denied"))
+    assert str(refused) not in left.reason
+
+
+def test_what_somebody_else_removes_meanwhile_is_gone(store, monkeypatch):
+    fill(store, 1)
+    gone = store.folder / f".{compaction.PREFIX}-half.tmp"
+    gone.touch()
+    real = Path.glob
+
+    def glob(folder: Path, pattern: str) -> list[Path]:
+        found = list(real(folder, pattern))
+        gone.unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(Path, "glob", glob)
+    assert compact(store.folder).merged == 2
 
 
 def test_a_file_that_was_written_anew_meanwhile_is_left(store, monkeypatch):
