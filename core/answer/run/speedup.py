@@ -198,7 +198,8 @@ def obstacle(baseline: Trial, challenger: Trial) -> str:
 
 
 def _too_few(trial: Trial, pairs: int) -> str:
-    advice = "so ask for more pairs" if trial.outcome == "timed" else "so give it a larger time budget"
+    known = {"timed": "ask for more pairs", "completed": "train more epochs"}
+    advice = f"so {known.get(trial.outcome, 'give it a larger time budget')}"
     were = "was" if pairs == 1 else "were"
     return f"{units.counted(pairs, 'pair')} of blocks {were} measured and {MIN_PAIRS} are needed, {advice}"
 

@@ -1,5 +1,7 @@
 """What is said of one run, on a terminal and to scripts."""
 
+import dataclasses
+
 from core.answer.export import run_report
 from tests import rows
 
@@ -18,3 +20,9 @@ def test_the_thread_counts_that_were_tried_are_said():
 def test_numbers_of_64_bits_are_said():
     assert "parameters, batch" in run_report.text(rows.run())
     assert "parameters in float64, batch" in run_report.text(rows.run(dtype="float64"))
+
+
+def test_what_became_of_a_contender_is_a_sentence_of_its_own():
+    cpu, gpu = rows.run()
+    cut = dataclasses.replace(cpu, outcome="budget_spent", message="The budget of 8 s ended.")
+    assert "threads tried: 1, 2, 4. The budget of 8 s ended.\n" in run_report.text([cut, gpu])
