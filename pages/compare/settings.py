@@ -78,7 +78,8 @@ def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Experiment | Non
     with beside:
         chosen = lane_controls.applied(devices.choose(machine), lanes, machine)
     with sides.ask:
-        in_short(*controls.in_short(dataset, family), devices.listed(chosen))
+        named = () if family.library else controls.in_short(dataset, family)  # which the facts of a fit begin with
+        in_short(*named, devices.listed(chosen))
         point, asked, fault = _ask(fields, chosen, limits, machine, lane_controls.too_many(chosen, lanes))
         if point:
             _facts(point)

@@ -37,8 +37,9 @@ def choose(machine: Machine | None, key: str = "devices") -> list[str]:
 
 
 def listed(chosen: Sequence[str]) -> str:
-    """Contenders as people read them, in a line."""
-    return ", ".join(map(experiment.titled, chosen))
+    """Contenders as people read them, in a line; names of lanes have commas themselves."""
+    titles = [experiment.titled(text) for text in chosen]
+    return ("; " if any("," in title for title in titles) else ", ").join(titles)
 
 
 def wait() -> None:

@@ -225,4 +225,8 @@ def test_the_order_of_clicking_devices_does_not_make_another_question(world, ope
 def test_the_settings_are_said_in_a_line_for_a_phone_where_they_are_folded(world, open_page):
     world.has(CPU, GPU)
     assert "Digits · Fully connected · CPU, GPU" in words(open_page())
-    assert "Signal and background · XGBoost · CPU" in words(open_page(model="xgboost", dataset="signal", devices="cpu"))
+    laned = words(open_page(devices=["cpu", "cuda:0+compiled10"]))
+    assert "Digits · Fully connected · CPU; GPU, compiled, 10 steps a call" in laned
+    fit = words(open_page(model="xgboost", dataset="signal", devices=["cpu@1", "cpu"]))
+    assert fit.count("XGBoost") == 1
+    assert "1 CPU thread" in fit
