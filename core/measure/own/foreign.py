@@ -8,6 +8,7 @@ renewed afterwards.
 import contextlib
 import functools
 import importlib.util
+import inspect
 import io
 import os
 import random
@@ -205,9 +206,14 @@ def _is_still(file: Path, source_hash: str) -> bool:
 
 def _function(foreign: Foreign, name: str) -> Callable[[int, torch.device], Any]:
     """A function of the file, whose module is imported anew: what is global in it is a training's own."""
-    made = getattr(_imported(foreign), name, None)
+    module = _imported(foreign)
+    made = getattr(module, name, None)
     if not callable(made):
-        raise OwnTrainingFailed(foreign.file.name, f"It has no function {name}.")
+        own = (
+            each for each in vars(module).values() if inspect.isfunction(each) and each.__module__ == module.__name__
+        )
+        others = ", ".join(each.__name__ for each in own)
+        raise OwnTrainingFailed(foreign.file.name, f"It has no function {name}{'; it has ' * bool(others)}{others}.")
     return made  # type: ignore[no-any-return]
 
 

@@ -274,13 +274,16 @@ def _next(batches: Iterator[Any], _count: int) -> Any:
 
 def _endless(source: Iterable[Any], file: str) -> Iterator[Any]:
     """The batches over and over."""
+    begun = False
     while True:
         count = 0
         for batch in source:
             count += 1
             yield batch
         if not count:
-            raise OwnTrainingFailed(file, "Its batches came to an end, and cannot be gone through again.")
+            again = "Its batches came to an end, and cannot be gone through again."
+            raise OwnTrainingFailed(file, again if begun else "Its batches are empty.")
+        begun = True
 
 
 def _prefetched(source: Any) -> int:

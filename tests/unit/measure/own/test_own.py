@@ -92,11 +92,19 @@ def test_what_is_odd_about_its_steps_is_said_in_a_sentence(own, text, said):
         (changed(place="raise KeyboardInterrupt"), "KeyboardInterrupt"),
         ("def build(:\n", "SyntaxError"),
         ("import nowhere_at_all\n", "nowhere_at_all"),
-        ("def other(size, device): ...\n", "no function build"),
+        ("def other(size, device): ...\n", "no function build; it has other."),
+        ("from math import sqrt\nbuild = 3\n", "no function build."),
         ("def build(size): ...\n", "positional argument"),
         ("def build(size, device): return 7\n", "neither a function"),
         (changed(__init__="self.step = None"), "neither a function"),
-        (PLAIN.replace("self.batches = list(zip(samples.split(64), labels.split(64)))", "self.batches = []"), "end"),
+        (
+            PLAIN.replace("self.batches = list(zip(samples.split(64), labels.split(64)))", "self.batches = []"),
+            "are empty",
+        ),
+        (
+            PLAIN.replace("self.batches = list(zip(samples.split(64), labels.split(64)))", "self.batches = iter([])"),
+            "are empty",
+        ),
         (PLAIN.replace("self.batches = list(", "self.batches = iter(["), "SyntaxError"),
     ],
 )
