@@ -105,7 +105,7 @@ def follow(queue: Queue, job: Job) -> Job:
             ended = client.follow(queue, job.id, show)
         except KeyboardInterrupt:
             ended = client.stop(queue, job.id)
-    if ended.message:
+    if ended.message and ended.message not in _notes(ended)[:noted]:
         output.say(ended.message)
     return ended
 

@@ -142,6 +142,11 @@ def test_progress_and_notes_are_on_stderr_and_each_note_is_said_once(command, fo
     assert "points" not in done.out
 
 
+def test_a_note_that_the_job_ends_with_is_said_once(command, folder, job):
+    job(measured(sweep()), message=NOTES[-1])
+    assert command("sweep", *VALUES, *DEVICES, "--store", folder).err.count(NOTES[-1]) == 1
+
+
 @pytest.mark.parametrize(("state", "status"), [("finished", 0), ("failed", 1), ("crashed", 1), ("stopped", 1)])
 def test_the_status_says_whether_the_job_ended_well_and_what_was_measured_is_shown(command, folder, job, state, status):
     job(measured(sweep())[:6], state=state, message="That is why.")
