@@ -7,12 +7,14 @@ import pytest
 from playwright.sync_api import expect
 
 from core.answer.study import study, wording
-from tests.browser.conftest import settled, stop_button
+from core.jobs import client
+from tests.browser.conftest import settled, stop_button, until
+from tests.browser.views import select_first_row
 from tests.studies import stored
 
 pytestmark = pytest.mark.browser
 
-TINY = "/crossover?axis=hidden_size&hidden_size_range=16&hidden_size_range=64&adaptive=false&pairs=6&point_budget_s=10"
+TINY = "/crossover?axis=hidden_size&hidden_size_range=16&hidden_size_range=64&adaptive=false&pairs=6&point_budget_s=300"
 LONG = "/crossover?axis=hidden_size&hidden_size_range=16&hidden_size_range=2048&adaptive=false&pairs=100&fair=false"
 
 
@@ -48,6 +50,8 @@ def test_a_running_sweep_is_followed_and_stopped_and_keeps_what_it_has(visit, se
     page = find(visit(LONG))
     expect(page.get_by_text(re.compile("of [0-9]+ points done"))).to_be_visible()
     expect(page.get_by_text(re.compile(r"under way \([1-9][0-9]* of [0-9]+ pairs\)"))).to_be_visible()
+    (job,) = server.queue.jobs()
+    until(lambda: client.rows(server.queue, job))  # what a stop keeps that has to end the process
     stop_button(page).click()
     expect(page.get_by_role("button", name=re.compile("^Run again"))).to_be_visible()
     assert server.queue.jobs()[0].state == "stopped"
@@ -62,12 +66,9 @@ def test_the_first_visitor_of_a_fresh_server_can_come_by_a_link_to_a_study(visit
 
 def test_selecting_a_recorded_study_opens_it(look):
     page = settled(look("/crossover"))
-    table = page.locator(".st-key-studies").get_by_test_id("stDataFrame")
-    table.scroll_into_view_if_needed()
-    box = table.bounding_box()
-    page.mouse.click(box["x"] + 15, box["y"] + 52)
+    select_first_row(page, "studies")
     expect(page.get_by_role("heading", name="Take it along")).to_be_visible()
-    assert "study" in link(page)
+    expect(page).to_have_url(re.compile(r"[?&]study="))
 
 
 def test_the_cost_basis_is_in_the_link(look):

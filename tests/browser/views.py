@@ -216,6 +216,13 @@ def names(page_name):
     return {*of.settings, *of.views}
 
 
+def select_first_row(page, key):
+    """Tick the first row of a table, once it is drawn and nothing above it moves it any more."""
+    table = page.locator(f".st-key-{key}").get_by_test_id("stDataFrame")
+    expect(table.locator("[role=gridcell]").first).to_be_attached()  # what the drawing tells who does not see it
+    table.click(position={"x": 15, "y": 52})
+
+
 def by_keyboard(page, wanted, most):
     """Press the tab key until what has the focus ends with a text, and Enter on every way to skip something."""
     for _ in range(most):
