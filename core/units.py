@@ -6,6 +6,7 @@ Pure text; nothing here measures or computes a statistic.
 import math
 from collections.abc import Callable
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 JUST_BELOW = 0.9995
 """Share of a unit from which three digits round to it: 999.6 µs are 1.00 ms and not 1,000 µs."""
@@ -37,6 +38,12 @@ def duration(seconds: float, digits: int = 3) -> str:
         if seconds >= size * JUST_BELOW:
             return f"{significant(seconds / size, digits)} {unit}"
     return f"{significant(seconds / 1e-9, digits)} ns" if seconds > 0 else "0 s"
+
+
+def power(value: float) -> str:
+    """A number that is known to two digits, however small: 2e-7 → "2.0 × 10⁻⁷"; no power where none is needed."""
+    digits, _, exponent = f"{value:.1e}".partition("e")
+    return f"{digits} × 10{str(int(exponent)).translate(_RAISED)}" if int(exponent) else digits
 
 
 def rough(seconds: float) -> str:

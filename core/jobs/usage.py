@@ -44,9 +44,12 @@ class Terms:
             used_s: seconds that they had today.
         """
         if self.waiting and len(waiting_s) + len(wanted_s) > self.waiting:
-            have = f"You have {len(waiting_s)} measurements waiting or running"
+            allowed = f"{self.waiting} {'is' if self.waiting == 1 else 'are'} allowed at once"
+            if not waiting_s:
+                return f"This takes {len(wanted_s)} measurements, and {allowed}."
+            have = f"You have {units.counted(len(waiting_s), 'measurement')} waiting or running"
             more = f", this would be {len(wanted_s)} more," if len(wanted_s) > 1 else ""
-            return f"{have}{more} and {self.waiting} are allowed at once."
+            return f"{have}{more} and {allowed}."
         if not self.seconds_per_day:
             return ""
         total_s, left_s = sum(wanted_s), max(0.0, self.seconds_per_day - used_s - sum(waiting_s))

@@ -73,7 +73,8 @@ def draw(view: View, held: Held, chosen: Choices) -> None:
     if view == "Studies" and found.studies:
         _studies(held, found, chosen)
     elif view == "Studies":
-        st.info(f"{NO_STUDY if held.studies else NO_STUDY_YET} These are the trials.")
+        trials = " These are the trials." if len(found.trials) else ""
+        st.info(f"{NO_STUDY if held.studies else NO_STUDY_YET}{trials}")
         _trials(held, found, chosen)
     elif view == "Trials":
         _trials(held, found, chosen)
@@ -190,9 +191,8 @@ def _machines(held: Held, chosen: Choices) -> None:
     known = stock.machines(held, chosen)
     number = f"{len(known):,} of {len(held.options['in_machine']):,} machines{stock.filtered_by(chosen)}"
     most = ", those with the most trials" if len(known) == filters.MOST_MACHINES else ""
-    st.caption(f"{number}{most}. Select one to see its studies.")
+    st.caption(f"{number}{most}. {'Select one to see its studies.' if known else NONE_LEFT}")
     if not known:
-        st.caption(NONE_LEFT)
         return
     tables.table(
         known,

@@ -118,10 +118,9 @@ def draw_filters(options: Mapping[str, Sequence[str]]) -> Choices:
         rows = [column for _ in range(0, len(options), 3) for column in st.columns(3)]
         for column, (name, values) in zip(rows, options.items(), strict=False):
             chosen[name] = _filter(column, name, values)
-    for name, words in unknown.items():
-        if words:
-            given = f"{GALLERY_FILTERS[name].lower()}: {links.few(words)}"
-            st.warning(plain(f'The filter "{given}" fits nothing here, so it is left out.'))
+    strange = [f"{GALLERY_FILTERS[name]}: {links.few(words)}" for name, words in unknown.items() if words]
+    if strange:
+        st.warning(plain(f"These filters of the link fit nothing here, so they are left out. {'; '.join(strange)}."))
     return chosen
 
 

@@ -28,7 +28,7 @@ from pages.shared.draw.text import plain
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
 from pages.shared.learning.tasks import Found, Task
-from pages.shared.link import choices, state
+from pages.shared.link import choices, links, state
 
 CLOCKS = ("ours", "no_drain", "no_warm_up", "loader_inside", "item_every_step", "one_repeat")
 CLOCK_POINT = Point(dataset="digits", model="mlp", hidden_size=4_096, depth=2, batch_size=256, epochs=2)
@@ -43,10 +43,6 @@ WAYS = (("tutorial", 0), ("tutorial", 1), ("tutorial", 2), ("tutorial", 4), ("lo
 LOADER_DATA = ("digits", "mnist", "fashion-mnist")
 PART_S = 20.0
 """Seconds that one training of a lesson may take."""
-
-SEEDS = (2, 5, 10)
-MARGINS = (0.25, 0.5, 1.0, 2.0)
-"""Percentage points."""
 
 SAME_POINT = Point(dataset="digits", model="mlp", hidden_size=128, depth=2, batch_size=64, epochs=20)
 
@@ -120,13 +116,13 @@ def learners(choice: Choice) -> tuple[Contender, ...]:
 
 def _same_settings(choice: Choice) -> Choice:
     """Seeds and margin; the margin cannot be chosen any more once there are results."""
-    seeds = st.segmented_control("Seeds", list(SEEDS), default=5, required=True, **state.bound("seeds"))
+    seeds = st.segmented_control("Seeds", list(links.SEEDS), default=5, required=True, **state.bound("seeds"))
     choice = dataclasses.replace(choice, seeds=seeds or 5)
     st.caption(plain(sentence(SAME_POINT)))
     locked, bound = bool(tasks.known(_same_task(choice), choice.machine).rows), state.bound("margin")
     margin = st.segmented_control(
         "Margin in percentage points: a smaller difference does not matter",
-        list(MARGINS),
+        list(links.MARGINS),
         default=0.5,
         required=True,
         help="Fixed before the run; a margin that is chosen to fit the results proves nothing.",

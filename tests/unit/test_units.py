@@ -51,3 +51,10 @@ def test_what_is_left_ends_a_line_and_is_never_less_than_a_second():
     assert units.left(120.0) == ", about 2 min left"
     assert units.left(0.2) == ", about 1.00 s left"
     assert units.left(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(2e-7, "2.0 × 10⁻⁷"), (9.96e-8, "1.0 × 10⁻⁷"), (3.14, "3.1"), (4e12, "4.0 × 10¹²")]
+)
+def test_a_number_of_any_size_is_written_without_the_e_of_programs(value, said):
+    assert units.power(value) == said

@@ -2,7 +2,6 @@
 
 import altair as alt
 
-from core import units
 from core.answer.charts import front, look
 from core.answer.charts.look import Row, Spec
 from core.answer.gallery.published_studies import PublishedStudy
@@ -23,7 +22,7 @@ def study(shown: PublishedStudy) -> Spec:
 def figures(case: Case) -> Spec:
     """What a thread reported, a hollow bar a figure, in its own unit; empty where it told none."""
     rows: list[Row] = [
-        {"name": one.name, "value": one.value, "shown": units.significant(one.value)} for one in case.figures
+        {"name": one.name, "value": one.value, "shown": f"{one.value:,}".removesuffix(".0")} for one in case.figures
     ]
     if not rows:
         return {}

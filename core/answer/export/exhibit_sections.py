@@ -125,7 +125,7 @@ def first_step(shown: Exhibit, note: str = "") -> Section:
     if not isinstance(content, FirstStep):
         return Section(title=title, sentences=("This exhibit shows no first step.",))
     sentence = exhibition.first_step_sentence(content)
-    lines = tuple((name, f"{difference:.1e}" if difference else "0") for name, difference in content.parameters)
+    lines = tuple((name, units.power(difference) if difference else "0") for name, difference in content.parameters)
     header = ("Gradient of", "Relative difference")
     return Section(
         title=title,

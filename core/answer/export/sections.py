@@ -131,7 +131,8 @@ def _losses(training: Bottleneck) -> tuple[str, ...]:
     if not training.loss_difference:
         return ("The loss curves of all ways are the same.",)
     same = "the same but for rounding" if training.same_losses else "not the same"
-    return (f"The loss curves of all ways are {same}: at most {training.loss_difference:.1e} apart, relatively.",)
+    apart = units.power(training.loss_difference)
+    return (f"The loss curves of all ways are {same}: at most {apart} apart, relatively.",)
 
 
 def _speedups_by_way(rows: Sequence[Trial]) -> Section | None:

@@ -67,11 +67,11 @@ class Equivalence:
         names = f"{theirs} and {ours}"
         if self.mean is None:
             return f"Too few seeds to tell: no seed was trained and tested on both {ours} and {theirs}."
-        mean, margin = f"{100 * self.mean:+.2f}", f"{100 * self.margin:.2f}"
+        mean, margin = _points(self.mean), f"{100 * self.margin:.2f}"
         seeds = units.counted(len(self.seeds), "seed")
         if self.low is None or self.high is None:
             return f"Too few seeds to tell: {seeds}, a difference of {mean} percentage points; {MIN_SEEDS} are needed."
-        interval = f"90 % interval {100 * self.low:+.2f} to {100 * self.high:+.2f}, {seeds}"
+        interval = f"90 % interval {_points(self.low)} to {_points(self.high)}, {seeds}"
         figures = f"accuracy differs by {mean} percentage points ({interval})"
         if self.verdict == "equivalent":
             return f"Equivalent within ±{margin} percentage points: {names} learn the same, {figures}."
@@ -191,3 +191,9 @@ def _seed_to_seed(trials: Sequence[Trial]) -> float | None:
 
 def _range(counts: Sequence[int]) -> str:
     return " to ".join(dict.fromkeys(map(units.count, (min(counts), max(counts)))))
+
+
+def _points(share: float) -> str:
+    """A difference in percentage points with its sign, which nothing has none of."""
+    said = f"{100 * share:+.2f}"
+    return "0" if float(said) == 0 else said

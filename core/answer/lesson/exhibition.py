@@ -78,9 +78,9 @@ def first_step_sentence(shown: FirstStep) -> str:
     one, other = map(spoken, shown.contenders)
     if shown.largest == 0 == shown.loss_difference:
         return f"{begun(one)} and {other} agree to the last bit after the first step."
-    loss = f"by {shown.loss_difference:.1e}" if shown.loss_difference else "not at all"
-    differ = f"The gradients of {one} and {other} differ by at most {shown.largest:.1e} after the first step, the loss "
-    differ += loss
+    loss = f"by {units.power(shown.loss_difference)}" if shown.loss_difference else "not at all"
+    most = units.power(shown.largest)
+    differ = f"The gradients of {one} and {other} differ by at most {most} after the first step, the loss {loss}"
     if shown.largest <= ROUNDING:
         return f"{differ}: that is rounding, they add up the same numbers in another order."
     if shown.largest <= SUSPICIOUS:

@@ -182,7 +182,7 @@ def _table(axis: str, theirs: Sequence[Number], ours: Sequence[Number], pairs: S
 
 def _time(mark: Number) -> str:
     off_s = None if mark.high is None else mark.high - mark.value
-    spread = "" if off_s is None else f" ± {off_s:g} s" if off_s in range(60) else f" ± {units.duration(off_s)}"
+    spread = "" if off_s is None else f" ± {units.duration(off_s, 2)}"
     return f"{units.duration(mark.value)}{spread}"
 
 

@@ -2,8 +2,8 @@
 
 From 1,100 pixels on the settings stand in a narrow column that stays in view while the answer scrolls; below that they
 fold behind a switch, and what asks for the answer stays. While something is measured they fold at every width. Where
-the column is longer than the window its end fades, so that one sees that it goes on; it is shorter below what a link or
-its fault says on top of the page, so that what asks for the answer is in the window all the same.
+the column is longer than the window its end fades, so that one sees that it goes on; it is shorter below what a link,
+its fault or the host says on top of the page, so that what asks for the answer is in the window all the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,8 @@ BESIDE = """
   }
   div:has(> .st-key-ask) { flex: none; }
   [data-testid="stMainBlockContainer"]:has(> .stVerticalBlock > [data-testid="stElementContainer"] .stAlert)
-    .st-key-settings_side { max-height: calc(100vh - 11.5rem); }
+    .st-key-settings_side,
+  [data-testid="stMainBlockContainer"]:has(.st-key-banner) .st-key-settings_side { max-height: calc(100vh - 11.5rem); }
   div:has(> .st-key-asked), div:has(> .st-key-in_short) { display: none; }
 }
 @media (max-width: 1099px) {

@@ -34,6 +34,9 @@ from pages.shared.link import choices, links, memory, state
 MOST_NAMED = 3
 """Files that are named one by one."""
 
+MOST_WIDE = 240
+"""Pixels of the first column of a table, which names its lines and is shown whole up to there."""
+
 MOST_LETTERS = 2_000
 """Letters of a student's answer."""
 
@@ -152,7 +155,10 @@ def _table(table: Table) -> None:
         st.markdown("\n".join(lines))
         return
     cells = [dict(zip(table.header, row, strict=True)) for row in table.rows]
-    tables.table(cells, height="content", alt=table.title)
+    first = st.column_config.TextColumn(
+        width=min(MOST_WIDE, tables.room([table.header[0], *(row[0] for row in table.rows)]))
+    )
+    tables.table(cells, height="content", alt=table.title, column_config={table.header[0]: first})
 
 
 def _closed(question: Expectation, outcome: Outcome | None) -> str:

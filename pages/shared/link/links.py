@@ -55,10 +55,16 @@ LESSONS: dict[str, str] = {
 }
 """Title of each lesson by its name in links."""
 
+SEEDS = (2, 5, 10)
+MARGINS = (0.25, 0.5, 1.0, 2.0)
+"""What the lesson on learning is run with: seeds, and percentage points."""
+
 CHOICES: dict[str, Mapping[str, str]] = {
     "tutorial": {name: preset.title for name, preset in PRESETS.items()},
     "lesson": LESSONS,
     "scale": {name: name.capitalize() for name in SCALES},
+    "seeds": {text(number): text(number) for number in SEEDS},
+    "margin": {text(points): text(points) for points in MARGINS},
     **{question: answers for question, (_, answers) in QUESTIONS.items()},
 }
 """What these parameters may be, with names for people; those of a training say so themselves."""
@@ -185,12 +191,14 @@ def faults(page: PageName, link: Mapping[str, Sequence[str]]) -> list[str]:
     """What a link says that no control of the page has and nothing it can show is called, a sentence each."""
     known = PAGES[page]
     strange = [
-        str(InvalidValue(kind, few(link[kind]), f"the name of a {kind}, as a link of this app has it"))
+        str(InvalidValue(kind.capitalize(), few(link[kind]), f"the name of a {kind}, as a link of this app has it"))
         for kind in known.kinds
         if kind in link and not PATTERNS[kind].fullmatch(link[kind][0])
     ]
     return strange + [
-        InvalidValue(name, few(link[name]), "one of {}", titles).told(control(name), titles.__getitem__)
+        InvalidValue(name, few(link[name]), "one of {}", titles).told(
+            control(name)[:1].upper() + control(name)[1:], titles.__getitem__
+        )
         for name, titles in CHOICES.items()
         if name in known.controls and name in link and link[name][-1] not in titles
     ]

@@ -152,6 +152,19 @@ def test_only_so_many_jobs_of_one_person_wait_at_once(queue, ask):
     ask("bob", terms=Terms(waiting=2))
 
 
+@pytest.mark.parametrize(
+    ("new", "there", "waiting", "said"),
+    [
+        (7, 0, 1, "This takes 7 measurements, and 1 is allowed at once."),
+        (1, 1, 1, "You have 1 measurement waiting or running and 1 is allowed at once."),
+        (2, 1, 2, "You have 1 measurement waiting or running, this would be 2 more, and 2 are allowed at once."),
+        (2, 0, 2, ""),
+    ],
+)
+def test_who_asks_for_too_much_at_once_is_told_how_much(new, there, waiting, said):
+    assert Terms(waiting=waiting).refusal([60.0] * new, [60.0] * there, used_s=0) == said
+
+
 def test_the_queue_is_as_long_as_the_host_lets_it_be(queue, ask):
     ask("ada", terms=Terms(queue_length=1))
     with pytest.raises(JobError, match="The queue holds 1 waiting jobs"):

@@ -75,7 +75,7 @@ def test_code_is_shown_as_it_ran_with_the_error_word_for_word():
 
 def test_the_first_step_says_whether_it_is_rounding():
     small, large = (said([exhibit_sections.first_step(exhibited.first_step(apart))]) for apart in (3e-7, 0.1))
-    assert "3.0e-07" in small
+    assert "3.0 × 10⁻⁷" in small
     assert "that is rounding" in small
     assert "too much for rounding" in large
 

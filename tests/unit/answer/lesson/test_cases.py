@@ -187,3 +187,8 @@ def test_the_published_picture_is_hollow_and_empty_without_a_figure():
     bars = spec["layer"][0]["mark"]
     assert bars["filled"] is False
     assert published.figures(case("overheated")) == {}
+
+
+def test_figures_of_a_thread_have_no_more_digits_than_it_told():
+    spec = published.figures(case("many-threads"))
+    assert [row["shown"] for row in spec["data"]["values"]] == ["3.1", "0.4"]

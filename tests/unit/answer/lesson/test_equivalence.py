@@ -71,6 +71,7 @@ def test_a_planted_gap_of_three_points_is_flagged(gap):
 def test_few_seeds_are_too_few_even_where_they_agree_to_the_last_item(seeds):
     found = equivalence(runs(seeds), **PAIR, margin=SMALLEST_MARGIN)
     assert found.verdict == "too_few_seeds"
+    assert "differs by 0 percentage points (90 % interval 0 to 0, " in found.sentence
     assert [theirs - ours for ours, theirs in found.accuracies] == [0.0] * seeds
     assert found.sentence.startswith("Too few seeds to tell")
     assert f"{MIN_SEEDS} are needed" in found.sentence
