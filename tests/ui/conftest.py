@@ -27,7 +27,7 @@ from core.results.store import Store
 from pages.shared.data import reads
 from tests import rows
 
-TIMEOUT_S = 60
+TIMEOUT_S = 240
 """Far beyond any run of a page; a busy machine is no failure."""
 
 CPU = DeviceInfo(device="cpu", kind="cpu", name="Test CPU", memory_bytes=16 * 2**30)

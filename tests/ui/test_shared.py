@@ -16,7 +16,7 @@ from core.question import describe
 from core.question.experiment import Contender, Experiment, Point
 from pages.shared.data import folders
 from pages.shared.draw import text
-from tests.ui.conftest import PROJECT
+from tests.ui.conftest import PROJECT, TIMEOUT_S
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_the_app_loads_no_torch():
 
 
 def test_the_entry_point_opens_on_the_question(world, open_page):
-    app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=60).run()
+    app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=TIMEOUT_S).run()
     assert app.title[0].value == "When does training on a GPU pay off?"
 
 
