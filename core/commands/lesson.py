@@ -27,7 +27,14 @@ def add(commands: Any) -> None:
     arguments.add_point(parser)
     arguments.add(parser, "devices")
     budget = f"seconds that it may take (default {Demonstration.budget_s:g})"
-    parser.add_argument("--budget", dest="budget_s", type=arguments.number, default=Demonstration.budget_s, help=budget)
+    parser.add_argument(
+        "--budget",
+        dest="budget_s",
+        type=arguments.number,
+        metavar="SECONDS",
+        default=Demonstration.budget_s,
+        help=budget,
+    )
     parser.add_argument("--clocks", help=f"of the lesson clock, comma-separated: {', '.join(RECIPES)} (default all)")
     arguments.add(parser, "store", "fresh", "json")
     parser.set_defaults(command=lesson)

@@ -45,7 +45,9 @@ def add(commands: Any) -> None:
     """Add both commands to the parser's commands."""
     parser = commands.add_parser("worker", help=HELP["worker"])
     arguments.add(parser, "store")
-    parser.add_argument("--for", dest="for_s", type=_span, default=FOREVER_S, help="how long, as 90s, 30min or 2h")
+    parser.add_argument(
+        "--for", dest="for_s", type=_span, metavar="TIME", default=FOREVER_S, help="how long, as 90s, 30min or 2h"
+    )
     parser.add_argument("--question", default="", help="only this one, and until it is over; any unless given")
     parser.set_defaults(command=worker)
     parser = commands.add_parser("machines", help=HELP["machines"])

@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
     text = "measure what would help: the lanes of each device that may take turns with its plain steps, as on the pages"
     parser.add_argument("--remedies", action="store_true", help=text)
     budget = f"seconds of training (default {Experiment.budget_s:g}, of a preset as its scale needs)"
-    parser.add_argument("--budget", dest="budget_s", type=arguments.number, help=budget)
+    parser.add_argument("--budget", dest="budget_s", type=arguments.number, metavar="SECONDS", help=budget)
     arguments.add(parser, "store")
     whole = "train every epoch and test what was learned; else a run ends once it is certain which device is faster"
     parser.add_argument("--whole", action="store_true", help=whole)

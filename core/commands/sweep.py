@@ -59,9 +59,9 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how long a sweep and its points may take."""
     of_preset = "of a preset as its scale needs"
     budget = f"seconds after which no further point is begun (default {Sweep.budget_s:g}, {of_preset})"
-    parser.add_argument("--budget", dest="budget_s", type=arguments.number, help=budget)
+    parser.add_argument("--budget", dest="budget_s", type=arguments.number, metavar="SECONDS", help=budget)
     point = f"seconds that one point may take (default {Sweep.point_budget_s:g}, {of_preset}); longer ones are skipped"
-    parser.add_argument("--point-budget", dest="point_budget_s", type=arguments.number, help=point)
+    parser.add_argument("--point-budget", dest="point_budget_s", type=arguments.number, metavar="SECONDS", help=point)
     pairs = f"pairs of blocks timed at each point (default {GRID_PAIRS}, adaptive {ADAPTIVE_PAIRS})"
     parser.add_argument("--pairs", type=arguments.whole, help=pairs)
 

@@ -1,5 +1,6 @@
 """What is typed wrong is a usage error in one sentence, before anything starts."""
 
+import re
 import subprocess
 import sys
 
@@ -15,6 +16,13 @@ def test_each_command_is_found_by_its_word_among_all(capsys):
             parser(ask).parse_args(["--help"])
         listed = capsys.readouterr().out
         assert all(f"    {word} " in listed or f"    {word}\n" in listed for word in ([ask] if ask else COMMANDS))
+
+
+@pytest.mark.parametrize("word", COMMANDS)
+def test_help_has_no_name_that_only_the_code_knows(word, capsys):
+    with pytest.raises(SystemExit):
+        parser(word).parse_args([word, "--help"])
+    assert not re.findall(r"[A-Z]+_S\b", capsys.readouterr().out)
 
 
 def test_a_command_loads_no_other():
