@@ -45,6 +45,13 @@ def test_a_lesson_asks_first_and_can_be_run(world, open_page, name):
     assert not button(app, "Run").disabled
 
 
+def test_seeds_and_margin_of_a_link_are_those_that_can_be_chosen(world, open_page):
+    world.has(CPU, GPU)
+    app = open_page(PAGE, lesson="learning", seeds="10", margin="1.0")
+    assert "is not possible" not in words(app)
+    assert (app.button_group(key="seeds").value, app.button_group(key="margin").value) == (10, 1.0)
+
+
 @pytest.mark.parametrize("name", LESSONS)
 def test_before_the_machine_is_known_nothing_can_be_run(world, open_page, name):
     assert "Run" not in [found.label for found in open_page(PAGE, lesson=name).button]

@@ -63,8 +63,7 @@ CHOICES: dict[str, Mapping[str, str]] = {
     "tutorial": {name: preset.title for name, preset in PRESETS.items()},
     "lesson": LESSONS,
     "scale": {name: name.capitalize() for name in SCALES},
-    "seeds": {text(number): text(number) for number in SEEDS},
-    "margin": {text(points): text(points) for points in MARGINS},
+    **{name: {str(one): str(one) for one in values} for name, values in {"seeds": SEEDS, "margin": MARGINS}.items()},
     **{question: answers for question, (_, answers) in QUESTIONS.items()},
 }
 """What these parameters may be, with names for people; those of a training say so themselves."""
