@@ -27,7 +27,7 @@ from core.errors import CrossoverError
 MOST_LETTERS = 1_000
 """Letters of a sentence that is shown."""
 
-HANG_S = 120.0
+HANG_S = 400.0
 """Seconds of the wall clock after which a case hangs: nothing here takes a hundredth of that."""
 
 MOST_MEMORY = 4 * 2**30

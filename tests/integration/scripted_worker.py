@@ -250,7 +250,7 @@ def main() -> None:
     code.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(level=logging.INFO)
     client.COMMAND = COMMAND
-    serve(queue, lambda: bench(queue), idle_s=float(os.environ.get("SCRIPTED_IDLE_S", "60")), code_folder=code)
+    serve(queue, lambda: bench(queue), idle_s=float(os.environ.get("SCRIPTED_IDLE_S", "600")), code_folder=code)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_the_worker_gives_lessons_and_the_command_line_finds_them(queue, store):
-    asked = Demonstration(kind="clock", point=DIGITS, contenders=ONE, budget_s=30, recipes=("no_drain", "fashion-cnn"))
+    asked = Demonstration(kind="clock", point=DIGITS, contenders=ONE, budget_s=600, recipes=("no_drain", "fashion-cnn"))
     jobs = [queue.submit(each, store) for each in (asked, Demonstration(kind="moving", contenders=ONE))]
     phases = []
     clock, moving = (client.follow(queue, job.id, lambda now: phases.append(now.progress)) for job in jobs)

@@ -26,7 +26,7 @@ def queue(tmp_path, monkeypatch):
 def test_the_worker_trains_reports_and_stores_and_names_itself(queue, tmp_path):
     store = Store(tmp_path / "results")
     point = Point(dataset="digits", model="linear", epochs=2)
-    job = queue.submit(Experiment(point=point, contenders=ALONE, budget_s=20), store)
+    job = queue.submit(Experiment(point=point, contenders=ALONE, budget_s=600), store)
     phases = []
     done = client.follow(queue, job.id, lambda now: phases.append(now.progress.phase if now.progress else ""))
     assert (done.state, done.message) == ("finished", "")

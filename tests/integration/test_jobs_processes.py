@@ -66,7 +66,8 @@ def test_jobs_are_measured_in_the_order_of_submission_by_one_warm_process(queue,
     assert client.machine(queue).startup_s == {"cpu": 0.25}
 
 
-def test_the_same_request_joins_the_running_job_and_a_stop_is_quick_and_keeps_the_rows(queue, store):
+def test_the_same_request_joins_the_running_job_and_a_stop_is_quick_and_keeps_the_rows(queue, store, monkeypatch):
+    monkeypatch.setattr(client, "GRACE_S", PATIENCE_S)  # a busy machine needs longer to come to the end of a round
     job = submit(queue, store, UNTIL_RELEASED)
     running = watched(queue, job, measuring)
     assert submit(queue, store, UNTIL_RELEASED).id == job.id
@@ -246,7 +247,9 @@ def surroundings() -> list[str]:
     return scripted_worker.journal().with_name(scripted_worker.SURROUNDINGS).read_text().splitlines()
 
 
-lends = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system lends no processors")
+lends = pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2, reason="there are no two to be lent"
+)
 
 
 @lends
@@ -282,7 +285,7 @@ def test_an_idle_worker_of_another_shell_makes_room_for_who_wants_to_know_the_ma
     client.ensure_worker(queue)
     assert done.worker.alive
     client.ensure_worker(queue, ours=True)
-    assert not done.worker.alive
+    until(lambda: done.worker.alive, lambda alive: not alive)
     found = until(lambda: client.machine(queue), lambda machine: machine is not None and machine.live)
     assert ("CUDA_VISIBLE_DEVICES", "1") in found.surroundings.variables
     assert client.surrounds_us(queue)

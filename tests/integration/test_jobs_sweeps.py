@@ -109,7 +109,7 @@ def test_a_sweep_really_trains_each_point_for_its_times_and_then_answers_from_th
     contenders = (Contender(threads=1), Contender())[: environment.usable_cores()]
     point = Point(dataset="digits", samples=300, depth=1, batch_size=50, epochs=3)
     axis = Axis(name="hidden_size", values=(8, 64))
-    asked = Sweep(point=point, axes=(axis,), contenders=contenders, pairs=2, point_budget_s=60)
+    asked = Sweep(point=point, axes=(axis,), contenders=contenders, pairs=2, point_budget_s=600)
     done = client.follow(queue, submit(queue, store, asked).id, lambda _: None)
     assert (done.state, done.message) == ("finished", "")
     rows = client.rows(queue, done)

@@ -5,7 +5,6 @@ import dataclasses
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,6 @@ from tests.nodes import Node
 
 SIZES = tuple(range(8, 8 + 16))
 FEW = SIZES[:6]
-STOP_S = 5.0
 
 
 @pytest.fixture(params=["folder", "s3"])
@@ -142,11 +140,9 @@ def test_what_is_taken_away_stops_everywhere(address, asker, machines):
     at = board.board_of(asker)
     at.ask(question)
     until(lambda: [member.state for member in at.members()], lambda states: states == ["measuring"])
-    began = time.monotonic()
     at.close(question.id)
     [ended] = until(lambda: at.ends(question.id).values(), bool)
-    assert ended.state == "stopped"
-    assert time.monotonic() - began < 10 * STOP_S  # how long it takes is measured by tests/benchmarks/many_machines.py
+    assert ended.state == "stopped"  # how long it takes is measured by tests/benchmarks/many_machines.py
 
 
 @pytest.mark.slow

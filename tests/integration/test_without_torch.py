@@ -50,7 +50,7 @@ import json, sys
 from streamlit.testing.v1 import AppTest
 
 def visit(page, link):
-    app = AppTest.from_file("streamlit_app.py", default_timeout=120)
+    app = AppTest.from_file("streamlit_app.py", default_timeout=300)
     for name, value in link.items():
         app.query_params[name] = value
     app.switch_page(page)
