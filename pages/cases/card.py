@@ -27,6 +27,8 @@ from pages.shared.frame import layout, navigation
 from pages.shared.learning import tasks
 from pages.shared.link import state
 
+NO_FIGURE = "No figure was reported."
+
 SHIPPED = "A file of the examples that come with the app; it is run as one's own training would be."
 
 
@@ -49,7 +51,8 @@ def opened(case: Case, machine: Machine | None) -> None:
     st.caption(plain(f"{case.model}. {case.devices}."))
     st.info(f"**The cause: {plain(CAUSES[case.cause])}.** {plain(case.found)}", icon=":material/search:")
     st.markdown(f"**What was advised.** {plain(case.remedied)}")
-    for said in (case.open and f"Note: {case.open}", case.gpu if case.runnable else ""):
+    note = case.open if case.figures else case.open.removeprefix(NO_FIGURE).strip()  # which stands below
+    for said in (note and f"Note: {note}", case.gpu if case.runnable else ""):
         if said:
             st.caption(plain(said))
     task = _task(case, machine)
@@ -98,7 +101,7 @@ def _published(case: Case) -> None:
     if case.figures:
         charts.chart(charts_of.figures(case), height=None, alt=f"Published: {case.title}, {case.unit}")
     else:
-        st.caption("No figure was reported.")
+        st.caption(NO_FIGURE)
 
 
 def _here(

@@ -139,3 +139,8 @@ def test_a_shipped_file_is_known_by_its_source():
     assert own_files.state_of(point) == ""
     assert "has changed since" in own_files.state_of(dataclasses.replace(point, source_hash="0" * 16))
     assert permits.own_files is own_files
+
+
+def test_that_no_figure_was_reported_is_said_once(world, open_page):
+    app = open_page(PAGE, case="forecast")
+    assert words(app).count("No figure was reported.") == 1

@@ -93,8 +93,8 @@ def _begin(page: links.PageName) -> None:
 
 def _say(page: links.PageName) -> None:
     """Draw the instruction of the link, its way back to a lesson, and what of it is not known or was not read here."""
-    for sentence in state.unread():
-        st.warning(plain(sentence))
+    if unread := state.unread():
+        st.warning("  \n".join(map(plain, unread)))
     text = state.guide_text("text")
     if text:
         shown = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
