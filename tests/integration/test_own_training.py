@@ -21,9 +21,9 @@ from tests.own_trainings import asked, changed
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks into /proc")]
 
 HARMLESS = Experiment(
-    point=Point(dataset="disc", model="linear", epochs=1), contenders=(Contender(threads=1),), pairs=2, budget_s=20
+    point=Point(dataset="disc", model="linear", epochs=1), contenders=(Contender(threads=1),), pairs=2, budget_s=600
 )
-ALONE = {"contenders": ("cpu@1",), "budget_s": 20}
+ALONE = {"contenders": ("cpu@1",), "budget_s": 600}
 
 
 @dataclass(frozen=True, kw_only=True)
