@@ -19,6 +19,7 @@ DESCRIPTORS = 112
 """Room for some ten sessions."""
 
 REFUSED = "1013"
+PATIENCE_S = 240.0
 
 
 @pytest.fixture
@@ -65,12 +66,19 @@ async def let_in(port: int) -> bool:
     return await page(port) == 200
 
 
+def is_app(child: psutil.Process) -> bool:
+    try:
+        return "streamlit" in " ".join(child.cmdline())
+    except psutil.Error:  # what another test has started, and has just ended
+        return False
+
+
 async def exhausted(app: psutil.Process) -> bool:
     return app.num_fds() >= DESCRIPTORS - 1
 
 
 async def until(condition) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         while not await condition():
             await asyncio.sleep(0.02)
 
@@ -104,7 +112,7 @@ def test_connections_that_take_every_descriptor_do_not_end_the_server(served):
 
     async def visit() -> None:
         async with filled(port) as inside:
-            (app,) = (child for child in psutil.Process().children() if "streamlit" in " ".join(child.cmdline()))
+            (app,) = (child for child in psutil.Process().children() if is_app(child))
             held = []
             for _ in range(DESCRIPTORS):
                 with contextlib.suppress(OSError):
