@@ -7,6 +7,7 @@ from core.answer.study import study
 from core.question.experiment import Contender, Experiment, Point
 from core.question.presets import PRESETS
 from core.question.sweep import Sweep
+from core.results.tables import to_table
 from tests import rows
 
 PAIR = ("cpu", "cuda:0")
@@ -47,8 +48,8 @@ def stored(server):
         ((16, 1e-4, 4e-4), (64, 1.2e-4, 4e-4), (256, 3e-4, 4.2e-4), (1024, 1e-3, 5e-4), (4096, 8e-3, 1e-3))
     ):
         steps = {"cpu": cpu, "cpu@1": 1.5 * cpu, "cuda:0": gpu}
-        for trial in rows.run(steps, run_id=f"{place:012x}", point=Point(hidden_size=size), pairs=6):
-            server.store.add(trial)
+        run = rows.run(steps, run_id=f"{place:012x}", point=Point(hidden_size=size), pairs=6)
+        server.store.add_all(to_table(run))
     found = study.studies(server.store.trials())
     return next(entry.id for entry in found if (entry.baseline, entry.challenger) == ("cpu", "cuda:0"))
 

@@ -24,6 +24,7 @@ from core.question.sweep import Sweep
 from core.results.environment import DeviceInfo, Environment
 from core.results.schema import Trial
 from core.results.store import Store
+from core.results.tables import to_table
 from pages.shared.data import reads
 from tests import rows
 
@@ -52,9 +53,9 @@ class World:
         self.queue.worker_file.report(machine, process.this())
 
     def keep(self, trials: list[Trial]) -> list[Trial]:
-        """Store rows as if they were measured here."""
-        for trial in trials:
-            self.store.add(trial)
+        """Store rows as if they were measured here, in one file, as runs are and what was merged."""
+        if trials:
+            self.store.add_all(to_table(trials))
         return trials
 
     def submit(self, experiment: Experiment | Sweep = rows.EXPERIMENT) -> Job:

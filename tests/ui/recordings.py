@@ -1,6 +1,7 @@
 """Rows of an accelerator of another machine, and of this machine's CPU."""
 
 from core.question.experiment import Point
+from core.results.tables import to_table
 from tests import rows
 from tests.ui.find import TIMES
 
@@ -9,8 +10,7 @@ AWAY = {"machine_id": "1" * 12, "cpu_name": "Other CPU", "started_at": "2026-10-
 
 
 def keep(store, trials):
-    for trial in trials:
-        store.add(trial)
+    store.add_all(to_table(trials))
     return trials
 
 
