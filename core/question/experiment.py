@@ -322,7 +322,7 @@ def _settle(instance: object, field: str, value: object) -> None:
     object.__setattr__(instance, field, value)
 
 
-def _checked(field: str, value: object, low: float = -math.inf, high: float = math.inf) -> float:
+def _checked(field: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
     """A number within the range of its field, and within narrower bounds where there are some.
 
     Raises:
@@ -331,7 +331,7 @@ def _checked(field: str, value: object, low: float = -math.inf, high: float = ma
     entry = FIELDS[field]
     low, high = max(low, entry.low), min(high, entry.high)
     whole = isinstance(entry.default, int)
-    if isinstance(value, bool) or not isinstance(value, Integral if whole else Real) or not low <= value <= high:
+    if isinstance(value, bool) or not issubclass(type(value), Integral if whole else Real) or not low <= value <= high:
         bounds = f"{low:,} and {high:,}" if whole else f"{low:,g} and {high:,g}"
         raise InvalidValue(field, value, f"a {'whole ' if whole else ''}number between {bounds}")
     return int(value) if whole else float(value)  # numbers of NumPy are such, and no file takes them

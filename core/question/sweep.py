@@ -288,9 +288,9 @@ def _parsed(name: str, text: str) -> float:
         raise InvalidValue(name, text.strip(), "a number, several with commas (8,16,32), or a range (8:4096)") from None
 
 
-def _checked(name: str, value: object) -> float:
+def _checked(name: str, value: Any) -> float:
     """A value as the field holds it; its range is the point's business."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value < 0:
+    if isinstance(value, bool) or not issubclass(type(value), Real) or not math.isfinite(value) or value < 0:
         raise InvalidValue(name, value, "a number that is not negative")
     if isinstance(FIELDS[name].default, float):
         return float(value)
