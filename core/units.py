@@ -46,6 +46,11 @@ def power(value: float) -> str:
     return f"{digits} × 10{str(int(exponent)).translate(_RAISED)}" if int(exponent) else digits
 
 
+def limit(seconds: float) -> str:
+    """A time that somebody set, without digits that nobody wrote: 30 → "30 s", 620 → "10 min 20 s"."""
+    return duration(seconds, 2)
+
+
 def rough(seconds: float) -> str:
     """An estimate of a time, no finer than anybody can know it: 37.2 → "40 s", 93 → "1 min 30 s", 400 → "7 min"."""
     step_s = 1 if seconds < 10 else 5 if seconds < 30 else 10 if seconds < 120 else 60

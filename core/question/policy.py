@@ -219,7 +219,7 @@ class Policy:
         parameters, operations, fit, memory_bytes = (max(costs) for costs in zip(*map(_costs, points), strict=True))
         epochs = max(point.epochs for point in points)
         for does, may, value, limit, shown in (
-            ("may take", "take", seconds(asked), self.run.seconds, lambda value: units.duration(value, 2)),
+            ("may take", "take", seconds(asked), self.run.seconds, units.limit),
             ("has", "have", parameters, self.run.parameters, lambda value: f"{units.count(value)} parameters"),
             ("needs", "need", operations, self.run.operations, lambda value: f"{units.operations(value)} a step"),
             ("needs", "need", fit, self.run.operations, lambda value: f"the work of {units.operations(value)} a step"),

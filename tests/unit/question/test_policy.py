@@ -193,7 +193,7 @@ def test_a_change_of_the_file_holds_at_once_behind_a_link_too(tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("limit", "asked", "sentence"),
     [
-        ({"seconds": 59}, Experiment(point=Point()), "may take 1 min, and a run may take 59.0 s on this host"),
+        ({"seconds": 59}, Experiment(point=Point()), "may take 1 min, and a run may take 59 s on this host"),
         ({"seconds": 619}, sweep(), "This run may take 10 min 20 s, and a run may take 10 min 19 s"),
         ({"parameters": 26_121}, Experiment(point=Point()), "26,122 parameters, and a run may have 26,121"),
         ({"parameters": 26_121}, sweep(values=(8, 128)), "26,122 parameters"),
