@@ -143,6 +143,7 @@ class Curve:
     def __init__(self, readings: Readings, low: float, high: float) -> None:
         near = _nearest(readings, low, high)
         self.sizes = near.sizes
+        self._side = 1 if near.values.sum() > 0 else -1
         self._scale, self._origin = _units_per_octave(near), min(float(near.sizes[0]), low)
         self._at = (near.sizes - self._origin) * self._scale
         factors, noise_weights = factor_weights(near.noise.freedom)
@@ -175,10 +176,13 @@ class Curve:
         return Posterior(mean=mean, sd=np.sqrt(np.maximum(square - mean**2, 0.0)), above=above)
 
     def drawn(self) -> Vector:
-        """Curves at the sizes that take part, each as likely as the readings make it; (`DRAWS`, sizes)."""
+        """Curves at the sizes that take part, each as likely as the readings make it; (`DRAWS`, sizes).
+
+        Mirrored where the readings are, so that it does not matter which device is called the challenger.
+        """
         prior = _covariances(self._at, self._at)
         ends = np.rint(self._shares[:, 0].cumsum() * DRAWS).astype(int)
-        normal = np.random.default_rng(0).standard_normal((DRAWS, len(self._at)))
+        normal = self._side * np.random.default_rng(0).standard_normal((DRAWS, len(self._at)))
         found, begin = np.empty_like(normal), 0
         for shape, lower, white, end in zip(self._shapes, self._lower, self._white, ends, strict=True):
             if end > begin:
