@@ -26,8 +26,8 @@ from pages.shared.draw import charts, tables
 from pages.shared.draw.text import plain, told
 from pages.shared.link import links, memory, others, state
 
-MOST_BESIDE = 4
-"""Reports beside each other; more begin a new row."""
+MOST_BESIDE = 2
+"""Reports beside each other, whose five columns are whole; more begin a new row."""
 
 
 def draw(
@@ -209,9 +209,10 @@ def learned(trials: Sequence[Trial]) -> None:
     st.header("What was learned")
     for pair in _pairs(tested):
         _say(lambda pair: pair.agreement.sentence if pair.agreement else "", pair)
-    for begin in range(0, len(tested.rows), MOST_BESIDE):
-        group = tested.rows[begin : begin + MOST_BESIDE]
-        for column, answer in zip(st.columns(len(group), gap="medium"), group, strict=True):
+    beside = min(MOST_BESIDE, len(tested.rows))
+    for begin in range(0, len(tested.rows), beside):
+        group = tested.rows[begin : begin + beside]
+        for column, answer in zip(st.columns(beside, gap="medium"), group, strict=False):
             with column:
                 st.markdown(f"**{plain(answer.label)}**")
                 _report(answer.row)

@@ -171,6 +171,16 @@ def test_a_run_from_another_machine_is_shown_but_not_offered_again(world, open_p
     assert "Measure again" not in [found.label for found in app.button]
 
 
+@pytest.mark.parametrize(("threads", "share"), [((1, 2), 0.5), ((1, 2, 4), 0.5), ((1, 2, 4, 8), 0.5), ((1,), 1.0)])
+def test_no_more_than_two_reports_stand_beside_each_other_so_that_all_their_columns_are_seen(
+    world, open_page, threads, share
+):
+    stored = world.keep(rows.run({f"cpu@{count}": 1e-3 for count in threads}))
+    app = open_page(run=stored[0].run_id)
+    holding = [column for column in app.columns if any("f1-score" in table.value for table in column.dataframe)]
+    assert [column.weight for column in holding] == [share] * len(threads)
+
+
 def test_a_run_of_one_device_has_figures_and_no_verdict(world, open_page):
     world.has(CPU)
     world.keep(rows.run({"cpu": 1e-3}))
