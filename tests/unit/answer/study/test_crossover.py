@@ -55,6 +55,12 @@ def test_three_changes_beyond_the_noise_are_several_and_have_no_single_number():
     assert f"3 times beyond the noise, between {first}, between {second} and between {last} (" in found.sentence
 
 
+def test_two_changes_beyond_the_noise_are_several_too():
+    found = answer(evidence([0.3, 0.3, 0.4, 2.5, 3.0, 3.0, 2.5, 0.4, 0.3, 0.3]))
+    assert found.outcome == "several"
+    assert [each.challenger_above for each in found.crossings] == [True, False]
+
+
 def test_a_dip_inside_the_noise_is_forgiven():
     dip = [*RISING[:5], 1.02, *RISING[6:]]
     found = answer(evidence(dip, noise=0.1))
