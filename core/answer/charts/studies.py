@@ -200,11 +200,12 @@ def _crossing(axis: str, at: Crossing) -> Row:
     if wording.whole(axis) and at.high <= wording.MOST_WHOLE:
         interval = "" if math.ceil(at.low) == math.ceil(at.high) else f" ({_span(axis, at.low, at.high)})"
         return _written(axis, at, f"from {math.ceil(at.estimate)} on{interval}")
-    return _written(axis, at, f"about {look.compact(at.estimate)} ({_span(axis, at.low, at.high)})")
+    about = look.compact(wording.buildable(axis, at.estimate))
+    return _written(axis, at, f"about {about} ({_span(axis, at.low, at.high)})")
 
 
 def _written(axis: str, at: Crossing, label: str) -> Row:
-    interval = f"{look.compact(at.estimate)}, {_span(axis, at.low, at.high)}"
+    interval = f"{look.compact(wording.buildable(axis, at.estimate))}, {_span(axis, at.low, at.high)}"
     return {"layer": "crossing", "size": at.estimate, "shown": interval, "label": label}
 
 

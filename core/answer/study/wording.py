@@ -95,9 +95,14 @@ def begins(axis: str, at: Crossing) -> str:
     return nearest(axis, at.estimate) if certain else f"about {nearest(axis, at.estimate)}"
 
 
+def buildable(axis: str, estimate: float) -> float:
+    """A size that was estimated; of few whole numbers the first that is not below it."""
+    return math.ceil(estimate) if whole(axis) and estimate <= MOST_WHOLE else estimate
+
+
 def nearest(axis: str, estimate: float) -> str:
-    """A size that was estimated: to three digits, and of few whole numbers the first that is not below it."""
-    return size(math.ceil(estimate) if whole(axis) and estimate <= MOST_WHOLE else _rounded(estimate))
+    """A size that was estimated, to three digits where it need not be a whole one."""
+    return size(_rounded(buildable(axis, estimate)))
 
 
 def outwards(axis: str, low: float, high: float) -> tuple[float, float]:
@@ -197,7 +202,7 @@ def _close(found: Crossover) -> str:
 def _zone(axis: str, low: float, high: float) -> str:
     """A range of sizes; empty where no whole number lies in it on an axis of whole numbers."""
     if not whole(axis) or high > MOST_WHOLE:
-        return f"between about {size(low)} and {size(high)}"
+        return f"between about {nearest(axis, low)} and {nearest(axis, high)}"
     first, last = math.ceil(low), math.floor(high)
     return "" if first > last else f"at {size(first)}" if first == last else f"from {first} to {last}"
 

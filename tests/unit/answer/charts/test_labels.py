@@ -102,6 +102,7 @@ def crossing(*, axis, estimate, low, high):
         ("depth", (7.66, 7.02, 7.98), "from 8 on"),
         ("depth", (7.66, 6.4, 8.2), "from 8 on (6–9)"),
         ("hidden_size", (147.2, 131.0, 166.0), "about 147 (131–166)"),
+        ("hidden_size", (88.5, 64.0, 128.0), "about 89 (64–128)"),
         ("gigabytes", (7.66, 7.02, 7.98), "about 7.66 (7.02–7.98)"),
         ("size", (909.3, 586.1, 1342.7), "about 909 (586–1,340)"),
     ],

@@ -78,6 +78,7 @@ def test_where_only_whole_numbers_can_be_built_a_crossing_is_one_and_its_interva
         ((7.1, 7.9), "the steps alone."),
         ((6.8, 7.9), "At 7 the difference is within 10 %."),
         ((6.8, 9.3), "From 7 to 9 the difference is within 10 %."),
+        ((86.1, 116.4), "Between about 87 and 116 the difference is within 10 %."),
     ],
 )
 def test_a_tie_names_the_whole_numbers_that_are_in_it(tie, said):
