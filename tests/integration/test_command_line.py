@@ -140,7 +140,7 @@ def test_a_usage_error_is_the_exit_status_2_with_a_sentence(command):
 def test_a_device_that_is_not_there_fails_the_run_and_is_never_replaced(command, store):
     done = command("run", *SMALL, "--devices", "cpu,xpu:9", "--store", store)
     assert done.returncode == 1
-    assert "xpu:9 is not on this machine: PyTorch sees cpu" in done.stderr
+    assert "xpu:9 is not on this machine" in done.stderr
     assert done.stdout == ""
 
 

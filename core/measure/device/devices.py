@@ -72,10 +72,8 @@ def find(device: str) -> DeviceInfo:
     for info in seen:
         if info.device == device:
             return info
-    listed = ", ".join(info.device for info in seen)
-    raise DeviceUnavailable(
-        f"The device {device} is not on this machine: PyTorch sees {listed}. {unseen.hint()}".strip()
-    )
+    listed = f": PyTorch sees {', '.join(info.device for info in seen)}" if len(seen) > 1 else ""
+    raise DeviceUnavailable(f"The device {device} is not on this machine{listed}. {unseen.hint()}".strip())
 
 
 def open_device(device: str) -> Device:

@@ -95,6 +95,16 @@ def test_a_device_is_found_by_its_name_or_refused_with_those_there_are(accelerat
         devices.find("cuda:2")
 
 
+def test_without_an_accelerator_it_is_said_once_that_there_is_none(monkeypatch):
+    monkeypatch.setattr(devices, "discover", lambda cpu=devices.discover()[:1]: cpu)
+    monkeypatch.setattr(devices.unseen, "hint", lambda: "PyTorch sees no accelerator on this machine.")
+    with pytest.raises(DeviceUnavailable) as refused:
+        devices.find("cuda:0")
+    assert (
+        str(refused.value) == "The device cuda:0 is not on this machine. PyTorch sees no accelerator on this machine."
+    )
+
+
 def test_memory_of_a_card_is_asked_of_the_card(monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (7, 8) if device.index == 1 else (1, 2))
     assert devices.Device(torch.device("cuda:1")).free_bytes() == 7
