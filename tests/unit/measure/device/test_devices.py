@@ -96,13 +96,12 @@ def test_a_device_is_found_by_its_name_or_refused_with_those_there_are(accelerat
 
 
 def test_without_an_accelerator_it_is_said_once_that_there_is_none(monkeypatch):
-    monkeypatch.setattr(devices, "discover", lambda cpu=devices.discover()[:1]: cpu)
-    monkeypatch.setattr(devices.unseen, "hint", lambda: "PyTorch sees no accelerator on this machine.")
+    alone = devices.discover()[:1]
+    monkeypatch.setattr(devices, "discover", lambda: alone)
+    monkeypatch.setattr(devices.unseen, "hint", lambda: "PyTorch sees no accelerator.")
     with pytest.raises(DeviceUnavailable) as refused:
         devices.find("cuda:0")
-    assert (
-        str(refused.value) == "The device cuda:0 is not on this machine. PyTorch sees no accelerator on this machine."
-    )
+    assert str(refused.value) == "The device cuda:0 is not on this machine. PyTorch sees no accelerator."
 
 
 def test_memory_of_a_card_is_asked_of_the_card(monkeypatch):
