@@ -24,7 +24,7 @@ def page() -> None:
     onward.adopt(view, machine)
     sides = layout.sides("Compare", asked=asking.measured(view))
     asked = settings.panel(machine, sides)
-    with sides.answer:
+    with sides.answer, told():
         if onward.is_new(asked, view):
             with told():
                 expectation.draw(asked, machine)

@@ -171,6 +171,15 @@ def test_a_run_from_another_machine_is_shown_but_not_offered_again(world, open_p
     assert "Measure again" not in [found.label for found in app.button]
 
 
+@pytest.mark.parametrize("opened", [{}, {"run": "a" * 12}])
+def test_a_store_that_cannot_be_read_is_said_once(world, open_page, opened):
+    world.has(CPU)
+    world.store.folder.write_text("in the way")
+    app = open_page(**opened)
+    said = f"The store {world.store.folder} cannot be read: Not a directory."
+    assert [box.value.replace("\\", "") for box in app.error] == [said]
+
+
 @pytest.mark.parametrize(("threads", "share"), [((1, 2), 0.5), ((1, 2, 4), 0.5), ((1, 2, 4, 8), 0.5), ((1,), 1.0)])
 def test_no_more_than_two_reports_stand_beside_each_other_so_that_all_their_columns_are_seen(
     world, open_page, threads, share
