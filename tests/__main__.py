@@ -2,7 +2,7 @@
 
 Lint, spelling, types and import contracts first and at once, since they are quick; then, alone, the tests that time an
 accelerator, which skip where there is none; at last all others, so that what is said at the end is of them. They run in
-three workers: many wait for processes, whose work keeps two processors busy, and each worker more would read all tests
+four workers: many wait for processes, whose work keeps two processors busy, and each worker more would read all tests
 once more; `tests.sharing` says who gets which. Their files lie in memory where there is room for them.
 Where `CI` is set, branches of `core` that quick unit tests reach are counted, and the slowest tests are named. With
 `--quick`, of the tests only the unit tests that are quick, in two workers. Other arguments go to pytest, which then
@@ -33,7 +33,7 @@ CHECKS: tuple[Command, ...] = (
 TESTS: Command = (sys.executable, "-m", "pytest")
 BY_FILE: Command = ("--dist", "loadfile", "--no-loadscope-reorder")
 TWO_WORKERS: Command = ("-n", "2", *BY_FILE)
-THREE_WORKERS: Command = ("-n", "3", *BY_FILE)
+FOUR_WORKERS: Command = ("-n", "4", *BY_FILE)
 FOLDERS = tuple(f"tests/{name}" for name in ("browser", "integration", "gpu", "xla", "architecture", "ui", "unit"))
 
 ALONE: Command = ("-m", "timed", "tests/gpu")
@@ -61,7 +61,7 @@ def commands(arguments: list[str]) -> tuple[Sequence[Command], Sequence[Command]
     if arguments:
         return checks, [(*TESTS, *TWO_WORKERS, "-m", "not slow and not timed", "tests/unit")]
     counted = COUNTED if os.environ.get("CI") else ()
-    return checks, [(*TESTS, *ALONE), (*TESTS, *THREE_WORKERS, *counted, "-m", "not timed", *FOLDERS)]
+    return checks, [(*TESTS, *ALONE), (*TESTS, *FOUR_WORKERS, *counted, "-m", "not timed", *FOLDERS)]
 
 
 def _run_at_once(checks: Sequence[Command]) -> int:

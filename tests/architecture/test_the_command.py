@@ -33,10 +33,10 @@ def checked(*arguments):
 
 
 @pytest.mark.usefixtures("here")
-def test_all_of_it_is_every_check_and_then_all_tests_in_three_workers_but_those_that_time_alone():
+def test_all_of_it_is_every_check_and_then_all_tests_in_four_workers_but_those_that_time_alone():
     assert checked() == ["ruff", "ruff", "codespell", "mypy", "lint-imports"]
     alone, parallel = pytest_runs()
-    assert parallel[: len(command.THREE_WORKERS)] == command.THREE_WORKERS
+    assert parallel[: len(command.FOUR_WORKERS)] == command.FOUR_WORKERS
     assert parallel[parallel.index("-m") + 1] == "not timed"
     assert alone == ("-m", "timed", "tests/gpu")
     assert {path.parent.name for path in (PROJECT / "tests").rglob("test_*.py") if TIMED in path.read_text()} <= {"gpu"}

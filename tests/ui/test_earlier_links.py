@@ -15,7 +15,7 @@ from tests.ui.conftest import CPU, GPU
 KINDS = ("selectbox", "select_slider", "slider", "multiselect", "radio", "toggle", "checkbox", "number_input")
 KINDS += ("text_input",)
 FOLDERS = {"class": "classroom"}
-SAID_SINCE = ("**There is no single crossover", "Protocol 1")
+SAID_SINCE = ("**There is no single crossover", "These filters of the link fit nothing here")
 """What is a box by now that warns: an answer that is no good news, and a filter that nothing here has."""
 OPENED = {"job", "run", "study"}
 """What a link opens that was asked for."""
