@@ -22,6 +22,9 @@ KEYS = {
 }
 """Credentials as the environment gives them; moto takes any."""
 
+USUAL = place.CONNECT_S, place.ANSWER_S
+"""Seconds after which a server that does not answer is out of reach."""
+
 PATIENCE_S = 120.0
 
 SERVER_VARIABLE = "CROSSOVER_TEST_S3"
@@ -71,17 +74,17 @@ def served() -> Iterator[ObjectStore]:
     server.start()
     try:
         host, port = server.get_host_and_port()
-        with _patience():
+        with _waits(PATIENCE_S, PATIENCE_S):  # where this process is busy, so is the server in it, and is not gone
             yield ObjectStore(f"{host}:{port}")
     finally:
         server.stop()
 
 
 @contextmanager
-def _patience() -> Iterator[None]:
-    """Let this process wait for long: where it is busy itself, so is the server in it, and is not gone for that."""
+def _waits(connect_s: float, answer_s: float) -> Iterator[None]:
+    """Let this process wait for so long until it takes a server to be out of reach."""
     before = place.CONNECT_S, place.ANSWER_S
-    place.CONNECT_S = place.ANSWER_S = PATIENCE_S
+    place.CONNECT_S, place.ANSWER_S = connect_s, answer_s
     try:
         yield
     finally:
@@ -99,7 +102,8 @@ def served_apart() -> Iterator[ObjectStore]:
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1.0):
                 break
             time.sleep(0.1)
-        yield ObjectStore(f"127.0.0.1:{port}", server)
+        with _waits(*USUAL):  # also where another server is served in this process
+            yield ObjectStore(f"127.0.0.1:{port}", server)
     finally:
         server.kill()
         server.wait()

@@ -167,7 +167,6 @@ def _fingerprint(rows: Sequence[Trial]) -> None:
 
 def _take_along(of: Study, rows: Sequence[Trial]) -> None:
     st.header("Take it along")
-    downloads.rows(rows, name=f"crossover-{of.id}")
-    downloads.script(rows)
+    downloads.rows(rows, name=f"crossover-{of.id}", repeats=True)
     downloads.command(sweep_view.asked_by(of), "study")
     downloads.link("Link to this study:", {"study": of.id})

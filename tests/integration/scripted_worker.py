@@ -43,6 +43,9 @@ CROSSING = 100
 """Hidden size at which the two curves cross: above it the second contender of `sweep` is the faster one."""
 
 COMMAND = (sys.executable, "-m", "tests.integration.scripted_worker")
+MOST_PAIRS = 500
+"""However long a measurement is held up; a store refuses rows with more than twice as many losses."""
+
 ROUND_S = 0.005
 RELEASE = "release"
 SURROUNDINGS = "surroundings.txt"
@@ -165,7 +168,7 @@ def _measure(experiment: Experiment, reporter: Reporter, release: Path) -> list[
         if script != DEAF and reporter.should_stop():
             return _rows(experiment, run_id, pairs, outcome="stopped", message="It was stopped.")
         time.sleep(ROUND_S)
-        pairs += 1
+        pairs = min(pairs + 1, MOST_PAIRS)
         if script != QUICK and pairs in (2, 4):
             reporter.keep(_rows(experiment, run_id, pairs, outcome="interrupted"))
         reporter.progress(progress(experiment, pairs))

@@ -28,13 +28,15 @@ PICTURES: dict[pictures.Picture, str] = {"png": "image/png", "svg": "image/svg+x
 _ICON = ":material/download:"
 
 
-def rows(trials: Sequence[Trial], *, name: str) -> None:
-    """Draw the buttons that download rows as files called `name`."""
+def rows(trials: Sequence[Trial], *, name: str, repeats: bool = False) -> None:
+    """Draw the buttons that download rows as files called `name`, and beside them a script that repeats a run."""
     noun, name = f"{len(trials)} rows" if len(trials) > 1 else "Row", in_file_name(name)
     with st.container(horizontal=True):
         for kind, media in KINDS.items():
             data = partial(_rows, tuple(trials), kind)
             button(f"{noun} as {kind}", data, f"{name}.{kind}", media, key=f"{kind}-{name}")
+        if repeats:
+            _script(trials)
 
 
 def chart(spec: dict[str, Any], name: str, *, title: str = "", rows: Sequence[Trial] = (), axis: str = "") -> None:
@@ -55,7 +57,7 @@ def chart(spec: dict[str, Any], name: str, *, title: str = "", rows: Sequence[Tr
 
 
 @told(st.caption)
-def script(trials: Sequence[Trial]) -> None:
+def _script(trials: Sequence[Trial]) -> None:
     """Draw what downloads one file that repeats a run with PyTorch alone; or why there is none."""
     text = script_file.script(trials)
     name = in_file_name(f"crossover-{trials[0].run_id}")

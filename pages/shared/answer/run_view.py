@@ -269,8 +269,7 @@ def _threads_tried(trial: Trial) -> str:
 def _take_along(trials: Sequence[Trial]) -> None:
     st.header("Take it along")
     run_id = trials[0].run_id
-    downloads.rows(trials, name=f"crossover-{run_id}")
-    downloads.script(trials)
+    downloads.rows(trials, name=f"crossover-{run_id}", repeats=True)
     asked = experiment_of(trials)
     downloads.command(asked, "run")
     if asked:

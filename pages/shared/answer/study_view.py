@@ -188,9 +188,9 @@ def _line(size: Size, answer: Crossover, names: tuple[str, str], threads: tuple[
 
 def _verdict(size: Size, names: tuple[str, str]) -> str:
     if size.verdict == "missing" or size.speedup is None:
-        return f"not known: {size.reason}"
+        return f"Not known: {size.reason}"
     if size.verdict == "too_close":
-        return f"too close: {size.reason}"
+        return f"Too close: {size.reason}"
     return begun(f"{does(names[1] if size.speedup > 1 else names[0], 'is', 'are')} faster")
 
 
