@@ -126,6 +126,7 @@ def _here(
             tasks.run_button(task, known)
         elif machine is None:
             devices.wait()
+            tasks.waiting_button()
     st.code(f"python -m core case {case.name} --run", language=None, wrap_lines=True)
 
 

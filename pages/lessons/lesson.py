@@ -84,6 +84,8 @@ def _run(lesson: Lesson, machine: Machine | None, places: Sides) -> tuple[Choice
     """What was chosen, what it asks for, what is known of that, and whether it is being measured."""
     chosen = frame.devices(machine)
     if machine is None:
+        with places.ask:
+            tasks.waiting_button()
         return None
     if not chosen:
         st.warning("Choose a device.")

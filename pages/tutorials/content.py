@@ -259,6 +259,8 @@ def _run(
         What is known of them, and whether they are being measured.
     """
     if machine is None:
+        with places.ask:
+            tasks.waiting_button()
         return None, False
     if len(chosen) < 2:
         places.ask.warning("At least two devices are needed for a comparison.")

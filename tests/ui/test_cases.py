@@ -51,6 +51,10 @@ def test_an_answer_of_the_link_that_is_none_is_named(world, open_page):
     assert opened(app) == list(cases())
 
 
+def test_before_the_machine_is_known_run_is_there_and_cannot_be_pressed(open_page):
+    assert button(open_page(PAGE, case="deep-q"), "Run").disabled
+
+
 def test_a_case_is_opened_from_the_list_and_closed_again(world, open_page):
     world.has(CPU)
     app = open_page(PAGE, symptom="fading")

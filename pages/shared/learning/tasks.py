@@ -194,6 +194,12 @@ def run_button(task: Task, known: Known, answer: DeltaGenerator | None = None) -
     return False
 
 
+def waiting_button() -> None:
+    """The button as long as this machine's devices are not known; none where nobody may run anything."""
+    if not reads.only_looking():
+        st.button("Run", key="learn_waits", type="primary", icon=":material/play_arrow:", disabled=True)
+
+
 def _complain(task: Task, known: Known) -> None:
     """Say why parts have no answer; of what was stopped together only what had begun, where anything had."""
     missing = {_key(asked) for asked in known.missing}
