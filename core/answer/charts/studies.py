@@ -197,16 +197,11 @@ def crossing_rows(answer: Crossover) -> list[Row]:
 
 def _crossing(axis: str, at: Crossing) -> Row:
     """On an axis of few whole numbers the first one beyond the estimate, as nobody can build what lies between."""
+    size, span = look.compact(wording.buildable(axis, at.estimate)), _span(axis, at.low, at.high)
+    label = f"about {size} ({span})"
     if wording.whole(axis) and at.high <= wording.MOST_WHOLE:
-        interval = "" if math.ceil(at.low) == math.ceil(at.high) else f" ({_span(axis, at.low, at.high)})"
-        return _written(axis, at, f"from {math.ceil(at.estimate)} on{interval}")
-    about = look.compact(wording.buildable(axis, at.estimate))
-    return _written(axis, at, f"about {about} ({_span(axis, at.low, at.high)})")
-
-
-def _written(axis: str, at: Crossing, label: str) -> Row:
-    interval = f"{look.compact(wording.buildable(axis, at.estimate))}, {_span(axis, at.low, at.high)}"
-    return {"layer": "crossing", "size": at.estimate, "shown": interval, "label": label}
+        label = f"from {size} on" if math.ceil(at.low) == math.ceil(at.high) else f"from {size} on ({span})"
+    return {"layer": "crossing", "size": at.estimate, "shown": f"{size}, {span}", "label": label}
 
 
 def _open(answer: Crossover) -> list[tuple[float, float]]:
