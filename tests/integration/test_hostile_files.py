@@ -5,6 +5,7 @@ What is refused is refused in a process of its own. Files that somebody changed,
 """
 
 import dataclasses
+import functools
 import math
 import subprocess
 import sys
@@ -49,6 +50,7 @@ def with_column(name: str, column: Any) -> pa.Table:
     return table.set_column(index, pa.field(name, column.type), column)
 
 
+@functools.cache
 def repeated(entries: int) -> bytes:
     """A few kilobytes that unpack to a list of so many numbers."""
     table, offsets = to_table([trial()]), pa.array([0, entries], pa.int32())
@@ -81,12 +83,12 @@ def tiny(rows: int) -> bytes:
     """Rows of which nothing was timed: a few hundred kilobytes, and gigabytes as objects."""
     lists = {column.name: () for column in COLUMNS if pa.types.is_list(column.metadata["type"])}
     table = to_table([trial(**lists, predictions=b"")])
-    return written(pa.concat_tables([table] * rows).combine_chunks(), compression="zstd")
+    return written(table.take(pa.array(np.zeros(rows, int))), compression="zstd")
 
 
 def of_one_run(rows: int) -> bytes:
     """Rows that would all be paired with each other."""
-    table = pa.concat_tables([to_table([trial(pairs=2)])] * rows).combine_chunks()
+    table = to_table([trial(pairs=2)]).take(pa.array(np.zeros(rows, int)))
     names = pa.array([f"{RUN_ID}-{number}" for number in range(rows)])
     return written(table.set_column(table.schema.get_field_index("trial_id"), SCHEMA.field("trial_id"), names))
 
@@ -187,6 +189,7 @@ def test_text_that_is_a_program_elsewhere_comes_in_as_text(store):
     assert not set(kept.origin) & set("<>\"'&")
 
 
+@pytest.mark.usefixtures("foreign_files_are_read_here")
 @pytest.mark.parametrize("column", sorted(FORMED))
 def test_text_that_is_read_later_does_not_come_in_as_a_program(store, column):
     data = export(to_table([dataclasses.replace(trial(), **{column: HTML})]), "parquet")
@@ -194,6 +197,7 @@ def test_text_that_is_read_later_does_not_come_in_as_a_program(store, column):
     assert column in refused.reason
 
 
+@pytest.mark.usefixtures("foreign_files_are_read_here")
 @pytest.mark.parametrize("name", ["../../../etc/passwd", "..\\..\\x", "C:\\x\\y", "a\x00b", "/", "x" * 5_000, "."])
 def test_a_row_cannot_choose_where_it_is_kept(store, name):
     with pytest.raises(StoreError, match="takes no rows"):
@@ -253,6 +257,15 @@ def test_rows_of_another_schema_that_come_back_are_not_taken(monkeypatch):
 
 
 def test_the_child_imports_no_more_than_it_needs():
-    code = "import core.results.intake.quarantine, sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
-    assert not {"streamlit", "torch", "pandas", "sklearn", "altair"} & set(loaded.stdout.split())
+    code = "import runpy, sys; runpy.run_module('core.results.intake.quarantine', run_name='__main__')"
+    read = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(*sys.modules, file=sys.stderr)", "2"],
+        input=export(to_table(run()), "parquet"),
+        cwd=PROJECT,
+        capture_output=True,
+        check=True,
+    )
+    assert read.stdout.startswith(b'{"refused": ""}\n')
+    loaded = set(read.stderr.decode().split())
+    assert "pyarrow" in loaded
+    assert not {"streamlit", "torch", "pandas", "sklearn", "altair"} & loaded
