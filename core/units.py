@@ -11,6 +11,9 @@ _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 JUST_BELOW = 0.9995
 """Share of a unit from which three digits round to it: 999.6 µs are 1.00 ms and not 1,000 µs."""
 
+WHOLE = 1 - 1e-6
+"""Share from which it is as good as the whole: sums of parts miss it by what floats leave."""
+
 _DECIMAL = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
@@ -104,6 +107,7 @@ def ratio(value: float) -> str:
     return f"{significant(value)}×"
 
 
-def share(fraction: float) -> str:
-    """A part of a whole: 0.784 → "78 %"."""
-    return f"{100 * fraction:.0f} %"
+def share(fraction: float, digits: int = 0) -> str:
+    """A part of a whole: 0.784 → "78 %". What is not the whole is never rounded to it: 0.9996 → "99.96 %"."""
+    shown = f"{100 * fraction:.{digits}f}"
+    return share(fraction, digits + 1) if float(shown) == 100 and fraction < WHOLE else f"{shown} %"

@@ -29,6 +29,18 @@ def test_a_duration_may_have_fewer_digits():
     assert [units.duration(seconds, digits=2) for seconds in (0.00698, 0.0166, 93)] == ["7.0 ms", "17 ms", "1 min 33 s"]
 
 
+@pytest.mark.parametrize(
+    ("fraction", "digits", "text"),
+    [(0.784, 0, "78 %"), (0.995, 0, "99.5 %"), (0.99996, 1, "99.996 %"), (1.0, 1, "100.0 %"), (1.2, 0, "120 %")],
+)
+def test_what_is_not_the_whole_is_never_said_to_be(fraction, digits, text):
+    assert units.share(fraction, digits) == text
+
+
+def test_parts_that_floats_leave_short_of_the_whole_are_the_whole():
+    assert units.share(1 - 1e-12) == "100 %"
+
+
 def test_what_is_not_known_is_left_blank():
     assert units.if_known(None, units.ratio) == ""
     assert units.if_known(0.0, units.duration) == "0 s"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from core import units
 from core.answer.run import causes, learned, remedies, speedup, training_time
 from core.answer.run.causes import Parts
 from core.answer.run.remedies import Remedies
@@ -78,7 +79,7 @@ class RowAnswer:
     def accuracy_shown(self) -> str:
         """The same for people; empty where it was not tested, or its counts are not those of the data set."""
         with contextlib.suppress(InvalidValue):
-            return "" if self.accuracy is None else f"{100 * self.accuracy:.1f} %"
+            return "" if self.accuracy is None else units.share(self.accuracy, digits=1)
         return ""
 
     @cached_property
