@@ -19,6 +19,7 @@ from core.results.environment import DeviceInfo, Environment
 from core.results.exhibits import exhibit_files
 from core.results.schema import SCHEMA_VERSION, VERSION_KEY
 from core.results.store import Store
+from core.results.tables import to_table
 from tests import exhibited, rows
 from tests.hostile import STRANGER, TEXTS, bundle
 
@@ -83,10 +84,9 @@ def sweep(letter: str, **changes: Any) -> list[Any]:
 def fill(store: Store, gallery: Store) -> None:
     """Put runs, studies of two machines, exhibits and files that cannot be read into the stores."""
     deeper = dataclasses.replace(TRAINING, depth=3)
-    for row in (*run(), *sweep("a"), *run("c" * 12, outcome="out_of_memory", point=deeper)):
-        store.add(row)
-    for row in (*sweep("b", machine_id=ELSEWHERE, **free(1)), *run("d" * 12, machine_id=ELSEWHERE, **free(1))):
-        gallery.add(row)
+    store.add_all(to_table([*run(), *sweep("a"), *run("c" * 12, outcome="out_of_memory", point=deeper)]))
+    elsewhere = {"machine_id": ELSEWHERE, **free(1)}
+    gallery.add_all(to_table([*sweep("b", **elsewhere), *run("d" * 12, **elsewhere)]))
     for shown in shows():
         exhibit_files.add(store.folder, shown)
     for shown in shows(machine_id=ELSEWHERE):

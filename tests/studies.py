@@ -42,14 +42,20 @@ def sweep(letter: str, *, axis: str = "hidden_size", sizes=(16, 64, 256), traini
     return only
 
 
+def rows_of(*known):
+    """The rows of some studies, one study after the other."""
+    return [row for of in known for run in of.runs for row in run]
+
+
 def stored(server):
     """A study in the store; its id."""
+    measured_rows = []
     for place, (size, cpu, gpu) in enumerate(
         ((16, 1e-4, 4e-4), (64, 1.2e-4, 4e-4), (256, 3e-4, 4.2e-4), (1024, 1e-3, 5e-4), (4096, 8e-3, 1e-3))
     ):
         steps = {"cpu": cpu, "cpu@1": 1.5 * cpu, "cuda:0": gpu}
-        run = rows.run(steps, run_id=f"{place:012x}", point=Point(hidden_size=size), pairs=6)
-        server.store.add_all(to_table(run))
+        measured_rows += rows.run(steps, run_id=f"{place:012x}", point=Point(hidden_size=size), pairs=6)
+    server.store.add_all(to_table(measured_rows))
     found = study.studies(server.store.trials())
     return next(entry.id for entry in found if (entry.baseline, entry.challenger) == ("cpu", "cuda:0"))
 

@@ -5,7 +5,7 @@ import pytest
 from pages.shared.data import reads
 from pages.shared.frame import navigation, permits
 from tests import rows
-from tests.studies import sweep
+from tests.studies import rows_of, sweep
 from tests.ui.conftest import words
 from tests.ui.find import alts
 
@@ -16,8 +16,7 @@ PAGE = navigation.FRONT
 def crossing(world):
     """A stored study whose faster device changes along the hidden size."""
     study = sweep("a")
-    for run in study.runs:
-        world.keep(list(run))
+    world.keep(rows_of(study))
     return study
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from pages.shared.frame import navigation
 from pages.shared.link import links
-from tests.studies import sweep
+from tests.studies import rows_of, sweep
 from tests.ui.conftest import CPU, words
 
 PAGES = (navigation.COMPARE, navigation.CROSSOVER, navigation.GALLERY, navigation.TUTORIALS, navigation.LESSONS)
@@ -61,9 +61,7 @@ def test_many_names_that_the_page_has_not_share_one_sentence(world, open_page):
 
 def test_more_studies_than_stand_beside_one_another_are_left_out(world, open_page):
     known = [sweep(letter, machine_id=letter * 12) for letter in "abcdef"]
-    for of in known:
-        for run in of.runs:
-            world.keep(list(run))
+    world.keep(rows_of(*known))
     app = open_page(navigation.GALLERY, study=known[0].id, beside=",".join(of.id for of in known[1:]))
     (chosen,) = [found.value for found in app.multiselect if found.key == "beside"]
     assert chosen == [of.id for of in known[1:4]]

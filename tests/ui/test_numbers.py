@@ -3,7 +3,7 @@
 import pytest
 
 from pages.shared.frame import navigation
-from tests.studies import sweep
+from tests.studies import rows_of, sweep
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import control
 
@@ -51,8 +51,7 @@ def test_a_range_that_lacks_an_end_or_holds_no_number_is_the_usual_one(world, op
 
 def test_so_is_the_size_of_a_study_whose_link_is_older_than_separators(world, open_page):
     of = sweep("c", sizes=(16, 256, 1024))
-    for run in of.runs:
-        world.keep(list(run))
+    world.keep(rows_of(of))
     app = open_page(GALLERY, study=of.id, size="256")
     assert control(app, "size").options == ["16", "256", "1,024"]
     assert control(app, "size").value == "256"
@@ -61,7 +60,6 @@ def test_so_is_the_size_of_a_study_whose_link_is_older_than_separators(world, op
 def test_settings_that_differ_from_what_is_shown_are_named_as_their_controls_show_them(world, open_page):
     world.has(CPU, GPU)
     of = sweep("c", sizes=(16, 256, 1024))
-    for run in of.runs:
-        world.keep(list(run))
+    world.keep(rows_of(of))
     said = words(open_page(CROSSOVER, study=of.id, axis="hidden_size", dataset="signal", epochs="2000"))
     assert "epochs 2,000, not 10" in said

@@ -190,8 +190,7 @@ def test_a_training_that_could_not_be_run_says_why(world, open_page):
 
 def test_without_an_accelerator_recorded_rows_and_clocks_of_one_are_shown_and_marked(world, open_page):
     world.has(CPU)
-    for row in measured("signal", machine_id="beefbeefbeef"):
-        world.gallery.add(row)
+    world.ship(measured("signal", machine_id="beefbeefbeef"))
     exhibit_files.add(world.gallery.folder, clock_of("signal", machine_id="beefbeefbeef"))
     app = skipped(expected(open_page(PAGE, tutorial="signal")))
     shown = words(app)
@@ -203,8 +202,7 @@ def test_without_an_accelerator_recorded_rows_and_clocks_of_one_are_shown_and_ma
 
 def test_with_an_accelerator_nothing_recorded_is_needed(world, open_page):
     world.has(CPU, GPU)
-    for row in measured("signal", machine_id="beefbeefbeef"):
-        world.gallery.add(row)
+    world.ship(measured("signal", machine_id="beefbeefbeef"))
     assert "Recorded" not in words(skipped(expected(open_page(PAGE, tutorial="signal"))))
 
 
@@ -263,10 +261,8 @@ def test_the_claim_of_the_disc_has_the_parameters_of_its_own_model():
 
 def test_rows_of_a_file_cannot_write_markdown(world, open_page):
     world.has(CPU)
-    for row in measured(
-        "signal", machine_id="beefbeefbeef", device_name="[x](http://evil)", cpu_name="![i](http://evil)"
-    ):
-        world.gallery.add(row)
+    named = {"device_name": "[x](http://evil)", "cpu_name": "![i](http://evil)"}
+    world.ship(measured("signal", machine_id="beefbeefbeef", **named))
     app = skipped(expected(open_page(PAGE, tutorial="signal")))
     assert not any("](http" in str(part.value) for kind in ("markdown", "caption") for part in getattr(app, kind))
 

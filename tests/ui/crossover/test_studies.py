@@ -15,8 +15,7 @@ from tests.ui.find import TIMES, alts, button, control, table
 
 def test_recorded_studies_are_listed_with_their_crossover_and_one_opens_by_its_link(world, open_page):
     world.has(CPU)
-    for trial in measured(machine_id="1" * 12):
-        world.gallery.add(trial)
+    world.ship(measured(machine_id="1" * 12))
     app = open_page(PAGE)
     listed = table(app, "Along")
     assert list(listed["Devices"]) == ["GPU against CPU"]
@@ -80,8 +79,7 @@ def test_a_switch_that_was_drawn_is_set_as_shown_too(world, open_page):
 
 def test_a_link_that_says_settings_keeps_them_beside_a_study_of_others(world, open_page):
     world.has(CPU)
-    for trial in measured(machine_id="1" * 12):
-        world.gallery.add(trial)
+    world.ship(measured(machine_id="1" * 12))
     (study,) = reads.study_lines()
     app = open_page(PAGE, study=study.id, batch_size="32", axis="hidden_size")
     assert control(app, "batch_size").value == 32
@@ -91,8 +89,7 @@ def test_a_link_that_says_settings_keeps_them_beside_a_study_of_others(world, op
 
 def test_a_study_of_devices_that_are_not_here_leaves_those_of_this_machine(world, open_page):
     world.has(CPU)
-    for trial in measured(batch_size=128, machine_id="1" * 12):
-        world.gallery.add(trial)
+    world.ship(measured(batch_size=128, machine_id="1" * 12))
     (study,) = reads.study_lines()
     app = open_page(PAGE, study=study.id)
     assert control(app, "batch_size").value == 128
@@ -113,11 +110,11 @@ def test_settings_that_were_measured_here_before_are_answered_before_anything_is
 
 def test_a_recorded_study_whose_sizes_were_measured_again_is_listed_with_its_new_crossover(world, open_page):
     world.has(CPU)
-    for trial in measured(machine_id="1" * 12):
-        world.gallery.add(trial)
+    world.ship(measured(machine_id="1" * 12))
     before = table(open_page(PAGE), "Along")
+    again = []
     for place, size in enumerate(TIMES):
-        again = rows.run(
+        again += rows.run(
             {"cpu": 1e-3, "cuda:0": 1e-4},
             run_id=f"ffff{place:08x}",
             point=Point(hidden_size=size, batch_size=64),
@@ -125,8 +122,7 @@ def test_a_recorded_study_whose_sizes_were_measured_again_is_listed_with_its_new
             machine_id="1" * 12,
             started_at="2030-01-01T00:00:00.000+00:00",
         )
-        for trial in again:
-            world.gallery.add(trial)
+    world.ship(again)
     after = table(open_page(PAGE), "Along")
     assert list(after["From … to"]) == list(before["From … to"])
     assert list(after["Crossover"]) != list(before["Crossover"])
@@ -149,8 +145,7 @@ def test_recorded_studies_that_are_decided_come_first(world, open_page):
         dataclasses.replace(trial, run_id=f"e{trial.run_id[1:]}", trial_id=f"e{trial.trial_id[1:]}")
         for trial in measured(machine_id="2" * 12, jitter=3.0)
     ]
-    for trial in [*undecided, *measured(sizes=tuple(TIMES)[:4], machine_id="1" * 12)]:
-        world.gallery.add(trial)
+    world.ship([*undecided, *measured(sizes=tuple(TIMES)[:4], machine_id="1" * 12)])
     listed = table(open_page(PAGE), "Along")
     assert [sizes.partition(" (")[2] for sizes in listed["From … to"]] == ["4 sizes)", "5 sizes)"]
 
@@ -186,9 +181,11 @@ def test_the_cause_is_that_of_the_size_just_below_the_crossing(world, open_page)
 
 def test_of_all_pairs_of_eight_devices_only_the_one_that_is_shown_is_drawn(world, open_page, monkeypatch):
     devices = ("cpu@1", "cpu@2", "cpu@3", "cpu@4", "cuda:0", "cuda:1", "xpu:0", "mps")
+    found = []
     for size in (16, 64, 256):
         steps_s = {name: (size + place) * 1e-6 for place, name in enumerate(devices)}
-        world.keep(rows.run(steps_s, run_id=f"{size:012x}", point=Point(hidden_size=size)))
+        found += rows.run(steps_s, run_id=f"{size:012x}", point=Point(hidden_size=size))
+    world.keep(found)
     made, real = [], prepared.study_charts.crossover
     monkeypatch.setattr(prepared.study_charts, "crossover", lambda *of, **how: made.append(of) or real(*of, **how))
     assert len(reads.study_lines()) == 28

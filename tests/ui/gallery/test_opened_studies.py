@@ -9,7 +9,7 @@ from core.answer.gallery import table as gallery_table
 from core.answer.gallery import trust
 from core.answer.study import study
 from core.question.experiment import Point
-from tests.studies import sweep
+from tests.studies import rows_of, sweep
 from tests.ui.conftest import checked, words
 from tests.ui.find import alts
 from tests.ui.gallery.seen import PAGE, linked, press, table
@@ -30,7 +30,7 @@ def test_an_open_study_shows_all_that_it_rests_on(studied, open_page):
     app = open_page(PAGE, study=of.id, lacks="true", fingerprint="true")
     said = words(app)
     assert study.crossover(of).sentence in said.replace(".**  \n", ". ")  # its beginning stands out
-    assert trust.of([row for run in of.runs for row in run]).missing[0] in said
+    assert trust.of(rows_of(of)).missing[0] in said
     assert "python -m core sweep" in said
     shown = alts(app)
     assert "Parts of a step by hidden size on the CPU" in shown
@@ -42,8 +42,7 @@ def test_an_open_study_shows_all_that_it_rests_on(studied, open_page):
 
 def test_the_classification_reports_of_any_size_can_be_looked_at(world, open_page):
     of = sweep("d", training=Point(dataset="digits", batch_size=64, epochs=10))
-    for run in of.runs:
-        world.keep(list(run))
+    world.keep(rows_of(of))
     app = open_page(PAGE, study=of.id, size="64")
     assert next(found for found in app.select_slider if found.key == "size").value == "64"
     assert len([found for found in app.dataframe if "precision" in found.value.columns]) == 2
@@ -91,8 +90,7 @@ def test_a_link_that_is_wrong_opens_the_list(studied, open_page, link):
 
 def test_names_in_rows_are_never_markup(world, open_page):
     hostile = {"cpu_name": "<img src=x> **bold** [a](http://b)", "device_name": "$x$ :red[y] <script>"}
-    for run in sweep("e", **hostile).runs:
-        world.keep(list(run))
+    world.keep(rows_of(sweep("e", **hostile)))
     app = open_page(PAGE)
     for kind in ("markdown", "caption"):
         for element in getattr(app, kind):
@@ -102,8 +100,7 @@ def test_names_in_rows_are_never_markup(world, open_page):
 
 def test_classes_that_are_not_known_here_leave_the_rest_of_a_study(world, open_page):
     of = sweep("e", dataset="invented-later")
-    for run in of.runs:
-        world.keep(list(run))
+    world.keep(rows_of(of))
     said = words(open_page(PAGE, study=of.id))
     assert "Data set: 'invented-later' is not possible" in said
     assert "Take it along" in said
@@ -111,10 +108,13 @@ def test_classes_that_are_not_known_here_leave_the_rest_of_a_study(world, open_p
 
 def test_a_study_of_two_rows_of_one_device_is_drawn_with_all_its_charts(world, open_page):
     known = sweep("a")
-    for of in known.runs:
-        world.keep(
-            [dataclasses.replace(row, trial_id=f"{row.run_id}-{place}") for place, row in enumerate([of[1]] * 2)]
-        )
+    world.keep(
+        [
+            dataclasses.replace(row, trial_id=f"{row.run_id}-{place}")
+            for _, challenger in known.runs
+            for place, row in enumerate([challenger] * 2)
+        ]
+    )
     (line,) = gallery_table.studies(gallery_table.whole([(world.store, "here")]).frame)
     app = open_page(PAGE, study=line.id)
     assert len([chart for chart in alts(app) if chart.startswith("Parts of a step")]) == 2

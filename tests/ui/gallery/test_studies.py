@@ -7,7 +7,7 @@ from core.question.experiment import Point
 from pages.gallery import lists, stock
 from pages.shared.frame import navigation
 from tests import rows
-from tests.studies import OTHER_MACHINE, sweep
+from tests.studies import OTHER_MACHINE, rows_of, sweep
 from tests.ui.conftest import checked, words
 from tests.ui.find import alts
 from tests.ui.gallery.seen import PAGE, cards, linked, listed
@@ -55,9 +55,8 @@ def test_filters_that_leave_no_study_show_the_trials(world, studied, open_page):
 
 
 def many_studies(world, number):
-    for place in range(number):
-        for run in sweep(f"{place:x}", sizes=(16, 64), pairs=6, machine_id=f"{place:012x}").runs:
-            world.keep(list(run))
+    known = (sweep(f"{n:x}", sizes=(16, 64), pairs=6, machine_id=f"{n:012x}") for n in range(number))
+    world.keep(rows_of(*known))
 
 
 def test_of_very_many_studies_those_on_the_screen_and_a_fixed_number_are_worked_out(world, open_page, monkeypatch):
@@ -79,9 +78,7 @@ def answered(world):
         "crosses": sweep("b", sizes=(8, 16, 32, 128, 256, 512), **OTHER_MACHINE),
     }
     known["none"] = sweep("c", sizes=(16, 64), pairs=0, outcome="out_of_memory", machine_id="d" * 12)
-    for of in known.values():
-        for run in of.runs:
-            world.keep(list(run))
+    world.keep(rows_of(*known.values()))
     return known
 
 

@@ -78,8 +78,10 @@ def test_filters_that_leave_nothing_leave_no_chart(stocked, open_page):
 
 def test_many_trials_are_few_marks_and_come_in_pages(world, open_page):
     number = lists.LINES // 2 + 5
+    found = []
     for place in range(number):
-        world.keep(rows.run(run_id=f"{place:012x}", pairs=6, point=Point(hidden_size=place + 1)))
+        found += rows.run(run_id=f"{place:012x}", pairs=6, point=Point(hidden_size=place + 1))
+    world.keep(found)
     app = open_page(PAGE, view="Trials")
     assert len(listed(app)) == lists.LINES
     assert marks(app.get("vega_lite_chart")[0]) < number

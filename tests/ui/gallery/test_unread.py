@@ -14,7 +14,7 @@ from core.results.tables import object_bytes, to_table
 from pages.shared.data import shelf
 from pages.shared.frame import navigation
 from tests import rows
-from tests.studies import OTHER_MACHINE, sweep
+from tests.studies import OTHER_MACHINE, rows_of, sweep
 from tests.ui.conftest import checked, words
 from tests.ui.find import alts
 from tests.ui.gallery.seen import PAGE, listed, table
@@ -50,9 +50,8 @@ def test_rows_that_are_refused_at_the_door_are_named_and_the_rest_is_shown(stock
 
 def test_a_study_whose_rows_take_too_much_is_named_and_the_others_are_shown(world, open_page, monkeypatch):
     usual, large = sweep("a"), sweep("f", pairs=2_000, loss=(), loss_step=(), **OTHER_MACHINE)
-    for run in (*usual.runs, *large.runs):
-        world.keep(list(run))
-    size = object_bytes(to_table([row for run in large.runs for row in run]))
+    world.keep(rows_of(usual, large))
+    size = object_bytes(to_table(rows_of(large)))
     monkeypatch.setattr(shelf, "MOST_BYTES", size // 2)
     app = open_page(PAGE)
     assert "more than a page reads at once" in words(app)
@@ -72,10 +71,11 @@ def test_rows_that_turn_out_not_to_be_readable_when_they_are_opened_are_named_th
 
 
 def test_two_rows_with_one_contender_make_a_study_that_can_be_opened(world, open_page):
-    for run in sweep("e").runs:
-        first, second = run
+    found = []
+    for first, second in sweep("e").runs:
         again = {"contender": first.contender, "device": first.device, "device_kind": first.device_kind}
-        world.keep([first, dataclasses.replace(second, **again, threads=first.threads)])
+        found += [first, dataclasses.replace(second, **again, threads=first.threads)]
+    world.keep(found)
     (line,) = gallery_table.studies(gallery_table.whole([(world.store, "here")]).frame)
     assert "Take it along" in words(open_page(PAGE, study=line.id))
     assert "Take it along" in words(open_page(PAGE, run=line.run_ids[0]))
