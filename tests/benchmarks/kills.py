@@ -13,315 +13,32 @@ Exit status 1 if anything is lost, doubled, damaged or left behind. Only process
 import argparse
 import asyncio
 import collections
-import contextlib
 import os
 import random
-import re
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
-from urllib.parse import parse_qs
-
-import psutil
-import pyarrow.parquet as pq
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.proto.Radio_pb2 import Radio
-from streamlit.proto.Selectbox_pb2 import Selectbox
-from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from core.classroom import names
-from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Student
-from core.classroom.question import NEVER, WINNERS, ClassQuestion
+from core.classroom.classes import Class, Classes, Student
+from core.classroom.question import NEVER, WINNERS
 from core.errors import CrossoverError
 from core.files import atomic
-from core.files.project import PROJECT
-from core.files.spare import SPARE_VARIABLE
-from core.jobs.machine import LOCK_VARIABLE
-from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.results.store import Store
-from pages.shared.data import reads
-from tests.benchmarks.sessions import Refused, Session, await_health
+from tests.benchmarks.kills_house import House
+from tests.benchmarks.kills_pupils import LOOK_EVERY_S, Pupil
 from tests.integration import scripted_worker
-from tests.ports import free_port
 
 SEED = 20261122
-PAIRS = 60
-"""Rounds at each size: a third of a second, so that a student's sweep takes two and is hit by some of the kills."""
-
-SIZES = (25, 50, 100, 200, 400)
-QUESTION = ClassQuestion(title="Hidden size", asked=scripted_worker.sweep(sizes=SIZES, pairs=PAIRS), words="")
 
 BETWEEN_S = 2.0
 """Mean seconds from one kill to the next; short enough to hit who is just starting, too."""
 
-LOOKED_S = 0.2
 PATIENCE_S = 1_800.0
 """How long everybody has to come to an end after the last kill."""
-
-JOIN, EXPECT, EXPECT_AGAIN = ("Join", "This is what I expect", "Change what I expect")
-WHO, WHERE = "Who will", "From which"
-MEASURE, AGAIN = "Measure here", "Measure again"
-
-
-@dataclass(kw_only=True)
-class Shown:
-    """What a student was shown as done.
-
-    Attributes:
-        nickname: that they joined by.
-        link: who they are, as their link says it.
-        expected: winner and place, as chosen.
-        results: how often a result was shown.
-        rows: names of the rows that were there when one was.
-    """
-
-    nickname: str = ""
-    link: str = ""
-    expected: tuple[str, str] | None = None
-    results: int = 0
-    rows: set[str] = field(default_factory=set)
-
-
-class Field(NamedTuple):
-    """A field as the page sent it last.
-
-    Attributes:
-        identity: of the widget.
-        options: what can be chosen; empty where one types.
-        chosen: what is chosen by what was kept; empty if nothing is.
-    """
-
-    identity: str
-    options: tuple[str, ...] = ()
-    chosen: str = ""
-
-
-class Visit(Session):
-    """A student's browser from the opened link until the connection ends.
-
-    Attributes:
-        said: what the page says.
-        fields: what can be typed or chosen, by its label.
-        address: parameters of the link as it is now.
-    """
-
-    def __init__(self, port: int, query: str) -> None:
-        super().__init__(port, query, page="class")
-        self.said: list[str] = []
-        self.fields: dict[str, Field] = {}
-        self.address = query
-
-    def fill(self, label: str, value: str) -> None:
-        """Type or choose something, which is sent with the next button."""
-        identity = self.fields[label].identity
-        self._states[identity] = WidgetState(id=identity, string_value=value)
-
-    def label(self, beginning: str) -> str:
-        """The label of a field by how it begins."""
-        return next(label for label in self.fields if label.startswith(beginning))
-
-    def _take(self, data: str | bytes) -> None:
-        message = ForwardMsg()
-        message.ParseFromString(data)
-        match message.WhichOneof("type"):
-            case "new_session" if not message.metadata.run.fragment_ids:
-                self.said.clear()
-                self.buttons.clear()
-                self.fields.clear()
-            case "page_info_changed":
-                self.address = message.page_info_changed.query_string
-        super()._take(data)
-
-    def _note(self, message: ForwardMsg) -> None:
-        super()._note(message)
-        element = message.delta.new_element
-        match element.WhichOneof("type"):
-            case "alert":
-                self.said.append(element.alert.body)
-            case "markdown":
-                self.said.append(element.markdown.body)
-            case "text_input":
-                self.fields[element.text_input.label] = Field(element.text_input.id)
-            case "radio":
-                self.fields[element.radio.label] = _choice(element.radio)
-            case "selectbox":
-                self.fields[element.selectbox.label] = _choice(element.selectbox)
-
-
-def _choice(of: Radio | Selectbox) -> Field:
-    options = tuple(of.options)
-    return Field(of.id, options, options[of.default] if of.HasField("default") else "")
-
-
-class Pupil:
-    """A student who comes back whenever the server does, and does what comes next.
-
-    Attributes:
-        shown: what they were shown as done.
-        faults: exceptions that a page showed.
-        over: whether they have what they came for: a result that they asked for once all kills were over.
-    """
-
-    def __init__(self, number: int, port: int, code: str, house: "House") -> None:
-        self.shown, self.faults, self.over = Shown(), list[str](), False
-        self._number, self._port, self._code, self._house = number, port, code, house
-        self._draw = random.Random(f"{house.seed} {number}")
-        self._tries, self._asked_last = 0, False
-
-    async def attend(self) -> None:
-        """Take part until the last measurement is done."""
-        await asyncio.sleep(self._draw.uniform(0, self._house.spread_s))
-        while not self.over:
-            link = f"class={self._code}" + (f"&me={self.shown.link}" if self.shown.link else "")
-            visit = Visit(self._port, link)
-            try:
-                await asyncio.wait_for(visit.open(), timeout=60)
-                await self._stay(visit)
-            except (Refused, TimeoutError, OSError):
-                await asyncio.sleep(LOOKED_S)
-            finally:
-                self.faults += visit.faults
-                with contextlib.suppress(Exception):
-                    await visit.close()
-
-    async def _stay(self, visit: Visit) -> None:
-        while not self.over:
-            self._note(visit)
-            if JOIN in visit.buttons:
-                await self._join(visit)
-            elif EXPECT in visit.buttons:
-                await self._expect(visit, EXPECT)
-            elif EXPECT_AGAIN in visit.buttons and self._draw.random() < 0.1:
-                await self._expect(visit, EXPECT_AGAIN)
-            elif MEASURE in visit.buttons or (AGAIN in visit.buttons and not self._asked_last):
-                pressed, last = visit.buttons.get(MEASURE) or visit.buttons[AGAIN], self._house.last
-                await asyncio.wait_for(visit.press(pressed), timeout=60)
-                self._asked_last = last
-            elif not self._done(visit):
-                await asyncio.sleep(LOOKED_S)
-                await asyncio.wait_for(visit.rerun(), timeout=60)
-
-    def _done(self, visit: Visit) -> bool:
-        """Whether the result of what was asked for once all kills were over is shown, and nobody waits for another."""
-        self.over = self._asked_last and AGAIN in visit.buttons and self._house.idle()
-        return self.over
-
-    async def _join(self, visit: Visit) -> None:
-        nickname = f"pupil {self._number}" + (f" no {self._tries}" if self._tries else "")
-        visit.fill("Nickname", nickname)
-        self._tries += 1  # if it is taken, by ourselves before a kill, the next one is another
-        await asyncio.wait_for(visit.press(visit.buttons[JOIN]), timeout=60)
-
-    async def _expect(self, visit: Visit, button: str) -> None:
-        for question in (WHO, WHERE):
-            label = visit.label(question)
-            visit.fill(label, self._draw.choice(visit.fields[label].options))
-        self.shown.expected = None  # until the page says what is kept, either may be
-        await asyncio.wait_for(visit.press(visit.buttons[button]), timeout=60)
-
-    def _note(self, visit: Visit) -> None:
-        """Keep what the page shows as done."""
-        me = parse_qs(visit.address).get("me", [""])[0]
-        known = next((found[1] for text in visit.said if (found := re.match(r"You are \*\*(.+)\*\*", text))), "")
-        if me and known:
-            self.shown.link, self.shown.nickname = me, known.replace("\\", "")
-        if EXPECT_AGAIN in visit.buttons:
-            winner, place = (visit.fields[label].chosen for label in (visit.label(WHO), visit.label(WHERE)))
-            self.shown.expected = winner, place
-        if AGAIN in visit.buttons:
-            self.shown.results += 1
-            self.shown.rows |= self._house.rows_of(me.partition(".")[0])
-
-
-class House:
-    """The server, the folders, and who kills.
-
-    Attributes:
-        folder: of everything.
-        seed: of all that is drawn.
-        last: whether all kills are over.
-        killed: how often each of the two was.
-        seen: names of the rows that were ever seen in a store, by student.
-        spread_s: within which students come.
-    """
-
-    def __init__(self, folder: Path, *, seed: int, spread_s: float) -> None:
-        self.folder, self.seed, self.spread_s, self.last = folder, seed, spread_s, False
-        self.killed: collections.Counter[str] = collections.Counter()
-        self.seen: dict[str, set[str]] = {}
-        self.port = free_port()
-        self.queue, self.classes = Queue(folder / "jobs"), Classes(folder / "classes")
-        self.of, _ = self.classes.create("Physics 7b", QUESTION)
-        self._server: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Start the server; what it prints goes into a file."""
-        variables = {
-            JOBS_VARIABLE: str(self.queue.folder),
-            reads.RESULTS_VARIABLE: str(self.folder / "results"),
-            CLASSES_VARIABLE: str(self.classes.folder),
-            SPARE_VARIABLE: str(self.folder / "memory"),
-            LOCK_VARIABLE: str(self.folder / "machine.lock"),
-        }
-        command = [sys.executable, "-m", "tests.benchmarks.scripted_server", str(self.port)]
-        with (self.folder / "server.log").open("ab") as log:
-            self._server = subprocess.Popen(
-                command, cwd=PROJECT, env={**os.environ, **variables}, stdout=log, stderr=log
-            )
-
-    async def healthy(self) -> None:
-        """Wait until the server answers."""
-        await asyncio.to_thread(await_health, self.port)
-
-    async def kill(self, whom: str) -> bool:
-        """Kill one of the two, if it is there; the server is started anew at once."""
-        if whom == "server":
-            assert self._server is not None
-            self._server.kill()
-            self._server.wait()
-            self.start()
-        elif not self._kill_worker():
-            return False
-        self.killed[whom] += 1
-        return True
-
-    def stop(self) -> None:
-        """End both."""
-        if self._server is not None:
-            self._server.kill()
-            self._server.wait()
-        self.queue.worker_file.dismiss()
-
-    def idle(self) -> bool:
-        """Whether nothing waits or is measured."""
-        return not any(job.active for job in self.queue.jobs())
-
-    def look(self) -> None:
-        """Remember every row that is in a store now."""
-        for student in self.classes.students(self.of):
-            self.seen.setdefault(student.id, set()).update(self.rows_of(student.id))
-
-    def rows_of(self, student_id: str) -> set[str]:
-        """Names of the rows in a student's store."""
-        return set(_rows(self._place(student_id)))
-
-    def _place(self, student_id: str) -> Path:
-        return self.classes.folder / self.of.id / "students" / student_id
-
-    def _kill_worker(self) -> bool:
-        """Kill who serves the queue; False if nobody does just now."""
-        serving = self.queue.worker_file.serving
-        if serving is None or not serving.process.alive:
-            return False
-        with contextlib.suppress(psutil.NoSuchProcess, PermissionError):
-            serving.process.kill(self.queue.worker_file.serves)
-            return True
-        return False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -362,9 +79,9 @@ async def _kill_all(house: House, *, server: int, worker: int) -> None:
         until = time.monotonic() + draw.expovariate(1 / BETWEEN_S)
         while time.monotonic() < until:
             house.look()
-            await asyncio.sleep(LOOKED_S)
+            await asyncio.sleep(LOOK_EVERY_S)
         while not await house.kill(whom):
-            await asyncio.sleep(LOOKED_S)  # nobody serves just now
+            await asyncio.sleep(LOOK_EVERY_S)  # nobody serves just now
     house.last = True
 
 
@@ -375,7 +92,7 @@ def account(house: House, pupils: list[Pupil]) -> Account:
     faults += _damages(house.classes, list(students.values()))
     for pupil in pupils:
         faults += _lost(pupil, house, students)
-    doubled = [name for student in students for name, count in _rows_in(house, student).items() if count > 1]
+    doubled = [name for student in students for name, count in house.counted(student).items() if count > 1]
     faults += [f"the row {name} is there twice" for name in doubled]
     alike = collections.Counter(names.folded(student.nickname) for student in students.values())
     faults += [f"{nickname!r} is in the class twice" for nickname, count in alike.items() if count > 1]
@@ -395,7 +112,7 @@ def account(house: House, pupils: list[Pupil]) -> Account:
         "jobs finished": jobs["finished"],
         "jobs cut off": jobs["crashed"],
         "jobs otherwise": sum(jobs.values()) - jobs["finished"] - jobs["crashed"],
-        "rows": sum(len(_rows_in(house, student)) for student in students),
+        "rows": sum(len(house.counted(student)) for student in students),
         "temporary files of the dead": left,
         "lost, doubled, damaged or left": len(faults),
     }
@@ -449,19 +166,6 @@ def _unsaved(house: House) -> Iterator[str]:
             yield f"the job {job.id} is {job.state}{job.damage and ' and damaged'}"
         if missing := set(job.trial_ids) - stored:
             yield f"the job {job.id} has rows that are in no store: {sorted(missing)}"
-
-
-def _rows_in(house: House, student_id: str) -> collections.Counter[str]:
-    return _rows(house._place(student_id))
-
-
-def _rows(folder: Path) -> collections.Counter[str]:
-    """How often each row is in the files below a folder."""
-    found: collections.Counter[str] = collections.Counter()
-    for path in folder.glob("results*/*.parquet"):
-        with contextlib.suppress(FileNotFoundError):
-            found.update(pq.read_table(path, columns=["trial_id"])["trial_id"].to_pylist())
-    return found
 
 
 def _left_behind(house: House) -> tuple[int, list[Path]]:

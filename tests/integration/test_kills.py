@@ -13,24 +13,27 @@ from core.classroom.classes import Prediction
 from core.classroom.question import CHALLENGER
 from core.jobs import process
 from core.results.store import Store
-from tests.benchmarks import kills
-from tests.benchmarks.kills import House, Pupil, Shown
+from core.results.tables import to_table
+from tests.benchmarks import kills, kills_pupils
+from tests.benchmarks.kills_house import QUESTION, SIZES, House
+from tests.benchmarks.kills_pupils import Pupil, Shown
 from tests.integration import scripted_worker
 
 STUDENTS, KILLS = 3, 1
-PLACE = float(kills.SIZES[0])
+PLACE = float(SIZES[0])
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="this system has no SIGKILL")
 
 
-def test_kills_of_server_and_worker_lose_nothing_and_double_nothing(tmp_path):
+def test_kills_of_server_and_worker_lose_nothing_and_double_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(kills_pupils, "LOOK_EVERY_S", 0.5)
     found = asyncio.run(kills.campaign(tmp_path, students=STUDENTS, server=KILLS, worker=KILLS))
     assert found.faults == ()
     figures = found.figures
     assert (figures["server killed"], figures["worker killed"]) == (KILLS, KILLS)
     assert figures["joins shown"] == STUDENTS <= figures["joins stored"]
     assert figures["results shown"] >= STUDENTS
-    assert figures["rows"] >= 2 * len(kills.SIZES) * STUDENTS
+    assert figures["rows"] >= 2 * len(SIZES) * STUDENTS
 
 
 class Afterwards:
@@ -42,10 +45,12 @@ class Afterwards:
         student, token = classes.join(of, "ada")
         classes.predict(of, student, Prediction(winner=CHALLENGER, place=PLACE))
         self.store = classes.store(of, student)
-        asked = kills.QUESTION.asked
-        for number, point in enumerate(asked.points):
-            for row in scripted_worker.timed(asked.experiment(point), f"{number:012x}"):
-                self.store.add(row)
+        asked = QUESTION.asked
+        runs = [
+            scripted_worker.timed(asked.experiment(point), f"{number:012x}")
+            for number, point in enumerate(asked.points)
+        ]
+        self.store.add_all(to_table([row for run in runs for row in run]))
         self.house.look()
         self.folder = classes.place(of, student.id)
         (known,) = classes.students(of)
