@@ -12,6 +12,7 @@ from core import __main__ as command_line
 from core.files.shared import mirror
 from core.jobs import client
 from core.jobs.shared import board, member, presence
+from core.results.intake.quarantine import WithoutPandas
 from tests.integration.scripted_worker import COMMAND
 
 LEASE_VARIABLE = "CROSSOVER_TEST_LEASE_S"
@@ -24,6 +25,7 @@ PRESENT_S = 20.0
 
 
 def main() -> int:
+    sys.meta_path.insert(0, WithoutPandas())
     client.COMMAND = COMMAND
     board.LEASE_S = int(os.environ.get(LEASE_VARIABLE, "15"))
     presence.TELL_S, member.LOOK_S, mirror.BRING_EVERY_S, mirror.AGAIN_S = TELL_S, LOOK_S, BRING_EVERY_S, AGAIN_S

@@ -14,6 +14,7 @@ import pytest
 
 from core.errors import JobError
 from core.files.project import PROJECT
+from core.files.spare import SPARE_VARIABLE
 from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.jobs.shared import asking, board, on_ray
 from core.jobs.shared.board import Question
@@ -33,32 +34,52 @@ pytestmark = [
 ]
 
 SIZES = tuple(range(8, 8 + 16))
-MACHINE = {"num_cpus": 1, "resources": {"crossover_machine": 1}}
+MACHINE = {"num_cpus": 0, "resources": {"crossover_machine": 1}}
+"""A node that starts no process before it is given a task; ours take no processor of Ray's."""
+
+QUIET = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+"""A head with nothing that shows logs or asks for further machines."""
 
 
-@pytest.fixture
-def cluster(tmp_path, monkeypatch):
-    """A head that measures as well, and what adds a node; nothing of them outlives the test."""
+@contextlib.contextmanager
+def lab(folder, variables):
+    """A head that measures as well, and what adds a node; nothing of them outlives it."""
     from ray.cluster_utils import Cluster
 
-    (tmp_path / "modules").mkdir()
-    monkeypatch.setattr(board, "PRESENT_S", scripted_node.PRESENT_S)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
-    for name, value in nodes.surroundings(tmp_path / "head").items():
-        monkeypatch.setenv(name, value)
-    made = Cluster(initialize_head=True, head_node_args={**MACHINE, "include_dashboard": False})
-    monkeypatch.setenv("RAY_ADDRESS", made.address)
+    (folder / "modules").mkdir(parents=True)
+    variables.setattr(board, "PRESENT_S", scripted_node.PRESENT_S)
+    variables.setenv("PYTHONPATH", str(folder / "modules"))
+    variables.setenv(SPARE_VARIABLE, str(folder / "memory"))
+    for name, value in nodes.surroundings(folder / "head").items():
+        variables.setenv(name, value)
+    made = Cluster(initialize_head=True, head_node_args={**MACHINE, **QUIET})
+    variables.setenv("RAY_ADDRESS", made.address)
     names = ["head"]
 
-    def add(name, **variables):
+    def add(name, **own):
         names.append(name)
-        return made.add_node(**MACHINE, env_vars={**nodes.surroundings(tmp_path / name), **variables})
+        return made.add_node(**MACHINE, env_vars={**nodes.surroundings(folder / name), **own})
 
     made.add = add
     yield made
     made.shutdown()
     for name in names:
-        nodes.kill_machine(tmp_path / name)
+        nodes.kill_machine(folder / name)
+
+
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    with lab(tmp_path, monkeypatch) as made:
+        yield made
+
+
+@pytest.fixture(scope="class")
+def two(tmp_path_factory):
+    """The folder of a cluster of two machines: the head, and one whose owner has set something."""
+    folder = tmp_path_factory.mktemp("two")
+    with pytest.MonkeyPatch.context() as variables, lab(folder, variables) as made:
+        made.add("one", OMP_NUM_THREADS="3", CUDA_VISIBLE_DEVICES="1")
+        yield folder
 
 
 def ask(folder, question):
@@ -101,36 +122,58 @@ def test_every_point_is_measured_once_though_a_node_is_killed_and_one_is_added(c
     assert measured(folder) == ONCE
 
 
-@pytest.mark.timeout(400)
-def test_a_worker_and_then_the_asker_are_killed_and_the_same_question_goes_on_and_can_be_stopped(cluster, tmp_path):
-    cluster.add("one")
-    folder, question = tmp_path / "store", asked_of()
-    command = f"from tests.integration import test_ray as t; t.ask_alone({str(folder)!r})"
-    asker = subprocess.Popen([sys.executable, "-c", command], cwd=PROJECT)
-    until(lambda: measured(folder), lambda found: len(found) >= 4)
-    [worker] = workers(tmp_path / "one")
-    worker.kill()
-    before = len(measured(folder))
-    until(lambda: measured(folder), lambda found: len(found) >= min(before + 8, len(ONCE)))
-    asker.kill()
-    asker.wait()
-    seen = ask(folder, question)
-    assert {member.state for member in seen.ended.values()} == {"finished"}
-    assert measured(folder) == ONCE
+class TestTwoMachines:
+    @pytest.mark.timeout(400)
+    def test_a_worker_and_then_the_asker_are_killed_and_the_same_question_goes_on_and_can_be_stopped(self, two):
+        folder, question = two / "store", asked_of()
+        command = f"from tests.integration import test_ray as t; t.ask_alone({str(folder)!r})"
+        asker = subprocess.Popen([sys.executable, "-c", command], cwd=PROJECT)
+        until(lambda: measured(folder), lambda found: len(found) >= 4)
+        [worker] = workers(two / "one")
+        worker.kill()
+        before = len(measured(folder))
+        until(lambda: measured(folder), lambda found: len(found) >= min(before + 8, len(ONCE)))
+        asker.kill()
+        asker.wait()
+        seen = ask(folder, question)
+        assert {member.state for member in seen.ended.values()} == {"finished"}
+        assert measured(folder) == ONCE
 
-    endless = asked_of(script=UNTIL_RELEASED)
-    at = board.board_of(folder)
-    asks = threading.Thread(target=ask, args=(folder, endless))
-    asks.start()
-    busy = until(
-        lambda: [member for member in at.members() if member.state == "measuring"], lambda all_: len(all_) == 2
-    )
-    assert {member.question for member in busy} == {endless.id}
-    at.close(endless.id)
-    asks.join(300)
-    assert {member.state for member in at.ends(endless.id).values()} == {"stopped"}
-    assert [job for name in ("head", "one") for job in Queue(tmp_path / name / "jobs").active()] == []
-    assert [process for name in ("head", "one") for process in workers(tmp_path / name)] == []
+        endless = asked_of(script=UNTIL_RELEASED)
+        at = board.board_of(folder)
+        asks = threading.Thread(target=ask, args=(folder, endless))
+        asks.start()
+        busy = until(
+            lambda: [member for member in at.members() if member.state == "measuring"], lambda all_: len(all_) == 2
+        )
+        assert {member.question for member in busy} == {endless.id}
+        at.close(endless.id)
+        asks.join(300)
+        assert {member.state for member in at.ends(endless.id).values()} == {"stopped"}
+        assert [job for name in ("head", "one") for job in Queue(two / name / "jobs").active()] == []
+        assert [process for name in ("head", "one") for process in workers(two / name)] == []
+
+    def test_a_node_works_with_what_its_owner_set_and_not_with_what_ray_set(self, two):
+        """Threads, devices and processors of the worker are those that the node's Ray was started with."""
+        (two / "modules/tell.py").write_text(
+            "import json, os, pathlib\n"
+            "folder = pathlib.Path(os.environ['CROSSOVER_JOBS']).parent\n"
+            "folder.mkdir(exist_ok=True)\n"
+            "seen = {**os.environ, 'processors': sorted(os.sched_getaffinity(0))}\n"
+            "(folder / 'draft').write_text(json.dumps(seen))\n"
+            "(folder / 'draft').rename(folder / 'seen')\n"
+        )
+        with RayNodes("ray", [], module="tell") as machines:
+            head, one = (
+                json.loads(until(lambda path=path: read(path), bool)) for path in (two / "head/seen", two / "one/seen")
+            )
+            machines.keep()
+            assert machines.machines == 2
+        assert (head.get("OMP_NUM_THREADS"), head.get("CUDA_VISIBLE_DEVICES")) == (None, None)
+        assert (one["OMP_NUM_THREADS"], one["CUDA_VISIBLE_DEVICES"]) == ("3", "1")
+        for seen in (head, one):
+            assert seen["processors"] == sorted(os.sched_getaffinity(0))
+            assert [name for name in seen if name.startswith("RAY_") and name != "RAY_ADDRESS"] == []
 
 
 def workers(folder):
@@ -142,53 +185,25 @@ def workers(folder):
                 yield process
 
 
-def test_a_node_works_with_what_its_owner_set_and_not_with_what_ray_set(cluster, tmp_path):
-    """Threads, devices and processors of the worker are those that the node's Ray was started with."""
-    cluster.add("one", OMP_NUM_THREADS="3", CUDA_VISIBLE_DEVICES="1")
-    (tmp_path / "modules/tell.py").write_text(
-        "import json, os, pathlib\n"
-        "folder = pathlib.Path(os.environ['CROSSOVER_JOBS']).parent\n"
-        "folder.mkdir(exist_ok=True)\n"
-        "seen = {**os.environ, 'processors': sorted(os.sched_getaffinity(0))}\n"
-        "(folder / 'draft').write_text(json.dumps(seen))\n"
-        "(folder / 'draft').rename(folder / 'seen')\n"
-    )
-    with RayNodes("ray", [], module="tell") as machines:
-        head, one = (
-            json.loads(until(lambda path=path: read(path), bool))
-            for path in (tmp_path / "head/seen", tmp_path / "one/seen")
-        )
-        machines.keep()
-        assert machines.machines == 2
-    assert (head.get("OMP_NUM_THREADS"), head.get("CUDA_VISIBLE_DEVICES")) == (None, None)
-    assert (one["OMP_NUM_THREADS"], one["CUDA_VISIBLE_DEVICES"]) == ("3", "1")
-    for seen in (head, one):
-        assert seen["processors"] == sorted(os.sched_getaffinity(0))
-        assert [name for name in seen if name.startswith("RAY_") and name != "RAY_ADDRESS"] == []
-
-
 def read(path):
     return path.read_text() if path.exists() else ""
 
 
-def test_a_cluster_that_is_gone_is_told_in_one_sentence(cluster, monkeypatch):
-    monkeypatch.setattr(on_ray, "GONE_S", 0.0)
-    monkeypatch.setitem(on_ray._SOON, "RAY_gcs_rpc_server_reconnect_timeout_s", "2")
-    with RayNodes("ray", [], module="platform") as machines:
-        machines.keep()
-        cluster.shutdown()
-        with pytest.raises(JobError, match=r"The Ray cluster at auto is gone\..* the same command goes on\."):
-            until(machines.keep, lambda _: False)
-
-
-def test_a_connection_that_is_lost_is_made_anew(cluster, monkeypatch):
+def test_a_connection_that_is_lost_is_made_anew_and_a_cluster_that_is_gone_is_told_in_one_sentence(
+    cluster, monkeypatch
+):
     monkeypatch.setattr(on_ray, "AGAIN_S", 0.0)
+    monkeypatch.setitem(on_ray._SOON, "RAY_gcs_rpc_server_reconnect_timeout_s", "2")
     with RayNodes("ray", [], module="platform") as machines:
         lost = machines._process
         lost.kill()
         until(lambda: machines.keep() or machines._process, lambda now: now is not lost)
         assert machines._process.stdout.readline() == "ready: 1\n"
         machines.keep()
+        monkeypatch.setattr(on_ray, "GONE_S", 0.0)
+        cluster.shutdown()
+        with pytest.raises(JobError, match=r"The Ray cluster at auto is gone\..* the same command goes on\."):
+            until(machines.keep, lambda _: False)
 
 
 def test_without_a_cluster_a_sentence_says_so(monkeypatch):
