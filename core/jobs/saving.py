@@ -158,11 +158,17 @@ def try_again(folder: JobFolder, job: Job) -> Job:
     return job
 
 
-def saved(job: Job) -> str:
-    """How much of a sweep is saved, as a clause."""
+def saved(job: Job, in_part: int = 0) -> str:
+    """How much of a sweep is saved, as a clause.
+
+    Args:
+        job: with the runs of whole points.
+        in_part: points of which only some pairs of blocks were measured.
+    """
     runs = len(job.run_ids)
     whole = f" of {len(job.sweep.points)}" if job.sweep and not job.sweep.adaptive else ""
-    return f"{runs}{whole} point{'' if (whole or runs) == 1 else 's'} {'is' if runs == 1 else 'are'} saved"
+    clause = f"{runs}{whole} point{'' if (whole or runs) == 1 else 's'} {'is' if runs == 1 else 'are'} saved"
+    return f"{clause}, and {in_part} in part" if in_part else clause
 
 
 def with_rows(job: Job, trials: Sequence[Trial]) -> Job:
@@ -190,8 +196,9 @@ def _rescue_sweep(
 ) -> Job:
     """Bring what a sweep had saved: whole points that it does not know of yet, and points that were cut off."""
     settled = with_rows(job, whole)
-    message = f"{event}: {saved(settled)}; run it again to continue."
     rest = [trial for trial in cut_off if trial.block_pair and trial.trial_id not in settled.trial_ids]
+    in_part = len({trial.run_id for trial in rest}.difference(settled.run_ids))
+    message = f"{event}: {saved(settled, in_part)}; run it again to continue."
     if not whole and not rest:
         return dataclasses.replace(job, state=state, message=message)
     saved_job, refusal = save(folder, job, [*whole, *rest], again=True)

@@ -40,7 +40,7 @@ def test_a_sweep_that_is_stopped_keeps_what_each_point_has_and_goes_on_behind_th
     job = queue.submit(sweep(sizes=SIZES), store)
     serve(Bench())
     stopped, done = queue.job(job.id), {size for size, _ in visits.log[20:22]}
-    assert stopped.message == "Stopped: 2 of 4 points are saved; run it again to continue."
+    assert stopped.message == "Stopped: 2 of 4 points are saved, and 2 in part; run it again to continue."
     assert set(runs(store.trials())) == done
     assert cut_off(client.rows(queue, stopped)) == {size: {5} for size in SIZES if size not in done}
     assert {row.outcome for row in store.trials()} == {"timed", "stopped"}
@@ -61,7 +61,7 @@ def test_a_sweep_that_is_stopped_within_a_visit_keeps_its_rows_too(queue, store,
     job = queue.submit(sweep(sizes=TWO), store)
     serve(Bench(_16=stop))
     stopped = queue.job(job.id)
-    assert stopped.message == "Stopped: 0 of 2 points are saved; run it again to continue."
+    assert stopped.message == "Stopped: 0 of 2 points are saved, and 2 in part; run it again to continue."
     rows = client.rows(queue, stopped)
     assert [(row.outcome, len(row.block_pair)) for row in rows] == [("stopped", 1)] * 2 + [("stopped", 6)] * 2
 

@@ -60,9 +60,9 @@ def test_a_kill_at_any_moment_loses_nothing_and_nothing_is_kept_twice(
     assert kept == {row.hidden_size for row in shown if row.outcome == "timed"}
     assert len({row.trial_id for row in shown}) == len(shown)
     if crashed.state == "crashed":
-        verb = "is" if len(kept) == 1 else "are"
-        said = f"The measuring process was killed: {len(kept)} of 4 points {verb} saved; run it again to continue."
-        assert crashed.message == said
+        clause = f"{len(kept)} of 4 points {'is' if len(kept) == 1 else 'are'} saved"
+        clause += f", and {len(cut_off(shown))} in part" if cut_off(shown) else ""
+        assert crashed.message == f"The measuring process was killed: {clause}; run it again to continue."
         complete = len(cut_off(shown)) + len(kept) == 4
         assert complete or name in ("write", "keep_partial", "flush_folder"), "only the first visits may be lost"
 
@@ -96,7 +96,8 @@ def test_a_sweep_that_was_killed_shows_what_was_saved_of_each_point(queue, store
     with pytest.raises(Killed):
         serve(Bench())
     crashed, (first, last) = _bury(queue, job, dead), [size for size, _ in visits.log[-2:]]
-    assert crashed.message == "The measuring process was killed: 1 of 2 points is saved; run it again to continue."
+    clause = "1 of 2 points is saved, and 1 in part"
+    assert crashed.message == f"The measuring process was killed: {clause}; run it again to continue."
     assert (set(runs(store.trials())), cut_off(client.rows(queue, crashed))) == ({first}, {last: {5}})
     assert {row.message for row in store.trials() if row.outcome == "interrupted"} == {
         "The measuring process was killed."
