@@ -16,6 +16,7 @@ from core.jobs import client
 from core.jobs.queue import Queue
 from core.question.experiment import Contender, Experiment, Point
 from core.results.store import Store
+from tests import brief
 
 ONE = (Contender(threads=1),)
 SMALL = ("--samples", "300", "--hidden-size", "8", "--depth", "1", "--epochs", "2")
@@ -23,10 +24,17 @@ SMALL = ("--samples", "300", "--hidden-size", "8", "--depth", "1", "--epochs", "
 
 @pytest.fixture(scope="module")
 def surroundings(tmp_path_factory):
+    """An environment and its folder, where a worker serves already."""
     folder = tmp_path_factory.mktemp("command-line")
     variables = {"CROSSOVER_JOBS": str(folder / "jobs"), "CROSSOVER_LOCK": str(folder / "lock")}
-    yield {**os.environ, **variables}, folder
-    Queue(folder / "jobs").worker_file.dismiss()
+    queue = Queue(folder / "jobs")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        patch.setattr(client, "COMMAND", brief.COMMAND)
+        client.ensure_worker(queue)
+        yield {**os.environ}, folder
+    queue.worker_file.dismiss()
 
 
 @pytest.fixture
@@ -151,12 +159,9 @@ def test_a_store_that_is_no_folder_is_said_before_anything_runs(command, tmp_pat
     assert "file cannot be read: Not a directory." in done.stderr
 
 
-def test_two_sessions_and_a_command_line_that_ask_at_once_are_measured_one_after_another(
-    surroundings, store, monkeypatch
-):
+def test_two_sessions_and_a_command_line_that_ask_at_once_are_measured_one_after_another(surroundings, store):
     """Checked from the stored clock readings, which share one clock on a machine."""
     environment, folder = surroundings
-    monkeypatch.setenv("CROSSOVER_LOCK", environment["CROSSOVER_LOCK"])
     arguments = ["run", *SMALL, "--devices", "cpu@1", "--store", store, "--seed", "3"]
     queue = Queue(folder / "jobs")
     sessions = [

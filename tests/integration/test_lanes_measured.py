@@ -12,6 +12,7 @@ from core.question.experiment import Contender, Experiment, Point
 from core.question.lanes import Lane
 from core.results import environment
 from core.results.schema import Trial
+from tests import brief
 
 compiles = pytest.mark.skipif(
     "compiled" in capabilities.refusals("cpu"), reason="there is no C++ compiler for torch.compile"
@@ -23,7 +24,7 @@ POINT = Point(samples=300, hidden_size=8, depth=1, batch_size=50, epochs=9)
 @pytest.fixture(autouse=True)
 def few_pairs(monkeypatch):
     monkeypatch.setattr(trial, "TARGET_PAIRS", 3)
-    monkeypatch.setattr(contender, "WARM_UP_S", 0.02)
+    brief.measurements(monkeypatch.setattr)
 
 
 def run(*contenders: str, point: Point = POINT, pairs: int = 0, **hooks: object) -> list[Trial]:

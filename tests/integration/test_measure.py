@@ -22,7 +22,7 @@ from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import DATA_PATHS
 from core.results import environment
 from core.results.schema import Trial
-from tests import idx
+from tests import brief, idx
 
 ONE, TWO, BEST = Contender(threads=1), Contender(threads=2), Contender()
 
@@ -32,7 +32,7 @@ two_cores = pytest.mark.skipif(environment.usable_cores() < 2, reason="needs two
 @pytest.fixture(autouse=True)
 def few_pairs(monkeypatch):
     monkeypatch.setattr(trial, "TARGET_PAIRS", 3)
-    monkeypatch.setattr(contender, "WARM_UP_S", 0.02)
+    brief.measurements(monkeypatch.setattr)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from core.jobs import client
 from core.jobs.queue import Queue
 from core.question.experiment import Contender, Experiment, Point
 from core.results.store import Store
+from tests import brief
 
 
 def example() -> str:
@@ -28,7 +29,8 @@ def surroundings(tmp_path):
 
 
 def test_the_example_of_the_readme_measures_stores_and_answers(surroundings, tmp_path):
-    code = example() + "import sys\nprint(*sys.modules, sep=',')"
+    worker = f"from core.jobs import client\nclient.COMMAND = {brief.COMMAND!r}\n"
+    code = worker + example() + "import sys\nprint(*sys.modules, sep=',')"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=300
     )
