@@ -16,6 +16,7 @@ from core.jobs.queue import Queue
 from core.question import policy
 from core.question.experiment import Contender, Experiment, Point
 from core.results.store import Store
+from tests import brief, nodes
 from tests.own_trainings import asked, changed
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks into /proc")]
@@ -51,6 +52,7 @@ FLOODS = (
     "[os.write(1, json.dumps(said).encode() + b'\\n') for said in "
     "({'state': 'crashed', 'message': 'hostile'}, {'device_s': 1e9}, ['trial_ids'])]"
 )
+FORKS = "; self.forked = getattr(self, 'forked', None) or __import__('os').fork() or -1"
 SEEDS = "import random, numpy; torch.manual_seed(7), random.seed(7), numpy.random.seed(7)"
 SETTINGS = (
     "import gc, os, resource, signal, sys; torch.set_num_threads(7); torch.set_default_dtype(torch.float64); "
@@ -83,18 +85,18 @@ HOSTILE = {
         states=("stopped",),
         outcomes=(),
     ),
-    "forks": Hostile(text=changed(step="self.forked = getattr(self, 'forked', None) or __import__('os').fork() or -1")),
-    "leaves-processes-and-threads": Hostile(text=changed(build=SLEEPS + PROCESS)),
-    "floods-and-talks-as-we-do": Hostile(text=changed(build=FLOODS, step='print(\'{"state": "crashed"}\')')),
-    "seeds-in-every-step": Hostile(text=changed(step=SEEDS, place=SEEDS)),
-    "changes-settings": Hostile(text=changed(evaluate=SETTINGS)),
+    "forks-and-seeds-in-every-step": Hostile(text=changed(step=SEEDS + FORKS, place=SEEDS)),
+    "leaves-processes-and-threads-floods-and-talks-as-we-do": Hostile(
+        text=changed(build=f"{SLEEPS}{PROCESS}; {FLOODS}", step='print(\'{"state": "crashed"}\')')
+    ),
     "eats-memory": Hostile(text=changed(step=EATS), outcomes=("out_of_memory",)),
     "closes-files": Hostile(
         text=changed(evaluate="import os; os.closerange(3, 256)"), states=("finished", "failed", "crashed"), outcomes=()
     ),
-    "takes-itself-away": Hostile(
+    "takes-itself-away-and-changes-settings": Hostile(
         text=changed(
-            build="import os; os.remove(__file__)", evaluate="__import__('shutil').rmtree('__pycache__', True)"
+            build="import os; os.remove(__file__)",
+            evaluate=f"__import__('shutil').rmtree('__pycache__', True); {SETTINGS}",
         )
     ),
 }
@@ -106,9 +108,10 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("place")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(LOCK_VARIABLE, str(folder / "machine.lock"))
+        patch.setenv("CROSSOVER_JOBS", str(folder / "jobs"))
+        patch.setattr(client, "COMMAND", brief.COMMAND)
         yield folder
-        queue = Queue(folder / "jobs")
-        queue.worker_file.dismiss()
+        nodes.kill_machine(folder)  # also who waits to take a worker's place
 
 
 def ended(place, experiment):
