@@ -8,7 +8,7 @@ from core.answer.lesson.bottleneck import LOSS_TOLERANCE, bottleneck, loss_diffe
 from core.measure.data import datasets
 from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point
-from tests import idx
+from tests import brief, idx
 
 POINT = Point(dataset="mnist", samples=300, model="linear", batch_size=50, epochs=4, learning_rate=0.005)
 
@@ -16,6 +16,7 @@ POINT = Point(dataset="mnist", samples=300, model="linear", batch_size=50, epoch
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
+        brief.measurements(patch.setattr)
         patch.setattr(datasets, "FOLDER", idx.write(tmp_path_factory.mktemp("files"), train=400, test=50))
 
         def row(**changes):

@@ -14,6 +14,7 @@ from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
 from core.results import environment
 from core.results.store import Store
+from tests import brief
 from tests.integration import scripted_worker
 from tests.integration.following import ended, kill, measuring, until, watched
 from tests.integration.scripted_worker import COMMAND, RELEASE, UNTIL_RELEASED, sweep
@@ -83,7 +84,8 @@ def test_a_point_in_which_a_sweep_was_killed_is_measured_anew(queue, store):
     job = submit(queue, store, asked)
     kill(watched(queue, job, measuring).worker.pid)
     crashed = watched(queue, job, ended)
-    assert crashed.message == "The measuring process was killed: 0 of 2 points are saved; run it again to continue."
+    clause = "0 of 2 points are saved, and 1 in part"
+    assert crashed.message == f"The measuring process was killed: {clause}; run it again to continue."
     assert {row.outcome for row in store.trials()} == {"interrupted"}
 
     again = submit(queue, store, asked)
@@ -105,7 +107,8 @@ def test_a_running_sweep_is_joined_and_stopped_and_says_what_is_saved(queue, sto
     assert {row.outcome for row in client.rows(queue, stopped)} == {"stopped"}
 
 
-def test_a_sweep_really_trains_each_point_for_its_times_and_then_answers_from_the_store(queue, store):
+def test_a_sweep_really_trains_each_point_for_its_times_and_then_answers_from_the_store(queue, store, monkeypatch):
+    monkeypatch.setattr(client, "COMMAND", brief.COMMAND)
     contenders = (Contender(threads=1), Contender())[: environment.usable_cores()]
     point = Point(dataset="digits", samples=300, depth=1, batch_size=50, epochs=3)
     axis = Axis(name="hidden_size", values=(8, 64))
