@@ -30,7 +30,6 @@ from core.errors import CrossoverError
 from core.files import atomic
 from core.files.project import PROJECT
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.measure.device import devices
 from core.results.exhibits.exhibit_files import FOLDER as EXHIBITS
 from core.results.intake import exchange
 from core.results.store import Store
@@ -210,7 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", default="", help="the first accelerator unless given; cpu where there is none")
     parser.add_argument("--list", action="store_true", help="say what would be done, and how long it may take")
     options = parser.parse_args(arguments)
-    device = options.device or next((info.device for info in devices.discover() if info.kind != "cpu"), "cpu")
+    device = options.device or _first_accelerator()
     with tempfile.TemporaryDirectory(prefix="crossover-session-") as work:
         session = Session(options.out.absolute(), Path(work), device)
         asked = steps(device, store=session.store, junit=session.junit)
@@ -226,6 +225,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             session.dismiss()
             session.write(asked)
     return 1 if any(entry.ended != "well" for entry in session.done.values()) else 0
+
+
+def _first_accelerator() -> str:
+    """The first one that there is, or `cpu`."""
+    from core.measure.device import devices  # loads torch, which a session does without
+
+    return next((info.device for info in devices.discover() if info.kind != "cpu"), "cpu")
 
 
 def _shorten(log: Path) -> None:

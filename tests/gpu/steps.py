@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.measure.data import datasets
 from core.question.models import boosting
 
 PYTHON = sys.executable
@@ -162,7 +161,7 @@ def _on_a_cpu(store: Path, junit: Path) -> Iterator[Step]:
     """The same kinds of step, short, so that the session itself can be tried where there is no accelerator."""
     both = ("--dataset", "digits", "--devices", "cpu@1,cpu")
     yield _step("facts", _program("tests.gpu.facts"), 120, "which machine this is")
-    yield _run("first run", store, *both, "--epochs", "1", budget_s=8, more_s=120)
+    yield _run("first run", store, *both, "--epochs", "1", budget_s=4, more_s=120)
     yield _lesson("first step", "first_step", store, *both, cap_s=120)
     yield _sweep("small runs", store, *both, "--axis", "hidden_size=4,8", "--pairs", "2", budget_s=8, more_s=120)
     yield _step("floors", _program("tests.gpu.floors", "--device", "cpu"), 120, "shortest kernel, bandwidth")
@@ -198,5 +197,7 @@ def _step(name: str, command: tuple[str, ...], cap_s: float, value: str) -> Step
 
 def _there(dataset: str) -> bool:
     """Whether a data set is here; nothing is downloaded in a session that is paid by the minute."""
+    from core.measure.data import datasets  # loads torch
+
     loader = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST"}.get(dataset)
     return loader is None or (Path(datasets.FOLDER) / loader / "raw").is_dir()

@@ -33,14 +33,14 @@ class Part:
 
 
 PARTS = {
-    "files": Part(ANY_FILE, 75),
+    "files": Part(ANY_FILE, 50),
     "links": Part(FUZZERS["links"], 10),
-    "timings": Part(FUZZERS["timings"], 100),
-    "exhibits": Part(FUZZERS["exhibits"], 30),
-    "parquet": Part(FUZZERS["parquet"], 40),
-    "rows": Part(FUZZERS["rows"], 2, refused=0),
+    "timings": Part(FUZZERS["timings"], 60),
+    "exhibits": Part(FUZZERS["exhibits"], 20),
+    "parquet": Part(FUZZERS["parquet"], 25),
+    "rows": Part(FUZZERS["rows"], 1, taken=1, refused=0),
 }
-"""Small enough for all of them to take less than a minute."""
+"""Small enough for all of them to take less than half a minute."""
 
 UNMEASURED = Limits(cpu_s=float("inf"))
 """How long something takes is nobody's business here."""
@@ -171,18 +171,23 @@ LOOKS: dict[str, tuple[Callable[[worlds.Inhabited], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", LOOKS)
-def test_files_that_are_gone_or_changed_afterwards_are_a_failure(name, tmp_path):
-    does, said = LOOKS[name]
-    (kind,) = (kind for kind in classes.KINDS if kind.name == "prediction")
-    kind = dataclasses.replace(
-        kind, places=("{bob}/prediction.json",), look=lambda world, place: bool(does(world)) or True, seen=0
-    )
-    given = Given(data=b"{", what="a changed file", place=kind.places[0])
-    with worlds.inhabited(tmp_path) as world:
-        subject = files.Files(world, kind)
+@pytest.fixture(scope="class")
+def inhabited(tmp_path_factory):
+    with worlds.inhabited(tmp_path_factory.mktemp("inhabited")) as world:
+        yield world
+
+
+class TestFilesThatAreGoneOrChanged:
+    @pytest.mark.parametrize("name", LOOKS)
+    def test_afterwards_are_a_failure(self, name, inhabited):
+        does, said = LOOKS[name]
+        (kind,) = (kind for kind in classes.KINDS if kind.name == "prediction")
+        kind = dataclasses.replace(
+            kind, places=("{bob}/prediction.json",), look=lambda world, place: bool(does(world)) or True, seen=0
+        )
+        given = Given(data=b"{", what="a changed file", place=kind.places[0])
         with pytest.raises(Fault, match=said):
-            subject.take(given, Random(1), watching.Gauge())
+            files.Files(inhabited, kind).take(given, Random(1), watching.Gauge())
 
 
 def test_the_command_line_lists_what_there_is_and_says_what_was_found(tmp_path, capsys):

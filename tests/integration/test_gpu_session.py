@@ -16,7 +16,7 @@ import pytest
 from core.files.project import PROJECT
 from core.jobs.machine import LOCK_VARIABLE
 from core.results.store import Store
-from tests import rows
+from tests import nodes, rows
 from tests.gpu import steps as listed
 from tests.gpu.session import Session
 from tests.gpu.steps import Step, steps
@@ -121,17 +121,22 @@ def test_every_command_line_is_understood(device, tmp_path):
 
 def test_a_session_on_the_cpu_that_is_killed_is_taken_up_where_it_was(tmp_path, monkeypatch):
     monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "machine.lock"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     out, again = tmp_path / "out", tmp_path / "again"
     command = (sys.executable, "-m", "tests.gpu.session", "--device", "cpu", "--seconds", str(SECONDS))
     with begun(*command, "--out", out) as first:
         until(lambda: under_way(out), lambda name: name not in ("", "facts"))
         first.kill()
+    [work] = tmp_path.glob("crossover-session-*")
+    nodes.kill_machine(work)  # what it had begun goes on otherwise
     cut = under_way(out)
     assert (_steps(out)["facts"]["ended"], _steps(out)[cut]["ended"]) == ("well", "cut off")
     with begun(*command, "--out", again, "--state", out) as second:
         until(lambda: _steps(again).get(cut, {}).get("status"), lambda status: status is not None)
+        [work] = {*tmp_path.glob("crossover-session-*")} - {work}
         second.send_signal(signal.SIGINT)
         second.wait()
+    nodes.kill_machine(work)  # a measuring process that had hardly started
     assert (_steps(again)["facts"]["tries"], _steps(again)[cut]["tries"]) == (1, 2)
     assert _steps(again)[cut]["ended"] in ("well", "failed", "at its cap")
     assert {path.name for path in again.iterdir()} >= {"session.json", "report.md", "rows.parquet", "logs.tar.gz"}
