@@ -12,6 +12,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from core.answer.charts import look
+from core.answer.export import pictures
 from core.files.project import PROJECT
 from core.jobs import process
 from core.jobs.job import Job
@@ -27,6 +28,7 @@ from core.results.store import Store
 from core.results.tables import to_table
 from pages.shared.data import reads
 from tests import rows
+from tests.ui import drawing
 
 TIMEOUT_S = 240
 """Far beyond any run of a page; a busy machine is no failure."""
@@ -36,21 +38,25 @@ GPU = DeviceInfo(device="cuda:0", kind="cuda", name="NVIDIA Test GPU", memory_by
 HINT = "There is no NVIDIA or AMD driver."
 
 
-@dataclass(frozen=True)
-class World:
-    """The folders that the pages see."""
+Files = set[tuple[Path, int]]
+"""Those of a folder, and when each was written."""
 
-    queue: Queue
+
+@dataclass(frozen=True, kw_only=True)
+class Stores:
+    """What was measured here, and what came with the app."""
+
     store: Store
     gallery: Store
 
-    def has(self, *devices: DeviceInfo, left_out: str = "") -> None:
-        """Let the measuring process report these devices, and what it says of one that is left out."""
-        row = rows.trial()
-        environment = Environment(**{field.name: getattr(row, field.name) for field in dataclasses.fields(Environment)})
-        hint = HINT if len(devices) == 1 else left_out
-        machine = Machine(environment=environment, devices=devices, startup_s={"cpu": 0.5}, hint=hint)
-        self.queue.worker_file.report(machine, process.this())
+    @staticmethod
+    def named(folder: Path) -> dict[str, Store]:
+        """Both, in a folder."""
+        return {"store": Store(folder / "results"), "gallery": Store(folder / "gallery")}
+
+    @classmethod
+    def of(cls, folder: Path) -> "Stores":
+        return Stores(**cls.named(folder))
 
     def keep(self, trials: list[Trial]) -> list[Trial]:
         """Store rows as if they were measured here, in one file, as runs are and what was merged."""
@@ -61,6 +67,21 @@ class World:
     def ship(self, trials: list[Trial]) -> None:
         """Store rows as if they had come with the app, in one file."""
         self.gallery.add_all(to_table(trials))
+
+
+@dataclass(frozen=True, kw_only=True)
+class World(Stores):
+    """The folders that the pages see."""
+
+    queue: Queue
+
+    def has(self, *devices: DeviceInfo, left_out: str = "") -> None:
+        """Let the measuring process report these devices, and what it says of one that is left out."""
+        row = rows.trial()
+        environment = Environment(**{field.name: getattr(row, field.name) for field in dataclasses.fields(Environment)})
+        hint = HINT if len(devices) == 1 else left_out
+        machine = Machine(environment=environment, devices=devices, startup_s={"cpu": 0.5}, hint=hint)
+        self.queue.worker_file.report(machine, process.this())
 
     def submit(self, experiment: Experiment | Sweep = rows.EXPERIMENT) -> Job:
         return self.queue.submit(experiment, self.store)
@@ -97,6 +118,13 @@ def every_chart_is_checked() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def charts_become_files_in_one_process() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch, drawing.converting() as converted:
+        patch.setattr(pictures, "_converted", converted)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def read_here(foreign_files_are_read_here: None) -> None:
     pass
@@ -106,12 +134,34 @@ def read_here(foreign_files_are_read_here: None) -> None:
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """Empty folders, and a measuring process that has not reported yet."""
     monkeypatch.setenv("CROSSOVER_JOBS", str(tmp_path / "jobs"))
-    monkeypatch.setenv("CROSSOVER_RESULTS", str(tmp_path / "results"))
-    monkeypatch.setattr(reads, "GALLERY", tmp_path / "gallery")
     queue = Queue(tmp_path / "jobs")
     queue.folder.mkdir()
     queue.worker_file.take(Serving(process=process.this(), ready=True))
-    return World(queue=queue, store=Store(tmp_path / "results"), gallery=Store(tmp_path / "gallery"))
+    return _seen(World(queue=queue, **Stores.named(tmp_path)), monkeypatch)
+
+
+def _seen(world: World, patch: pytest.MonkeyPatch) -> World:
+    """The world, whose stores pages now see."""
+    patch.setenv("CROSSOVER_RESULTS", str(world.store.folder))
+    patch.setattr(reads, "GALLERY", world.gallery.folder)
+    return world
+
+
+@pytest.fixture
+def lent(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], World]]:
+    """Gives the world the stores of a folder, which are filled once, and read once, for all tests that only look."""
+    before: dict[Path, Files] = {}
+
+    def lend(folder: Path) -> World:
+        before[folder] = _files(folder)
+        return _seen(dataclasses.replace(world, **Stores.named(folder)), monkeypatch)
+
+    yield lend
+    assert before == {folder: _files(folder) for folder in before}, "who changes a store takes one of its own"
+
+
+def _files(folder: Path) -> Files:
+    return {(path, path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture

@@ -96,16 +96,28 @@ def filled(tmp_path_factory):
 
 
 @pytest.fixture
-def foreign(world, filled, tmp_path, monkeypatch):
+def foreign(lent, hosted, filled):
     """Names in an app in which everything that others can write is hostile."""
     folder, names = filled
+    return {**names, **_jobs(lent(folder))}
+
+
+@pytest.fixture
+def foreign_to_add_to(world, hosted, filled):
+    """The same app, whose stores are the test's own."""
+    folder, names = filled
+    shutil.copytree(folder / "results", world.store.folder)
+    shutil.copytree(folder / "gallery", world.gallery.folder)
+    return {**names, **_jobs(world)}
+
+
+@pytest.fixture
+def hosted(world, tmp_path, monkeypatch):
+    """A host whose settings and machine are hostile, where nothing is measured."""
     (tmp_path / "crossover.toml").write_text(strangers.settings())
     monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "crossover.toml"))
     monkeypatch.setattr(client, "ensure_worker", lambda *_, **__: None)
-    shutil.copytree(folder / "results", world.store.folder)
-    shutil.copytree(folder / "gallery", world.gallery.folder)
     world.queue.worker_file.report(strangers.machine(), process.this())
-    return {**names, **_jobs(world)}
 
 
 @pytest.fixture
@@ -169,7 +181,7 @@ def test_whatever_others_wrote_is_text_in_a_class(foreign, classroom, open_page,
 
 @pytest.mark.parametrize("gpu", [True, False], ids=["measured", "recorded"])
 @pytest.mark.parametrize("name", content.LESSONS)
-def test_a_lesson_shows_as_text_what_it_was_given(foreign, world, open_page, name, gpu):
+def test_a_lesson_shows_as_text_what_it_was_given(foreign_to_add_to, world, open_page, name, gpu):
     world.queue.worker_file.report(strangers.machine(gpu=gpu), process.this())
     for job in world.queue.jobs():
         world.end(job, state="finished")

@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-from core.answer.study.study import studies as studies_of
 from core.classroom.classes import Classes, Prediction
 from core.classroom.question import CHALLENGER
 from core.progress import ContenderProgress, Progress
@@ -23,7 +22,7 @@ from pages.shared.link import links
 from tests import exhibited, rows, students, studies
 from tests.own_trainings import NAME, PLAIN, own_run
 from tests.ui import drawn
-from tests.ui.conftest import CPU, GPU, checked
+from tests.ui.conftest import CPU, GPU, Stores, checked
 from tests.ui.find import button, table
 
 COPIED = ("Code.", "TextArea.placeholder")
@@ -95,21 +94,29 @@ def identifiers(app):
     return [(text[:120], match[0]) for text in read(app) for match in IDENTIFIER.finditer(text)]
 
 
-@pytest.fixture
-def full(world):
-    """A machine with a GPU, on which a run, one with lanes and a study were measured, and one is under way."""
-    world.has(CPU, GPU)
-    world.keep(rows.run())
-    world.keep(rows.run(LANES, run_id=LANES_RUN, point=Point(epochs=50)))
-    named = {"study": studies.stored(world)}
-    other = [row for run in studies.sweep("b").runs for row in world.keep(list(run))]
-    named |= {"other": studies_of(other)[0].id}
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """Stores with a run, one with lanes, two studies and what a lesson showed; names of the studies."""
+    folder = tmp_path_factory.mktemp("filled")
+    of = Stores.of(folder)
+    named = {"study": studies.stored(of)}
+    other = studies.sweep("b")
     shown = rows.run({"cpu@1": 1e-3, "cpu@4": 2e-3}, run_id="c" * 12, point=case(MEASURED_CASE).point(), budget_s=30.0)
-    world.keep(shown)
-    exhibit_files.add(world.gallery.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}))
+    lanes = rows.run(LANES, run_id=LANES_RUN, point=Point(epochs=50))
+    of.keep([*rows.run(), *lanes, *studies.rows_of(other), *shown])
+    exhibit_files.add(of.gallery.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}))
+    return folder, {**named, "other": other.id}
+
+
+@pytest.fixture
+def full(lent, filled):
+    """A machine with a GPU, on which all that was measured, and a run is under way; names of what is there."""
+    folder, named = filled
+    world = lent(folder)
+    world.has(CPU, GPU)
     done = (ContenderProgress(contender="cpu", steps=950, total_steps=1_900, step_s=1e-3),)
-    named |= {"job": world.run(progress=Progress(phase="training", contenders=done)).id}
-    return named | {"sweep": world.submit(SWEEP).id}
+    running = world.run(progress=Progress(phase="training", contenders=done))
+    return {**named, "job": running.id, "sweep": world.submit(SWEEP).id}
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from tests import rows
 from tests.studies import OTHER_MACHINE, rows_of, sweep
 from tests.ui.conftest import checked, words
 from tests.ui.find import alts
+from tests.ui.gallery.conftest import STUDIES
 from tests.ui.gallery.seen import PAGE, cards, linked, listed
 
 
@@ -40,8 +41,8 @@ def test_filters_choose_studies_by_their_rows_and_their_own_mark(studied, open_p
     assert len(alts(app)) == count
 
 
-def test_filters_that_leave_no_study_show_the_trials(world, studied, open_page):
-    world.keep(rows.run())
+def test_filters_that_leave_no_study_show_the_trials(world, open_page):
+    world.keep([*rows_of(*STUDIES.values()), *rows.run()])
     app = open_page(PAGE, in_dataset="digits")
     assert "The filters leave no study. These are the trials." in words(app)
     world.keep(rows.run({"cpu": 1e-3, "cpu@1": 2e-3}, run_id="e" * 12, point=Point(dataset="disc", model="linear")))

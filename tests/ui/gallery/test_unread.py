@@ -17,7 +17,22 @@ from tests import rows
 from tests.studies import OTHER_MACHINE, rows_of, sweep
 from tests.ui.conftest import checked, words
 from tests.ui.find import alts
+from tests.ui.gallery.conftest import STUDIES, keep_studies, stock
 from tests.ui.gallery.seen import PAGE, listed, table
+
+
+@pytest.fixture
+def stocked(world):
+    """A store of its own, to which files are added."""
+    stock(world)
+    return world
+
+
+@pytest.fixture
+def studied(world):
+    """The same, with studies."""
+    keep_studies(world)
+    return STUDIES
 
 
 @pytest.mark.skipif(os.name == "nt", reason="making links needs rights on Windows")
