@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from core.files.spare import SPARE_VARIABLE
-from tests import sharing
+from tests import counting, sharing
 
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")  # a busy machine is no failure
@@ -33,6 +33,10 @@ def foreign_files_are_read_here(monkeypatch):
     monkeypatch.setattr(quarantine, "_run_child", read)
 
 
+def pytest_configure(config):
+    counting.begin(config)
+
+
 def pytest_collection():
     """What is read while tests are collected stays; looking through it for garbage again and again takes seconds."""
     gc.disable()
@@ -53,16 +57,7 @@ def pytest_collection_modifyitems(config, items):
     if hasattr(config, "workerinput"):
         turns = sharing.turns(_file(item) for item in items)
         items.sort(key=lambda item: turns[_file(item)])
-    if config.pluginmanager.hasplugin("_cov"):
-        _count_what_quick_unit_tests_reach(items)
 
 
 def _file(item):
     return item.nodeid.partition("::")[0]
-
-
-def _count_what_quick_unit_tests_reach(items):
-    """Counting branches would double what the others take."""
-    quick = [item for item in items if item.nodeid.startswith("tests/unit/") and not item.get_closest_marker("slow")]
-    for item in set(items).difference(quick) if quick else ():
-        item.add_marker("no_cover")
