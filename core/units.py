@@ -107,7 +107,12 @@ def ratio(value: float) -> str:
     return f"{significant(value)}×"
 
 
-def share(fraction: float, digits: int = 0) -> str:
-    """A part of a whole: 0.784 → "78 %". What is not the whole is never rounded to it: 0.9996 → "99.96 %"."""
+def share(fraction: float) -> str:
+    """A part of a whole: 0.784 → "78 %"."""
+    return f"{100 * fraction:.0f} %"
+
+
+def counted_share(fraction: float, digits: int = 0) -> str:
+    """A share of things that were counted. What is not the whole is never rounded to it: 0.9996 → "99.96 %"."""
     shown = f"{100 * fraction:.{digits}f}"
-    return share(fraction, digits + 1) if float(shown) == 100 and fraction < WHOLE else f"{shown} %"
+    return counted_share(fraction, digits + 1) if float(shown) == 100 and fraction < WHOLE else f"{shown} %"

@@ -12,9 +12,11 @@ from core.answer.comparable import TRAINING, require_equal
 from core.errors import DeviceUnavailable, InvalidValue, NotComparable, TooSlow
 from core.files.project import PROJECT
 from core.measure import contender, trial
+from core.measure.afterwards import phases
 from core.measure.data import datasets
 from core.measure.device import devices
 from core.measure.preparing import pace, threads
+from core.measure.readings import timer
 from core.measure.trial import Hooks, measure
 from core.progress import Progress
 from core.question import catalog, models
@@ -199,7 +201,9 @@ def test_who_wants_times_alone_gets_just_so_many_pairs_and_no_test(epochs):
     assert (row.train_accuracy, row.validation_accuracy, row.confusion, row.predictions) == (None, None, (), b"")
 
 
-def test_a_budget_that_ends_before_the_pairs_says_how_many_there_are():
+def test_a_budget_that_ends_before_the_pairs_says_how_many_there_are(monkeypatch):
+    for module in (timer, contender, phases):
+        monkeypatch.setattr(module, "MIN_BLOCK_S", 0.1)  # of 100 blocks 10 s
     (row,) = run(small(), budget_s=2, pairs=100)
     assert row.outcome == "budget_spent"
     assert 0 < len(row.block_pair) < 100

@@ -118,11 +118,17 @@ def every_chart_is_checked() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def charts_become_files_in_one_process() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch, drawing.converting() as converted:
-        patch.setattr(pictures, "_converted", converted)
-        yield
+@pytest.fixture(scope="session")
+def one_process_that_draws() -> Iterator[drawing.Drawing]:
+    with drawing.converting() as converted:
+        yield converted
+
+
+@pytest.fixture(autouse=True)
+def charts_become_files_in_one_process(
+    one_process_that_draws: drawing.Drawing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "_converted", one_process_that_draws)
 
 
 @pytest.fixture(autouse=True)

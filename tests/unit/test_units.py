@@ -34,11 +34,11 @@ def test_a_duration_may_have_fewer_digits():
     [(0.784, 0, "78 %"), (0.995, 0, "99.5 %"), (0.99996, 1, "99.996 %"), (1.0, 1, "100.0 %"), (1.2, 0, "120 %")],
 )
 def test_what_is_not_the_whole_is_never_said_to_be(fraction, digits, text):
-    assert units.share(fraction, digits) == text
+    assert units.counted_share(fraction, digits) == text
 
 
 def test_parts_that_floats_leave_short_of_the_whole_are_the_whole():
-    assert units.share(1 - 1e-12) == "100 %"
+    assert units.counted_share(1 - 1e-12) == "100 %"
 
 
 def test_what_is_not_known_is_left_blank():

@@ -81,7 +81,7 @@ def _contender_line(answer: RowAnswer) -> str:
         return f"{answer.label}: {trial.message or label('outcome', trial.outcome)}"
     ends = units.interval(step.low_s, step.high_s, units.duration)
     interval = f" (95 %: {ends})" if ends else ""
-    learned = f", test accuracy {units.share(answer.accuracy)}" if answer.accuracy is not None else ""
+    learned = f", test accuracy {units.counted_share(answer.accuracy)}" if answer.accuracy is not None else ""
     note = f". {trial.message}" if trial.message else ""
     tried = f"; threads tried: {', '.join(map(str, trial.threads_tried))}" if trial.threads_tried else ""
     each = fits.worded(trial, "a step")

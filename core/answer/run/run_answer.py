@@ -79,7 +79,7 @@ class RowAnswer:
     def accuracy_shown(self) -> str:
         """The same for people; empty where it was not tested, or its counts are not those of the data set."""
         with contextlib.suppress(InvalidValue):
-            return "" if self.accuracy is None else units.share(self.accuracy, digits=1)
+            return "" if self.accuracy is None else units.counted_share(self.accuracy, digits=1)
         return ""
 
     @cached_property
