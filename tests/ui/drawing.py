@@ -1,7 +1,7 @@
 """Charts become files in one process for all tests of pages; the product starts one for each report.
 
-The one of its own is tried by `tests/unit/answer/export/test_pictures.py`. `python -m tests.ui.drawing` reads a kind and
-a chart a line and answers each with a line; it is begun anew if a test ended what it found running.
+The one of its own is tried by `tests/unit/answer/export/test_pictures.py`. `python -m tests.ui.drawing` reads a kind
+and a chart a line and answers each with a line; it is begun anew if a test ended what it found running.
 """
 
 import base64
