@@ -1,4 +1,4 @@
-"""Real measurements on the CPU, as small as they can be."""
+"""What real measurements on the CPU measure, and what they learn."""
 
 import dataclasses
 import itertools
@@ -9,32 +9,20 @@ import pytest
 import torch
 
 from core.answer.comparable import TRAINING, require_equal
-from core.errors import DeviceUnavailable, InvalidValue, NotComparable, TooSlow
+from core.errors import NotComparable
 from core.files.project import PROJECT
-from core.measure import contender, trial
-from core.measure.afterwards import phases
+from core.measure import trial
 from core.measure.data import datasets
 from core.measure.device import devices
-from core.measure.preparing import pace, threads
-from core.measure.readings import timer
+from core.measure.preparing import threads
 from core.measure.trial import Hooks, measure
 from core.progress import Progress
 from core.question import catalog, models
-from core.question.experiment import Contender, Experiment, Point
+from core.question.experiment import Experiment, Point
 from core.question.fields import DATA_PATHS
-from core.results import environment
 from core.results.schema import Trial
-from tests import brief, idx
-
-ONE, TWO, BEST = Contender(threads=1), Contender(threads=2), Contender()
-
-two_cores = pytest.mark.skipif(environment.usable_cores() < 2, reason="needs two usable cores")
-
-
-@pytest.fixture(autouse=True)
-def few_pairs(monkeypatch):
-    monkeypatch.setattr(trial, "TARGET_PAIRS", 3)
-    brief.measurements(monkeypatch.setattr)
+from tests import idx
+from tests.integration.measuring.runs import BEST, ONE, TWO, run, small, two_cores
 
 
 @pytest.fixture
@@ -42,15 +30,6 @@ def images(tmp_path, monkeypatch):
     for loader in ("MNIST", "FashionMNIST"):
         idx.write(tmp_path, loader=loader)
     monkeypatch.setattr(datasets, "FOLDER", tmp_path)
-
-
-def run(point: Point, *contenders: Contender, budget_s: float = 600, pairs: int = 0, **hooks: object) -> list[Trial]:
-    asked = Experiment(point=point, contenders=contenders or (ONE,), budget_s=budget_s, pairs=pairs)
-    return measure(asked, hooks=Hooks(**hooks))
-
-
-def small(**changes: object) -> Point:
-    return Point(**{"samples": 300, "hidden_size": 16, "depth": 1, "batch_size": 50, "epochs": 4, **changes})
 
 
 WIDELY = dict.fromkeys(("linear", "doubling-mlp", "cnn"), ("disc", "signal", "digits", "mnist", "fashion-mnist"))
@@ -184,14 +163,6 @@ def test_start_up_is_reported_apart_and_the_parts_of_a_step_are_there():
     assert row.busy_step_s == ()
 
 
-def test_a_budget_cuts_the_training_short_and_says_where():
-    (row,) = run(small(epochs=10_000), budget_s=1.5)
-    assert row.outcome == "budget_spent"
-    assert row.message.startswith("The budget of 1.5 s ended after ")
-    assert 0 < row.steps < 60_000
-    assert sum(row.confusion) == row.test_samples
-
-
 @pytest.mark.parametrize("epochs", [1, 10_000])
 def test_who_wants_times_alone_gets_just_so_many_pairs_and_no_test(epochs):
     (row,) = run(small(epochs=epochs), pairs=2)
@@ -199,91 +170,6 @@ def test_who_wants_times_alone_gets_just_so_many_pairs_and_no_test(epochs):
     assert row.breakdown_forward_s
     assert row.epoch_check_s is None
     assert (row.train_accuracy, row.validation_accuracy, row.confusion, row.predictions) == (None, None, (), b"")
-
-
-def test_a_budget_that_ends_before_the_pairs_says_how_many_there_are(monkeypatch):
-    for module in (timer, contender, phases):
-        monkeypatch.setattr(module, "MIN_BLOCK_S", 0.1)  # of 100 blocks 10 s
-    (row,) = run(small(), budget_s=2, pairs=100)
-    assert row.outcome == "budget_spent"
-    assert 0 < len(row.block_pair) < 100
-    assert row.message == f"The budget of 2 s ended after {len(row.block_pair)} of 100 pairs of blocks."
-
-
-def test_a_loss_that_becomes_nan_is_an_outcome_where_times_alone_were_wanted_too():
-    (row,) = run(small(learning_rate=10.0, hidden_size=300, depth=2, epochs=60), pairs=3)
-    assert (row.outcome, len(row.block_s)) == ("diverged", 3)
-
-
-def test_a_preparation_that_outlasts_the_budget_is_cut_short(monkeypatch):
-    started: list[str] = []
-    real, clock = contender.MeasuredContender.start, [0.0]
-
-    def start(self: contender.MeasuredContender) -> None:
-        started.append(str(self.contender))
-        real(self)
-        clock[0] += 100.0
-
-    monkeypatch.setattr(trial.time, "perf_counter", lambda: clock[0] + 1.0)
-    monkeypatch.setattr(contender.MeasuredContender, "start", start)
-    assert run(small(), ONE, BEST, budget_s=60, pairs=2) == []
-    assert started == ["cpu@1"]
-
-
-def test_a_loss_that_becomes_nan_is_an_outcome_with_times_and_no_report(monkeypatch):
-    point = small(learning_rate=10.0, hidden_size=300, depth=2, epochs=60)
-    monkeypatch.setattr(contender, "block_steps", lambda _: point.total_steps)  # however busy the machine is
-    (row,) = run(point)
-    assert row.outcome == "diverged"
-    assert len(row.block_s) == 3
-    assert (row.confusion, row.predictions) == ((), b"")
-
-
-@two_cores
-def test_a_contender_without_memory_ends_alone(monkeypatch):
-    real = contender.MeasuredContender.require_memory
-
-    def refuse_two(self: contender.MeasuredContender) -> None:
-        if self.contender == TWO:
-            monkeypatch.setattr(self._device.__class__, "free_bytes", lambda _: 10)
-        real(self)
-
-    monkeypatch.setattr(contender.MeasuredContender, "require_memory", refuse_two)
-    one, two = run(small(), ONE, TWO)
-    assert (one.outcome, two.outcome) == ("completed", "out_of_memory")
-    assert "The training needs about" in two.message
-    assert two.block_s == ()
-
-
-def test_an_allocator_that_refuses_in_the_middle_is_an_outcome(monkeypatch):
-    real = contender.MeasuredContender.block
-
-    def refuse(self: contender.MeasuredContender, pair: int) -> None:
-        if pair == 2:
-            raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")
-        real(self, pair)
-
-    monkeypatch.setattr(contender.MeasuredContender, "block", refuse)
-    (row,) = run(small())
-    assert (row.outcome, len(row.block_s)) == ("out_of_memory", 2)
-
-
-def test_another_error_is_not_taken_for_missing_memory(monkeypatch):
-    monkeypatch.setattr(contender.MeasuredContender, "block", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        run(small())
-
-
-@pytest.mark.parametrize("phase", ["loading data", "starting up", "warming up", "training", "taking", "testing"])
-def test_a_stop_is_heeded_in_every_phase(phase):
-    heard: list[str] = []
-
-    def listen(progress: Progress) -> None:
-        heard.append(progress.phase)
-
-    rows = run(small(), ONE, progress=listen, should_stop=lambda: heard[-1].startswith(phase) if heard else False)
-    assert heard[-1].startswith(phase)
-    assert [row.outcome for row in rows] == (["stopped"] if phase in ("training", "taking", "testing") else [])
 
 
 def test_progress_shows_steps_losses_and_rounds():
@@ -311,25 +197,6 @@ def test_a_run_has_the_name_that_it_is_given():
     asked = Experiment(point=small(), contenders=(ONE,), pairs=2)
     (row,) = measure(asked, hooks=Hooks(), run_id="0123456789ab")
     assert (row.run_id, row.trial_id) == ("0123456789ab", "0123456789ab-0")
-
-
-def test_a_training_of_which_no_block_fits_into_the_budget_is_not_begun(monkeypatch):
-    monkeypatch.setattr(pace, "product_flops", lambda _: 1e6)
-    monkeypatch.setattr(pace, "SLOWEST_FLOPS", {"cpu": 1e5})
-    told: list[Progress] = []
-    with pytest.raises(TooSlow, match="one step on 1 CPU thread takes at least"):
-        run(small(), ONE, budget_s=1, progress=told.append)
-    assert [entry.phase for entry in told] == ["loading data", "starting up 1 CPU thread"]
-
-
-def test_a_device_that_is_not_there_is_refused():
-    with pytest.raises(DeviceUnavailable, match="xpu:7 is not on this machine"):
-        run(small(), Contender(device="xpu:7"))
-
-
-def test_more_threads_than_there_are_is_refused():
-    with pytest.raises(InvalidValue, match=r"threads: 1,000.*at most the"):
-        run(small(), Contender(threads=1_000))
 
 
 def test_tf32_is_off():

@@ -5,26 +5,19 @@ import torch
 
 from core.answer.run import causes, lane_check, speedup
 from core.errors import LaneUnavailable
-from core.measure import contender, trial
+from core.measure import contender
 from core.measure.device import capabilities
 from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point
 from core.question.lanes import Lane
 from core.results import environment
 from core.results.schema import Trial
-from tests import brief
 
 compiles = pytest.mark.skipif(
     "compiled" in capabilities.refusals("cpu"), reason="there is no C++ compiler for torch.compile"
 )
 POINT = Point(samples=300, hidden_size=8, depth=1, batch_size=50, epochs=9)
 """54 steps: calls of four leave two over."""
-
-
-@pytest.fixture(autouse=True)
-def few_pairs(monkeypatch):
-    monkeypatch.setattr(trial, "TARGET_PAIRS", 3)
-    brief.measurements(monkeypatch.setattr)
 
 
 def run(*contenders: str, point: Point = POINT, pairs: int = 0, **hooks: object) -> list[Trial]:

@@ -1,0 +1,1 @@
+"""Tests: real measurements on the CPU."""
