@@ -1,5 +1,6 @@
 """Pages run as scripts against real folders; the measuring process is this one, so that none is started."""
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator
@@ -64,9 +65,10 @@ class Stores:
             self.store.add_all(to_table(trials))
         return trials
 
-    def ship(self, trials: list[Trial]) -> None:
+    def ship(self, trials: list[Trial]) -> list[Trial]:
         """Store rows as if they had come with the app, in one file."""
         self.gallery.add_all(to_table(trials))
+        return trials
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +122,8 @@ def every_chart_is_checked() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def one_process_that_draws() -> Iterator[drawing.Drawing]:
-    with drawing.converting() as converted:
-        yield converted
+    with contextlib.closing(drawing.Drawing()) as drawn:
+        yield drawn
 
 
 @pytest.fixture(autouse=True)

@@ -5,13 +5,10 @@ and a chart a line and answers each with a line; it is begun anew if a test ende
 """
 
 import base64
-import contextlib
 import io
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from core.answer.export import pictures
@@ -33,19 +30,14 @@ class Drawing:
         assert asked
         assert answered
         print(json.dumps([kind, json.dumps(pictures.drawable(what))]), file=asked, flush=True)
-        return base64.b64decode(answered.readline())
+        line = answered.readline()
+        assert line, "this chart cannot be drawn"
+        return base64.b64decode(line)
 
     def close(self) -> None:
         if self._process:
             self._process.kill()
             self._process.communicate()
-
-
-@contextmanager
-def converting() -> Iterator[Drawing]:
-    """The process ends with the tests."""
-    with contextlib.closing(Drawing()) as drawing:
-        yield drawing
 
 
 def _serve() -> None:

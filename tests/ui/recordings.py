@@ -1,17 +1,11 @@
 """Rows of an accelerator of another machine, and of this machine's CPU."""
 
 from core.question.experiment import Point
-from core.results.tables import to_table
 from tests import rows
 from tests.ui.find import TIMES
 
 NAME = "NVIDIA Test GPU (111111)"
 AWAY = {"machine_id": "1" * 12, "cpu_name": "Other CPU", "started_at": "2026-10-01T12:00:00+00:00"}
-
-
-def keep(store, trials):
-    store.add_all(to_table(trials))
-    return trials
 
 
 def record_study(world, sizes=tuple(TIMES), **changes):

@@ -7,7 +7,7 @@ from tests import rows
 from tests.own_trainings import PLAIN
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import TIMES, alts, button, chart_data, control, drawn, table
-from tests.ui.recordings import AWAY, NAME, keep, measured_here, record_study
+from tests.ui.recordings import AWAY, NAME, measured_here, record_study
 
 LIVE = "a" * 12
 
@@ -15,7 +15,7 @@ LIVE = "a" * 12
 def record(world, point=controls.DEFAULTS, run_id="b" * 12, **changes):
     """A run of the CPU and the GPU of another machine, as if imported."""
     trials = rows.run({"cpu": 1e-3, "cuda:0": 2.5e-4}, point=point, run_id=run_id, **{**AWAY, **changes})
-    return keep(world.gallery, trials)
+    return world.ship(trials)
 
 
 # Compare
@@ -176,7 +176,7 @@ def test_recordings_of_another_protocol_are_refused_in_a_sentence(world, open_pa
 def test_a_recorded_lane_is_offered_under_a_name_of_its_own(world, open_page):
     world.has(CPU)
     record(world)
-    keep(world.gallery, rows.run({"cuda:0+graph10": 5e-5}, point=controls.DEFAULTS, run_id="d" * 12, **AWAY))
+    world.ship(rows.run({"cuda:0+graph10": 5e-5}, point=controls.DEFAULTS, run_id="d" * 12, **AWAY))
     listed = table(open_page(stock="true"), "Accelerator")
     assert set(listed["Accelerator"]) == {NAME, "NVIDIA Test GPU, CUDA graph of 10 steps (111111)"}
 

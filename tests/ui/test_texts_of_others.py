@@ -1,11 +1,9 @@
 """Whatever others wrote is text on every page and in every view of it, and in every table that a page draws."""
 
-import ast
 import dataclasses
 import json
 import re
 import shutil
-from html.parser import HTMLParser
 
 import pytest
 import streamlit as st
@@ -25,10 +23,11 @@ from pages.lessons import content
 from pages.shared.frame import navigation
 from pages.shared.link import memory
 from tests import rows, strangers
-from tests.hostile import GFM, STRANGER, TEXTS, UNSEEN, bundle, formulas, meanings
+from tests.hostile import STRANGER, TEXTS, UNSEEN, bundle, meanings
 from tests.ui import drawn
 from tests.ui.conftest import checked, words
 from tests.ui.find import button, expected, run_lesson
+from tests.ui.taken_along import made, require_file, require_report
 
 MARKS = (STRANGER, ":red", ":small", ":help", ":material/home", ":material_home", ":streamlit:", ":heart:", ":+1:")
 MARKS += ("$x$", "alert(", "image ", "s_open", "html_", "fence", "table_open", "[^")
@@ -209,39 +208,6 @@ def kept(world, jobs):
             world.keep(rows.run(times, point=job.experiment.point, **facts))
 
 
-def require_report(files):
-    """Find out whether a report is paper: words, tables and charts, and nothing that goes elsewhere or runs."""
-    parts = [part for token in GFM.parse(files["md"]) for part in (token, *(token.children or ()))]
-    linked = [part.attrs["href"] for part in parts if part.type == "link_open"]
-    assert not {"image", "html_inline", "html_block", "s_open"} & {part.type for part in parts}
-    assert not [address for address in linked if STRANGER in address]
-    prose = "".join(part.content for part in parts if part.type == "text")
-    assert STRANGER not in prose, "what a renderer would make a link of is code"
-    page = Page.of(files["html"])
-    assert not page.tags & {"a", "img", "script", "iframe", "object", "link", "base", "form"}
-    assert not [value for value in page.values if STRANGER in value and value.startswith(("http", "//", "www"))]
-    for text in files.values():
-        assert not UNSEEN.search(text)
-
-
-class Page(HTMLParser):
-    """Tags of a page, and the values of their attributes."""
-
-    def __init__(self):
-        super().__init__()
-        self.tags, self.values = set(), []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        self.values += [value for name, value in attrs if value and name in ("href", "src", "xlink:href", "style")]
-
-    @classmethod
-    def of(cls, text):
-        page = cls()
-        page.feed(text)
-        return page
-
-
 def test_a_teacher_sees_as_text_what_students_are_called(foreign, classroom, open_page):
     app = open_page(CLASS, **{"class": classroom["class"], **OPEN})
     next(field for field in app.text_input if field.label == "Teacher's code").set_value(classroom["of"].secret)
@@ -305,29 +271,6 @@ def test_what_a_teacher_takes_along_runs_nowhere(foreign, classroom, open_page, 
     assert len(taken) == 3
     for name, data in taken.items():
         require_file(name, made(data))
-
-
-def made(data):
-    """The bytes of a file, which some buttons make when they are pressed."""
-    found = data() if callable(data) else data
-    return found if isinstance(found, bytes) else found.encode()
-
-
-def require_file(name, data):
-    """Find out whether a file that is taken along is what its name says, and nothing more."""
-    text = data.decode(errors="replace")
-    if name.endswith(".csv"):
-        assert formulas(data) == []
-        assert not UNSEEN.search(text.replace("\r\n", "\n"))
-        assert STRANGER in text or name == "timings.csv", "ours alone"
-    elif name.endswith(".py"):
-        assert text.isascii()
-        assert not [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name) and node.id == "HYPERLINK"]
-    elif name.endswith(".html"):
-        page = Page.of(text)
-        assert not page.tags & {"a", "img", "iframe", "object", "link", "base", "form"}
-        assert not [value for value in page.values if STRANGER in value]
-        assert "default-src 'none'" in text
 
 
 def _taken(monkeypatch):
