@@ -158,7 +158,7 @@ def try_again(folder: JobFolder, job: Job) -> Job:
     return job
 
 
-def saved(job: Job, in_part: int = 0) -> str:
+def saved(job: Job, in_part: int) -> str:
     """How much of a sweep is saved, as a clause.
 
     Args:
