@@ -22,13 +22,10 @@ from core.files.project import PROJECT
 from core.question import policy
 from core.question.published import cases as published
 from core.results import schema
-from docs import sentences
 
 COMMAND = "python -m docs.generate"
 MARKED = re.compile(r"(<!-- generated: (?P<name>[a-z ]+) -->\n).*?(<!-- end -->)", re.S)
 SOURCES = ("core", "pages")
-LEVELS = 2
-"""Folders deep of a room in its own right; what lies deeper is named with it."""
 VARIABLE = re.compile(r"CROSSOVER_[A-Z]+")
 CAUSES_NAMED = {
     "small": "operations or a step that is too small",
@@ -60,28 +57,6 @@ def modules() -> tuple[tuple[Path, ast.Module], ...]:
 def summary(tree: ast.Module) -> str:
     """The first sentence or line of a module's docstring."""
     return (ast.get_docstring(tree) or "").partition("\n")[0]
-
-
-def rooms() -> str:
-    """Every room with what it is for, and what the rooms in it are for."""
-    said = {path.parent: summary(tree) for path, tree in modules() if path.name == "__init__.py"}
-    rows = []
-    for room in (folder for folder in said if len(folder.parts) <= LEVELS):
-        inner = [folder for folder in said if folder.parent == room] if len(room.parts) == LEVELS else []
-        link = f"[`{room}`](modules.md#{str(room).replace('/', '')})"
-        rows.append((link, " ".join([said[room], *(f"**{folder.name}**: {said[folder]}" for folder in inner)])))
-    return table("| room | what it is for, and the rooms in it |", *rows)
-
-
-def every_module() -> str:
-    """Every module, room by room, with the first line of its docstring."""
-    lines: list[str] = []
-    for path, tree in modules():
-        if path.name == "__init__.py":
-            lines += ["", f"## {path.parent}", "", f"{summary(tree)}", ""]
-        else:
-            lines.append(f"- [`{path.name}`](../{path}): {summary(tree)}")
-    return "\n".join(lines[1:]) + "\n"
 
 
 def contracts() -> str:
@@ -208,14 +183,11 @@ def _written(action: argparse.Action) -> str:
 
 PARTS: Mapping[str, Callable[[], str]] = {
     "columns": schema.dictionary,
-    "rooms": rooms,
     "contracts": contracts,
-    "modules": every_module,
     "environment": environment,
     "settings": settings,
     "commands": commands,
     "threads": threads,
-    "sentences": lambda: sentences.listed(modules()),
 }
 """Name of a part → the function that writes it."""
 

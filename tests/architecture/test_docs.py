@@ -72,7 +72,7 @@ def test_what_is_generated_says_all_of_it():
     code = "".join(path.read_text() for folder in generate.SOURCES for path in (PROJECT / folder).rglob("*.py"))
     variables = generate.environment()
     assert {name for name in ENVIRONMENT.findall(code) if f"| `{name}` | " not in variables} == set()
-    assert "|  |" not in variables + generate.rooms()
+    assert "|  |" not in variables
     assert [path for path, tree in generate.modules() if not generate.summary(tree)] == []
 
 
@@ -100,13 +100,13 @@ def test_every_link_leads_somewhere(file):
 def test_the_check_names_what_is_stale(tmp_path, monkeypatch, capsys):
     file = tmp_path / "docs" / "one.md"
     file.parent.mkdir()
-    file.write_text("before\n<!-- generated: rooms -->\nold\n<!-- end -->\nafter\n")
+    file.write_text("before\n<!-- generated: columns -->\nold\n<!-- end -->\nafter\n")
     monkeypatch.setattr(generate, "files", lambda: [file])
     monkeypatch.setattr(generate, "PROJECT", tmp_path)
-    monkeypatch.setattr(generate, "PARTS", {"rooms": lambda: "new\n"})
+    monkeypatch.setattr(generate, "PARTS", {"columns": lambda: "new\n"})
     assert generate.main(["--check"]) == 1
     assert capsys.readouterr().out == f"docs/one.md is stale: run {generate.COMMAND}\n"
     assert "old" in file.read_text()
     assert generate.main([]) == 0
-    assert file.read_text() == "before\n<!-- generated: rooms -->\n\nnew\n\n<!-- end -->\nafter\n"
+    assert file.read_text() == "before\n<!-- generated: columns -->\n\nnew\n\n<!-- end -->\nafter\n"
     assert generate.main(["--check"]) == 0
