@@ -15,7 +15,7 @@ from core.classroom.roster import Roster
 from core.errors import CrossoverError, NotAllowed
 from core.question import policy
 from pages.classroom import findings
-from pages.shared.data.kept import kept
+from pages.shared.cache import cache_answers
 from pages.shared.frame import permits
 from pages.shared.link import membership
 
@@ -169,7 +169,7 @@ def roster(class_: Class) -> Roster:
     return Roster(findings.classes(), class_)
 
 
-@kept(16, seconds=PRUNED_S)
+@cache_answers(16, ttl_s=PRUNED_S)
 def prune(folder: Path) -> None:
     """Drop classes whose time is over, now and then; what cannot be dropped waits for the next time."""
     try:

@@ -17,7 +17,7 @@ from core.classroom.classes import CLASSES_VARIABLE, MAX_CLASSES, Class, Classes
 from core.classroom.pooled import Finding, Result, Tally
 from core.errors import CrossoverError
 from core.results.intake.exchange import Format
-from pages.shared.data.kept import kept
+from pages.shared.cache import cache_answers
 
 FINDINGS_KEPT = 5_000
 """Students of all classes whose results are kept computed; some thousand bytes each."""
@@ -152,7 +152,7 @@ def _tables(class_: Class, pool: Pool) -> Iterator[tuple[str, pa.Table]]:
             continue
 
 
-@kept(64)
+@cache_answers(64)
 def _chart(results: Sequence[Result], places: Mapping[float, int], axis: str) -> dict[str, Any]:
     marks = [
         charts.StudentResult(

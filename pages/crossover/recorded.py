@@ -16,8 +16,8 @@ from core.question.fields import axis_title
 from core.text import as_label
 from pages.crossover import opened
 from pages.shared.answer import study_view
+from pages.shared.cache import cache_answers
 from pages.shared.data import prepared, reads
-from pages.shared.data.kept import kept
 from pages.shared.data.prepared import Located
 from pages.shared.draw import tables
 from pages.shared.draw.text import plain, told
@@ -127,7 +127,7 @@ def _roles(devices: tuple[str, ...]) -> tuple[str, str] | None:
     return (chosen[0], chosen[1]) if chosen[0] and chosen[1] else None
 
 
-@kept(4)
+@cache_answers(4)
 def _best_first(studies: list[Study]) -> list[Study]:
     """Those that are decided first, and of these the trusted ones; else as they were."""
     levels = list(trust.LEVELS)
@@ -147,7 +147,7 @@ def _outcome(study: Study) -> Outcome | None:
         return None
 
 
-@kept(4)
+@cache_answers(4)
 def _lines(studies: list[Study]) -> pa.Table:
     return pa.Table.from_pylist([_line(study) for study in studies])
 

@@ -11,8 +11,8 @@ from core.answer.study.result import Crossover
 from core.errors import CrossoverError
 from core.question.experiment import Contender
 from core.question.fields import label
+from pages.shared.cache import cache_answers
 from pages.shared.data import prepared, reads
-from pages.shared.data.kept import kept
 from pages.shared.draw.text import date
 
 MOST_LOOKED_AT = 12
@@ -43,7 +43,7 @@ def stored() -> Shown | None:
     return _stored(reads.study_lines())
 
 
-@kept(1)
+@cache_answers(1)
 def published() -> Shown:
     """One that others published, a CPU against a GPU."""
     study = next(study for study in published_studies() if study.name == PUBLISHED)
@@ -53,7 +53,7 @@ def published() -> Shown:
     return Shown(sentence=answer.sentence, source=source, chart=chart, study=study.name)
 
 
-@kept(4)
+@cache_answers(4)
 def _stored(lines: list[StudyLine]) -> Shown | None:
     ranked = sorted(lines, key=lambda line: (line.challenger.startswith("cpu"), -len(line.sizes)))
     for line in ranked[:MOST_LOOKED_AT]:

@@ -19,7 +19,7 @@ from core.answer.study.result import DECIDED
 from core.text import as_line
 from pages.gallery import lists, stock
 from pages.shared.answer import downloads, study_view
-from pages.shared.data.kept import kept
+from pages.shared.cache import cache_answers
 from pages.shared.draw import charts
 from pages.shared.draw.text import plain
 from pages.shared.frame import apart, layout
@@ -32,7 +32,7 @@ OPENED = 420
 """Pixels of the picture that is open alone, source and axes included."""
 
 
-@kept(1)
+@cache_answers(1)
 def by_name() -> Mapping[str, PublishedStudy]:
     """Every published study by the name that links have of it."""
     return {study.name: study for study in published_studies()}
@@ -99,7 +99,7 @@ def picture(study: PublishedStudy, *, height: int | None = None) -> None:
     charts.chart(_spec(study.name), height=height, alt=f"Published: {study.title}, time by {study.axis}")
 
 
-@kept(64)
+@cache_answers(64)
 def _spec(name: str) -> dict[str, object]:
     return charts_of.study(by_name()[name])
 

@@ -23,8 +23,8 @@ from core.question.device_kinds import DEVICE_KINDS
 from core.question.fields import label
 from core.question.own import OWN
 from core.text import as_line
+from pages.shared.cache import cache_answers
 from pages.shared.data import reads
-from pages.shared.data.kept import kept
 from pages.shared.draw import tables
 from pages.shared.draw.text import plain
 from pages.shared.link import choices, links, state
@@ -76,7 +76,7 @@ _Answered = tuple[Crossover | None, str, tuple[str, str]]
 NO_KINDS = ("", "")
 
 
-@kept(2)
+@cache_answers(2)
 def held(overview: Overview) -> Held:
     return filters.held(overview.frame, reads.study_lines())
 
@@ -144,7 +144,7 @@ def filtered_by(chosen: Choices) -> str:
     return f", filtered by {' and '.join(names)}" if names else ""
 
 
-@kept(64)
+@cache_answers(64)
 def found(held: Held, chosen: Choices) -> Found:
     """What the filters let through; studies that are decided and trusted come first."""
     some = filters.found(held, chosen)
@@ -152,7 +152,7 @@ def found(held: Held, chosen: Choices) -> Found:
     return replace(some, studies=studies)
 
 
-@kept(2)
+@cache_answers(2)
 def answers(held: Held) -> tuple[Outcome | None, ...]:
     """What each study says; None where that is not known."""
     levels = list(trust.LEVELS)
@@ -167,12 +167,12 @@ def answers(held: Held) -> tuple[Outcome | None, ...]:
     return tuple(said)
 
 
-@kept(64)
+@cache_answers(64)
 def step_times(held: Held, chosen: Choices) -> dict[str, Any]:
     return gallery.step_times(filters.lines(held, found(held, chosen).trials, gallery.COLUMNS))
 
 
-@kept(64)
+@cache_answers(64)
 def machines(held: Held, chosen: Choices) -> list[dict[str, Any]]:
     return filters.machines(held, found(held, chosen).trials)
 
@@ -183,7 +183,7 @@ def cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
     return lambda line: _card(line.id, line.trial_ids, lambda: answer_of(line))
 
 
-@kept(512)
+@cache_answers(512)
 def _card(study_id: str, trial_ids: Sequence[str], _answer: Callable[[], _Answered]) -> Card:
     answer, said, kinds = _answer()
     return said, gallery.small(answer, kinds) if answer else None
@@ -195,7 +195,7 @@ def _answers_of(lines: Sequence[StudyLine]) -> Callable[[StudyLine], _Answered]:
     return lambda line: _answered(line.id, line.trial_ids, read)
 
 
-@kept(2_048)
+@cache_answers(2_048)
 def _answered(study_id: str, trial_ids: Sequence[str], _read: Callable[[], Mapping[str, Study]]) -> _Answered:
     opened = _read().get(study_id)
     if opened is None:

@@ -14,7 +14,7 @@ from core import __main__ as command_line
 from core.commands import arguments
 from core.question import describe
 from core.question.experiment import Contender, Experiment, Point
-from pages.shared.data import folders
+from pages.shared import cache
 from pages.shared.draw import text
 from tests.ui.conftest import PROJECT, TIMEOUT_S
 
@@ -78,34 +78,34 @@ def test_the_entry_point_opens_on_the_question(world, open_page):
 @pytest.mark.skipif(os.name == "nt", reason="making links needs rights on Windows")
 def test_what_cannot_be_looked_at_in_a_folder_hides_no_change_of_another(tmp_path, monkeypatch):
     now = 1_000.0
-    monkeypatch.setattr(folders.time, "monotonic", lambda: now)
+    monkeypatch.setattr(cache.time, "monotonic", lambda: now)
     (tmp_path / "dead.parquet").symlink_to(tmp_path / "nothing")
     (tmp_path / "loop.parquet").symlink_to(tmp_path / "loop.parquet")
     file = tmp_path / "rows.parquet"
     file.write_bytes(b"half")
     os.utime(tmp_path, (1, 1))
-    first = folders.signature(tmp_path)
+    first = cache.sign_folder(tmp_path)
     file.write_bytes(b"half and half")
-    now += folders.LOOKED_S
-    assert folders.signature(tmp_path) != first
+    now += cache.RECHECK_S
+    assert cache.sign_folder(tmp_path) != first
 
 
 def test_a_new_file_of_a_store_is_seen_at_once_and_one_that_grows_there_a_moment_later(tmp_path, monkeypatch):
     now = 1_000.0
-    monkeypatch.setattr(folders.time, "monotonic", lambda: now)
+    monkeypatch.setattr(cache.time, "monotonic", lambda: now)
     file = tmp_path / "rows.parquet"
     file.write_bytes(b"half")
     os.utime(tmp_path, (1, 1))  # long ago
-    first = folders.signature(tmp_path)
+    first = cache.sign_folder(tmp_path)
     file.write_bytes(b"half and half")
-    assert folders.signature(tmp_path) == first, "the folder keeps its date when a file in it grows"
-    now += folders.LOOKED_S
-    grown = folders.signature(tmp_path)
+    assert cache.sign_folder(tmp_path) == first, "the folder keeps its date when a file in it grows"
+    now += cache.RECHECK_S
+    grown = cache.sign_folder(tmp_path)
     assert grown != first
     (tmp_path / "more.parquet").touch()
-    assert folders.signature(tmp_path) != grown
+    assert cache.sign_folder(tmp_path) != grown
     (tmp_path / "even more.parquet").touch()
     os.utime(tmp_path)
-    before = folders.signature(tmp_path)
+    before = cache.sign_folder(tmp_path)
     (tmp_path / "at the same moment.parquet").touch()
-    assert folders.signature(tmp_path) != before, "a folder that has just changed is looked through each time"
+    assert cache.sign_folder(tmp_path) != before, "a folder that has just changed is looked through each time"

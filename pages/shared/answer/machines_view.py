@@ -27,8 +27,8 @@ from core.question.sweep import Sweep
 from core.results.schema import Trial
 from core.text import as_line
 from pages.shared.answer import downloads, study_view, sweep_view
+from pages.shared.cache import cache_answers
 from pages.shared.data import prepared, reads
-from pages.shared.data.kept import kept
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import moment, plain
 from pages.shared.frame import permits
@@ -154,7 +154,7 @@ def _together(found: Mapping[str, Study], members: Sequence[Member], *, save: bo
         )
 
 
-@kept(64)
+@cache_answers(64)
 def _chart(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> dict[str, Any]:
     """The chart of the crossover of each machine, by their names."""
     return classroom.by_machine(answers, kinds)

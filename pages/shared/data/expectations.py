@@ -3,7 +3,6 @@
 Looked up by everything in which the sizes of a study agree, so that a slider is answered in the same run of the page.
 """
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,12 +23,15 @@ from core.question.fields import SIZE_AXES
 from core.question.sweep import Sweep
 from core.results.reuse import Here
 from core.results.schema import Trial
+from pages.shared.cache import cache_answers
 from pages.shared.data import prepared, reads
-from pages.shared.data.kept import kept
 from pages.shared.data.prepared import Located
 
 AXES = tuple(name for name in SIZE_AXES if name in comparable.TRAINING)
 """Sizes that are settings themselves; parameters follow from others."""
+
+AGREEING = {axis: comparable.along(comparable.TRAINING, axis) for axis in AXES}
+"""Settings in which the sizes of a study along an axis agree."""
 
 Key = tuple[object, ...]
 
@@ -86,7 +88,7 @@ def study_of(asked: Sweep, here: Here) -> StudyLine | None:
     if len(asked.axes) > 1 or axis not in AXES:
         return None
     ours = _index(reads.overview()).get((axis, pair, here.machine_id, here.torch_version), {})
-    lines = ours.get(comparable.values(asked.point, _agreeing(axis)), ())
+    lines = ours.get(comparable.values(asked.point, AGREEING[axis]), ())
     return max(lines, key=lambda line: len(line.sizes), default=None)
 
 
@@ -112,7 +114,7 @@ def _told(line: StudyLine, size: float, but: float | None = None) -> tuple[Expec
     return (told, located) if told and located else None
 
 
-@kept(512)
+@cache_answers(512)
 def _expected(located: Located, size: float, but: float | None) -> Expected | None:
     return expecting.expected(located.evidence, size, but=but)
 
@@ -124,18 +126,18 @@ def _lines(point: Point, contenders: Sequence[str], here: Here) -> list[tuple[St
     for axis in AXES:
         for other in contenders[1:]:
             ours = index.get((axis, frozenset((contenders[0], other)), here.machine_id, here.torch_version))
-            lines = ours.get(comparable.values(point, _agreeing(axis)), ()) if ours else ()
+            lines = ours.get(comparable.values(point, AGREEING[axis]), ()) if ours else ()
             found += [(line, float(getattr(point, axis))) for line in lines]
     within = [(line, size) for line, size in found if line.sizes[0] <= size <= line.sizes[-1]]
     return sorted(within, key=lambda one: -len(one[0].sizes))
 
 
-@kept(64)
+@cache_answers(64)
 def _chart(located: Located, told: Expected) -> dict[str, Any]:
     return charts.marker(located.answer, told)
 
 
-@kept(2)
+@cache_answers(2)
 def _index(overview: Overview) -> Mapping[Key, Mapping[Key, list[StudyLine]]]:
     """Studies by who was measured where along which size, and by the settings in which their sizes agree."""
     lines = [line for line in reads.study_lines() if line.protocol_version == PROTOCOL_VERSION]
@@ -144,18 +146,12 @@ def _index(overview: Overview) -> Mapping[Key, Mapping[Key, list[StudyLine]]]:
     for axis in AXES:
         along = [line for line in lines if line.axis == axis and line.trial_ids[0] in places]
         rows = np.array([places[line.trial_ids[0]] for line in along], dtype=np.intp)
-        names = ("machine_id", "torch_version", *_agreeing(axis))
+        names = ("machine_id", "torch_version", *AGREEING[axis])
         columns = [np.asarray(overview.frame[name].array[rows]).tolist() for name in names]
         for line, machine, torch, *settings in zip(along, *columns, strict=True):
             ours = found.setdefault((axis, frozenset((line.baseline, line.challenger)), machine, torch), {})
             ours.setdefault(tuple(settings), []).append(line)
     return found
-
-
-@functools.cache
-def _agreeing(axis: str) -> tuple[str, ...]:
-    """Settings in which the sizes of a study along an axis agree."""
-    return comparable.along(comparable.TRAINING, axis)
 
 
 def _two_machines(point: Point, contenders: Sequence[str], here: Here, accelerator: Accelerator) -> Expectation | None:
@@ -174,14 +170,14 @@ def _two_machines(point: Point, contenders: Sequence[str], here: Here, accelerat
     return None
 
 
-@kept(64)
+@cache_answers(64)
 def _meeting(
     overview: Overview, point: Point, contender: str, here: Here, axis: str, recordings: tuple[str, ...]
 ) -> Meeting | None:
     """Rows of one contender of this machine along an axis, and an accelerator's."""
     frame = overview.frame
     wanted = {"contender": contender, "machine_id": here.machine_id, "torch_version": here.torch_version}
-    wanted |= {name: getattr(point, name) for name in _agreeing(axis)}
+    wanted |= {name: getattr(point, name) for name in AGREEING[axis]}
     alike = frame["pairs"] > 0
     for name, value in wanted.items():
         alike &= frame[name] == value

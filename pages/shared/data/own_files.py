@@ -7,7 +7,6 @@ comes from whoever started the server, never from a link. Who may choose at all 
 """
 
 import ast
-import functools
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from core.question import own
 from core.question.experiment import Point
 from core.question.published import cases
 from core.results.schema import Trial
+from pages.shared.cache import cache_answers
 
 TRAINING_VARIABLE = "CROSSOVER_TRAINING"
 """Environment variable that names a training of one's own, or a folder of them, for the pages to offer."""
@@ -132,8 +132,8 @@ def _of(path: Path, functions: tuple[str, ...]) -> list[OwnFile]:
     return [file for file in named if path.is_file() and own.NAME.fullmatch(file.name)]
 
 
-@functools.lru_cache(maxsize=1_024)
-def _functions(path: Path, _stamp: tuple[int, ...]) -> tuple[str, ...]:
+@cache_answers(1_024)
+def _functions(path: Path, file_stamp: tuple[int, ...]) -> tuple[str, ...]:
     """Functions of a file that build a training, by their names or their parameters; none where it cannot be read."""
     try:
         tree = ast.parse(path.read_bytes())

@@ -31,8 +31,8 @@ from core.progress import Progress
 from core.question.experiment import Experiment, Point, titled
 from core.question.sweep import Sweep
 from core.results.schema import Trial
+from pages.shared.cache import cache_answers, make_rows_key
 from pages.shared.data import reads
-from pages.shared.data.kept import kept, rows_content
 
 LONG_STEP_S = 1e-3
 """Seconds of a step from which its time tells how fast a machine computes."""
@@ -65,13 +65,13 @@ class Located:
         return speedups.speedup(self.answer, kinds=self.kinds)
 
 
-@kept(256)
+@cache_answers(256)
 def chart(draw: Callable[[Rows], dict[str, Any]], rows: Rows) -> dict[str, Any]:
     """The finished chart that `draw`, a function of `core.answer.charts`, makes of rows or of one."""
     return draw(rows)
 
 
-@kept(64)
+@cache_answers(64)
 def live_chart(job_id: str, elapsed_s: float, _progress: Progress, _own: bool) -> dict[str, Any]:
     """The loss curve of a running measurement, or of one's `own` training; one for all who watch it."""
     return runs.live_loss(_progress, kinds=_kinds(), own=_own)
@@ -79,17 +79,17 @@ def live_chart(job_id: str, elapsed_s: float, _progress: Progress, _own: bool) -
 
 def studies(trials: Sequence[Trial], axis: str) -> list[Study]:
     """The studies along an axis that rows hold, down to a single size."""
-    return _studies(rows_content(trials), axis, trials)
+    return _studies(make_rows_key(trials), axis, trials)
 
 
-@kept(512)
+@cache_answers(512)
 def located(study: Study, basis: Basis) -> Located:
     """The answer of a study on a cost basis; raises CrossoverError where its rows cannot be compared."""
     answer, evidence = grouping.crossover(study, basis), grouping.evidence(study, basis)
     return Located(answer=answer, evidence=tuple(evidence), kinds=_kinds_of(study))
 
 
-@kept(256)
+@cache_answers(256)
 def meaning(study: Study, basis: Basis) -> tuple[str, ...]:
     """What the one crossing of a study means to who asked, if rows ask for what there is; raises as `located` does."""
     found = located(study, basis)
@@ -99,7 +99,7 @@ def meaning(study: Study, basis: Basis) -> tuple[str, ...]:
         return ()
 
 
-@kept(256)
+@cache_answers(256)
 def meeting(met: Meeting, basis: Basis) -> Located:
     """The answer of two machines on a cost basis; raises as `located` does."""
     answer, evidence = two_machines.crossover(met, basis), two_machines.evidence(met, basis)
@@ -107,27 +107,27 @@ def meeting(met: Meeting, basis: Basis) -> Located:
     return Located(answer=answer, evidence=tuple(evidence), kinds=kinds, recorded=True)
 
 
-@kept(64)
+@cache_answers(64)
 def best_lanes_located(study: Study, picks: Sequence[Pick], basis: Basis) -> Located:
     """The crossover of the lanes that were picked at each size of a study; raises as `located` does."""
     answer, evidence = best_lanes.crossover(study, picks, basis)
     return Located(answer=answer, evidence=tuple(evidence), kinds=_kinds_of(study))
 
 
-@kept(16)
+@cache_answers(16)
 def located_timings(data: bytes, name: str, devices: tuple[str, str] | None = None) -> tuple[Timings, Located]:
     """Somebody's own timings, and the answer that they give; raises CrossoverError where they cannot be read."""
     read = timings.read(data, name, devices=devices)
     return read, Located(answer=timings.answer(read), evidence=read.evidence)
 
 
-@kept(64)
+@cache_answers(64)
 def winners(cells: Sequence[Cell], axes: tuple[str, str], study: Study) -> dict[str, Any]:
     devices = titled(study.baseline), titled(study.challenger)
     return grids.winners(cells, axes=axes, devices=devices, kinds=_kinds_of(study))
 
 
-@kept(256)
+@cache_answers(256)
 def report(trial: Trial) -> dict[str, Any] | None:
     """The classification report of a trial by class name; None if it was not tested."""
     return learned.classification(trial)
@@ -153,12 +153,12 @@ def remedies_apart(row: Trial) -> tuple[Remedy, ...]:
     return _remedies_apart(reads.overview(), row.trial_id, len(row.block_pair), row)
 
 
-@kept(256)
+@cache_answers(256)
 def _how_long(asked: Sweep, rates: tuple[float, ...]) -> tuple[float, float]:
     return how_long_sweeps.seconds(asked, rates)
 
 
-@kept(2)
+@cache_answers(2)
 def _rates(overview: Overview, machine_id: str) -> tuple[float, ...]:
     """Operations a second of the slower and of the faster trainings of a machine whose steps are no overhead alone."""
     frame = overview.frame
@@ -168,19 +168,19 @@ def _rates(overview: Overview, machine_id: str) -> tuple[float, ...]:
     return tuple(rates.quantile([0.1, 0.9]).tolist()) if len(rates) else ()
 
 
-@kept(128)
+@cache_answers(128)
 def _studies(key: Hashable, axis: str, _trials: Sequence[Trial]) -> list[Study]:
     return grouping.studies(_trials, axis=axis, least=1)
 
 
-@kept(8)
+@cache_answers(8)
 def _accelerators(overview: Overview, but: str) -> tuple[Accelerator, ...]:
     frame = overview.frame
     timed = frame.loc[(frame["device_kind"] != "cpu") & (frame["pairs"] > 0), list(recorded.COLUMNS)]
     return recorded.accelerators(timed.itertuples(index=False), but=but)
 
 
-@kept(64)
+@cache_answers(64)
 def _remedies_apart(overview: Overview, trial_id: str, blocks: int, _row: Trial) -> tuple[Remedy, ...]:
     alike = _alike(overview, _row)
     return remedies.apart(_row, reads.rows(trial_ids=alike)) if alike else ()

@@ -1,7 +1,7 @@
 """What pages read: the machine, jobs and stored rows, kept where reading again would cost time.
 
 What is worked out of rows is in `pages.shared.data.prepared`. Nothing here measures. Whatever reads the store raises
-StoreError where it cannot be read, or the rows take more than `shelf.MOST_BYTES`; so does what is prepared of it.
+StoreError where it cannot be read, or the rows take more than `cache.MAX_READ_BYTES`; so does what is prepared of it.
 """
 
 import contextlib
@@ -34,8 +34,8 @@ from core.results.intake.exchange import Proposal
 from core.results.reuse import Accepted, any_run, newest_answers
 from core.results.schema import Trial
 from core.results.store import GALLERY, RESULTS, Store
-from pages.shared.data import folders, shelf
-from pages.shared.data.kept import kept
+from pages.shared import cache
+from pages.shared.cache import cache_answers
 
 MOST_IMPORTED = 5_000
 """Rows of a file that a page takes; the command line takes more."""
@@ -105,7 +105,7 @@ def rows(*, trial_ids: Collection[str] = (), run_ids: Collection[str] = ()) -> l
     """The whole rows of some trials or runs, in the order of runs and their contenders; no trial twice."""
     wanted = {"trial_id": trial_ids, "run_id": run_ids}
     named = tuple((column, tuple(sorted(names))) for column, names in wanted.items() if names)
-    return list(shelf.rows(_stores(), named)) if named else []
+    return list(cache.read_rows(_stores(), named)) if named else []
 
 
 def known(
@@ -114,7 +114,7 @@ def known(
     """Experiment id → its newest answer that was measured on this machine, by `core.results.reuse`."""
     names = tuple(sorted({experiment.id for experiment in experiments}))
     wanted = (("experiment_id", names), ("machine_id", (machine.here.machine_id,)))
-    return newest_answers(shelf.rows(_stores(), wanted), experiments, machine.here, accepted=accepted)
+    return newest_answers(cache.read_rows(_stores(), wanted), experiments, machine.here, accepted=accepted)
 
 
 def shown(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
@@ -137,21 +137,21 @@ def study_line(study_id: str) -> StudyLine | None:
 def study(study_id: str) -> Study | None:
     """One study with its whole rows; None as in `study_line`."""
     line = study_line(study_id)
-    return shelf.studies(_stores(), [line]).get(study_id) if line else None
+    return cache.read_studies(_stores(), [line]).get(study_id) if line else None
 
 
 def whole(lines: Sequence[StudyLine]) -> dict[str, Study]:
     """Some studies with their whole rows, by name, read in one go; one that cannot be read is missing."""
     with contextlib.suppress(StoreError):  # one of them may be too large; it must not hide the others
-        return shelf.studies(_stores(), lines)
+        return cache.read_studies(_stores(), lines)
     found: dict[str, Study] = {}
     for line in lines:
         with contextlib.suppress(StoreError):
-            found |= shelf.studies(_stores(), [line])
+            found |= cache.read_studies(_stores(), [line])
     return found
 
 
-@kept(256)
+@cache_answers(256)
 def sweep(
     fields: Mapping[str, Any],
     axes: tuple[Axis, ...],
@@ -174,7 +174,7 @@ def sweep(
     )
 
 
-@kept(256)
+@cache_answers(256)
 def sweep_parameters(asked: Sweep) -> tuple[int, ...]:
     """Parameters of each point of a sweep, or of each size to choose from."""
     return tuple(point.network.parameters for point in asked.points)
@@ -185,7 +185,7 @@ def answers(asked: Sweep, known: Machine) -> tuple[tuple[Trial, ...], bool]:
     return _answers(asked, results(), known)
 
 
-@kept(64)
+@cache_answers(64)
 def job_rows(job: Job) -> list[Trial]:
     return client.rows(queue(), job)
 
@@ -205,7 +205,7 @@ def proposal(data: bytes, name: str) -> Proposal:
     return _proposal(data, name, results())
 
 
-@kept(4, seconds=5)
+@cache_answers(4, ttl_s=5)
 def _machines(folder: Path) -> tuple[list[Member], str]:
     from core.jobs.shared import board  # with what reaches servers, which most stores do not need
 
@@ -225,17 +225,17 @@ def _stores() -> tuple[Store, Store]:
     return results(), Store(GALLERY)
 
 
-@kept(2)
+@cache_answers(2)
 def _overview(stores: tuple[Store, Store]) -> Overview:
     return table.whole([(stores[0], "measured here"), (stores[1], "gallery")])
 
 
-@kept(2)
+@cache_answers(2)
 def _study_lines(stores: tuple[Store, Store]) -> list[StudyLine]:
     return table.studies(_overview(stores).frame)
 
 
-@kept(64, spinner="Looking for the study …")
+@cache_answers(64, spinner="Looking for the study …")
 def _older(stores: tuple[Store, Store], known: Overview, study_id: str) -> StudyLine | None:
     from core.answer.gallery import older  # which stores need that are too large for one list
 
@@ -244,10 +244,10 @@ def _older(stores: tuple[Store, Store], known: Overview, study_id: str) -> Study
 
 def _exhibit_folders() -> tuple[tuple[Path, ...], tuple[int, ...]]:
     stores = (GALLERY, results().folder)
-    return stores, tuple(folders.signature(store / exhibit_files.FOLDER) for store in stores)
+    return stores, tuple(cache.sign_folder(store / exhibit_files.FOLDER) for store in stores)
 
 
-@kept(4)
+@cache_answers(4)
 def _exhibits(stores: tuple[Path, ...], signatures: tuple[int, ...]) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
     """What can be read of each, and what cannot; a folder that cannot be read hides no other."""
     found: list[Exhibit] = []
@@ -261,7 +261,7 @@ def _exhibits(stores: tuple[Path, ...], signatures: tuple[int, ...]) -> tuple[li
     return found, tuple(skipped)
 
 
-@kept(64)
+@cache_answers(64)
 def _answers(asked: Sweep, store: Store, machine: Machine) -> tuple[tuple[Trial, ...], bool]:
     experiments = [asked.experiment(point) for point in asked.points]
     newest, answered = shown(experiments, machine), known(experiments, machine)
@@ -269,6 +269,6 @@ def _answers(asked: Sweep, store: Store, machine: Machine) -> tuple[tuple[Trial,
     return rows, all(experiment.id in answered for experiment in experiments)
 
 
-@kept(2, seconds=600, spinner="Checking the file …")
+@cache_answers(2, ttl_s=600, spinner="Checking the file …")
 def _proposal(data: bytes, name: str, store: Store) -> Proposal:
     return exchange.check(data, name, store, most_rows=MOST_IMPORTED)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.text import as_label, in_table
-from pages.shared.data.kept import kept
+from pages.shared.cache import cache_answers
 
 
 def chart(spec: Mapping[str, Any], *, alt: str, place: Any = st, height: Any = "content") -> None:
@@ -26,7 +26,7 @@ def chart(spec: Mapping[str, Any], *, alt: str, place: Any = st, height: Any = "
     place.vega_lite_chart(_drawn(id(values), values, spec)[1], width="stretch", alt=as_label(alt), **options)
 
 
-@kept(256)
+@cache_answers(256)
 def _drawn(
     key: int, _values: list[dict[str, Any]], _spec: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.text import as_label, in_table
-from pages.shared.data.kept import kept
+from pages.shared.cache import cache_answers
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Iterable[Any]] | pa.Table
 """A line each, or a column each."""
@@ -41,7 +41,7 @@ def _width(text: str) -> float:
     return CAPITAL * wide + LETTER * (len(text) - wide)
 
 
-@kept(32)
+@cache_answers(32)
 def _kept(key: int, _rows: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The table of this identity, which is made once for all visitors, and as it is drawn.
 

@@ -20,8 +20,8 @@ from core.question.experiment import titled
 from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
 from core.text import as_lines
+from pages.shared.cache import cache_answers
 from pages.shared.data import reads
-from pages.shared.data.kept import kept
 from pages.shared.draw import charts, tables
 from pages.shared.draw.text import date, plain, unbroken
 from pages.shared.form import devices as form
@@ -106,7 +106,7 @@ def devices(machine: Machine | None) -> list[str]:
     return chosen
 
 
-@kept(128)
+@cache_answers(128)
 def built(key: tuple[str, ...], _build: Callable[[], Sequence[Section]]) -> tuple[Section, ...]:
     """What `_build` makes, kept under a key that changes with everything it depends on."""
     return tuple(_build())

@@ -11,7 +11,7 @@ from core.answer.study import study
 from core.question.experiment import Point
 from core.results.schema import SCHEMA, VERSION_KEY
 from core.results.tables import object_bytes, to_table
-from pages.shared.data import shelf
+from pages.shared import cache
 from pages.shared.frame import navigation
 from tests import rows
 from tests.studies import OTHER_MACHINE, rows_of, sweep
@@ -67,7 +67,7 @@ def test_a_study_whose_rows_take_too_much_is_named_and_the_others_are_shown(worl
     usual, large = sweep("a"), sweep("f", pairs=2_000, loss=(), loss_step=(), **OTHER_MACHINE)
     world.keep(rows_of(usual, large))
     size = object_bytes(to_table(rows_of(large)))
-    monkeypatch.setattr(shelf, "MOST_BYTES", size // 2)
+    monkeypatch.setattr(cache, "MAX_READ_BYTES", size // 2)
     app = open_page(PAGE)
     assert "more than a page reads at once" in words(app)
     assert len(alts(app)) == 1

@@ -4,11 +4,14 @@ import dataclasses
 import gc
 import weakref
 
+from cachetools import LRUCache
+
 from core.progress import Progress, SweepProgress
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
 from core.results.store import Store
-from pages.shared.data.kept import content, kept
+from pages.shared import cache
+from pages.shared.cache import cache_answers, make_key
 from tests import rows
 
 
@@ -16,7 +19,7 @@ def counted(most=8):
     """A function that is kept, and the arguments with which it was really called."""
     calls = []
 
-    @kept(most)
+    @cache_answers(most)
     def made(value, _aside=None):
         calls.append((value, _aside))
         return [value]
@@ -40,22 +43,22 @@ def test_the_oldest_goes_first_where_there_is_no_more_room():
 
 def test_a_row_counts_with_all_that_it_holds():
     row = rows.run({"cpu": 1e-3})[0]
-    assert content([row]) == content((dataclasses.replace(row),))
-    assert content([row]) != content([dataclasses.replace(row, contender="cpu recorded")])
+    assert make_key([row]) == make_key((dataclasses.replace(row),))
+    assert make_key([row]) != make_key([dataclasses.replace(row, contender="cpu recorded")])
 
 
 def test_a_store_counts_by_its_files(tmp_path):
     store = Store(tmp_path)
-    before = content(store)
+    before = make_key(store)
     (tmp_path / "row.parquet").write_bytes(b"rows")
-    assert content(store) != before
+    assert make_key(store) != before
 
 
 def test_what_is_equal_to_itself_alone_stays_while_its_answer_does():
     class Table:
         """Everything that is stored."""
 
-    @kept(4)
+    @cache_answers(4)
     def size_of(table):
         return id(table)
 
@@ -76,7 +79,27 @@ def test_a_sweep_that_is_measured_is_another_with_every_pair_of_its_points(world
         dataclasses.replace(job, progress=Progress(phase="training", sweep=dataclasses.replace(swept, pairs=pairs)))
         for pairs in (3, 4)
     )
-    assert content(first) != content(second)
-    assert content(dataclasses.replace(first, state="finished")) == content(
+    assert make_key(first) != make_key(second)
+    assert make_key(dataclasses.replace(first, state="finished")) == make_key(
         dataclasses.replace(second, state="finished")
     )
+
+
+def test_rows_stay_while_their_bytes_fit_and_the_oldest_go_first(monkeypatch):
+    monkeypatch.setattr(cache, "_rows", LRUCache(10, getsizeof=lambda entry: entry[1]))
+    loads = []
+
+    def load(key, size):
+        def read():
+            loads.append(key)
+            return key, size
+
+        assert cache._keep_rows(key, read) == key
+
+    for key in ("a", "b", "a", "c", "a", "b"):
+        load(key, 5)
+    assert loads == ["a", "b", "c", "b"]
+    for _ in range(2):
+        load("larger than all room", 11)
+    assert loads[-2:] == ["larger than all room"] * 2
+    assert cache._rows.currsize == 10
