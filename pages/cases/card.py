@@ -32,21 +32,21 @@ NO_FIGURE = "No figure was reported."
 SHIPPED = "A file of the examples that come with the app; it is run as one's own training would be."
 
 
-def listed(cases: Sequence[Case], *, answered: bool) -> None:
+def draw_case_cards(cases: Sequence[Case], *, answered: bool) -> None:
     """Draw a card for each case, two beside each other."""
     counted = units.counted(len(cases), "case")
     fit = " that fit your answers, the likeliest first" if len(cases) > 1 else " that fits your answers"
     st.caption(f"{counted}{fit if answered else ''}")
-    layout.in_pairs(cases, _card)
+    layout.in_pairs(cases, _draw_case_card)
 
 
-def opened(case: Case, machine: Machine | None) -> None:
+def draw_case(case: Case, machine: Machine | None) -> None:
     """Draw a case with all that is known of it, and what was measured of it here."""
     if case.runnable:
         layout.skip("Skip what was published")
-    st.button("Back to the list", on_click=state.show_nothing, icon=":material/arrow_back:", key="close")
+    st.button("Back to the list", on_click=state.clear_view, icon=":material/arrow_back:", key="close")
     st.header(case.title)
-    _mark(case)
+    _draw_case_mark(case)
     st.markdown(plain(case.reported))
     st.caption(plain(f"{case.model}. {case.devices}."))
     st.info(f"**The cause: {plain(CAUSES[case.cause])}.** {plain(case.found)}", icon=":material/search:")
@@ -55,8 +55,8 @@ def opened(case: Case, machine: Machine | None) -> None:
     for said in (note and f"Note: {note}", case.gpu if case.runnable else ""):
         if said:
             st.caption(plain(said))
-    task = _task(case, machine)
-    known = tasks.known(task, machine) if machine and task else None
+    task = _make_case_task(case, machine)
+    known = tasks.find_answers(task, machine) if machine and task else None
     before, after = (
         (known.rows.get(asked.id, ()) if known else () for asked in (*task, *task)[:2]) if task else ((), ())
     )
@@ -64,24 +64,24 @@ def opened(case: Case, machine: Machine | None) -> None:
         after = ()
     theirs, ours = st.columns(2, gap="medium")
     with theirs:
-        _published(case)
+        _draw_published_figures(case)
     with ours:
-        _here(case, machine, task, known, before)
-    _measured(case, before, after)
-    _recorded(case, machine)
+        _draw_stand_in(case, machine, task, known, before)
+    _draw_measured_effect(case, before, after)
+    _draw_recorded_effect(case, machine)
 
 
-def _card(case: Case) -> None:
+def _draw_case_card(case: Case) -> None:
     with st.container(border=True, height="stretch", key=f"card-{case.name}"):
         st.markdown(f"**{plain(case.title)}**")
         st.markdown(plain(case.reported))
         st.markdown(f"*Cause:* {plain(CAUSES[case.cause])}")
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.caption(plain(source(case)), width="content")
-            st.button("Open", key=f"open-{case.name}", on_click=state.show, args=("case", case.name))
+            st.button("Open", key=f"open-{case.name}", on_click=state.show_view, args=("case", case.name))
 
 
-def _mark(case: Case) -> None:
+def _draw_case_mark(case: Case) -> None:
     """The badge that tells what was reported from what is measured, and whose it is."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge("Published", icon=":material/menu_book:", color="violet")
@@ -89,23 +89,27 @@ def _mark(case: Case) -> None:
         st.link_button("Open the thread", case.address, type="tertiary", icon=":material/open_in_new:")
 
 
-def _task(case: Case, machine: Machine | None) -> tuple[Experiment, ...]:
+def _make_case_task(case: Case, machine: Machine | None) -> tuple[Experiment, ...]:
     """What is measured of a case on this machine; nothing where it is not known, or nothing of the case runs."""
     if machine is None or not case.runnable:
         return ()
     return case.asked(case.contenders(machine.device_names, machine.environment.cores_usable))
 
 
-def _published(case: Case) -> None:
+def _draw_published_figures(case: Case) -> None:
     st.header("Published", anchor=False)
     if case.figures:
-        charts.chart(charts_of.figures(case), height=None, alt=f"Published: {case.title}, {case.unit}")
+        charts.draw_chart(charts_of.figures(case), height=None, alt=f"Published: {case.title}, {case.unit}")
     else:
         st.caption(NO_FIGURE)
 
 
-def _here(
-    case: Case, machine: Machine | None, task: tuple[Experiment, ...], known: tasks.Known | None, rows: Sequence[Trial]
+def _draw_stand_in(
+    case: Case,
+    machine: Machine | None,
+    task: tuple[Experiment, ...],
+    answers: tasks.TaskAnswers | None,
+    rows: Sequence[Trial],
 ) -> None:
     """What runs in its place with what was measured of it, and the button that measures it."""
     st.header("On this machine", anchor=False)
@@ -116,21 +120,23 @@ def _here(
             st.page_link(navigation.LESSONS, label="The lesson on it", icon=":material/lightbulb:", query_params=link)
         return
     if any(row.step_s for row in rows):
-        charts.chart(prepared.chart(runs.step_bars, rows), height="content", alt="Time of a step, measured here")
+        charts.draw_chart(
+            prepared.make_chart(runs.step_bars, rows), height="content", alt="Time of a step, measured here"
+        )
     point = case.point()
     st.markdown(plain(SHIPPED if point.training else describe.sentence(point)))
     change = f"The remedy that is measured with it: {case.remedy.title}." if case.remedy else ""
     st.caption(plain(" ".join(filter(None, (case.note, change)))))
     with st.container(key="ask"):
-        if known:
-            tasks.run_button(task, known)
+        if answers:
+            tasks.draw_task_button(task, answers)
         elif machine is None:
-            devices.wait()
-            tasks.waiting_button()
+            devices.wait_for_devices()
+            tasks.draw_waiting_button()
     st.code(f"python -m core case {case.name} --run", language=None, wrap_lines=True)
 
 
-def _measured(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> None:
+def _draw_measured_effect(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> None:
     """The cause that is named here, whether it is theirs, and what the remedy did."""
     if not before:
         return
@@ -149,17 +155,17 @@ def _measured(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> No
         st.markdown(f"- {plain(said)}")
 
 
-def _recorded(case: Case, machine: Machine | None) -> None:
+def _draw_recorded_effect(case: Case, machine: Machine | None) -> None:
     """What an accelerator elsewhere did with the same training, where this machine has none."""
     if machine is None or not case.runnable or len(machine.devices) > 1:
         return
     try:
         point = case.point()
-        rows = () if point.training else tasks.recorded_rows([point], machine)
+        rows = () if point.training else tasks.find_recorded_trials([point], machine)
     except CrossoverError:
         return
     if any(not is_host(row) for row in rows):
         st.header("Recorded on another machine")
-        charts.chart(prepared.chart(runs.step_bars, rows), alt="Time of a step, recorded elsewhere")
+        charts.draw_chart(prepared.make_chart(runs.step_bars, rows), alt="Time of a step, recorded elsewhere")
         for one in answers.named(rows):
             st.markdown(plain(one.sentence))

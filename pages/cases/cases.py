@@ -18,33 +18,33 @@ INTRO = (
 COMMAND = " ".join(("python -m core run", "--training", "my_training.py:build", "--size", "512"))
 
 
-def page() -> None:
+def draw_cases_page() -> None:
     """The questions with the cases that fit; or the one that is open."""
     st.title("Why is my GPU not faster?", anchor=False)
-    view = state.view()
+    view = state.read_view()
     known = cases.cases()
     if view is not None and view[1] in known:
-        apart.draw(card.opened, known[view[1]], asking.machine())
+        apart.draw(card.draw_case, known[view[1]], asking.find_machine())
     else:
         if view is not None:
             st.warning(plain(f"There is no case called {view[1]} here."))
         st.markdown(INTRO)
-        answers = _asked()
-        card.listed(cases.likely(answers), answered=any(answers.values()))
-    _own()
+        answers = _ask_questions()
+        card.draw_case_cards(cases.likely(answers), answered=any(answers.values()))
+    _draw_custom_training_hint()
 
 
-def _asked() -> dict[str, str]:
+def _ask_questions() -> dict[str, str]:
     """Draw the questionnaire, all of it in the link; what was answered to each question, empty where nothing was."""
     answers = dict.fromkeys(cases.QUESTIONS, "")
     rows = [st.container(), st.container(), *st.columns([2, 3], gap="medium")]
     for place, (name, (text, options)) in zip(rows, cases.QUESTIONS.items(), strict=True):
-        bound = choices.bound(name, list(options), None, options.__getitem__)
+        bound = choices.bind_choice(name, list(options), None, options.__getitem__)
         answers[name] = place.pills(text, list(options), **bound) or ""
     return answers
 
 
-def _own() -> None:
+def _draw_custom_training_hint() -> None:
     """The way from here to what one came for."""
     st.header("Your own training")
     st.markdown(
@@ -52,10 +52,10 @@ def _own() -> None:
         "waits for, and from which size on another device pays off."
     )
     st.code(COMMAND, language=None, wrap_lines=True)
-    own_controls.invite()
+    own_controls.invite_custom_training()
     with st.container(horizontal=True):
         st.page_link(navigation.COMPARE, label="Compare", icon=":material/balance:")
         st.page_link(navigation.LESSONS, label="Lessons on what misleads", icon=":material/lightbulb:")
 
 
-page()
+draw_cases_page()

@@ -47,17 +47,17 @@ def find(code: str) -> Class:
     if not codes.may_join(code):
         raise NotAllowed(codes.MISTYPED)
     code = codes.normal(code)
-    if code in membership.entered() or _proves_joining(code):
+    if code in membership.list_entered_codes() or _proves_joining(code):
         return findings.classes().find(code)
-    if sentence := membership.refused(code):
+    if sentence := membership.find_refusal(code):
         raise NotAllowed(sentence)
     with _tried.tried(permits.source()):
         try:
             class_ = findings.classes().find(code)
         except NotAllowed as error:
-            membership.refuse(code, str(error))
+            membership.note_refusal(code, str(error))
             raise
-    membership.entered().add(code)
+    membership.list_entered_codes().add(code)
     return class_
 
 
@@ -119,7 +119,7 @@ def predict(class_: Class, student: Student, prediction: Prediction) -> None:
 
 def me(class_: Class) -> Student | None:
     """Who looks at the page, in this class; None who has not joined it. Raises StoreError if their file is damaged."""
-    student_id, token = membership.joined(class_.id)
+    student_id, token = membership.find_membership(class_.id)
     if not student_id:
         return _by_link(class_)
     try:
@@ -135,18 +135,18 @@ def teaches(class_: Class) -> bool:
 
     A wrong one in the link counts as one that was typed does, once in a session, and stays in the link.
     """
-    if secret := membership.taught(class_.id):
-        membership.teach(class_.id, secret)
+    if secret := membership.find_teacher_code(class_.id):
+        membership.note_teacher_code(class_.id, secret)
         return True
-    link = membership.teacher_link()
-    if not link or membership.refused(link):
+    link = membership.read_teacher_code()
+    if not link or membership.find_refusal(link):
         return False
     try:
         teach(class_, link)
     except limits.TooOften:
         return False
     except NotAllowed as error:
-        membership.refuse(link, str(error))
+        membership.note_refusal(link, str(error))
         return False
     return True
 
@@ -154,7 +154,7 @@ def teaches(class_: Class) -> bool:
 def teach(class_: Class, secret: str) -> None:
     """Open the teacher's view of a class with the teacher's code; raises as `require_secret` does."""
     require_secret(secret, class_.secret_hash)
-    membership.teach(class_.id, codes.normal(secret))
+    membership.note_teacher_code(class_.id, codes.normal(secret))
 
 
 def hand_in(class_: Class, student: Student, data: bytes, name: str) -> handed_in.Receipt:
@@ -180,22 +180,22 @@ def prune(folder: Path) -> None:
 
 def _proves_joining(code: str) -> bool:
     """Whether the link says who one is in the class of a code, and proves it; nothing is said of why not."""
-    student_id, _, token = membership.class_link().partition(".")
+    student_id, _, token = membership.read_class_proof().partition(".")
     try:
         class_ = findings.classes().find(code)
         student = findings.classes().recognise(class_, student_id, token)
     except CrossoverError:
         return False
     membership.join_class(class_.id, student.id, token)
-    membership.entered().add(code)
+    membership.list_entered_codes().add(code)
     return True
 
 
 def _by_link(class_: Class) -> Student | None:
     """Who one is by the link; a wrong proof counts as a wrong code does, once in a session, and stays in the link."""
-    link = membership.class_link()
+    link = membership.read_class_proof()
     student_id, _, token = link.partition(".")
-    if not link or membership.refused(link):
+    if not link or membership.find_refusal(link):
         return None
     try:
         with _tried.tried(permits.source()):
@@ -203,7 +203,7 @@ def _by_link(class_: Class) -> Student | None:
     except limits.TooOften:
         return None
     except NotAllowed as error:
-        membership.refuse(link, str(error))
+        membership.note_refusal(link, str(error))
         return None
     membership.join_class(class_.id, student_id, token)
     return student

@@ -7,7 +7,7 @@ import streamlit as st
 from core.classroom.classes import Class
 from core.question import policy
 from pages.classroom import access, entrance, findings, teacher, view
-from pages.shared.draw.text import plain, told
+from pages.shared.draw.text import plain, show_errors
 from pages.shared.frame import apart
 from pages.shared.job import asking
 from pages.shared.link import membership
@@ -36,13 +36,13 @@ def page() -> None:
     apart.draw(teacher.draw, class_)
 
 
-@told()
+@show_errors()
 def _student(class_: Class) -> None:
-    if said := membership.announced():
+    if said := membership.take_announcement():
         st.success(plain(said))
     who, teaches = access.me(class_), access.teaches(class_)
     if who:
-        view.student(class_, who, asking.machine)
+        view.student(class_, who, asking.find_machine)
     elif not class_.closed:
         with st.expander("Take part yourself") if teaches else contextlib.nullcontext():
             view.join(class_)

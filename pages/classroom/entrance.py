@@ -11,7 +11,7 @@ from core.classroom.classes import Class
 from core.classroom.limits import TooOften
 from core.errors import CrossoverError
 from pages.classroom import access, teacher
-from pages.shared.draw.text import plain, told
+from pages.shared.draw.text import plain, show_errors
 from pages.shared.link import membership
 
 RETRY_S = 2.0
@@ -20,10 +20,10 @@ RETRY_S = 2.0
 
 def of_link() -> Class | None:
     """The class of the link; None where there is none, with the sentence why."""
-    code = membership.class_code()
+    code = membership.read_class_code()
     if not code:
         return None
-    with told():
+    with show_errors():
         try:
             return access.find(code)
         except TooOften:
@@ -43,7 +43,7 @@ def draw() -> None:
 
 
 def _enter(code: str) -> None:
-    with told():
+    with show_errors():
         try:
             membership.open_class(access.find(code).code)
         except TooOften:

@@ -16,7 +16,7 @@ from pages.classroom import access, findings, view
 from pages.classroom.findings import Entry, Pool
 from pages.shared.answer import downloads
 from pages.shared.draw import tables
-from pages.shared.draw.text import plain, told
+from pages.shared.draw.text import plain, show_errors
 
 NAMED = 12
 """Students that wait and are named in a sentence; all are in the table."""
@@ -41,7 +41,7 @@ def draw(class_: Class) -> None:
     if pool.waiting:
         _admission(class_, pool.waiting)
     if lines:
-        tables.table(
+        tables.draw_table(
             _without_empty(lines, COLUMNS[1:]),
             column_config={
                 "What is wrong": st.column_config.TextColumn(width="medium"),
@@ -57,7 +57,7 @@ def draw(class_: Class) -> None:
 
 def do(class_: Class, action: Callable[[], object]) -> None:
     """Change something about a class and draw the page anew, or say why it cannot be done."""
-    with told():
+    with show_errors():
         action()
         findings.changed(class_)
         st.rerun()
@@ -151,10 +151,12 @@ def _without_empty(lines: Sequence[Mapping[str, str]], seldom: Sequence[str] = S
 def _downloads(class_: Class, pool: Pool, lines: Sequence[Mapping[str, str]]) -> None:
     name = f"class-{class_.code}"
     with st.container(horizontal=True):
-        for kind, media in downloads.KINDS.items():
+        for kind, media in downloads.ROW_FORMATS.items():
             rows = functools.partial(findings.everything, class_, pool, kind)
-            downloads.button(f"All rows as {kind}", rows, f"{name}.{kind}", media, key=f"rows-{kind}")
-        downloads.button("The table as csv", _csv(lines), f"{name}-students.csv", "text/csv", key="students-csv")
+            downloads.draw_download_button(f"All rows as {kind}", rows, f"{name}.{kind}", media, key=f"rows-{kind}")
+        downloads.draw_download_button(
+            "The table as csv", _csv(lines), f"{name}-students.csv", "text/csv", key="students-csv"
+        )
 
 
 def _csv(lines: Sequence[Mapping[str, str]]) -> bytes:

@@ -7,7 +7,7 @@ from core.classroom.names import NAME_LENGTH
 from core.question import policy
 from core.question.presets import PRESETS
 from pages.classroom import access, findings, students, view
-from pages.shared.draw.text import date, plain, told
+from pages.shared.draw.text import format_date, plain, show_errors
 from pages.shared.frame import apart
 from pages.shared.link import membership, memory, state
 
@@ -34,19 +34,19 @@ def create() -> None:
         pressed = st.form_submit_button("Make the class", icon=":material/group_add:")
     if not pressed:
         return
-    with told():
+    with show_errors():
         made, secret = access.create(name, preset, admission=admission, code=code)
-        membership.entered().add(made.code)
+        membership.list_entered_codes().add(made.code)
         membership.open_class(made.code)
-        membership.teach(made.id, secret)
-        memory.put({"codes": True})
+        membership.note_teacher_code(made.id, secret)
+        memory.set_values({"codes": True})
         st.rerun()
 
 
 def draw(class_: Class) -> None:
     """Draw the way in for a teacher, and the view behind it, whose table follows what the students do."""
     if not access.teaches(class_):
-        with st.expander("For the teacher", **state.bound_view("teacher")):
+        with st.expander("For the teacher", **state.bind_view("teacher")):
             _enter(class_)
         return
     st.header("For the teacher")
@@ -58,12 +58,12 @@ def codes(class_: Class) -> None:
     """Draw what a teacher hands out and what they keep to themselves; it folds, as a class may see this screen."""
     if not access.teaches(class_):
         return
-    with st.expander("Codes, and the link for the class", icon=":material/key:", **state.bound_view("codes")):
+    with st.expander("Codes, and the link for the class", icon=":material/key:", **state.bind_view("codes")):
         st.markdown("For the class, its link or its code:")
-        st.code(state.address({"class": class_.code}), language=None, wrap_lines=True)
+        st.code(state.make_address({"class": class_.code}), language=None, wrap_lines=True)
         st.code(class_.code, language=None)
         st.markdown("For you alone, the teacher's code. This host does not keep it, so write it down.")
-        st.code(membership.taught(class_.id), language=None)
+        st.code(membership.find_teacher_code(class_.id), language=None)
         st.caption(OWN_LINK)
 
 
@@ -73,7 +73,7 @@ def _enter(class_: Class) -> None:
         pressed = st.form_submit_button("Open the teacher's view")
     if not pressed:
         return
-    with told():
+    with show_errors():
         access.teach(class_, code)
         st.rerun()
 
@@ -91,4 +91,4 @@ def _settings(class_: Class) -> None:
             st.markdown("Everything in it is dropped: nicknames, expectations and results.")
             if st.button("Delete it now", type="primary"):
                 students.do(class_, lambda: findings.classes().delete(class_))
-    st.caption(f"The class is dropped by itself on {plain(date(class_.expires_at))}.")
+    st.caption(f"The class is dropped by itself on {plain(format_date(class_.expires_at))}.")

@@ -24,7 +24,7 @@ from core.text import as_lines
 from pages.classroom import access, findings
 from pages.shared.data import reads
 from pages.shared.draw import charts, tables
-from pages.shared.draw.text import plain, told
+from pages.shared.draw.text import plain, show_errors
 from pages.shared.form import devices
 from pages.shared.frame import apart, permits
 from pages.shared.job import live
@@ -62,7 +62,7 @@ def heading(class_: Class) -> None:
 
 
 def join(class_: Class) -> None:
-    if membership.joined(class_.id)[0]:
+    if membership.find_membership(class_.id)[0]:
         st.info("You are not in this class any more. If that was a mistake, join it again.")
     with st.container(border=True), st.form("join", border=False):
         st.markdown("**1 · Join**")
@@ -76,7 +76,7 @@ def join(class_: Class) -> None:
             st.caption("Your teacher lets you in after that.")
         if not st.form_submit_button(label, type="primary", icon=":material/login:"):
             return
-        with told():
+        with show_errors():
             access.join(class_, nickname)
             st.rerun()
 
@@ -133,8 +133,8 @@ def results_table(class_: Class, results: Sequence[Result]) -> None:
         }
         for entry in results
     ]
-    name = st.column_config.TextColumn(width=tables.room(["Student", *(entry.nickname for entry in results)]))
-    tables.table(lines, column_config={"Student": name}, alt="Results of everybody")
+    name = st.column_config.TextColumn(width=tables.measure_column(["Student", *(entry.nickname for entry in results)]))
+    tables.draw_table(lines, column_config={"Student": name}, alt="Results of everybody")
 
 
 def groups_table(class_: Class, results: Sequence[Result]) -> None:
@@ -154,7 +154,7 @@ def groups_table(class_: Class, results: Sequence[Result]) -> None:
         }
         for group in pooled.groups(results)
     ]
-    tables.table(lines, alt="Spread of crossovers by device")
+    tables.draw_table(lines, alt="Spread of crossovers by device")
 
 
 def _predict(class_: Class, who: Student) -> None:
@@ -195,7 +195,7 @@ def _keep_prediction(class_: Class, who: Student, winner: str | None, place: flo
     if winner is None or (class_.question.places and place is None):
         st.error("Answer first, then it is kept.")
         return
-    with told():
+    with show_errors():
         access.predict(class_, who, Prediction(winner=winner, place=place))
         st.rerun()
 
@@ -240,7 +240,7 @@ def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: boo
     if job and job.message:
         st.warning(plain(job.message))
     if machine is None:
-        devices.wait()
+        devices.wait_for_devices()
         return
     asked = class_.question.on(usual.contenders(machine.device_names, machine.environment.cores_usable))
     names = " against ".join(one.title for one in asked.contenders)
@@ -251,10 +251,10 @@ def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: boo
     label = "Measure again" if again else "Measure here"
     kind: Literal["primary", "secondary"] = "secondary" if again else "primary"
     if st.button(label, key="class_run", type=kind, icon=":material/play_arrow:", disabled=bool(reason)):
-        with told():
+        with show_errors():
             handed_in.require_room(findings.classes(), class_, who)
             permits.submit(asked, findings.classes().store(class_, who), fresh=again)
-            reads.machine()
+            reads.read_machine()
             st.rerun()
 
 
@@ -270,7 +270,7 @@ def _on_own_machine(class_: Class, who: Student) -> None:
         _bring(class_, who, file.getvalue(), file.name)
 
 
-@told()
+@show_errors()
 def _bring(class_: Class, who: Student, data: bytes, name: str) -> None:
     receipt = access.hand_in(class_, who, data, name)
     if receipt.refused:
@@ -283,13 +283,13 @@ def _bring(class_: Class, who: Student, data: bytes, name: str) -> None:
 
 def _job(class_: Class, who: Student) -> Job | None:
     store = findings.classes().store(class_, who).folder.absolute()
-    mine = [job for job in reads.queue().jobs() if job.store == store]
+    mine = [job for job in reads.open_queue().jobs() if job.store == store]
     return mine[-1] if mine else None
 
 
 def _panel(job_id: str) -> None:
-    if job := live.running(job_id):
-        tasks.bar(job.progress)
+    if job := live.draw_job_head(job_id):
+        tasks.draw_progress_bar(job.progress)
 
 
 def _wait(class_: Class) -> None:
@@ -316,13 +316,13 @@ def _everybody(class_: Class) -> None:
         return
     spec = findings.chart(class_, pool.results, pool.tally)
     alt = "Everybody's results by device, with what was expected behind"
-    charts.chart(spec, height=spec["height"], alt=alt)
+    charts.draw_chart(spec, height=spec["height"], alt=alt)
     if class_.question.places:
         st.caption(f"{POINTS if pool.results else ''}Grey bars count who expected the crossover there.")
     _tally_table(class_, pool)
     if pool.results:
         groups_table(class_, pool.results)
-        with st.expander("Every result", **state.bound_view("results")) as part:
+        with st.expander("Every result", **state.bind_view("results")) as part:
             if part.open:
                 results_table(class_, pool.results)
 

@@ -11,86 +11,86 @@ from core.question.experiment import Experiment
 from pages.compare import onward, settings, welcome
 from pages.shared.answer import accelerators, expectation, run_view
 from pages.shared.data import reads
-from pages.shared.draw.text import told
+from pages.shared.draw.text import show_errors
 from pages.shared.frame import layout
 from pages.shared.job import asking, live
 from pages.shared.link import links, state
 
 
-def page() -> None:
+def draw_compare_page() -> None:
     """The settings beside what they led to."""
-    machine = asking.machine()
-    view = state.view() or asking.ours(sweeps=False)
-    onward.adopt(view, machine)
-    sides = layout.sides("Compare", asked=asking.measured(view))
-    asked = settings.panel(machine, sides)
-    with sides.answer, told():
-        if onward.is_new(asked, view):
-            with told():
-                expectation.draw(asked, machine)
-        _view(view, machine, asked)
+    machine = asking.find_machine()
+    view = state.read_view() or asking.find_visitor_job(sweeps=False)
+    onward.adopt_run_view(view, machine)
+    sides = layout.sides("Compare", asked=asking.describe_measured_job(view))
+    asked = settings.draw_run_settings(machine, sides)
+    with sides.answer, show_errors():
+        if onward.is_new_question(asked, view):
+            with show_errors():
+                expectation.draw_expectation(asked, machine)
+        _draw_view(view, machine, asked)
 
 
-def _view(view: tuple[links.Kind, str] | None, machine: Machine | None, asked: Experiment | None) -> None:
+def _draw_view(view: tuple[links.Kind, str] | None, machine: Machine | None, request: Experiment | None) -> None:
     """The job or the run that the link names; without one, the measurement that is under way; else what to expect."""
     match view:
         case ("job", job_id):
-            _job(job_id, machine)
+            _draw_job_by_id(job_id, machine)
         case ("run", run_id):
-            _run(run_id, machine, asked)
+            _draw_run_by_id(run_id, machine, request)
         case _:
-            _nothing(machine, own=bool(asked and asked.point.training))
+            _draw_empty(machine, is_custom=bool(request and request.point.training))
 
 
-def _nothing(machine: Machine | None, *, own: bool = False) -> None:
+def _draw_empty(machine: Machine | None, *, is_custom: bool = False) -> None:
     """What stands where there is no result: the measurement that is under way, if any is, and how the page works."""
-    asking.offer_others(sweeps=False)
-    welcome.draw(machine, own=own)
+    asking.offer_running_jobs(sweeps=False)
+    welcome.draw_welcome(machine, is_custom=is_custom)
 
 
-def _job(job_id: str, machine: Machine | None) -> None:
+def _draw_job_by_id(job_id: str, machine: Machine | None) -> None:
     job = None
-    with told(st.warning):
-        job = reads.queue().job(job_id)
+    with show_errors(st.warning):
+        job = reads.open_queue().job(job_id)
     if job is None:
-        _nothing(machine)
+        _draw_empty(machine)
     else:
-        _draw_job(job, machine)
+        _draw_compare_job(job, machine)
 
 
-@told(st.warning)
-def _draw_job(job: Job, machine: Machine | None) -> None:
+@show_errors(st.warning)
+def _draw_compare_job(job: Job, machine: Machine | None) -> None:
     if job.experiment is None:
-        live.elsewhere(job)
+        live.point_to_job_page(job)
     elif job.active:
-        live.draw(job)
+        live.draw_job(job)
     else:
-        _ended(job, job.experiment, machine)
+        _draw_ended_job(job, job.experiment, machine)
 
 
-def _ended(job: Job, asked: Experiment, machine: Machine | None) -> None:
-    rows = client.rows(reads.queue(), job)
+def _draw_ended_job(job: Job, request: Experiment, machine: Machine | None) -> None:
+    rows = client.rows(reads.open_queue(), job)
     if job.state == "finished" and rows and not job.message:
-        state.show("run", job.run_id)
+        state.show_view("run", job.run_id)
         st.rerun()
-    live.draw_end(job, again=lambda: asking.ask(asked, machine, fresh=False) if machine else None)
+    live.draw_job_end(job, again=lambda: asking.ask_question(request, machine, fresh=False) if machine else None)
     if rows:
-        run_view.heading(rows)
-        run_view.draw(rows, accelerators.beside(rows, machine), machine)
+        run_view.draw_run_heading(rows)
+        run_view.draw_run(rows, accelerators.find_recorded_rows(rows, machine), machine)
 
 
-def _run(run_id: str, machine: Machine | None, asked: Experiment | None) -> None:
-    trials = reads.rows(run_ids=[run_id])
+def _draw_run_by_id(run_id: str, machine: Machine | None, request: Experiment | None) -> None:
+    trials = reads.find_rows(run_ids=[run_id])
     if not trials:
         st.warning(f"There is no run {run_id} here; it was measured elsewhere, or its files were removed.")
-        _nothing(machine)
+        _draw_empty(machine)
         return
-    shown = run_view.experiment_of(trials)
-    if asked and shown:
-        onward.differs(asked, shown, machine)
-    run_view.heading(trials)
-    onwards = functools.partial(onward.draw, trials, shown, machine)
-    run_view.draw(trials, accelerators.beside(trials, machine), machine, onwards)
+    shown = run_view.make_run_question(trials)
+    if request and shown:
+        onward.draw_run_differences(request, shown, machine)
+    run_view.draw_run_heading(trials)
+    onwards = functools.partial(onward.draw_next_steps, trials, shown, machine)
+    run_view.draw_run(trials, accelerators.find_recorded_rows(trials, machine), machine, onwards)
 
 
-page()
+draw_compare_page()

@@ -19,7 +19,7 @@ from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import TRAINING, Training, refused
 from pages.shared.answer import accelerators
 from pages.shared.data import reads
-from pages.shared.data.own_files import OwnFile
+from pages.shared.data.own_files import CustomFile
 from pages.shared.draw.text import plain
 from pages.shared.form import controls, devices, lane_controls, own_controls
 from pages.shared.frame.layout import Sides, in_short, two_abreast
@@ -32,74 +32,80 @@ WHOLE_HELP = (
 )
 
 
-def panel(machine: Machine | None, sides: Sides) -> Experiment | None:
+def draw_run_settings(machine: Machine | None, sides: Sides) -> Experiment | None:
     """Draw the controls, what the training that they make costs, and the button that asks for it; the question."""
-    if machine and state.blank():
-        _begin(machine)
+    if machine and state.is_blank():
+        _set_first_training(machine)
     with sides.settings:
-        file = own_controls.choose(sides.ask)
-    return _own(file, machine, sides) if file else _of_the_catalogue(machine, sides)
+        file = own_controls.choose_custom_training(sides.ask)
+    return _draw_custom_settings(file, machine, sides) if file else _draw_catalogue_settings(machine, sides)
 
 
-def _own(file: OwnFile, machine: Machine | None, sides: Sides) -> Experiment | None:
+def _draw_custom_settings(file: CustomFile, machine: Machine | None, sides: Sides) -> Experiment | None:
     """Draw the settings of a training of one's own, of which nothing but a size can be set."""
     with sides.settings:
-        fields = {**file.fields(), **own_controls.size()}
-        chosen = devices.choose(machine)
-        limits = {**own_controls.limits(), "whole": False, "folder": str(file.path.parent)}
+        fields = {**file.fields(), **own_controls.choose_custom_size()}
+        chosen = devices.choose_devices(machine)
+        limits = {**own_controls.choose_custom_limits(), "whole": False, "folder": str(file.path.parent)}
     with sides.ask:
-        in_short(file.title, devices.listed(chosen))
-        _, asked, fault = _ask(fields, chosen, limits, machine, "")
-        asking.run_button("Run", asked, fault, machine)
+        in_short(file.title, devices.join_titles(chosen))
+        _, asked, fault = _make_question(fields, chosen, limits, machine, "")
+        asking.draw_run_button("Run", asked, fault, machine)
     return asked
 
 
-def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Experiment | None:
-    stock = accelerators.stock(machine)
+def _draw_catalogue_settings(machine: Machine | None, sides: Sides) -> Experiment | None:
+    stock = accelerators.list_recorded_accelerators(machine)
     with sides.settings:
         beside, both, below = st.container(), two_abreast(), st.container() if stock else None
-        more = st.expander("More settings", **state.bound_view("more"))
+        more = st.expander("More settings", **state.bind_view("more"))
     with both:
-        dataset, family = controls.dataset(), controls.family()
+        dataset, family = controls.choose_dataset(), controls.choose_family()
         fields: dict[str, Any] = {
             "dataset": dataset.name,
             "model": family.name,
-            **controls.samples(dataset, family.name),
+            **controls.choose_samples(dataset, family.name),
         }
-        fields |= controls.sizes(family, dataset.name)
-        fields |= controls.training(dataset.name, family.name)
+        fields |= controls.choose_sizes(family, dataset.name)
+        fields |= controls.choose_training_numbers(dataset.name, family.name)
     with more:
-        seldom, limits = _more(dataset.name, family.name)
+        seldom, limits = _draw_more_settings(dataset.name, family.name)
         fields |= seldom
-        lanes = lane_controls.choose(machine, Training(**fields))
-    wanted = controls.looked_for(fields)
+        lanes = lane_controls.choose_lanes(machine, Training(**fields))
+    wanted = controls.make_recording_query(fields)
     with below or more:
-        accelerators.choose(stock, machine, wanted)  # first: beside one the CPU alone is enough
+        accelerators.choose_accelerator(stock, machine, wanted)  # first: beside one the CPU alone is enough
     with beside:
-        chosen = lane_controls.applied(devices.choose(machine), lanes, machine)
+        chosen = lane_controls.apply_lanes(devices.choose_devices(machine), lanes, machine)
     with sides.ask:
-        named = () if family.library else controls.in_short(dataset, family)  # which the facts of a fit begin with
-        in_short(*named, devices.listed(chosen))
-        point, asked, fault = _ask(fields, chosen, limits, machine, lane_controls.too_many(chosen, lanes))
+        named = (
+            () if family.library else controls.abbreviate_training(dataset, family)
+        )  # which the facts of a fit begin with
+        in_short(*named, devices.join_titles(chosen))
+        point, asked, fault = _make_question(
+            fields, chosen, limits, machine, lane_controls.refuse_lane_count(chosen, lanes)
+        )
         if point:
-            _facts(point)
-        asking.run_button("Run", asked, fault, machine)
+            _draw_training_facts(point)
+        asking.draw_run_button("Run", asked, fault, machine)
     with sides.settings:
-        accelerators.listing(stock, wanted)
+        accelerators.draw_accelerators_table(stock, wanted)
     return asked
 
 
-def _begin(machine: Machine) -> None:
+def _set_first_training(machine: Machine) -> None:
     """Begin with a training whose answer teaches something on this machine."""
-    known, usual = functools.partial(reads.known, machine=machine), Point()
+    known, usual = functools.partial(reads.find_known_answers, machine=machine), Point()
     try:
-        first = first_question.training(devices.usual(machine), known)
+        first = first_question.training(devices.pick_default_contenders(machine), known)
     except StoreError:  # whoever asks is told so
         first = usual
-    state.begin({name: value for name in TRAINING if (value := getattr(first, name)) != getattr(usual, name)})
+    state.set_initial_values(
+        {name: value for name in TRAINING if (value := getattr(first, name)) != getattr(usual, name)}
+    )
 
 
-def _facts(point: Point) -> None:
+def _draw_training_facts(point: Point) -> None:
     if point.is_fit:
         st.caption(plain(describe.sentence(point)))
         return
@@ -112,20 +118,20 @@ def _facts(point: Point) -> None:
     )
 
 
-def _more(dataset: str, model: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _draw_more_settings(dataset: str, model: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Fields of the training that are seldom changed, and how far it goes."""
-    whole = st.toggle("Whole training", False, help=WHOLE_HELP, **state.bound("whole"))
-    limits = {"budget_s": float(controls.ladder("budget_s")), "whole": whole}
-    fields = controls.data_path(model)
-    fields |= {**controls.feeding(fields["data_path"], dataset, model), **controls.seed()}
+    whole = st.toggle("Whole training", False, help=WHOLE_HELP, **state.bind_control("whole"))
+    limits = {"budget_s": float(controls.choose_stop("budget_s")), "whole": whole}
+    fields = controls.choose_data_path(model)
+    fields |= {**controls.choose_feeding(fields["data_path"], dataset, model), **controls.choose_seed()}
     return fields, limits
 
 
-def _ask(
+def _make_question(
     fields: Mapping[str, Any], chosen: Sequence[str], limits: Mapping[str, Any], machine: Machine | None, fault: str
 ) -> tuple[Point | None, Experiment | None, str]:
     """The training, whose cost is known without a device; the question; or why it cannot be asked, in one sentence."""
-    fault = ("" if state.touched() else _link_fault(machine)) or fault
+    fault = ("" if state.has_changed() else _find_link_fault(machine)) or fault
     point = None
     try:
         point = Point(**fields)
@@ -137,24 +143,26 @@ def _ask(
     return point, None if fault else asked, fault
 
 
-def _link_fault(machine: Machine | None) -> str:
+def _find_link_fault(machine: Machine | None) -> str:
     """Why the link that the session came with cannot be asked here, a sentence a fault; empty where it can."""
-    link = state.arrived()
+    link = state.read_arrived_settings()
     asked: list[Contender] = []
-    _, faults = controls.point_of(link)
-    faults += controls.faults(
+    _, faults = controls.parse_point(link)
+    faults += controls.collect_faults(
         lambda: asked.extend(map(Contender.parse, link.get("devices", ()))),
-        lambda: lane_controls.check(link),
-        lambda: own_controls.check(link),
+        lambda: lane_controls.check_lanes(link),
+        lambda: own_controls.check_custom_size(link),
         lambda: _check_budget(link),
         lambda: Experiment(point=Point(), contenders=tuple(asked) or (Contender(),)),
     )
     if faults:
         return " ".join(faults)
-    return devices.missing(tuple(asked), machine)
+    return devices.find_missing_device(tuple(asked), machine)
 
 
 def _check_budget(link: Mapping[str, Sequence[str]]) -> None:
     """Refuse a budget that no run can have; raises InvalidValue."""
     if "budget_s" in link:
-        Experiment(point=Point(), contenders=(Contender(),), budget_s=controls.parsed("budget_s", link["budget_s"][-1]))
+        Experiment(
+            point=Point(), contenders=(Contender(),), budget_s=controls.parse_number("budget_s", link["budget_s"][-1])
+        )

@@ -27,11 +27,11 @@ RECORDED = (
 )
 
 
-def draw(machine: Machine | None, *, own: bool = False) -> None:
-    """Draw how the page works, with one's `own` training too, and what is missing where there is no accelerator."""
+def draw_welcome(machine: Machine | None, *, is_custom: bool = False) -> None:
+    """Draw how the page works, with one's `is_custom` training too, and what is missing where there is no accelerator."""
     st.header("How this works")
-    st.markdown(WELCOME.format(alike="; it is built anew for each" if own else ALIKE))
+    st.markdown(WELCOME.format(alike="; it is built anew for each" if is_custom else ALIKE))
     if machine and len(machine.devices) == 1:
-        instead = RECORDED if others.recorded() else WITHOUT_ACCELERATOR
+        instead = RECORDED if others.read_accelerator() else WITHOUT_ACCELERATOR
         st.info(f"**No accelerator is seen here.** {plain(machine.hint)}\n\n{instead}")
-    own_controls.invite()
+    own_controls.invite_custom_training()

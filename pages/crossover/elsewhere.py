@@ -19,7 +19,7 @@ from core.question.experiment import Contender, titled
 from core.question.sweep import Sweep
 from pages.shared.answer import machines_view
 from pages.shared.data import reads
-from pages.shared.draw.text import plain, told
+from pages.shared.draw.text import plain, show_errors
 from pages.shared.frame import permits
 from pages.shared.job import asking, live
 
@@ -27,7 +27,7 @@ HERE = "This machine"
 HIDDEN = "its address"
 """Stands for the address of a cluster where hosts are not named."""
 
-ALONE = {"cpu", "cpu@1"}
+SAME_MACHINE = {"cpu", "cpu@1"}
 """What is compared where no accelerator is: one thread against all of them."""
 
 ACCELERATORS = tuple(
@@ -51,27 +51,27 @@ NOT_SHARED = (
 )
 
 
-def choose() -> Elsewhere | None:
+def choose_measuring_place() -> Elsewhere | None:
     """Draw the choice of where a sweep is measured; None where that is here."""
     ways = permits.clusters()
-    if not ways or reads.only_looking():
+    if not ways or reads.explain_no_runs():
         return None
-    if not reads.shared():
+    if not reads.is_store_shared():
         st.caption(NOT_SHARED)
         return None
-    where = st.radio("Where", [HERE, *ways], format_func=_named, horizontal=True, help=WHERE_HELP, key="where")
+    where = st.radio("Where", [HERE, *ways], format_func=_name_place, horizontal=True, help=WHERE_HELP, key="where")
     if where == HERE:
         return None
     spread: Spread = st.radio("How", list(SPREADS), format_func=SPREADS.__getitem__, help=SPREAD_HELP, key="spread")
-    _say_who_is_there(where)
+    _describe_place(where)
     return Elsewhere(on=where, spread=spread)
 
 
-def devices() -> list[str]:
+def choose_remote_devices() -> list[str]:
     """The control of devices of machines that are not this one: any that there are."""
     options = ["cpu", "cpu@1", *ACCELERATORS]
-    members, _ = reads.machines()
-    usual = ["cpu", "cuda:0"] if any(len(member.devices) > 1 for member in members) else sorted(ALONE)
+    members, _ = reads.list_machines()
+    usual = ["cpu", "cuda:0"] if any(len(member.devices) > 1 for member in members) else sorted(SAME_MACHINE)
     chosen = st.multiselect(
         "Devices there",
         options,
@@ -81,55 +81,55 @@ def devices() -> list[str]:
         help=DEVICES_HELP,
         key="devices_there",
     )
-    return sorted(chosen, key=(options if set(chosen) - ALONE else sorted(ALONE, reverse=True)).index)
+    return sorted(chosen, key=(options if set(chosen) - SAME_MACHINE else sorted(SAME_MACHINE, reverse=True)).index)
 
 
-def progress(job: Job, asked: Sweep) -> None:
+def draw_remote_sweep(job: Job, request: Sweep) -> None:
     """Draw a sweep that other machines measure, as it is now."""
     now = job.progress or Progress(phase="The machines are asked.")
     left_s = now.sweep.remaining_s if now.sweep else None
     left = f" · about {units.rough(left_s)} left" if left_s is not None else ""
     st.progress(job.share, text=plain(f"{now.phase}{left}"))
-    _so_far(job, asked)
+    _draw_remote_results(job, request)
 
 
-@told(st.caption)
-def _so_far(job: Job, asked: Sweep) -> None:
-    machines_view.together(reads.job_rows(job), asked, job.machines, save=False)
+@show_errors(st.caption)
+def _draw_remote_results(job: Job, request: Sweep) -> None:
+    machines_view.draw_machines_chart(reads.find_job_rows(job), request, job.machines, save=False)
 
 
-def ended(job: Job, asked: Sweep, machine: Machine | None) -> None:
+def draw_remote_end(job: Job, request: Sweep, machine: Machine | None) -> None:
     """Draw what machines found, and what failed."""
-    rows = reads.job_rows(job)
-    live.draw_end(_without_hosts(job), again=lambda: _again(job, asked, machine))
+    rows = reads.find_job_rows(job)
+    live.draw_job_end(_hide_job_hosts(job), again=lambda: _draw_remote_again(job, request, machine))
     if not rows:
-        machines_view.listing(job.machines)
+        machines_view.draw_machines_table(job.machines)
         return
     words, place = st.columns([4, 1], vertical_alignment="center")
     with words:
-        st.caption(plain(describe.sentence(asked)))
+        st.caption(plain(describe.sentence(request)))
     if job.state == "finished":
         with place:
             if st.button("Ask again", icon=":material/replay:", width="stretch", help="For machines that came since."):
-                _again(job, asked, machine)
-    machines_view.draw(rows, asked, job.machines)
+                _draw_remote_again(job, request, machine)
+    machines_view.draw_machines(rows, request, job.machines)
 
 
-def _without_hosts(job: Job) -> Job:
+def _hide_job_hosts(job: Job) -> Job:
     """A job whose message names no host to those who may not see any."""
-    said = machines_view.without_hosts(job.message, job.machines)
+    said = machines_view.hide_hosts(job.message, job.machines)
     where = job.elsewhere.on if job.elsewhere else ""
     if (host := urlsplit(where).netloc) and not permits.sees_hosts():
         said = said.replace(where, HIDDEN).replace(host, HIDDEN)
     return dataclasses.replace(job, message=said)
 
 
-def _again(job: Job, asked: Sweep, machine: Machine | None) -> None:
+def _draw_remote_again(job: Job, request: Sweep, machine: Machine | None) -> None:
     if machine is not None:
-        asking.ask(asked, machine, elsewhere=job.elsewhere)
+        asking.ask_question(request, machine, elsewhere=job.elsewhere)
 
 
-def _named(way: str) -> str:
+def _name_place(way: str) -> str:
     """Where a sweep is measured, for people."""
     kind, _, which = way.partition(":")
     names = {"workers": "Machines that joined", "ray": "Ray cluster", "slurm": "Slurm"}
@@ -140,8 +140,8 @@ def _named(way: str) -> str:
     return ", ".join(filter(None, (names.get(kind, way), said)))
 
 
-def _say_who_is_there(where: str) -> None:
-    members, failure = reads.machines()
+def _describe_place(where: str) -> None:
+    members, failure = reads.list_machines()
     if failure:
         st.warning(plain(failure))
     elif members:

@@ -23,13 +23,13 @@ from core.question.sweep import LIMITS, Axis, Sweep, size_axes
 from pages.crossover import elsewhere
 from pages.shared.answer import accelerators
 from pages.shared.data import prepared, reads
-from pages.shared.data.own_files import OwnFile
+from pages.shared.data.own_files import CustomFile
 from pages.shared.form import controls, devices, lane_controls, own_controls
 from pages.shared.frame.layout import Sides, in_short, two_abreast
 from pages.shared.job import asking
 from pages.shared.link import choices, links, others, state
 
-MOST_ALSO = 3
+MAX_MORE_AXES = 3
 """Axes beside the first."""
 
 AXIS_HELP = "What grows from one measurement to the next; the crossover is one of its values."
@@ -72,138 +72,159 @@ class Varied:
         return (first, *(Axis(name=name, values=values) for name, values in self.others.items()))
 
 
-def panel(machine: Machine | None, sides: Sides) -> Sweep | None:
+def draw_sweep_settings(machine: Machine | None, sides: Sides) -> Sweep | None:
     """Draw the controls, what the sweep that they make is, and the button that asks for it; the sweep."""
     with sides.settings:
-        file = own_controls.choose(sides.ask)
-    return _own(file, machine, sides) if file else _of_the_catalogue(machine, sides)
+        file = own_controls.choose_custom_training(sides.ask)
+    return _draw_custom_settings(file, machine, sides) if file else _draw_catalogue_settings(machine, sides)
 
 
-def _own(file: OwnFile, machine: Machine | None, sides: Sides) -> Sweep | None:
+def _draw_custom_settings(file: CustomFile, machine: Machine | None, sides: Sides) -> Sweep | None:
     """The same for a training of one's own, which has one axis."""
     with sides.settings:
-        chosen = _devices(machine)
-        ends = _range("size", list(own_controls.SIZES))
-        adaptive = st.toggle("Adaptive search", True, help=ADAPTIVE_HELP, **state.bound("adaptive"))
-        with st.expander("More settings", **state.bound_view("more")):
-            bounds = _bounds()
+        chosen = _choose_sweep_devices(machine)
+        ends = _choose_range("size", list(own_controls.CUSTOM_SIZES))
+        adaptive = st.toggle("Adaptive search", True, help=ADAPTIVE_HELP, **state.bind_control("adaptive"))
+        with st.expander("More settings", **state.bind_view("more")):
+            bounds = _choose_bounds()
     varied = Varied(axis="size", ends=ends, others={}, adaptive=adaptive)
     with sides.ask:
-        in_short(file.title, f"size {varied.span}", devices.listed(chosen))
-        asked, fault = _ask(file.fields(), varied, chosen, bounds, machine, "", folder=str(file.path.parent))
+        in_short(file.title, f"size {varied.span}", devices.join_titles(chosen))
+        asked, fault = _make_sweep_question(
+            file.fields(), varied, chosen, bounds, machine, "", folder=str(file.path.parent)
+        )
         if asked:
-            st.caption(f"{_points(asked)} · takes at most {units.duration(asked.budget_s)} and what the last one needs")
-        asking.run_button("Find the crossover", asked, fault, machine)
+            st.caption(
+                f"{_count_points(asked)} · takes at most {units.duration(asked.budget_s)} and what the last one needs"
+            )
+        asking.draw_run_button("Find the crossover", asked, fault, machine)
     return asked
 
 
-def _bounds() -> dict[str, float]:
-    return {field: controls.ladder(name, least=LIMITS[field][0]) for name, field in links.SWEEP_LIMITS.items()}
+def _choose_bounds() -> dict[str, float]:
+    return {field: controls.choose_stop(name, minimum=LIMITS[field][0]) for name, field in links.SWEEP_LIMITS.items()}
 
 
-def _of_the_catalogue(machine: Machine | None, sides: Sides) -> Sweep | None:
+def _draw_catalogue_settings(machine: Machine | None, sides: Sides) -> Sweep | None:
     with sides.settings:
         first, over = st.container(gap="xsmall"), st.container(gap="xsmall")
         data = model = two_abreast()
         beside = st.container(gap="xsmall")
-        more = st.expander("More settings", **state.bound_view("more"))
+        more = st.expander("More settings", **state.bind_view("more"))
     with data:
-        dataset = controls.dataset()
+        dataset = controls.choose_dataset()
     with model:
-        family = controls.family()
+        family = controls.choose_family()
     with over:
-        axes, named = size_axes(family.name, dataset.name), functools.partial(controls.label, model=family.name)
-        axis: str = st.selectbox("Along", axes, help=AXIS_HELP, **choices.bound("axis", axes, axes[0], named))
+        axes, named = size_axes(family.name, dataset.name), functools.partial(controls.label_field, model=family.name)
+        axis: str = st.selectbox("Along", axes, help=AXIS_HELP, **choices.bind_choice("axis", axes, axes[0], named))
     with more:
-        fields = controls.data_path(family.name)
-        also = _also(axis, axes, family, fields["data_path"])
+        fields = controls.choose_data_path(family.name)
+        also = _choose_more_axes(axis, axes, family, fields["data_path"])
     taken = describe.taken((axis, *also), family)
     with data:
-        fields |= {"dataset": dataset.name, **controls.samples(dataset, family.name, taken)}
+        fields |= {"dataset": dataset.name, **controls.choose_samples(dataset, family.name, taken)}
     with model:
-        fields |= {"model": family.name, **controls.sizes(family, dataset.name, taken)}
+        fields |= {"model": family.name, **controls.choose_sizes(family, dataset.name, taken)}
     with data:
-        fields |= controls.training(dataset.name, family.name, taken)
+        fields |= controls.choose_training_numbers(dataset.name, family.name, taken)
     with more:
-        fields |= {**controls.feeding(fields["data_path"], dataset.name, family.name, taken), **controls.seed()}
-        bounds = _bounds()
-        lanes = lane_controls.choose(machine, Training(**{"batch_size": 0, **fields}))
-    wanted = _wanted(fields, family, axis)
+        fields |= {
+            **controls.choose_feeding(fields["data_path"], dataset.name, family.name, taken),
+            **controls.choose_seed(),
+        }
+        bounds = _choose_bounds()
+        lanes = lane_controls.choose_lanes(machine, Training(**{"batch_size": 0, **fields}))
+    wanted = _make_accelerator_query(fields, family, axis)
     with sides.ask:
-        where = elsewhere.choose()
-    stock = accelerators.stock(machine)
+        where = elsewhere.choose_measuring_place()
+    stock = accelerators.list_recorded_accelerators(machine)
     with beside if stock else more:
-        accelerator = accelerators.choose(stock, machine, wanted, axis)
+        accelerator = accelerators.choose_accelerator(stock, machine, wanted, axis)
     with over:
-        sizes = accelerators.sizes(accelerator, wanted, axis)
-        varied = _varied(axis, also, sizes, dataset=dataset.name, family=family, samples=fields.get("samples", 0))
+        sizes = accelerators.choose_recorded_sizes(accelerator, wanted, axis)
+        varied = _choose_varied(
+            axis, also, sizes, dataset=dataset.name, family=family, samples=fields.get("samples", 0)
+        )
     with first:
-        chosen = elsewhere.devices() if where else lane_controls.applied(_devices(machine), lanes, machine)
+        chosen = (
+            elsewhere.choose_remote_devices()
+            if where
+            else lane_controls.apply_lanes(_choose_sweep_devices(machine), lanes, machine)
+        )
     with sides.ask:
-        in_short(*controls.in_short(dataset, family), f"{axis_title(axis)} {varied.span}", devices.listed(chosen))
-        asked, fault = _ask(fields, varied, chosen, bounds, machine, lane_controls.too_many(chosen, lanes))
+        in_short(
+            *controls.abbreviate_training(dataset, family),
+            f"{axis_title(axis)} {varied.span}",
+            devices.join_titles(chosen),
+        )
+        asked, fault = _make_sweep_question(
+            fields, varied, chosen, bounds, machine, lane_controls.refuse_lane_count(chosen, lanes)
+        )
         if asked:
-            _facts(asked, None if where else machine)
-        asking.run_button("Find the crossover", asked, fault, machine, where)
+            _draw_sweep_facts(asked, None if where else machine)
+        asking.draw_run_button("Find the crossover", asked, fault, machine, where)
     with sides.settings:
-        accelerators.listing(stock, wanted, axis)
+        accelerators.draw_accelerators_table(stock, wanted, axis)
     return asked
 
 
-def _facts(sweep: Sweep, machine: Machine | None) -> None:
-    counts = reads.sweep_parameters(sweep)
+def _draw_sweep_facts(sweep: Sweep, machine: Machine | None) -> None:
+    counts = reads.count_parameters(sweep)
     low, high = units.count(min(counts)), units.count(max(counts))
     span = "" if sweep.point.is_fit else f" · {low if low == high else f'{low} to {high}'} parameters"
-    st.caption(f"{_points(sweep)}{span}{_how_long(sweep, machine)}")
+    st.caption(f"{_count_points(sweep)}{span}{_describe_duration(sweep, machine)}")
 
 
-def _points(sweep: Sweep) -> str:
+def _count_points(sweep: Sweep) -> str:
     count = len(sweep.points)
     return f"Up to **{count}** sizes to choose from" if sweep.adaptive else f"**{count}** points"
 
 
-def _how_long(sweep: Sweep, machine: Machine | None) -> str:
+def _describe_duration(sweep: Sweep, machine: Machine | None) -> str:
     if machine is None:
         return ""
     try:
-        least, most = map(units.rough, prepared.how_long(sweep, machine))
+        least, most = map(units.rough, prepared.estimate_sweep_seconds(sweep, machine))
     except StoreError:  # whoever asks is told so
         return ""
     expected = least if least == most else f"{least} to {most}"
     return f" · expected to take **{expected}**, never much over {units.duration(sweep.budget_s)}"
 
 
-def _also(axis: str, axes: Sequence[str], family: models.Family, path: str) -> tuple[str, ...]:
+def _choose_more_axes(axis: str, axes: Sequence[str], family: models.Family, path: str) -> tuple[str, ...]:
     others = [name for name in (*axes, *OTHER_AXES) if name not in (axis, "loader_workers")]
     others += ["loader_workers"] if path in LOADER_PATHS else []
     if "parameters" in (axis, *others):
         clash = {family.size} if axis == "parameters" else {"parameters"}
         others = [name for name in others if name not in clash]
-    bound = choices.bound("also", others, [], functools.partial(controls.label, model=family.name))
+    bound = choices.bind_choice("also", others, [], functools.partial(controls.label_field, model=family.name))
     chosen = st.multiselect(
-        "Vary also", others, max_selections=MOST_ALSO, placeholder="nothing else", help=ALSO_HELP, **bound
+        "Vary also", others, max_selections=MAX_MORE_AXES, placeholder="nothing else", help=ALSO_HELP, **bound
     )
     return tuple(sorted(chosen, key=others.index))
 
 
-def _wanted(fields: Mapping[str, Any], family: models.Family, axis: str) -> Mapping[str, object] | None:
+def _make_accelerator_query(fields: Mapping[str, Any], family: models.Family, axis: str) -> Mapping[str, object] | None:
     """The training as recordings of any size along an axis are looked for; None where the settings make none."""
     varied = family.size if axis == "parameters" else axis
     lowest = 0 if axis == "samples" else FIELDS[varied].low
-    return controls.looked_for({**fields, varied: int(lowest)})
+    return controls.make_recording_query({**fields, varied: int(lowest)})
 
 
-def _varied(
+def _choose_varied(
     axis: str, also: Sequence[str], sizes: tuple[float, ...], *, dataset: str, family: models.Family, samples: int
 ) -> Varied:
-    stops = functools.partial(_stops, dataset=dataset, family=family, samples=samples)
-    ends = (sizes[0], sizes[-1]) if sizes else _range(axis, stops(axis))
-    others = {name: _values(name, stops(name)) for name in also}
-    adaptive = not (also or sizes) and st.toggle("Adaptive search", True, help=ADAPTIVE_HELP, **state.bound("adaptive"))
+    stops = functools.partial(_list_stops, dataset=dataset, family=family, samples=samples)
+    ends = (sizes[0], sizes[-1]) if sizes else _choose_range(axis, stops(axis))
+    others = {name: _choose_values(name, stops(name)) for name in also}
+    adaptive = not (also or sizes) and st.toggle(
+        "Adaptive search", True, help=ADAPTIVE_HELP, **state.bind_control("adaptive")
+    )
     return Varied(axis=axis, ends=ends, others=others, adaptive=adaptive, sizes=sizes)
 
 
-def _stops(axis: str, *, dataset: str, family: models.Family, samples: int) -> list[float]:
+def _list_stops(axis: str, *, dataset: str, family: models.Family, samples: int) -> list[float]:
     low, high = experiment.allowed(axis, dataset=dataset, model=family.name)
     if axis == "batch_size" and samples:
         high = min(high, samples)
@@ -211,37 +232,37 @@ def _stops(axis: str, *, dataset: str, family: models.Family, samples: int) -> l
     return [describe.plain(stop) for stop in stops if low <= stop <= high]
 
 
-def _range(axis: str, stops: list[float]) -> tuple[float, float]:
+def _choose_range(axis: str, stops: list[float]) -> tuple[float, float]:
     key = links.RANGE.format(axis=axis)
-    linked = [value for value in controls.linked_numbers(key) if _possible(axis, value)]
+    linked = [value for value in controls.read_linked_numbers(key) if _is_possible(axis, value)]
     stops = sorted({*stops, *linked})
     low, high = (min(stops, key=lambda stop: abs(stop - end)) for end in FIELDS[axis].usual_range)
-    bound = choices.numbers(key, stops, (low, high))
+    bound = choices.bind_numbers(key, stops, (low, high))
     chosen = st.select_slider(f"{FIELDS[axis].label} from … to", stops, value=(low, high), **bound)
     return chosen[0], chosen[1]
 
 
-def _values(axis: str, stops: list[float]) -> tuple[float, ...]:
+def _choose_values(axis: str, stops: list[float]) -> tuple[float, ...]:
     key = links.VALUES.format(axis=axis)
-    stops = sorted({*stops, *controls.linked_numbers(key)})
+    stops = sorted({*stops, *controls.read_linked_numbers(key)})
     usual = [value for value in FIELDS[axis].usual_values if value in stops] or stops[:1]
-    bound = choices.numbers(key, stops, usual)
+    bound = choices.bind_numbers(key, stops, usual)
     return tuple(sorted(st.multiselect(f"{FIELDS[axis].label}, each of", stops, **bound)))
 
 
-def _devices(machine: Machine | None) -> list[str]:
-    chosen = devices.choose(machine, "contenders")
+def _choose_sweep_devices(machine: Machine | None) -> list[str]:
+    chosen = devices.choose_devices(machine, "contenders")
     if machine is None:
         return []
     if len(machine.devices) == 1:
         return chosen
-    fair = st.toggle("Fair CPU: also against one thread", True, help=FAIR_HELP, **state.bound("fair"))
+    fair = st.toggle("Fair CPU: also against one thread", True, help=FAIR_HELP, **state.bind_control("fair"))
     if not fair or str(Contender()) not in chosen or str(devices.ONE_THREAD) in chosen or len(chosen) < 2:
         return chosen
     return [chosen[0], str(devices.ONE_THREAD), *chosen[1:]]
 
 
-def _ask(
+def _make_sweep_question(
     fields: Mapping[str, Any],
     varied: Varied,
     chosen: Sequence[str],
@@ -251,11 +272,11 @@ def _ask(
     folder: str = "",
 ) -> tuple[Sweep | None, str]:
     """What the settings ask, or why they cannot be asked, in one sentence."""
-    fault = ("" if state.touched() else _link_fault(machine)) or fault
+    fault = ("" if state.has_changed() else _find_link_fault(machine)) or fault
     try:
         contenders = tuple(chosen) if machine else NOT_KNOWN_YET
-        asked = reads.sweep(fields, varied.axes, contenders, varied.adaptive, bounds, folder)
-        if machine and len(asked.contenders) < 2 and not others.recorded():
+        asked = reads.make_sweep(fields, varied.axes, contenders, varied.adaptive, bounds, folder)
+        if machine and len(asked.contenders) < 2 and not others.read_accelerator():
             raise InvalidValue("contenders", ", ".join(chosen), "at least two different devices, to be compared")
     except CrossoverError as error:
         return None, fault or refused.on_page(error)
@@ -263,21 +284,21 @@ def _ask(
     return None if fault else asked, fault
 
 
-def _link_fault(machine: Machine | None) -> str:
+def _find_link_fault(machine: Machine | None) -> str:
     """Why the link that the session came with cannot be asked here, a sentence a fault; empty where it can."""
-    link = state.arrived()
+    link = state.read_arrived_settings()
     asked: list[Contender] = []
-    point, faults = controls.point_of(link)
+    point, faults = controls.parse_point(link)
     axes = size_axes(point.model, point.dataset)
     axis = (link.get("axis") or axes[:1])[-1]
     limits = [(name, field, link[name][-1]) for name, field in links.SWEEP_LIMITS.items() if name in link]
-    faults += controls.faults(
+    faults += controls.collect_faults(
         lambda: _check_axes(link, axes, axis),
         *(functools.partial(_check_limit, *limit) for limit in limits),
         lambda: asked.extend(map(Contender.parse, link.get("contenders", ()))),
-        lambda: lane_controls.check(link),
+        lambda: lane_controls.check_lanes(link),
     )
-    return " ".join(faults) or devices.missing(tuple(asked), machine)
+    return " ".join(faults) or devices.find_missing_device(tuple(asked), machine)
 
 
 def _check_axes(link: Mapping[str, Sequence[str]], axes: Sequence[str], axis: str) -> None:
@@ -291,7 +312,7 @@ def _check_axes(link: Mapping[str, Sequence[str]], axes: Sequence[str], axis: st
             value, *more = Axis.parse(name, text.replace(":", "")).values
             if more:
                 raise InvalidValue(values.format(axis=name), text, "one number each time that the link says it")
-            if not _possible(name, value):
+            if not _is_possible(name, value):
                 entry = FIELDS[name]
                 raise InvalidValue(values.format(axis=name), text, f"between {entry.low:g} and {entry.high:g}")
     if ends := link.get(links.RANGE.format(axis=first), ()):
@@ -308,5 +329,5 @@ def _check_limit(name: str, field: str, text: str) -> None:
         raise InvalidValue(name, text, f"a number between {low:,g} and {high:,g}")
 
 
-def _possible(axis: str, value: float) -> bool:
+def _is_possible(axis: str, value: float) -> bool:
     return FIELDS[axis].low <= value <= FIELDS[axis].high

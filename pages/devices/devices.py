@@ -9,7 +9,7 @@ from core.text import as_line
 from pages.shared.answer import machines_view
 from pages.shared.data import reads
 from pages.shared.draw import tables
-from pages.shared.draw.text import plain, told
+from pages.shared.draw.text import plain, show_errors
 from pages.shared.form import devices
 from pages.shared.frame import navigation, permits
 
@@ -21,24 +21,24 @@ WITHOUT = (
 """Where a machine without an accelerator has something to show: page, label and icon."""
 
 
-def page() -> None:
+def draw_devices_page() -> None:
     """The devices first, then the machine and its versions, then the measuring process."""
     st.title("Devices")
     st.caption("What this machine has and what PyTorch sees of it.")
-    with told():
-        if machine := reads.machine():
-            _devices(machine)
-            _machine(machine)
-            _process(machine)
-            if permits.clusters() and reads.shared():
-                machines_view.at_work()
-        elif reason := reads.only_looking():
+    with show_errors():
+        if machine := reads.read_machine():
+            _draw_devices(machine)
+            _draw_machine_facts(machine)
+            _draw_process(machine)
+            if permits.clusters() and reads.is_store_shared():
+                machines_view.draw_working_machines()
+        elif reason := reads.explain_no_runs():
             st.info(reason)
         else:
-            devices.look(lambda: st.info("Looking at this machine's devices…"))
+            devices.poll_machine(lambda: st.info("Looking at this machine's devices…"))
 
 
-def _devices(machine: Machine) -> None:
+def _draw_devices(machine: Machine) -> None:
     rows = [
         {
             "Device": titled(info.device),
@@ -51,7 +51,7 @@ def _devices(machine: Machine) -> None:
         for info in machine.devices
     ]
     known = [name for name in rows[0] if any(row[name] for row in rows)]
-    tables.table([{name: row[name] for name in known} for row in rows], alt="Devices of this machine")
+    tables.draw_table([{name: row[name] for name in known} for row in rows], alt="Devices of this machine")
     alone = len(machine.devices) == 1
     if machine.hint:
         st.info(f"{'**No accelerator is seen here.** ' if alone else ''}{plain(machine.hint)}")
@@ -61,7 +61,7 @@ def _devices(machine: Machine) -> None:
             st.page_link(file, label=label, icon=icon)
 
 
-def _machine(machine: Machine) -> None:
+def _draw_machine_facts(machine: Machine) -> None:
     facts = machine.environment
     st.header("Machine and versions")
     shown = {
@@ -75,7 +75,7 @@ def _machine(machine: Machine) -> None:
         "Crossover": " ".join(filter(None, (facts.app_version, facts.app_commit))),
         "Machine id": facts.machine_id,
     }
-    tables.table([{"Fact": name, "Value": value} for name, value in shown.items()], alt="Machine")
+    tables.draw_table([{"Fact": name, "Value": value} for name, value in shown.items()], alt="Machine")
     if policy := as_line(facts.omp_wait_policy):
         st.markdown("How CPU threads wait for each other (settings of OpenMP):")
         st.code(f"OMP_WAIT_POLICY={policy}", language=None, wrap_lines=True)
@@ -83,9 +83,9 @@ def _machine(machine: Machine) -> None:
         st.caption("Affinity or a container's quota leaves this process fewer threads than the machine has.")
 
 
-def _process(machine: Machine) -> None:
+def _draw_process(machine: Machine) -> None:
     st.header("Measuring process")
-    jobs = [job for job in reads.queue().jobs() if job.active and not job.elsewhere]
+    jobs = [job for job in reads.open_queue().jobs() if job.active and not job.elsewhere]
     if not machine.live:
         st.markdown("It is starting; what is shown above was reported by the one before it.")
     elif any(job.state == "running" for job in jobs):
@@ -97,4 +97,4 @@ def _process(machine: Machine) -> None:
         st.markdown("It is ready, with torch loaded; a run starts at once.")
 
 
-page()
+draw_devices_page()

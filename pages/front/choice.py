@@ -13,16 +13,16 @@ from core.question.experiment import Contender
 from core.question.fields import label
 from pages.shared.cache import cache_answers
 from pages.shared.data import prepared, reads
-from pages.shared.draw.text import date
+from pages.shared.draw.text import format_date
 
-MOST_LOOKED_AT = 12
+MAX_READ_STUDIES = 12
 """Studies that are answered to find one that crosses; the others wait for the Gallery."""
 
 PUBLISHED = "xgboost"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class ShownAnswer:
     """An answer with its chart.
 
     Attributes:
@@ -38,40 +38,40 @@ class Shown:
     study: str
 
 
-def stored() -> Shown | None:
+def find_stored_answer() -> ShownAnswer | None:
     """A study of this machine's store or of the gallery, an accelerator's before all others; None if none crosses."""
-    return _stored(reads.study_lines())
+    return _find_first_crossing(reads.list_study_lines())
 
 
 @cache_answers(1)
-def published() -> Shown:
+def find_published_answer() -> ShownAnswer:
     """One that others published, a CPU against a GPU."""
     study = next(study for study in published_studies() if study.name == PUBLISHED)
-    answer = _named(study.answer, "the CPU", "the GPU")
+    answer = _name_devices(study.answer, "the CPU", "the GPU")
     source = f"{study.mark}. {study.title}; {study.source.cpu}; {study.source.gpu}."
     chart = front.crossing(answer, published=True)
-    return Shown(sentence=answer.sentence, source=source, chart=chart, study=study.name)
+    return ShownAnswer(sentence=answer.sentence, source=source, chart=chart, study=study.name)
 
 
 @cache_answers(4)
-def _stored(lines: list[StudyLine]) -> Shown | None:
+def _find_first_crossing(lines: list[StudyLine]) -> ShownAnswer | None:
     ranked = sorted(lines, key=lambda line: (line.challenger.startswith("cpu"), -len(line.sizes)))
-    for line in ranked[:MOST_LOOKED_AT]:
+    for line in ranked[:MAX_READ_STUDIES]:
         try:
-            study = reads.whole([line]).get(line.id)
-            located = prepared.located(study, "steady") if study else None
+            study = reads.find_studies([line]).get(line.id)
+            located = prepared.locate_crossover(study, "steady") if study else None
         except CrossoverError:
             continue
         if located and located.answer.outcome == "crossing":
             names = [Contender.parse(text).title for text in (line.baseline, line.challenger)]
-            answer = _named(located.answer, *names)
+            answer = _name_devices(located.answer, *names)
             trained = f"{label('model', line.model)}, {label('dataset', line.dataset)}"
-            source = f"Measured: {trained}; {line.machine}, {date(line.newest)}"
+            source = f"Measured: {trained}; {line.machine}, {format_date(line.newest)}"
             chart = front.crossing(answer, kinds=located.kinds)
-            return Shown(sentence=answer.sentence, source=source, chart=chart, study=line.id)
+            return ShownAnswer(sentence=answer.sentence, source=source, chart=chart, study=line.id)
     return None
 
 
-def _named(answer: Crossover, baseline: str, challenger: str) -> Crossover:
+def _name_devices(answer: Crossover, baseline: str, challenger: str) -> Crossover:
     named = replace(answer, baseline=baseline, challenger=challenger)
     return replace(named, sentence=wording.headline(named))

@@ -9,7 +9,7 @@ from core.errors import CrossoverError, JobError
 from pages.front import choice
 from pages.shared.data import reads
 from pages.shared.draw import charts
-from pages.shared.draw.text import plain, unbroken
+from pages.shared.draw.text import bind_percent, plain
 from pages.shared.frame import navigation, permits
 from pages.shared.link import links
 
@@ -28,30 +28,30 @@ DOORS = (
 """Page, label and icon."""
 
 
-def page() -> None:
+def draw_front_page() -> None:
     """The question on top, four doors, and answers below; who can measure here finds that loaded behind them."""
-    _forward()
-    _draw()
+    _forward_old_link()
+    _draw_front()
     if permits.on_own_machine():
         with contextlib.suppress(JobError):  # which the page that needs it says
-            reads.machine()
+            reads.read_machine()
 
 
-def _draw() -> None:
+def _draw_front() -> None:
     st.title(QUESTION, anchor=False)
     st.markdown(ANSWERED)
     with st.container(horizontal=True, key="doors"):
         for file, label, icon in DOORS:
             st.page_link(file, label=f"**{label}**", icon=icon)
-    answers = [shown for shown in map(_told, (choice.stored, choice.published)) if shown]
+    answers = [shown for shown in map(_find_answer, (choice.find_stored_answer, choice.find_published_answer)) if shown]
     if not answers:
         return
     for column, shown in zip(st.columns(len(answers), gap="large"), answers, strict=True):
         with column:
-            _answer(shown)
+            _draw_front_answer(shown)
 
 
-def _told(answer: Callable[[], choice.Shown | None]) -> choice.Shown | None:
+def _find_answer(answer: Callable[[], choice.ShownAnswer | None]) -> choice.ShownAnswer | None:
     """An answer; None where there is none, or no way to read it, which is said and keeps no other from its place."""
     try:
         return answer()
@@ -60,19 +60,19 @@ def _told(answer: Callable[[], choice.Shown | None]) -> choice.Shown | None:
         return None
 
 
-def _forward() -> None:
+def _forward_old_link() -> None:
     """Take who comes by a link of before, when Compare stood here, to Compare."""
     said = {name: st.query_params.get_all(name) for name in st.query_params}
     if said.keys() & {*links.PAGES["compare"].parameters, "preset"}:
         st.switch_page(navigation.COMPARE, query_params=said)
 
 
-def _answer(shown: choice.Shown) -> None:
-    st.markdown(f"**{unbroken(plain(shown.sentence))}**")
-    charts.chart(shown.chart, height=None, alt=plain(shown.sentence))
-    st.caption(plain(shown.source))
-    link = {"study": shown.study}
+def _draw_front_answer(answer: choice.ShownAnswer) -> None:
+    st.markdown(f"**{bind_percent(plain(answer.sentence))}**")
+    charts.draw_chart(answer.chart, height=None, alt=plain(answer.sentence))
+    st.caption(plain(answer.source))
+    link = {"study": answer.study}
     st.page_link(navigation.GALLERY, label="Open this study", icon=":material/open_in_full:", query_params=link)
 
 
-page()
+draw_front_page()

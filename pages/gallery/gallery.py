@@ -19,45 +19,45 @@ CONTROLS = ("view", "filters")
 """Those of the list, which are of no use to what was opened from it and would push its answer down."""
 
 
-def page() -> None:
+def draw_gallery_page() -> None:
     """What is here, the list that is chosen with its filters, or what was opened from it."""
     st.title("Gallery")
-    apart.draw(lambda: _shelf(reads.overview()))
-    importing.panel()
+    apart.draw(lambda: _draw_gallery(reads.read_overview()))
+    importing.draw_import()
 
 
-def _shelf(overview: Overview) -> None:
-    held = stock.held(overview)
+def _draw_gallery(overview: Overview) -> None:
+    held = stock.read_contents(overview)
     st.caption(
         plain(filters.in_one_line(held)) if len(held.trials) else "Results of real machines, to look at and compare."
     )
-    apart.draw(stock.unread, overview)
-    named = state.view()
-    if named is not None and named[1] in published.by_name():
-        published.opened(named[1], held)
+    apart.draw(stock.draw_unread_files, overview)
+    named = state.read_view()
+    if named is not None and named[1] in published.list_published():
+        published.draw_published_study(named[1], held)
         return
-    view = lists.choice()
+    view = lists.choose_list()
     if view == "Published" and named is None:
-        published.listed()
+        published.draw_published_cards()
     elif len(held.trials):
-        _measured(view, held, named)
+        _draw_stored(view, held, named)
     else:
         st.info(NOTHING_YET)
         st.page_link(navigation.COMPARE, label="Run a comparison", icon=":material/balance:")
 
 
-def _measured(view: lists.View, held: Held, named: tuple[links.Kind, str] | None) -> None:
-    chosen = stock.draw_filters(stock.options(held, answers=view == "Studies"))
-    if named is not None and (named[0] == "study" or view != "Trials"):
+def _draw_stored(view: lists.View, contents: Held, item: tuple[links.Kind, str] | None) -> None:
+    chosen = stock.draw_filters(stock.list_options(contents, answers=view == "Studies"))
+    if item is not None and (item[0] == "study" or view != "Trials"):
         layout.put_away(CONTROLS)
-    if named is not None and named[0] == "study":
-        opened.study(named[1], held, stock.found(held, chosen).studies)
+    if item is not None and item[0] == "study":
+        opened.draw_opened_study(item[1], contents, stock.apply_filters(contents, chosen).studies)
         return
-    if named is None or view == "Trials":
-        apart.draw(lists.draw, view, held, chosen)
-    if named is not None:
-        lists.back()
-        apart.draw(opened.run, named[1])
+    if item is None or view == "Trials":
+        apart.draw(lists.draw_list, view, contents, chosen)
+    if item is not None:
+        lists.draw_back_button()
+        apart.draw(opened.draw_opened_run, item[1])
 
 
-page()
+draw_gallery_page()

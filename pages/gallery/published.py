@@ -25,7 +25,7 @@ from pages.shared.draw.text import plain
 from pages.shared.frame import apart, layout
 from pages.shared.link import links, memory, others, state
 
-MOST_OFFERED = 200
+MAX_OFFERED_STUDIES = 200
 """Measured studies that can be set beside a published one."""
 
 OPENED = 420
@@ -33,14 +33,14 @@ OPENED = 420
 
 
 @cache_answers(1)
-def by_name() -> Mapping[str, PublishedStudy]:
+def list_published() -> Mapping[str, PublishedStudy]:
     """Every published study by the name that links have of it."""
     return {study.name: study for study in published_studies()}
 
 
-def listed() -> None:
+def draw_published_cards() -> None:
     """Cards of what others published, with filters of their own."""
-    known = list(by_name().values())
+    known = list(list_published().values())
     publishers = dict.fromkeys(study.source.name for study in known)
     outcomes = dict.fromkeys(study.outcome for study in known)
     chosen = stock.draw_filters({"in_answer": tuple(outcomes), "in_publisher": tuple(publishers)})
@@ -51,76 +51,78 @@ def listed() -> None:
         and one.source.name in (chosen["in_publisher"] or publishers)
     ]
     st.caption(
-        f"{len(found)} of {len(known)} published studies{stock.filtered_by(chosen)}. Others measured them, on their "
+        f"{len(found)} of {len(known)} published studies{stock.describe_filters(chosen)}. Others measured them, on their "
         "machines and in their ways; nothing here is put into one number with them."
     )
     if not found:
         st.caption(lists.NONE_LEFT)
     ordered = sorted(found, key=lambda one: one.outcome not in DECIDED)
-    layout.in_pairs(ordered, lambda study: apart.draw(_card, study))
+    layout.in_pairs(ordered, lambda study: apart.draw(_draw_published_card, study))
 
 
-def opened(name: str, held: Held) -> None:
+def draw_published_study(name: str, contents: Held) -> None:
     """One of them with all that is known of it, and how to take it along."""
-    study = by_name()[name]
-    lists.back()
+    study = list_published()[name]
+    lists.draw_back_button()
     st.header(study.title)
-    mark(study)
-    _answer(study)
+    draw_published_mark(study)
+    _draw_published_answer(study)
     st.markdown(f"**Time of one {study.per}**")
-    picture(study, height=OPENED)
-    downloads.chart(charts_of.study(study), f"published-{name}")
-    study_view.sizes(replace(study.answer, baseline="CPU", challenger="GPU"))
-    _whose(study)
-    apart.draw(_beside_own, held)
-    _take_along(study)
+    draw_published_chart(study, height=OPENED)
+    downloads.draw_chart_downloads(charts_of.study(study), f"published-{name}")
+    study_view.draw_sizes_table(replace(study.answer, baseline="CPU", challenger="GPU"))
+    _draw_publisher(study)
+    apart.draw(_draw_measured_choice, contents)
+    _draw_published_downloads(study)
 
 
-def beside() -> None:
+def draw_published_choice() -> None:
     """A published study of choice below one that was measured: a picture of its own."""
     st.header("Beside a published study")
-    names = {one.name: f"{one.title} · {one.source.name}" for one in by_name().values()}
-    if name := _chosen("Published study", names):
-        study = by_name()[name]
-        mark(study)
-        _answer(study)
-        picture(study)
-        _whose(study)
+    names = {one.name: f"{one.title} · {one.source.name}" for one in list_published().values()}
+    if name := _choose_picture("Published study", names):
+        study = list_published()[name]
+        draw_published_mark(study)
+        _draw_published_answer(study)
+        draw_published_chart(study)
+        _draw_publisher(study)
 
 
-def mark(study: PublishedStudy) -> None:
+def draw_published_mark(study: PublishedStudy) -> None:
     """The badge that tells it from what was measured, and whose it is."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge("Published", icon=":material/menu_book:", color="violet")
         st.caption(plain(f"{study.source.cited}. Not measured here."))
 
 
-def picture(study: PublishedStudy, *, height: int | None = None) -> None:
-    charts.chart(_spec(study.name), height=height, alt=f"Published: {study.title}, time by {study.axis}")
+def draw_published_chart(study: PublishedStudy, *, height: int | None = None) -> None:
+    charts.draw_chart(
+        _make_published_chart(study.name), height=height, alt=f"Published: {study.title}, time by {study.axis}"
+    )
 
 
 @cache_answers(64)
-def _spec(name: str) -> dict[str, object]:
-    return charts_of.study(by_name()[name])
+def _make_published_chart(name: str) -> dict[str, object]:
+    return charts_of.study(list_published()[name])
 
 
-def _card(study: PublishedStudy) -> None:
+def _draw_published_card(study: PublishedStudy) -> None:
     with st.container(border=True, height="stretch", key=f"card-{study.name}"):
         st.markdown(f"**{plain(study.title)}**: CPU against GPU by {plain(study.axis)}")
-        picture(study)
+        draw_published_chart(study)
         st.markdown(plain(study.headline))
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            mark(study)
-            lists.open_button(study.name)
+            draw_published_mark(study)
+            lists.draw_open_button(study.name)
 
 
-def _answer(study: PublishedStudy) -> None:
+def _draw_published_answer(study: PublishedStudy) -> None:
     st.info(f"**{plain(study.headline)}**", icon=study_view.BOXES[study.outcome][1])
     for caution in study.answer.cautions:
         st.caption(plain(caution))
 
 
-def _whose(study: PublishedStudy) -> None:
+def _draw_publisher(study: PublishedStudy) -> None:
     source = study.source
     st.caption(plain(f"CPU: {source.cpu}. GPU: {source.gpu}. {source.note}"))
     st.caption(plain(f"{source.name}{f', licence {source.licence}' if source.licence else ''}"))
@@ -128,21 +130,23 @@ def _whose(study: PublishedStudy) -> None:
         st.code(source.address, language=None)
 
 
-def _beside_own(held: Held) -> None:
+def _draw_measured_choice(contents: Held) -> None:
     """A study that was measured, of choice, as a second picture."""
-    if not held.studies:
+    if not contents.studies:
         return
     st.header("Beside a measured study")
-    lines = {line.id: line for line in held.studies[:MOST_OFFERED]}
-    chosen = _chosen("Measured study", {name: f"{lists.title(line)} · {line.machine}" for name, line in lines.items()})
+    lines = {line.id: line for line in contents.studies[:MAX_OFFERED_STUDIES]}
+    chosen = _choose_picture(
+        "Measured study", {name: f"{lists.title_study(line)} · {line.machine}" for name, line in lines.items()}
+    )
     if chosen:
-        _own(lines[chosen])
+        _draw_measured_picture(lines[chosen])
 
 
-def _chosen(label: str, names: Mapping[str, str]) -> str | None:
+def _choose_picture(label: str, names: Mapping[str, str]) -> str | None:
     """What gets a picture of its own beside what is open; the link has its name, the control its title."""
-    linked = [name for name in others.beside(links.AGAINST) if name in names]
-    memory.put({"against": linked[0] if linked else None})
+    linked = [name for name in others.read_compared(links.AGAINST) if name in names]
+    memory.set_values({"against": linked[0] if linked else None})
     chosen: str | None = st.selectbox(
         label,
         list(names),
@@ -150,30 +154,32 @@ def _chosen(label: str, names: Mapping[str, str]) -> str | None:
         format_func=lambda name: as_line(names[name]),
         index=None,
         placeholder="choose one",
-        on_change=lambda: others.put_beside([*filter(None, [memory.standing("against")])], links.AGAINST),
+        on_change=lambda: others.set_compared([*filter(None, [memory.read_value("against")])], links.AGAINST),
     )
     return chosen
 
 
-def _own(line: StudyLine) -> None:
-    said, chart = stock.cards([line])(line)
-    st.markdown(f"**{plain(lists.title(line))}**")
+def _draw_measured_picture(line: StudyLine) -> None:
+    said, chart = stock.make_cards([line])(line)
+    st.markdown(f"**{plain(lists.title_study(line))}**")
     if chart is not None:
-        charts.chart(chart, height=None, alt=f"Time per step: {lists.title(line)}")
+        charts.draw_chart(chart, height=None, alt=f"Time per step: {lists.title_study(line)}")
     st.markdown(plain(said))
-    st.caption(plain(lists.about(line)))
+    st.caption(plain(lists.describe_study(line)))
 
 
-def _take_along(study: PublishedStudy) -> None:
+def _draw_published_downloads(study: PublishedStudy) -> None:
     st.header("Take it along")
-    name, address = f"published-{study.name}", state.address({"study": study.name})
+    name, address = f"published-{study.name}", state.make_address({"study": study.name})
     with st.container(horizontal=True):
-        downloads.button("Figures as csv", files.csv(study), f"{name}.csv", "text/csv", key="published-csv")
-        paper = partial(_paper, study, address)
-        downloads.button("Report as HTML", paper, f"{name}.html", "text/html", key="published-report")
+        downloads.draw_download_button(
+            "Figures as csv", files.csv(study), f"{name}.csv", "text/csv", key="published-csv"
+        )
+        paper = partial(_write_paper, study, address)
+        downloads.draw_download_button("Report as HTML", paper, f"{name}.html", "text/html", key="published-report")
     st.caption("Each says whose figures they are, from when, and under which licence.")
-    downloads.link("Link to this study:", {"study": study.name})
+    downloads.draw_link("Link to this study:", {"study": study.name})
 
 
-def _paper(study: PublishedStudy, address: str) -> str:
+def _write_paper(study: PublishedStudy, address: str) -> str:
     return lesson_report.html(files.report(study, address))

@@ -30,7 +30,7 @@ from pages.shared.draw.text import plain
 from pages.shared.link import choices, links, state
 from pages.shared.link.links import GALLERY_FILTERS
 
-HELP = {
+FILTER_HELP = {
     "in_answer": (
         "What the study says. The second device is the GPU where there is one. Runs that do not make a study, such as "
         'two comparisons that differ in one size, are only shown if you choose "Not measurable".'
@@ -43,13 +43,13 @@ HELP = {
     "in_protocol": "The way of measuring. Rows of different protocols are never put on one line or chart.",
 }
 
-OWN_TITLE = "One's own"
+CUSTOM_TITLE = "One's own"
 """Data set and model of one's own training, for people."""
 
-SPOKEN: dict[str, Callable[[str], str]] = {
+VALUE_TITLES: dict[str, Callable[[str], str]] = {
     "in_answer": lambda outcome: filters.ANSWERS[cast(Outcome, outcome)],
-    "in_dataset": lambda name: OWN_TITLE if name == OWN else label("dataset", name),
-    "in_model": lambda name: OWN_TITLE if name == OWN else label("model", name),
+    "in_dataset": lambda name: CUSTOM_TITLE if name == OWN else label("dataset", name),
+    "in_model": lambda name: CUSTOM_TITLE if name == OWN else label("model", name),
     "in_training": lambda name: name or "none",
     "in_outcome": functools.partial(label, "outcome"),
     "in_kind": lambda kind: DEVICE_KINDS[kind].title if kind in DEVICE_KINDS else kind,
@@ -58,10 +58,10 @@ SPOKEN: dict[str, Callable[[str], str]] = {
 
 NOT_READ = "The rows of this study were removed, cannot be read, or are more than a page reads at once."
 
-MOST_NAMED = 200
+MAX_NAMED_FILES = 200
 """Files that are named one by one, of those that could not be read."""
 
-MOST_ANSWERED, TOGETHER = 48, 6
+MAX_ANSWERED, BATCH_SIZE = 48, 6
 """Studies that are answered for the filter and the order, and those whose rows are read in one go."""
 
 Choices = Mapping[str, Sequence[str]]
@@ -77,11 +77,11 @@ NO_KINDS = ("", "")
 
 
 @cache_answers(2)
-def held(overview: Overview) -> Held:
-    return filters.held(overview.frame, reads.study_lines())
+def read_contents(overview: Overview) -> Held:
+    return filters.held(overview.frame, reads.list_study_lines())
 
 
-def unread(overview: Overview) -> None:
+def draw_unread_files(overview: Overview) -> None:
     """Name the files that could not be read as they are, and say how many trials are too old for the lists."""
     if overview.left_out:
         newest, older = units.counted(len(overview.frame), "trial"), f"{overview.left_out:,}"
@@ -91,17 +91,17 @@ def unread(overview: Overview) -> None:
     if newer := overview.newer:
         which = f" and {units.counted(len(newer) - 1, 'more file')} were" if len(newer) > 1 else " was"
         st.warning(plain(f"{newer[0]}{which} written by a newer version; what this version knows of it is shown."))
-    skipped = tuple(dict.fromkeys((*overview.skipped, *reads.refused())))
+    skipped = tuple(dict.fromkeys((*overview.skipped, *reads.list_refused_files())))
     if skipped:
         with st.expander(
-            f"{units.counted(len(skipped), 'file')} could not be read", **state.bound_view("unread")
+            f"{units.counted(len(skipped), 'file')} could not be read", **state.bind_view("unread")
         ) as part:
             if part.open:
-                named = skipped[:MOST_NAMED]
+                named = skipped[:MAX_NAMED_FILES]
                 lines = [{"File": file.name, "Reason": file.reason} for file in named]
-                tables.table(lines, alt="Files that could not be read")
+                tables.draw_table(lines, alt="Files that could not be read")
                 if len(named) < len(skipped):
-                    st.caption(f"These are the first {MOST_NAMED}; `python -m core store check` names all.")
+                    st.caption(f"These are the first {MAX_NAMED_FILES}; `python -m core store check` names all.")
 
 
 def draw_filters(options: Mapping[str, Sequence[str]]) -> Choices:
@@ -111,92 +111,92 @@ def draw_filters(options: Mapping[str, Sequence[str]]) -> Choices:
         options: of each filter that the list has.
     """
     chosen: dict[str, list[str]] = {name: [] for name in options}
-    with st.expander("Filters", icon=":material/filter_alt:", **state.bound_view("filters")) as part:
-        if not part.open and not any(map(choices.given, GALLERY_FILTERS)):
+    with st.expander("Filters", icon=":material/filter_alt:", **state.bind_view("filters")) as part:
+        if not part.open and not any(map(choices.read_choices, GALLERY_FILTERS)):
             return chosen
-        unknown = {name: [word for word in choices.given(name) if word not in options[name]] for name in options}
+        unknown = {name: [word for word in choices.read_choices(name) if word not in options[name]] for name in options}
         rows = [column for _ in range(0, len(options), 3) for column in st.columns(3)]
         for column, (name, values) in zip(rows, options.items(), strict=False):
-            chosen[name] = _filter(column, name, values)
-    strange = [f"{GALLERY_FILTERS[name]}: {links.few(words)}" for name, words in unknown.items() if words]
+            chosen[name] = _draw_filter(column, name, values)
+    strange = [f"{GALLERY_FILTERS[name]}: {links.shorten_list(words)}" for name, words in unknown.items() if words]
     if strange:
         st.warning(plain(f"These filters of the link fit nothing here, so they are left out. {'; '.join(strange)}."))
     return chosen
 
 
-def _filter(place: Any, name: str, values: Sequence[str]) -> list[str]:
-    bound = choices.bound(name, values, [], lambda value: as_line(SPOKEN.get(name, str)(value)))
+def _draw_filter(place: Any, name: str, values: Sequence[str]) -> list[str]:
+    bound = choices.bind_choice(name, values, [], lambda value: as_line(VALUE_TITLES.get(name, str)(value)))
     chosen: list[str] = place.multiselect(
-        GALLERY_FILTERS[name], values, placeholder="all", help=HELP.get(name), **bound
+        GALLERY_FILTERS[name], values, placeholder="all", help=FILTER_HELP.get(name), **bound
     )
     return chosen
 
 
-def options(held: Held, *, answers: bool) -> dict[str, Sequence[str]]:
+def list_options(contents: Held, *, answers: bool) -> dict[str, Sequence[str]]:
     """What the filters of a list offer; only studies have answers."""
-    known = {name: values for name, values in held.options.items() if name != "in_training" or any(values)}
+    known = {name: values for name, values in contents.options.items() if name != "in_training" or any(values)}
     return {**({"in_answer": tuple(filters.ANSWERS)} if answers else {}), **known}
 
 
-def filtered_by(chosen: Choices) -> str:
+def describe_filters(chosen: Choices) -> str:
     """Which filters have a choice, to go on after a count; they may be folded away."""
     names = [GALLERY_FILTERS[name].lower() for name, values in chosen.items() if values]
     return f", filtered by {' and '.join(names)}" if names else ""
 
 
 @cache_answers(64)
-def found(held: Held, chosen: Choices) -> Found:
+def apply_filters(contents: Held, chosen: Choices) -> Found:
     """What the filters let through; studies that are decided and trusted come first."""
-    some = filters.found(held, chosen)
-    studies = filters.listed_studies(held, some.studies, answers(held), chosen.get("in_answer", ()))
+    some = filters.found(contents, chosen)
+    studies = filters.listed_studies(contents, some.studies, find_outcomes(contents), chosen.get("in_answer", ()))
     return replace(some, studies=studies)
 
 
 @cache_answers(2)
-def answers(held: Held) -> tuple[Outcome | None, ...]:
+def find_outcomes(contents: Held) -> tuple[Outcome | None, ...]:
     """What each study says; None where that is not known."""
     levels = list(trust.LEVELS)
-    first = sorted(range(len(held.studies)), key=lambda place: (levels.index(held.levels[place]), place))
-    said: list[Outcome | None] = [None] * len(held.studies)
-    for begin in range(0, min(MOST_ANSWERED, len(first)), TOGETHER):
-        places = first[begin : begin + TOGETHER]
-        answer_of = _answers_of([held.studies[place] for place in places])
+    first = sorted(range(len(contents.studies)), key=lambda place: (levels.index(contents.levels[place]), place))
+    said: list[Outcome | None] = [None] * len(contents.studies)
+    for begin in range(0, min(MAX_ANSWERED, len(first)), BATCH_SIZE):
+        places = first[begin : begin + BATCH_SIZE]
+        answer_of = _answer_lazily([contents.studies[place] for place in places])
         for place in places:
-            answer, _, _ = answer_of(held.studies[place])
+            answer, _, _ = answer_of(contents.studies[place])
             said[place] = answer.outcome if answer else None
     return tuple(said)
 
 
 @cache_answers(64)
-def step_times(held: Held, chosen: Choices) -> dict[str, Any]:
-    return gallery.step_times(filters.lines(held, found(held, chosen).trials, gallery.COLUMNS))
+def make_step_times_chart(contents: Held, chosen: Choices) -> dict[str, Any]:
+    return gallery.step_times(filters.lines(contents, apply_filters(contents, chosen).trials, gallery.COLUMNS))
 
 
 @cache_answers(64)
-def machines(held: Held, chosen: Choices) -> list[dict[str, Any]]:
-    return filters.machines(held, found(held, chosen).trials)
+def list_gallery_machines(contents: Held, chosen: Choices) -> list[dict[str, Any]]:
+    return filters.machines(contents, apply_filters(contents, chosen).trials)
 
 
-def cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
+def make_cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
     """What makes the card of each of these studies when it is first on a screen."""
-    answer_of = _answers_of(lines)
-    return lambda line: _card(line.id, line.trial_ids, lambda: answer_of(line))
+    answer_of = _answer_lazily(lines)
+    return lambda line: _make_card(line.id, line.trial_ids, lambda: answer_of(line))
 
 
 @cache_answers(512)
-def _card(study_id: str, trial_ids: Sequence[str], _answer: Callable[[], _Answered]) -> Card:
+def _make_card(study_id: str, trial_ids: Sequence[str], _answer: Callable[[], _Answered]) -> Card:
     answer, said, kinds = _answer()
     return said, gallery.small(answer, kinds) if answer else None
 
 
-def _answers_of(lines: Sequence[StudyLine]) -> Callable[[StudyLine], _Answered]:
+def _answer_lazily(lines: Sequence[StudyLine]) -> Callable[[StudyLine], _Answered]:
     """What answers each of these studies when it is first asked; their rows are read in one go."""
-    read = functools.cache(lambda: reads.whole(lines))
-    return lambda line: _answered(line.id, line.trial_ids, read)
+    read = functools.cache(lambda: reads.find_studies(lines))
+    return lambda line: _answer_study(line.id, line.trial_ids, read)
 
 
 @cache_answers(2_048)
-def _answered(study_id: str, trial_ids: Sequence[str], _read: Callable[[], Mapping[str, Study]]) -> _Answered:
+def _answer_study(study_id: str, trial_ids: Sequence[str], _read: Callable[[], Mapping[str, Study]]) -> _Answered:
     opened = _read().get(study_id)
     if opened is None:
         return None, NOT_READ, NO_KINDS

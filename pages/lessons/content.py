@@ -27,7 +27,7 @@ from pages.lessons.lesson import Choice, Lesson
 from pages.shared.draw.text import plain
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
-from pages.shared.learning.tasks import Found, Task
+from pages.shared.learning.tasks import Task, TaskResults
 from pages.shared.link import choices, links, state
 
 CLOCKS = ("ours", "no_drain", "no_warm_up", "loader_inside", "item_every_step", "one_repeat")
@@ -50,37 +50,37 @@ BATCHES = (32, 8_192)
 SMALL_POINT = Point(dataset="signal", samples=16_384, model="mlp", hidden_size=128, depth=2, epochs=2)
 
 
-def clock_point(choice: Choice) -> Point:
+def make_clock_point(choice: Choice) -> Point:
     return HOST_CLOCK_POINT if choice.alone else CLOCK_POINT
 
 
-def _clock_settings(choice: Choice) -> Choice:
-    st.caption(plain(sentence(clock_point(choice))))
+def _choose_clock(choice: Choice) -> Choice:
+    st.caption(plain(sentence(make_clock_point(choice))))
     return choice
 
 
-def _clock_task(choice: Choice) -> Task:
+def _make_clock_task(choice: Choice) -> Task:
     ends = tuple(dict.fromkeys((choice.contenders[0], choice.contenders[-1])))
-    asked = Demonstration(kind="clock", point=clock_point(choice), contenders=ends, budget_s=60.0, recipes=CLOCKS)
+    asked = Demonstration(kind="clock", point=make_clock_point(choice), contenders=ends, budget_s=60.0, recipes=CLOCKS)
     return (asked,)
 
 
-def _moving_task(choice: Choice) -> Task:
+def _make_moving_task(choice: Choice) -> Task:
     others = [contender for contender in choice.contenders if not contender.on_host]
     return (Demonstration(kind="moving", contenders=tuple(others[:1]) or (Contender(),)),)
 
 
-def _exhibits(make: Callable[..., Section]) -> Callable[[Choice, Found], list[Section]]:
+def _make_exhibit_sections(make: Callable[..., Section]) -> Callable[[Choice, TaskResults], list[Section]]:
     """What makes a piece of every exhibit, of those of this machine first."""
 
-    def pieces(_: Choice, found: Found) -> list[Section]:
-        recorded = [make(shown, note=frame.recorded_note(shown)) for shown in found.recorded]
-        return [*map(make, found.shown), *frame.marked(recorded)]
+    def pieces(_: Choice, found: TaskResults) -> list[Section]:
+        recorded = [make(shown, note=frame.describe_recording(shown)) for shown in found.recorded]
+        return [*map(make, found.shown), *frame.mark_recorded(recorded)]
 
     return pieces
 
 
-def loader_points(data: str) -> list[Point]:
+def make_loader_points(data: str) -> list[Point]:
     """A training with its data delivered in every way."""
     tutorial = PRESETS["mnist-linear"].at("class")
     samples = min(tutorial.samples, catalog.dataset(data).default_samples)
@@ -89,37 +89,40 @@ def loader_points(data: str) -> list[Point]:
     return [dataclasses.replace(base, data_path=path, loader_workers=workers) for path, workers in ways]
 
 
-def _loader_settings(choice: Choice) -> Choice:
+def _choose_loader(choice: Choice) -> Choice:
     names = list(LOADER_DATA)
-    bound = choices.bound("data", names, names[0], partial(short_label, "dataset"))
+    bound = choices.bind_choice("data", names, names[0], partial(short_label, "dataset"))
     data = st.segmented_control("Data", names, required=True, **bound) or names[0]
     st.caption(plain(catalog.dataset(data).summary))
-    st.caption(plain(sentence(loader_points(data)[0])))
+    st.caption(plain(sentence(make_loader_points(data)[0])))
     return dataclasses.replace(choice, data=data)
 
 
-def _loader_task(choice: Choice) -> Task:
-    return _comparisons(loader_points(choice.data), choice.contenders)
+def _make_loader_task(choice: Choice) -> Task:
+    return _make_comparisons(make_loader_points(choice.data), choice.contenders)
 
 
-def _loader(choice: Choice, found: Found) -> list[Section]:
-    recorded = sections.loader(found.recorded_rows, note=frame.recorded_note(None, found.recorded_rows))
-    return [*sections.loader(found.rows), *frame.marked(recorded)]
+def _make_loader_sections(choice: Choice, results: TaskResults) -> list[Section]:
+    recorded = sections.loader(results.recorded_rows, note=frame.describe_recording(None, results.recorded_rows))
+    return [*sections.loader(results.rows), *frame.mark_recorded(recorded)]
 
 
-def learners(choice: Choice) -> tuple[Contender, ...]:
+def pick_learners(choice: Choice) -> tuple[Contender, ...]:
     """First and last contender; two numbers of threads, which sum in two orders, where both are the CPU."""
     if choice.alone:
         return Contender(threads=1), Contender(threads=max(2, choice.machine.environment.cores_usable))
     return choice.contenders[0], choice.contenders[-1]
 
 
-def _same_settings(choice: Choice) -> Choice:
+def _choose_learning(choice: Choice) -> Choice:
     """Seeds and margin; the margin cannot be chosen any more once there are results."""
-    seeds = st.segmented_control("Seeds", list(links.SEEDS), default=5, required=True, **state.bound("seeds"))
+    seeds = st.segmented_control("Seeds", list(links.SEEDS), default=5, required=True, **state.bind_control("seeds"))
     choice = dataclasses.replace(choice, seeds=seeds or 5)
     st.caption(plain(sentence(SAME_POINT)))
-    locked, bound = bool(tasks.known(_same_task(choice), choice.machine).rows), state.bound("margin")
+    locked, bound = (
+        bool(tasks.find_answers(_make_learning_task(choice), choice.machine).rows),
+        state.bind_control("margin"),
+    )
     margin = st.segmented_control(
         "Margin in percentage points: a smaller difference does not matter",
         list(links.MARGINS),
@@ -131,59 +134,63 @@ def _same_settings(choice: Choice) -> Choice:
     return dataclasses.replace(choice, margin=float(margin or 0.5) / 100)
 
 
-def _same_task(choice: Choice) -> Task:
-    pair = learners(choice)
+def _make_learning_task(choice: Choice) -> Task:
+    pair = pick_learners(choice)
     first = Demonstration(kind="first_step", point=SAME_POINT, contenders=pair, budget_s=PART_S)
     points = (dataclasses.replace(SAME_POINT, seed=seed) for seed in range(choice.seeds))
-    return (first, *_comparisons(points, pair))
+    return (first, *_make_comparisons(points, pair))
 
 
-def _same(choice: Choice, found: Found) -> list[Section]:
-    baseline, challenger = map(str, learners(choice))
-    here = _exhibits(exhibit_sections.first_step)(choice, found)
-    if found.rows:
-        here += sections.same(found.rows, baseline=baseline, challenger=challenger, margin=choice.margin)
-    if found.recorded_rows:
-        rows, margin = found.recorded_rows, choice.margin
-        ends, note = (rows[0].contender, rows[-1].contender), frame.recorded_note(None, rows)
-        here += frame.marked(sections.same(rows, baseline=ends[0], challenger=ends[1], margin=margin, note=note))
+def _make_learning_sections(choice: Choice, results: TaskResults) -> list[Section]:
+    baseline, challenger = map(str, pick_learners(choice))
+    here = _make_exhibit_sections(exhibit_sections.first_step)(choice, results)
+    if results.rows:
+        here += sections.same(results.rows, baseline=baseline, challenger=challenger, margin=choice.margin)
+    if results.recorded_rows:
+        rows, margin = results.recorded_rows, choice.margin
+        ends, note = (rows[0].contender, rows[-1].contender), frame.describe_recording(None, rows)
+        here += frame.mark_recorded(sections.same(rows, baseline=ends[0], challenger=ends[1], margin=margin, note=note))
     return here
 
 
-def _small_settings(choice: Choice) -> Choice:
+def _choose_batches(choice: Choice) -> Choice:
     batches = " and ".join(f"{batch:,}" for batch in BATCHES)
     st.caption(plain(f"{sentence(SMALL_POINT, without=['batch_size'])} · batch {batches}"))
     return choice
 
 
-def _small_task(choice: Choice) -> Task:
-    return _comparisons((dataclasses.replace(SMALL_POINT, batch_size=batch) for batch in BATCHES), choice.contenders)
+def _make_small_task(choice: Choice) -> Task:
+    return _make_comparisons(
+        (dataclasses.replace(SMALL_POINT, batch_size=batch) for batch in BATCHES), choice.contenders
+    )
 
 
-def _small(choice: Choice, found: Found) -> list[Section]:
-    here = sections.small(found.rows) if found.rows else ()
-    recorded = sections.small(found.recorded_rows, frame.recorded_note(None, found.recorded_rows))
-    return [*here, *(frame.marked(recorded) if found.recorded_rows else ())]
+def _make_small_sections(choice: Choice, results: TaskResults) -> list[Section]:
+    here = sections.small(results.rows) if results.rows else ()
+    recorded = sections.small(results.recorded_rows, frame.describe_recording(None, results.recorded_rows))
+    return [*here, *(frame.mark_recorded(recorded) if results.recorded_rows else ())]
 
 
-def _of_exhibits(tell: Callable[[Sequence[Exhibit]], Outcome | None]) -> Callable[[Choice, Found], Outcome | None]:
+def _judge_exhibits(
+    tell: Callable[[Sequence[Exhibit]], Outcome | None],
+) -> Callable[[Choice, TaskResults], Outcome | None]:
     """What exhibits say to the question, those of this machine first."""
     return lambda _, found: tell(found.exhibits)
 
 
-def _of_rows(tell: Callable[[Sequence[Trial]], Outcome | None]) -> Callable[[Choice, Found], Outcome | None]:
+def _judge_rows(tell: Callable[[Sequence[Trial]], Outcome | None]) -> Callable[[Choice, TaskResults], Outcome | None]:
     """What the rows of this machine say to the question, or those that were recorded where there are none."""
     return lambda _, found: tell(found.rows or found.recorded_rows)
 
 
-def _of_learning(choice: Choice, found: Found) -> Outcome | None:
-    rows, pair = found.rows, tuple(map(str, learners(choice)))
-    if not rows and found.recorded_rows:
-        rows, pair = found.recorded_rows, (found.recorded_rows[0].contender, found.recorded_rows[-1].contender)
+def _judge_learning(choice: Choice, results: TaskResults) -> Outcome | None:
+    rows, pair = results.rows, tuple(map(str, pick_learners(choice)))
+    if not rows and results.recorded_rows:
+        rows, pair = results.recorded_rows, (results.recorded_rows[0].contender, results.recorded_rows[-1].contender)
     return expected.of_learning(rows, (pair[0], pair[1]), choice.margin)
 
 
-def _comparisons(points: Iterable[Point], contenders: Sequence[Contender]) -> Task:
+def _make_comparisons(points: Iterable[Point], contenders: Sequence[Contender]) -> Task:
     """A comparison of the contenders at every point, each with the time that a part of a lesson has."""
     return tuple(Experiment(point=point, contenders=tuple(contenders), budget_s=PART_S) for point in points)
 
@@ -200,10 +207,10 @@ LESSONS: dict[str, Lesson] = {
             after="Which shortcut would have changed your verdict on the two devices, and why?",
         ),
         without="A CPU has no queue: without a drain its clock is still right. On a GPU, that line is the one to see.",
-        settings=_clock_settings,
-        task=_clock_task,
-        build=_exhibits(exhibit_sections.clock),
-        outcome=_of_exhibits(expected.of_clock),
+        settings=_choose_clock,
+        task=_make_clock_task,
+        build=_make_exhibit_sections(exhibit_sections.clock),
+        outcome=_judge_exhibits(expected.of_clock),
         takeaway="Wait for the device before both readings, warm up first, and repeat: a single number does not "
         "say how far the next one would be from it. The loader and .item() do not make the clock wrong, "
         "they make it measure something else.",
@@ -221,9 +228,9 @@ LESSONS: dict[str, Lesson] = {
         ),
         without="Where there is no accelerator, PyTorch's meta device stands for one: it has a place but no numbers, "
         "so that moving and meeting can be shown. With a GPU, its own name and messages would be here.",
-        task=_moving_task,
-        build=_exhibits(exhibit_sections.moving),
-        outcome=_of_exhibits(expected.of_moving),
+        task=_make_moving_task,
+        build=_make_exhibit_sections(exhibit_sections.moving),
+        outcome=_judge_exhibits(expected.of_moving),
         takeaway="Choose the device once, in one place, and send the network and every batch there. Where the "
         "numbers are wanted on the CPU, .item() or .cpu() brings them back, with or without a GPU.",
         recorded=("moving",),
@@ -239,10 +246,10 @@ LESSONS: dict[str, Lesson] = {
         ),
         without="The loader works on the CPU either way, so its share can be seen without a GPU; what a GPU could gain "
         "at most follows from it.",
-        settings=_loader_settings,
-        task=_loader_task,
-        build=_loader,
-        outcome=_of_rows(expected.of_loader),
+        settings=_choose_loader,
+        task=_make_loader_task,
+        build=_make_loader_sections,
+        outcome=_judge_rows(expected.of_loader),
         takeaway="A faster device cannot speed up what it does not do. First bring the data close to the device, "
         "then measure the device.",
     ),
@@ -262,10 +269,10 @@ LESSONS: dict[str, Lesson] = {
         ),
         without="One thread and several add in different orders too. That stands for a second device here; a GPU "
         "would differ a little more, for the same reason.",
-        settings=_same_settings,
-        task=_same_task,
-        build=_same,
-        outcome=_of_learning,
+        settings=_choose_learning,
+        task=_make_learning_task,
+        build=_make_learning_sections,
+        outcome=_judge_learning,
         takeaway="Rounding differs, and a training carries it on. Whether that matters is a question about a "
         "margin, fixed before looking, and about several seeds.",
         recorded=("first_step",),
@@ -287,10 +294,10 @@ LESSONS: dict[str, Lesson] = {
         ),
         without="A CPU pays for every operation too, but much less than a launch on a GPU costs. With a GPU, a "
         "step of the small batch would take nearly as long as one of the large batch.",
-        settings=_small_settings,
-        task=_small_task,
-        build=_small,
-        outcome=_of_rows(expected.of_small),
+        settings=_choose_batches,
+        task=_make_small_task,
+        build=_make_small_sections,
+        outcome=_judge_rows(expected.of_small),
         takeaway="Launching an operation costs the same however little it computes. Larger batches and wider "
         "layers spread that cost; they are not free, for a larger batch takes fewer steps an epoch and "
         "learns differently.",

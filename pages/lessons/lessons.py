@@ -5,9 +5,11 @@ from pages.lessons.content import LESSONS
 from pages.shared.learning import frame
 
 
-def page() -> None:
+def draw_lessons_page() -> None:
     """The choice of a lesson, its question and how to run it; beside it what it shows."""
-    frame.page("Lessons", "lesson", lambda name, machine, places: lesson.draw(LESSONS[name], machine, places))
+    frame.draw_learning_page(
+        "Lessons", "lesson", lambda name, machine, places: lesson.draw_lesson(LESSONS[name], machine, places)
+    )
 
 
-page()
+draw_lessons_page()

@@ -23,12 +23,12 @@ from core.question.experiment import Contender
 from core.question.presets import PRESETS, SCALES, Preset, Scale
 from core.question.published.tutorials import published
 from core.question.sweep import vary
-from pages.shared.draw.text import plain, told
+from pages.shared.draw.text import plain, show_errors
 from pages.shared.frame import apart, navigation
 from pages.shared.frame.layout import Sides
 from pages.shared.learning import frame, tasks
 from pages.shared.learning.frame import Expectation
-from pages.shared.learning.tasks import Found, Known, Task
+from pages.shared.learning.tasks import Task, TaskAnswers, TaskResults
 from pages.shared.link import choices, state
 
 CLOCK_S: dict[Scale, float] = {"class": 20.0, "full": 300.0}
@@ -60,14 +60,14 @@ class Tutorial:
     lesson: str
 
 
-def _from_where(name: str, title: str, places: Sequence[float], after: str) -> Expectation:
+def _expect_threshold(name: str, title: str, places: Sequence[float], after: str) -> Expectation:
     options = (f"at every {title}", *(f"from {title} {place:,.0f} on" for place in places[1:]), f"at no {title}")
     return Expectation(
         name=name, text=f"From which {title} on will the second device be faster here?", options=options, after=after
     )
 
 
-def _how_much(name: str, after: str) -> Expectation:
+def _expect_amount(name: str, after: str) -> Expectation:
     text = "How will the second device do here, epoch for epoch, against the first?"
     return Expectation(name=name, text=text, options=FASTER, after=after)
 
@@ -77,7 +77,7 @@ TUTORIALS: dict[str, Tutorial] = {
     for entry in (
         Tutorial(
             preset=PRESETS["disc"],
-            question=_from_where(
+            question=_expect_threshold(
                 "disc",
                 "depth",
                 PRESETS["disc"].axes_at("class")[0].values,
@@ -93,7 +93,7 @@ TUTORIALS: dict[str, Tutorial] = {
         ),
         Tutorial(
             preset=PRESETS["signal"],
-            question=_from_where(
+            question=_expect_threshold(
                 "signal",
                 "hidden size",
                 PRESETS["signal"].axes_at("class")[0].values,
@@ -106,7 +106,7 @@ TUTORIALS: dict[str, Tutorial] = {
         ),
         Tutorial(
             preset=PRESETS["mnist-linear"],
-            question=_how_much("mnist-linear", "What keeps the faster device waiting in this training?"),
+            question=_expect_amount("mnist-linear", "What keeps the faster device waiting in this training?"),
             contradicts=(
                 "The tutorial explains its result by the small amount of data. The parts of an epoch, measured in the"
                 " lesson on the loader, give another cause: samples that are transformed one by one.",
@@ -117,7 +117,9 @@ TUTORIALS: dict[str, Tutorial] = {
         ),
         Tutorial(
             preset=PRESETS["fashion-cnn"],
-            question=_how_much("fashion-cnn", "In which cell of the grid does the second device gain most, and why?"),
+            question=_expect_amount(
+                "fashion-cnn", "In which cell of the grid does the second device gain most, and why?"
+            ),
             contradicts=(),
             reading="Each cell was published from one epoch in one run. Look at how far the cells are apart, and at"
             " the intervals, before ranking them.",
@@ -127,7 +129,7 @@ TUTORIALS: dict[str, Tutorial] = {
 }
 
 
-def claim(preset: Preset) -> str:
+def state_claim(preset: Preset) -> str:
     """What the tutorial claims, in one sentence; its numbers are the published ones."""
     wins = published(preset.name, "wins_from")
     speedups = published(preset.name, "speedup")
@@ -148,7 +150,7 @@ def claim(preset: Preset) -> str:
     return f"Over a grid of batch sizes and loader workers the GPU always comes first, about {gain:g}× as fast."
 
 
-def contradictions(tutorial: Tutorial) -> tuple[str, ...]:
+def list_contradictions(tutorial: Tutorial) -> tuple[str, ...]:
     """Where the tutorial disagrees with itself, and what our settings leave out."""
     if tutorial.preset.name != "signal":
         stands_in = tutorial.preset.point.dataset != PRESETS[tutorial.preset.name].point.dataset  # as is said before
@@ -166,23 +168,25 @@ def contradictions(tutorial: Tutorial) -> tuple[str, ...]:
     return (said, tutorial.preset.note)
 
 
-def draw(name: str, machine: Machine | None, places: Sides) -> None:
+def draw_tutorial(name: str, machine: Machine | None, places: Sides) -> None:
     """Draw one tutorial: its claim, what is expected, how to run it, and beside it what came of it."""
     tutorial = TUTORIALS[name]
     preset = tutorial.preset
     with places.settings:
         st.markdown(f"## {plain(preset.title)}")
-        st.markdown(f"> **It claims:** {plain(claim(preset))}")
+        st.markdown(f"> **It claims:** {plain(state_claim(preset))}")
         st.caption(plain(f"Published by {preset.source}. {preset.note}"))
-        said = frame.expect(tutorial.question)
+        said = frame.ask_expectation(tutorial.question)
         st.markdown("### 2 · Run")
-        preset = _on_data(preset)
-        scale, chosen = _run_settings(preset, machine)
-    known, running = _run(preset, scale, chosen, machine, places)
+        preset = _choose_data(preset)
+        scale, chosen = _choose_run_settings(preset, machine)
+    known, running = _draw_tutorial_task(preset, scale, chosen, machine, places)
     with places.answer:
         ran = bool(known and (known.rows or known.exhibits))
-        if frame.may_see(tutorial.question, said=said, ran=ran, running=running):
-            apart.draw(_see, dataclasses.replace(tutorial, preset=preset), scale, chosen, known, machine)
+        if frame.can_see_outcome(tutorial.question, has_expectation=said, ran=ran, running=running):
+            apart.draw(
+                _draw_tutorial_outcome, dataclasses.replace(tutorial, preset=preset), scale, chosen, known, machine
+            )
 
 
 def _lacks_files(preset: Preset) -> bool:
@@ -191,13 +195,13 @@ def _lacks_files(preset: Preset) -> bool:
     return catalog.dataset(dataset).needs_files and not downloaded.complete(dataset)
 
 
-def _on_data(preset: Preset) -> Preset:
+def _choose_data(preset: Preset) -> Preset:
     """Draw the choice of data where the tutorial's own have to be downloaded; the training on what was chosen."""
     dataset = preset.point.dataset
     if not catalog.dataset(dataset).needs_files:
         return preset
     missing = st.container()
-    if st.toggle("Take digits instead, which need no download", **state.bound("digits")):
+    if st.toggle("Take digits instead, which need no download", **state.bind_control("digits")):
         digits = preset.on_digits()
         st.caption(plain(digits.note))
         return digits
@@ -212,37 +216,39 @@ def _on_data(preset: Preset) -> Preset:
     return preset
 
 
-def _see(tutorial: Tutorial, scale: Scale, chosen: Sequence[str], known: Known | None, machine: Machine | None) -> None:
+def _draw_tutorial_outcome(
+    tutorial: Tutorial, scale: Scale, chosen: Sequence[str], answers: TaskAnswers | None, machine: Machine | None
+) -> None:
     preset = tutorial.preset
     points = policy.points_of(preset.asked(scale, (Contender(),)))
-    found = tasks.found(known, points, machine, [("clock", preset.name)])
-    outcome = expected.told(lambda: _outcome(preset, chosen, found))
+    found = tasks.collect_results(answers, points, machine, [("clock", preset.name)])
+    outcome = expected.told(lambda: _find_outcome(preset, chosen, found))
     key = (preset.name, preset.point.dataset, scale, *chosen, found.key)
-    built = frame.built(key, lambda: _sections(tutorial, scale, chosen, found))
-    frame.draw(built, tutorial.question, outcome)
+    built = frame.build_sections(key, lambda: _make_tutorial_sections(tutorial, scale, chosen, found))
+    frame.draw_sections(built, tutorial.question, outcome)
     st.page_link(
         navigation.LESSONS,
         label="Go deeper in a lesson",
         icon=":material/lightbulb:",
         query_params={"lesson": tutorial.lesson},
     )
-    frame.report(f"Tutorial: {preset.title}", tutorial.question, built, found, outcome)
+    frame.draw_report(f"Tutorial: {preset.title}", tutorial.question, built, found, outcome)
 
 
-def _outcome(preset: Preset, chosen: Sequence[str], found: Found) -> Outcome | None:
+def _find_outcome(preset: Preset, chosen: Sequence[str], results: TaskResults) -> Outcome | None:
     """What was measured here, or else recorded elsewhere, beside the answers to the tutorial's question."""
-    if found.rows and len(chosen) > 1:
-        return expected.of_tutorial(preset, found.rows, (chosen[0], chosen[-1]))
-    rows = found.recorded_rows
+    if results.rows and len(chosen) > 1:
+        return expected.of_tutorial(preset, results.rows, (chosen[0], chosen[-1]))
+    rows = results.recorded_rows
     return expected.of_tutorial(preset, rows, (rows[0].contender, rows[-1].contender)) if rows else None
 
 
-def _run_settings(preset: Preset, machine: Machine | None) -> tuple[Scale, list[str]]:
-    bound = choices.bound("scale", list(SCALES), "class", str.capitalize)
+def _choose_run_settings(preset: Preset, machine: Machine | None) -> tuple[Scale, list[str]]:
+    bound = choices.bind_choice("scale", list(SCALES), "class", str.capitalize)
     chosen = st.segmented_control("Scale", list(SCALES), required=True, **bound)
     scale = one_of("scale", chosen or "class", SCALES)
     st.caption(plain(preset.class_note if scale == "class" else f"The full scale: {SCALES['full']}."))
-    contenders = frame.devices(machine)
+    contenders = frame.choose_learning_devices(machine)
     axes = preset.axes_at(scale)
     varied = [f"{axis.title} {', '.join(f'{value:,.0f}' for value in axis.values)}" for axis in axes]
     said = describe.sentence(preset.at(scale), without=[axis.name for axis in axes])
@@ -250,9 +256,9 @@ def _run_settings(preset: Preset, machine: Machine | None) -> tuple[Scale, list[
     return scale, contenders
 
 
-def _run(
+def _draw_tutorial_task(
     preset: Preset, scale: Scale, chosen: Sequence[str], machine: Machine | None, places: Sides
-) -> tuple[Known | None, bool]:
+) -> tuple[TaskAnswers | None, bool]:
     """Draw the button that measures the sweep or the training, and the tutorial's own clock.
 
     Returns:
@@ -260,12 +266,12 @@ def _run(
     """
     if machine is None:
         with places.ask:
-            tasks.waiting_button()
+            tasks.draw_waiting_button()
         return None, False
     if len(chosen) < 2:
         places.ask.warning("At least two devices are needed for a comparison.")
         return None, False
-    with places.ask, told():
+    with places.ask, show_errors():
         devices = tuple(Contender.parse(text) for text in chosen)
         clock = Demonstration(
             kind="clock",
@@ -275,28 +281,30 @@ def _run(
             recipes=(preset.name,),
         )
         task: Task = (preset.asked(scale, devices), clock)
-        known = tasks.known(task, machine)
+        known = tasks.find_answers(task, machine)
         if _lacks_files(preset):
             name = plain(catalog.dataset(preset.point.dataset).called)
             st.caption(f"Run downloads {name} first; digits need no network.")
-        return known, tasks.run_button(task, known, places.answer)
+        return known, tasks.draw_task_button(task, known, places.answer)
     return None, False
 
 
-def _sections(tutorial: Tutorial, scale: Scale, chosen: Sequence[str], found: Found) -> list[Section]:
+def _make_tutorial_sections(
+    tutorial: Tutorial, scale: Scale, chosen: Sequence[str], results: TaskResults
+) -> list[Section]:
     preset, made = tutorial.preset, []
-    if found.rows and len(chosen) > 1:
+    if results.rows and len(chosen) > 1:
         pair = (chosen[0], chosen[-1])
-        made.append(sections.compared(preset, scale, found.rows, contenders=pair, origin="measured"))
-    if rows := found.recorded_rows:
-        pair, note = (rows[0].contender, rows[-1].contender), frame.recorded_note(None, rows)
+        made.append(sections.compared(preset, scale, results.rows, contenders=pair, origin="measured"))
+    if rows := results.recorded_rows:
+        pair, note = (rows[0].contender, rows[-1].contender), frame.describe_recording(None, rows)
         made.append(sections.compared(preset, scale, rows, contenders=pair, origin="recorded", note=note))
     if not made:
         made.append(Section(title="Published", sentences=claims.sentences(preset)))
-    made += [exhibit_sections.own_clock(preset, shown) for shown in found.shown]
-    again = [exhibit_sections.own_clock(preset, shown, frame.recorded_note(shown)) for shown in found.recorded]
+    made += [exhibit_sections.own_clock(preset, shown) for shown in results.shown]
+    again = [exhibit_sections.own_clock(preset, shown, frame.describe_recording(shown)) for shown in results.recorded]
     said = Section(title="What to make of it", sentences=(tutorial.reading,))
-    made += [*frame.marked(again), said]
-    if against := contradictions(tutorial):
+    made += [*frame.mark_recorded(again), said]
+    if against := list_contradictions(tutorial):
         made.append(Section(title="Where it disagrees with itself, and what we follow", sentences=against))
     return made

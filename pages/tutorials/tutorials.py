@@ -4,9 +4,9 @@ from pages.shared.learning import frame
 from pages.tutorials import content
 
 
-def page() -> None:
+def draw_tutorials_page() -> None:
     """The choice of a tutorial, what it claims and what is expected of it; beside it what came of it here."""
-    frame.page("Tutorials", "tutorial", content.draw)
+    frame.draw_learning_page("Tutorials", "tutorial", content.draw_tutorial)
 
 
-page()
+draw_tutorials_page()

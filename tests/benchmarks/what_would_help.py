@@ -25,7 +25,7 @@ from core.question.experiment import Contender, Experiment
 from core.question.presets import preset
 from core.results.schema import Trial
 from core.results.store import Store
-from pages.shared.answer.remedies import questions
+from pages.shared.answer.remedies import make_remedy_questions
 
 PROMISED_S = 90.0
 
@@ -61,7 +61,7 @@ def main() -> int:
         point = dataclasses.replace(preset("disc").point, depth=depth)
         for contender in (Contender(threads=1), Contender()):
             _, (plain,) = measured(queue, store, Experiment(point=point, contenders=(contender,), pairs=10))
-            asked = questions(plain, machine)[0]
+            asked = make_remedy_questions(plain, machine)[0]
             for code in ("nothing compiled", "compiled before"):
                 seconds, rows = measured(queue, store, asked)
                 (told,) = remedies(rows) or (None,)

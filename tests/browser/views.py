@@ -130,7 +130,7 @@ def grid(server):
             )
             server.store.add(row)
     sliced = f"{GRID.contenders[1]} against {GRID.contenders[0]} · batch size 100"
-    return urlencode({**links.sweep_settings(GRID), "sweep": GRID.id, "slice": sliced}, doseq=True)
+    return urlencode({**links.make_sweep_link(GRID), "sweep": GRID.id, "slice": sliced}, doseq=True)
 
 
 def fill(server):

@@ -60,7 +60,7 @@ class Links:
 
     def good(self) -> Given:
         """A link as the app makes it."""
-        link = {name: _listed(value) for name, value in links.settings(rows.EXPERIMENT).items()}
+        link = {name: _listed(value) for name, value in links.make_run_link(rows.EXPERIMENT).items()}
         return _given("compare", {**link, "run": [worlds.OTHER_RUN]})
 
     def make(self, draw: Random) -> Given:
@@ -137,15 +137,15 @@ def _listed(value: str | list[str]) -> list[str]:
 def _known(world: Inhabited) -> dict[str, list[str]]:
     """What is right for each parameter, as far as it can be known."""
     found: dict[str, list[str]] = {}
-    made = [links.settings(asked) for asked in EXPERIMENTS]
+    made = [links.make_run_link(asked) for asked in EXPERIMENTS]
     made += [
-        links.sweep_settings(asked)
+        links.make_sweep_link(asked)
         for asked in (worlds.ASKED, VARIED, dataclasses.replace(worlds.ASKED, adaptive=True))
     ]
     for link in made:
         for name, value in link.items():
             found.setdefault(name, []).extend(_listed(value))
-    studies = [line.id for line in reads.study_lines()]
+    studies = [line.id for line in reads.list_study_lines()]
     fixed = {
         "dataset": list(catalog.DATASETS),
         "model": list(models.FAMILIES),
@@ -170,7 +170,7 @@ def _known(world: Inhabited) -> dict[str, list[str]]:
         "in_trust": ["full", "partly", "weak"],
         "class": [world.of.code, world.other.code, world.of.code.lower()],
         "me": [world.me, f"{world.bob.id}.{world.token}"],
-        "lesson": list(links.LESSONS),
+        "lesson": list(links.LESSON_TITLES),
         "tutorial": list(PRESETS),
         "preset": list(PRESETS),
         "scale": ["class", "full"],
@@ -178,11 +178,11 @@ def _known(world: Inhabited) -> dict[str, list[str]]:
         "seeds": ["2", "5"],
         "margin": ["0.25", "1.0"],
         "predict_clock": ["too little"],
-        "shown": [*links.LESSONS, *PRESETS],
+        "shown": [*links.LESSON_TITLES, *PRESETS],
         "lock": ["all", "-hidden_size", "depth"],
         "hide": ["depth", "batch_size"],
         "text": ["Set the hidden size, then press Run.", *oddities.TEXTS[:6]],
-        links.KEPT: ["depth:5", "devices:cpu", "hidden_size:64", "width:2"],
+        links.KEPT_VALUES: ["depth:5", "devices:cpu", "hidden_size:64", "width:2"],
     }
     return {name: values for name, values in {**found, **fixed}.items() if values}
 

@@ -131,7 +131,7 @@ class Rows:
     def _views(self, draw: Random, rows: list[Trial]) -> Mapping[str, View]:
         runs = sorted({row.run_id for row in rows if not row.run_id.startswith(IN_CLASS)})
         shown.forget()
-        studies = [line.id for line in reads.study_lines()]
+        studies = [line.id for line in reads.list_study_lines()]
         study = {"study": draw.choice(studies)} if studies else {}
         beside = {"beside": ",".join(draw.sample(studies, min(len(studies), 3)))} if studies else {}
         run, other = draw.choice(runs), draw.choice(runs)

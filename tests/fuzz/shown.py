@@ -61,7 +61,7 @@ def quietly() -> Iterator[None]:
 
 def forget() -> None:
     """Let the pages begin anew: nothing is kept, and nobody has tried a code."""
-    reads._queue.cache_clear()
+    reads._open_queue.cache_clear()
     st.cache_data.clear()
     st.cache_resource.clear()
     findings._findings.clear()

@@ -64,8 +64,8 @@ def test_it_is_an_option_of_the_command_line():
 
 
 def test_links_say_it():
-    assert links.settings(Experiment(point=POINT))["warm_up"] == "8"
-    assert links.sweep_settings(SWEEP)["warm_up_range"] == ["1", "100"]
+    assert links.make_run_link(Experiment(point=POINT))["warm_up"] == "8"
+    assert links.make_sweep_link(SWEEP)["warm_up_range"] == ["1", "100"]
     assert {"warm_up", "warm_up_range", "warm_up_values"} <= links.PAGES["crossover"].controls
 
 

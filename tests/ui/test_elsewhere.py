@@ -221,7 +221,7 @@ def test_alike_machines_that_share_points_are_one_by_their_numbers(host, open_pa
 def test_the_gallery_puts_machines_that_answered_one_question_together(host, open_page):
     world = host("")
     measured(world, ONE, TWO)
-    study = reads.study_lines()[0]
+    study = reads.list_study_lines()[0]
     app = open_page("pages/gallery/gallery.py", study=study.id)
     assert "Crossover of 2 machines" in alts(app)
 

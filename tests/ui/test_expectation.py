@@ -42,10 +42,10 @@ def test_a_setting_between_measured_sizes_is_answered_before_anything_is_measure
 def test_moving_the_slider_moves_the_marker_and_stores_nothing(world, open_page):
     keep(world)
     app = open_page(PAGE, **LINK)
-    before = len(reads.results().trials())
+    before = len(reads.open_store().trials())
     checked(app.select_slider(key="hidden_size").set_value(128).run())
     assert f"{ALT} 128" in alts(app)
-    assert len(reads.results().trials()) == before
+    assert len(reads.open_store().trials()) == before
 
 
 @pytest.mark.parametrize(

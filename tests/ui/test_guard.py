@@ -39,14 +39,14 @@ def test_what_the_server_knows_of_its_caches_is_closed(guarded, path):
 @pytest.mark.parametrize("path", ["/", "/_stcore/health", "/_stcore/upload_file/someone/file"])
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 def test_an_address_that_is_longer_than_any_of_ours_is_refused_at_the_door(guarded, path, method):
-    status, headers, _ = answer(guarded, path, method, query=b"lock=" + b"x" * links.LONGEST)
+    status, headers, _ = answer(guarded, path, method, query=b"lock=" + b"x" * links.MAX_LETTERS)
     assert (status, headers["content-security-policy"]) == (414, guard.CONTENT_POLICY)
-    assert answer(guarded, path + "x" * links.LONGEST, method)[0] == 414
-    assert answer(guarded, "/", query=b"text=" + b"x" * (links.LONGEST - 6))[0] == 200
+    assert answer(guarded, path + "x" * links.MAX_LETTERS, method)[0] == 414
+    assert answer(guarded, "/", query=b"text=" + b"x" * (links.MAX_LETTERS - 6))[0] == 200
 
 
 def test_a_websocket_with_such_an_address_is_refused_before_it_opens(guarded):
-    (refused,) = connect(guarded, query=b"x" * links.LONGEST)
+    (refused,) = connect(guarded, query=b"x" * links.MAX_LETTERS)
     assert refused["type"] == "websocket.close"
 
 

@@ -217,7 +217,7 @@ def test_a_question_can_be_answered_by_one_of_its_options(name):
 
 
 def test_the_loader_lesson_differs_in_nothing_but_the_way_of_the_data():
-    points = content.loader_points("digits")
+    points = content.make_loader_points("digits")
     same = {dataclasses.replace(point, data_path="resident", loader_workers=0) for point in points}
     assert len(same) == 1
     assert len(set(points)) == len(points) == 7
@@ -225,13 +225,13 @@ def test_the_loader_lesson_differs_in_nothing_but_the_way_of_the_data():
 
 def test_where_an_exhibit_is_from_is_said_whole():
     shown = exhibited.clock({"ours": 1.0})
-    said = frame.recorded_note(shown)
+    said = frame.describe_recording(shown)
     assert all(part in said for part in ("NVIDIA Test GPU", "Test CPU", rows.TORCH_VERSION, "21 November 2026"))
-    assert frame.recorded_note(None) == ""
-    assert Contender().title in frame.recorded_note(None, rows.run())
+    assert frame.describe_recording(None) == ""
+    assert Contender().title in frame.describe_recording(None, rows.run())
 
 
 def test_every_lesson_is_in_links_and_a_job_leads_to_the_lesson_that_shows_it():
-    assert tuple(LESSONS) == tuple(links.LESSONS)
+    assert tuple(LESSONS) == tuple(links.LESSON_TITLES)
     assert all(name == lesson.question.name for name, lesson in LESSONS.items())
     assert {kind: name for name, lesson in LESSONS.items() for kind in lesson.recorded} == live.SHOWN_IN

@@ -32,7 +32,7 @@ def test_what_no_link_of_ours_says_is_not_read_and_the_page_opens_as_if_it_were_
 
 def test_a_parameter_that_is_too_long_takes_no_other_with_it(world, open_page):
     world.has(CPU)
-    app = open_page(depth="5", text="x" * (links.LONGEST_VALUE + 1))
+    app = open_page(depth="5", text="x" * (links.MAX_VALUE_LETTERS + 1))
     assert "This link says more about text than a link of this app can" in words(app)
     assert next(slider.value for slider in app.slider if slider.key == "depth") == 5
 

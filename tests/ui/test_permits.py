@@ -62,7 +62,7 @@ def compare(world, open_page):
 
 
 def compare_link(world, open_page):
-    return open_page(COMPARE, **links.settings(rows.EXPERIMENT)), "Run"
+    return open_page(COMPARE, **links.make_run_link(rows.EXPERIMENT)), "Run"
 
 
 def run_again(world, open_page):
@@ -79,7 +79,7 @@ def crossover(world, open_page):
 
 
 def crossover_link(world, open_page):
-    return open_page(CROSSOVER, **links.sweep_settings(SWEEP)), "Find the crossover"
+    return open_page(CROSSOVER, **links.make_sweep_link(SWEEP)), "Find the crossover"
 
 
 def sweep_again(world, open_page):
@@ -90,7 +90,7 @@ def sweep_again(world, open_page):
 def sweep_measured_again(world, open_page):
     for number, point in enumerate(SWEEP.points):
         world.keep(rows.run(point=point, run_id=f"{number:012x}", outcome="timed"))
-    app = open_page(CROSSOVER, **links.sweep_settings(SWEEP), sweep=SWEEP.id)
+    app = open_page(CROSSOVER, **links.make_sweep_link(SWEEP), sweep=SWEEP.id)
     return app, "Measure again"
 
 
@@ -208,7 +208,9 @@ def test_where_nobody_may_run_what_is_stored_is_shown_all_the_same(world, open_p
     world.has(CPU, GPU)
     host('who_may_run = "nobody"')
     stored = world.keep(rows.run())
-    app = open_page(COMPARE, **links.settings(Experiment(point=rows.EXPERIMENT.point, contenders=SWEEP.contenders)))
+    app = open_page(
+        COMPARE, **links.make_run_link(Experiment(point=rows.EXPERIMENT.point, contenders=SWEEP.contenders))
+    )
     checked(button(app, "Run").click().run())
     assert app.query_params["run"] == stored[0].run_id
 

@@ -93,13 +93,13 @@ def test_between_sizes_that_both_machines_timed_a_size_is_expected_before_it_is_
     record_study(world)
     assert "expected from" not in words(open_page(recorded=NAME, hidden_size="100"))
     world.keep(measured_here())
-    before = len(reads.results().trials())
+    before = len(reads.open_store().trials())
     app = open_page(recorded=NAME, hidden_size="100")
     said = words(app)
     assert f"expected from {len(TIMES)} measured sizes" in said
     assert "at a hidden size of 100: about " in said
     assert any(alt.startswith("Speedup against hidden size: measured sizes, and what is expected") for alt in alts(app))
-    assert len(reads.results().trials()) == before
+    assert len(reads.open_store().trials()) == before
     assert "expected from" not in words(open_page(recorded=NAME, hidden_size="16384"))
 
 

@@ -28,7 +28,7 @@ from tests.ui.conftest import PROJECT, TIMEOUT_S
     ],
 )
 def test_dates_are_for_people_and_whatever_is_none_stays_as_it_is(started_at, shown):
-    assert text.date(started_at) == shown
+    assert text.format_date(started_at) == shown
 
 
 POINTS = some.builds(

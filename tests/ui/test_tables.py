@@ -32,18 +32,18 @@ class Place:
 )
 def test_every_text_is_cleaned_and_every_number_stays(rows, lines):
     place = Place()
-    tables.table(rows, alt="What\nit\x1b shows", place=place, column_config={"=Name": 1})
+    tables.draw_table(rows, alt="What\nit\x1b shows", place=place, column_config={"=Name": 1})
     assert lines(place.data) == CLEAN
     assert place.options == {"hide_index": True, "alt": "What it\ufffd shows", "column_config": {"'=Name": 1}}
 
 
 def test_a_table_that_was_made_once_for_all_visitors_stays_that_one():
     place, made = Place(), pa.Table.from_pylist([{"Name": "NVIDIA H200", "Size": -1}])
-    tables.table(made, alt="x", place=place)
+    tables.draw_table(made, alt="x", place=place)
     assert place.data is made
 
 
 def test_a_column_has_room_for_its_longest_text():
-    assert tables.room(["a", "a" * 40]) > tables.room(["a" * 39]) > 39 * 5
-    assert tables.room(["CPU 16"]) > tables.room(["cpu to"])
-    assert 0 < tables.room([]) < tables.room(["a"])
+    assert tables.measure_column(["a", "a" * 40]) > tables.measure_column(["a" * 39]) > 39 * 5
+    assert tables.measure_column(["CPU 16"]) > tables.measure_column(["cpu to"])
+    assert 0 < tables.measure_column([]) < tables.measure_column(["a"])

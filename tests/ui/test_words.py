@@ -73,7 +73,7 @@ VIEWS = {
     "class": (navigation.CLASS, {}),
     "cases, one that was measured": (navigation.CASES, {"case": MEASURED_CASE}),
     **{f"tutorials, {name}": (navigation.TUTORIALS, {"tutorial": name, "shown": name}) for name in PRESETS},
-    **{f"lessons, {name}": (navigation.LESSONS, {"lesson": name, "shown": name}) for name in links.LESSONS},
+    **{f"lessons, {name}": (navigation.LESSONS, {"lesson": name, "shown": name}) for name in links.LESSON_TITLES},
     "a sweep under way": (navigation.CROSSOVER, {"job": "{sweep}"}),
     "a run that is not there": (navigation.COMPARE, {"run": "e" * 12}),
     "a study that is not there": (navigation.CROSSOVER, {"study": "e" * 12}),

@@ -26,16 +26,16 @@ from core.results.schema import Trial
 from core.text import as_line
 from pages.shared.answer import headings, study_view
 from pages.shared.data import prepared, reads
-from pages.shared.data.prepared import Located
+from pages.shared.data.prepared import LocatedCrossover
 from pages.shared.draw import tables
-from pages.shared.draw.text import date, plain, told
+from pages.shared.draw.text import format_date, plain, show_errors
 from pages.shared.link import others, state
 
-HELP = (
+ACCELERATOR_HELP = (
     "An accelerator that was measured on another machine. Its rows are put beside what is measured here: two machines, "
     "which is said everywhere. Nothing is measured on it."
 )
-NONE = (
+NO_RECORDINGS = (
     "No accelerator has been recorded for this training: no row of one came with the app, and none was imported. "
     "Rows that were measured on a machine with a GPU (there: `python -m core store export rows.parquet`) are imported "
     "by `python -m core store import rows.parquet`."
@@ -43,127 +43,128 @@ NONE = (
 SPEEDUP_HELP = "Ratio of the median times per step of two machines. Above 1: the recorded one is faster."
 SIZES_HELP = "Measures here at just the sizes at which the accelerator was recorded, so that every size has both."
 
-Wanted = Mapping[str, object]
+Query = Mapping[str, object]
 """A training as `core.answer.study.machines.recorded` wants it."""
 
 
-def stock(machine: Machine | None) -> tuple[Accelerator, ...]:
+def list_recorded_accelerators(machine: Machine | None) -> tuple[Accelerator, ...]:
     """Every accelerator of other machines that rows are there of, the one with the most rows first.
 
     None where the store cannot be read, which is said by whoever needs its rows.
     """
     try:
-        return prepared.accelerators(machine.environment.machine_id if machine else "")
+        return prepared.list_accelerators(machine.environment.machine_id if machine else "")
     except CrossoverError:
         return ()
 
 
-def chosen(machine: Machine | None) -> Accelerator | None:
+def find_chosen_accelerator(machine: Machine | None) -> Accelerator | None:
     """The recorded accelerator that the control or the link names."""
-    name = others.recorded()
-    return next((one for one in stock(machine) if one.name == name), None) if name else None
+    name = others.read_accelerator()
+    return next((one for one in list_recorded_accelerators(machine) if one.name == name), None) if name else None
 
 
-def choose(
-    found: Sequence[Accelerator], machine: Machine | None, wanted: Wanted | None, axis: str = ""
+def choose_accelerator(
+    accelerators: Sequence[Accelerator], machine: Machine | None, query: Query | None, axis: str = ""
 ) -> Accelerator | None:
     """Draw the control and what the chosen accelerator has of a training, at several sizes where an axis is varied.
 
     Args:
-        found: those to choose from, as in `stock`.
+        accelerators: those to choose from, as in `list_recorded_accelerators`.
         machine: this one.
-        wanted: the training.
+        query: the training.
         axis: the size that is varied, if one is.
     """
-    if not found:
+    if not accelerators:
         if machine is not None and len(machine.devices) == 1:
-            st.caption(NONE)
+            st.caption(NO_RECORDINGS)
         return None
-    names = [one.name for one in found]
+    names = [one.name for one in accelerators]
     name = st.selectbox(
         "Recorded accelerator",
         names,
         index=None,
         format_func=as_line,
         placeholder="none",
-        help=HELP,
-        **state.bound("recorded"),
+        help=ACCELERATOR_HELP,
+        **state.bind_control("recorded"),
     )
-    linked = state.arrived().get("recorded", ())
-    if name is None and linked and linked[-1] not in names and not state.touched():
+    linked = state.read_arrived_settings().get("recorded", ())
+    if name is None and linked and linked[-1] not in names and not state.has_changed():
         st.warning(plain(f"No accelerator called {linked[-1]} is recorded here: there are {', '.join(names)}."))
-    picked = next((one for one in found if one.name == name), None)
-    if picked is not None and wanted is not None:
-        _say_what_it_has(picked, wanted, axis)
+    picked = next((one for one in accelerators if one.name == name), None)
+    if picked is not None and query is not None:
+        _describe_recordings(picked, query, axis)
     return picked
 
 
-def listing(found: Sequence[Accelerator], wanted: Wanted | None, axis: str = "") -> None:
+def draw_accelerators_table(accelerators: Sequence[Accelerator], query: Query | None, axis: str = "") -> None:
     """Draw every recorded accelerator, and which of them did this very training."""
-    if not found or wanted is None:
+    if not accelerators or query is None:
         return
-    same = sum(bool(_exact(one, wanted, axis)) for one in found)
-    noun = "accelerator" if len(found) == 1 else "accelerators"
-    label = f"{len(found)} recorded {noun}, {same} of this very training"
-    with st.expander(label, icon=":material/inventory_2:", **state.bound_view("stock")) as part:
+    same = sum(bool(_find_exact_recordings(one, query, axis)) for one in accelerators)
+    noun = "accelerator" if len(accelerators) == 1 else "accelerators"
+    label = f"{len(accelerators)} recorded {noun}, {same} of this very training"
+    with st.expander(label, icon=":material/inventory_2:", **state.bind_view("stock")) as part:
         if part.open:
-            lines = [_line(one, wanted, axis) for one in found]
-            tables.table(lines, alt="Recorded accelerators")
+            lines = [_make_accelerator_line(one, query, axis) for one in accelerators]
+            tables.draw_table(lines, alt="Recorded accelerators")
 
 
-def sizes(accelerator: Accelerator | None, wanted: Wanted | None, axis: str) -> tuple[float, ...]:
+def choose_recorded_sizes(accelerator: Accelerator | None, query: Query | None, axis: str) -> tuple[float, ...]:
     """The sizes that the chosen accelerator was recorded at, if they are to be used; draws the control of that."""
-    curve = recorded.along(accelerator, wanted, axis) if accelerator and wanted else ()
+    curve = recorded.along(accelerator, query, axis) if accelerator and query else ()
     if len(curve) < 2:
         return ()
-    used = st.toggle("Use the recorded sizes", True, help=SIZES_HELP, **state.bound("recorded_sizes"))
+    used = st.toggle("Use the recorded sizes", True, help=SIZES_HELP, **state.bind_control("recorded_sizes"))
     places = tuple(describe.plain(float(each.value(axis))) for each in curve)
     if used:
         st.caption(plain(f"{axis_title(axis).capitalize()}: {', '.join(map(wording.size, places))}"))
     return places if used else ()
 
 
-def beside(trials: Sequence[Trial], machine: Machine | None) -> list[Trial]:
+def find_recorded_rows(trials: Sequence[Trial], machine: Machine | None) -> list[Trial]:
     """The recorded rows that are to be shown with a run of this machine; says why where there are none."""
-    picked = chosen(machine)
+    picked = find_chosen_accelerator(machine)
     if picked is None or not trials:
         return []
     wanted = recorded.of_row(trials[0])
     match = recorded.matching(picked, wanted)
     if match is None:
-        st.info(plain(_lacking(picked, wanted, "")))
+        st.info(plain(_explain_lack(picked, wanted, "")))
         return []
-    return reads.rows(trial_ids=[match.trial_id])
+    return reads.find_rows(trial_ids=[match.trial_id])
 
 
-def verdicts(trials: Sequence[Trial], others: Sequence[Trial]) -> None:
+def draw_recorded_verdicts(trials: Sequence[Trial], other_rows: Sequence[Trial]) -> None:
     """Draw the recorded rows against the baseline of a run and against its accelerators."""
-    for other in others:
+    for other in other_rows:
         for row in [trials[0], *(row for row in trials[1:] if not speedup.is_host(row))]:
-            _verdict(row, other)
-        _fingerprints(trials[0], other)
+            _draw_recorded_verdict(row, other)
+        _draw_fingerprints(trials[0], other)
 
 
-def caption(trials: Sequence[Trial], others: Sequence[Trial]) -> str:
+def describe_chart_machines(trials: Sequence[Trial], other_rows: Sequence[Trial]) -> str:
     """Which machine each line of a chart is of; empty where all are of one."""
-    if not others:
+    if not other_rows:
         return ""
     theirs = "; ".join(
-        f"{other.device_name} on {_machine(other)}, recorded {date(other.started_at)}" for other in others
+        f"{other.device_name} on {_name_machine(other)}, recorded {format_date(other.started_at)}"
+        for other in other_rows
     )
-    return f"Two machines. Recorded, dashed: {theirs}. Measured: {_machine(trials[0])}, {date(trials[0].started_at)}."
+    return f"Two machines. Recorded, dashed: {theirs}. Measured: {_name_machine(trials[0])}, {format_date(trials[0].started_at)}."
 
 
-def meetings(rows: Sequence[Trial], axis: str, machine: Machine | None) -> list[Meeting]:
+def find_meetings(rows: Sequence[Trial], axis: str, machine: Machine | None) -> list[Meeting]:
     """What rows measured along an axis and the chosen accelerator say together, most shared sizes first."""
-    picked = chosen(machine)
+    picked = find_chosen_accelerator(machine)
     if picked is None:
         return []
     ids = {each.trial_id for row in rows for each in recorded.along(picked, recorded.of_row(row), axis)}
-    return two_machines.meetings(rows, reads.rows(trial_ids=ids), axis) if ids else []
+    return two_machines.meetings(rows, reads.find_rows(trial_ids=ids), axis) if ids else []
 
 
-@told(st.warning)
+@show_errors(st.warning)
 def draw_meetings(met: Sequence[Meeting], basis: Basis | None = None) -> None:
     """Draw the crossover of two machines: the answer, the chart, the sizes, both fingerprints.
 
@@ -171,87 +172,89 @@ def draw_meetings(met: Sequence[Meeting], basis: Basis | None = None) -> None:
     """
     first = met[0]
     answered = st.container()
-    basis = basis or study_view.basis()
-    located = prepared.meeting(first, basis)
+    basis = basis or study_view.choose_basis()
+    located = prepared.locate_meeting(first, basis)
     with answered:
-        study_view.headline(located.answer)
+        study_view.draw_headline(located.answer)
     st.caption(f"What is counted, {BASIS_TITLES[basis]}: {BASES[basis]}.")
-    chart(first, located)
-    if why := _cause(first, located):
+    draw_meeting_chart(first, located)
+    if why := _explain_step(first, located):
         st.markdown(plain(why))
-    _bases(met)
+    _draw_meeting_bases(met)
     st.markdown("**Size by size**, from two machines")
-    study_view.sizes(located.answer)
-    study_view.speedups(located)
-    _fingerprints(first.measured[-1], first.recorded[-1])
+    study_view.draw_sizes_table(located.answer)
+    study_view.draw_speedup_chart(located)
+    _draw_fingerprints(first.measured[-1], first.recorded[-1])
 
 
-def draw_so_far(met: Meeting) -> None:
+def draw_meeting_so_far(met: Meeting) -> None:
     """Draw what two machines say while this one measures; raises CrossoverError where they cannot be compared."""
-    located = prepared.meeting(met, "steady")
+    located = prepared.locate_meeting(met, "steady")
     if len(met.shared) > 1:
         st.markdown(f"**So far:** {plain(located.answer.sentence)}")
-    chart(met, located)
+    draw_meeting_chart(met, located)
 
 
-def chart(met: Meeting, located: Located) -> None:
+def draw_meeting_chart(met: Meeting, located: LocatedCrossover) -> None:
     """Draw time against size of both machines, and which marks are whose."""
-    study_view.chart(located)
+    study_view.draw_crossover_chart(located)
     ours, theirs = met.measured[-1], met.recorded[-1]
     st.caption(
         plain(
-            f"Two machines. Filled marks: measured on {_machine(ours)}. Hollow marks, dashed: {theirs.device_name}, "
-            f"recorded on {_machine(theirs)}, {date(theirs.started_at)}."
+            f"Two machines. Filled marks: measured on {_name_machine(ours)}. Hollow marks, dashed: {theirs.device_name}, "
+            f"recorded on {_name_machine(theirs)}, {format_date(theirs.started_at)}."
         )
     )
 
 
-def missing(rows: Sequence[Trial], axis: str, machine: Machine | None) -> str:
+def explain_missing_meeting(rows: Sequence[Trial], axis: str, machine: Machine | None) -> str:
     """Why the chosen accelerator says nothing about rows, in a sentence; empty where none is chosen."""
-    picked = chosen(machine)
-    return _lacking(picked, recorded.of_row(rows[-1]), axis) if picked and rows else ""
+    picked = find_chosen_accelerator(machine)
+    return _explain_lack(picked, recorded.of_row(rows[-1]), axis) if picked and rows else ""
 
 
-def _say_what_it_has(accelerator: Accelerator, wanted: Wanted, axis: str) -> None:
-    found = _exact(accelerator, wanted, axis)
+def _describe_recordings(accelerator: Accelerator, query: Query, axis: str) -> None:
+    found = _find_exact_recordings(accelerator, query, axis)
     if found:
         newest = max(each.started_at for each in found)
         times = f" at {len(found)} sizes" if axis else ""
-        st.caption(plain(f"This very training was recorded{times}, {date(newest)}, torch {found[0].versions[0]}."))
+        st.caption(
+            plain(f"This very training was recorded{times}, {format_date(newest)}, torch {found[0].versions[0]}.")
+        )
     else:
-        st.caption(plain(_lacking(accelerator, wanted, axis)))
-        for place, near in enumerate(recorded.nearest(accelerator, wanted, axis)):
+        st.caption(plain(_explain_lack(accelerator, query, axis)))
+        for place, near in enumerate(recorded.nearest(accelerator, query, axis)):
             st.button(
                 plain(f"Use {near.differs.replace(' instead of ', ', not ')}"),
                 key=f"near-{place}",
-                on_click=state.adopt,
+                on_click=state.adopt_values,
                 args=({name: near.recording.value(name) for name in TRAINING if name != axis},),
             )
-    if other := recorded.refused(accelerator, wanted):
+    if other := recorded.refused(accelerator, query):
         st.caption(plain(other))
 
 
-def _exact(accelerator: Accelerator, wanted: Wanted, axis: str) -> tuple[RecordedTraining, ...]:
+def _find_exact_recordings(accelerator: Accelerator, query: Query, axis: str) -> tuple[RecordedTraining, ...]:
     """Recordings of just this training; at two sizes or more where one is varied."""
     if axis:
-        curve = recorded.along(accelerator, wanted, axis)
+        curve = recorded.along(accelerator, query, axis)
         return curve if len(curve) > 1 else ()
-    match = recorded.matching(accelerator, wanted)
+    match = recorded.matching(accelerator, query)
     return (match,) if match else ()
 
 
-def _lacking(accelerator: Accelerator, wanted: Wanted, axis: str) -> str:
+def _explain_lack(accelerator: Accelerator, query: Query, axis: str) -> str:
     said = f"No recording of this training by {accelerator.name} is here, so it is not shown."
-    near = () if wanted.get("training") else recorded.nearest(accelerator, wanted, axis)
-    return f"{said} Nearest, but not used: {'; '.join(map(_near, near))}." if near else said
+    near = () if query.get("training") else recorded.nearest(accelerator, query, axis)
+    return f"{said} Nearest, but not used: {'; '.join(map(_describe_nearest, near))}." if near else said
 
 
-def _near(near: Near) -> str:
+def _describe_nearest(near: Near) -> str:
     return f"{near.differs} ({near.sizes} sizes)" if near.sizes > 1 else near.differs
 
 
-def _line(accelerator: Accelerator, wanted: Wanted, axis: str) -> dict[str, Any]:
-    found, near = _exact(accelerator, wanted, axis), recorded.nearest(accelerator, wanted, axis)
+def _make_accelerator_line(accelerator: Accelerator, query: Query, axis: str) -> dict[str, Any]:
+    found, near = _find_exact_recordings(accelerator, query, axis), recorded.nearest(accelerator, query, axis)
     had = f"yes, {len(found)} sizes" if found and axis else "yes" if found else "no"
     return {
         "Accelerator": accelerator.name,
@@ -259,34 +262,34 @@ def _line(accelerator: Accelerator, wanted: Wanted, axis: str) -> dict[str, Any]
         "Machine": accelerator.machine,
         "Rows": len(accelerator.recordings),
         "This configuration": had,
-        "Nearest": "" if found or not near else _near(near[0]),
+        "Nearest": "" if found or not near else _describe_nearest(near[0]),
     }
 
 
-@told(st.warning)
-def _verdict(measured: Trial, other: Trial) -> None:
+@show_errors(st.warning)
+def _draw_recorded_verdict(measured: Trial, other: Trial) -> None:
     found, why = two_machines.speedup(measured, other), two_machines.cause(other)
     claim = claims.between(
         spoken(measured.contender), f"the recorded {titled(other.contender)}", found.value, found.reason
     )
     key = f"across-{measured.trial_id}-{other.trial_id}"
-    words = headings.verdict(claim, found.sentence, key=key, help=SPEEDUP_HELP)
+    words = headings.draw_verdict(claim, found.sentence, key=key, help=SPEEDUP_HELP)
     if found.verdict != "missing" and why:
         words.markdown(plain(why))
     for said in found.cautions:
         words.caption(plain(said))
 
 
-def _fingerprints(measured: Trial, other: Trial) -> None:
+def _draw_fingerprints(measured: Trial, other: Trial) -> None:
     label = "Two machines, two fingerprints"
-    with st.expander(label, icon=":material/fingerprint:", **state.bound_view("fingerprints")) as part:
+    with st.expander(label, icon=":material/fingerprint:", **state.bind_view("fingerprints")) as part:
         if part.open:
             facts = two_machines.fingerprints(measured, other)
             lines = [{"": name, "Measured": ours, "Recorded": theirs} for name, ours, theirs in facts]
-            tables.table(lines, height="content", alt="Fingerprints of both machines")
+            tables.draw_table(lines, height="content", alt="Fingerprints of both machines")
 
 
-def _cause(met: Meeting, located: Located) -> str:
+def _explain_step(met: Meeting, located: LocatedCrossover) -> str:
     """What the accelerator's step consists of at the shared size just below the crossing."""
     estimate = located.answer.estimate
     below = [row for row, _ in met.shared if estimate is not None and getattr(row, met.axis) <= estimate]
@@ -295,15 +298,15 @@ def _cause(met: Meeting, located: Located) -> str:
     return f"At {axis_title(met.axis)} {wording.size(getattr(other, met.axis))}: {why}" if why else ""
 
 
-def _bases(met: Sequence[Meeting]) -> None:
+def _draw_meeting_bases(met: Sequence[Meeting]) -> None:
     columns = {
         f"{titled(one.recorded[-1].contender)} recorded, against {titled(one.measured[-1].contender)}": partial(
-            prepared.meeting, one
+            prepared.locate_meeting, one
         )
         for one in met
     }
-    study_view.bases(columns, met[0].axis, alt="The crossover of two machines on each cost basis")
+    study_view.draw_bases_table(columns, met[0].axis, alt="The crossover of two machines on each cost basis")
 
 
-def _machine(row: Trial) -> str:
+def _name_machine(row: Trial) -> str:
     return f"{two_machines.machine(row)}, torch {row.torch_version}"

@@ -16,10 +16,10 @@ from core.results.intake import exchange
 from core.results.schema import Trial
 from core.results.tables import to_table
 from core.text import in_file_name
-from pages.shared.draw.text import plain, told
+from pages.shared.draw.text import plain, show_errors
 from pages.shared.link import state
 
-KINDS: dict[exchange.Format, str] = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
+ROW_FORMATS: dict[exchange.Format, str] = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
 """Kinds of file that rows are handed out as, with their media types."""
 
 PICTURES: dict[pictures.Picture, str] = {"png": "image/png", "svg": "image/svg+xml"}
@@ -28,18 +28,20 @@ PICTURES: dict[pictures.Picture, str] = {"png": "image/png", "svg": "image/svg+x
 _ICON = ":material/download:"
 
 
-def rows(trials: Sequence[Trial], *, name: str, repeats: bool = False) -> None:
+def draw_row_downloads(trials: Sequence[Trial], *, name: str, repeats: bool = False) -> None:
     """Draw the buttons that download rows as files called `name`, and beside them a script that repeats a run."""
     noun, name = f"{len(trials)} rows" if len(trials) > 1 else "Row", in_file_name(name)
     with st.container(horizontal=True):
-        for kind, media in KINDS.items():
-            data = partial(_rows, tuple(trials), kind)
-            button(f"{noun} as {kind}", data, f"{name}.{kind}", media, key=f"{kind}-{name}")
+        for kind, media in ROW_FORMATS.items():
+            data = partial(_export_rows, tuple(trials), kind)
+            draw_download_button(f"{noun} as {kind}", data, f"{name}.{kind}", media, key=f"{kind}-{name}")
         if repeats:
-            _script(trials)
+            _draw_script_download(trials)
 
 
-def chart(spec: dict[str, Any], name: str, *, title: str = "", rows: Sequence[Trial] = (), axis: str = "") -> None:
+def draw_chart_downloads(
+    spec: dict[str, Any], name: str, *, title: str = "", rows: Sequence[Trial] = (), axis: str = ""
+) -> None:
     """Draw what downloads a finished chart as a picture or as a page of its own, as files called `name`.
 
     With its rows, the files say by themselves what was trained, on what, when, and with what it was measured.
@@ -50,40 +52,42 @@ def chart(spec: dict[str, Any], name: str, *, title: str = "", rows: Sequence[Tr
     with st.popover("Save this chart", icon=_ICON, type="tertiary", key=f"save-{name}"):
         for kind, media in PICTURES.items():
             data = partial(pictures.picture, spec, kind)
-            button(f"{kind.upper()} picture", data, f"{name}.{kind}", media, key=f"{kind}-{name}", icon=None)
+            draw_download_button(
+                f"{kind.upper()} picture", data, f"{name}.{kind}", media, key=f"{kind}-{name}", icon=None
+            )
         data, file = partial(pictures.page, spec, title), f"{name}.html"
-        button("Page with tooltips (HTML)", data, file, "text/html", key=f"html-{name}", icon=None)
+        draw_download_button("Page with tooltips (HTML)", data, file, "text/html", key=f"html-{name}", icon=None)
         st.caption("The page needs no network. Each takes a few seconds to make.")
 
 
-@told(st.caption)
-def _script(trials: Sequence[Trial]) -> None:
+@show_errors(st.caption)
+def _draw_script_download(trials: Sequence[Trial]) -> None:
     """Draw what downloads one file that repeats a run with PyTorch alone; or why there is none."""
     text = script_file.script(trials)
     name = in_file_name(f"crossover-{trials[0].run_id}")
-    button("Script that repeats it", text, f"{name}.py", "text/x-python", key=f"script-{name}")
+    draw_download_button("Script that repeats it", text, f"{name}.py", "text/x-python", key=f"script-{name}")
 
 
-def command(asked: Experiment | Sweep | None, what: str) -> None:
+def draw_command(request: Experiment | Sweep | None, what: str) -> None:
     """Draw the command line that repeats a question; or why there is none, with what it is called."""
-    if asked is None:
+    if request is None:
         st.caption(f"These settings are not offered by this version, so it cannot repeat the {what}.")
         return
-    own = asked.point.training
-    has = f" that has {own.partition(':')[0]} (source {asked.point.source_hash[:6]})" if own else ""
+    own = request.point.training
+    has = f" that has {own.partition(':')[0]} (source {request.point.source_hash[:6]})" if own else ""
     st.caption(plain(f"Repeat it on any machine{has}, without the app:"))
-    st.code(describe.command(asked), language=None, wrap_lines=True)
+    st.code(describe.command(request), language=None, wrap_lines=True)
 
 
-def link(title: str, parameters: Mapping[str, str | list[str]]) -> None:
+def draw_link(title: str, parameters: Mapping[str, str | list[str]]) -> None:
     st.caption(title)
-    st.code(state.address(parameters), language=None, wrap_lines=True)
+    st.code(state.make_address(parameters), language=None, wrap_lines=True)
 
 
-def button(label: str, data: Any, file: str, media: str, *, key: str, icon: str | None = _ICON) -> None:
+def draw_download_button(label: str, data: Any, file: str, media: str, *, key: str, icon: str | None = _ICON) -> None:
     """Draw what downloads a file; data that are a function are made when it is clicked."""
     st.download_button(label, data, file, media, key=key, on_click="ignore", icon=icon)
 
 
-def _rows(trials: Sequence[Trial], kind: exchange.Format) -> bytes:
+def _export_rows(trials: Sequence[Trial], kind: exchange.Format) -> bytes:
     return exchange.export(to_table(list(trials)), kind)

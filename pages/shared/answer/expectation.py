@@ -16,20 +16,22 @@ from pages.shared.draw import charts
 from pages.shared.draw.text import plain
 
 
-def draw(asked: Experiment | None, machine: Machine | None) -> None:
+def draw_expectation(request: Experiment | None, machine: Machine | None) -> None:
     """Draw what to expect of a training that can be asked for; nothing where nothing is known."""
-    if asked is None or machine is None:
+    if request is None or machine is None:
         return
-    names = [str(contender) for contender in asked.contenders]
-    if found := expectations.of_training(asked.point, names, machine.here, accelerators.chosen(machine)):
-        show(found, then="Run measures it.")
+    names = [str(contender) for contender in request.contenders]
+    if found := expectations.expect_training(
+        request.point, names, machine.here, accelerators.find_chosen_accelerator(machine)
+    ):
+        show_expectation(found, ending="Run measures it.")
 
 
-def show(found: Expectation, *, then: str) -> None:
+def show_expectation(expectation: Expectation, *, ending: str) -> None:
     """Draw an expectation: its figures, on what they rest, and the marker."""
-    told, axis = found.told, found.located.answer.axis
-    base, other = (Contender.parse(text).title for text in (found.baseline, found.challenger))
+    told, axis = expectation.told, expectation.located.answer.axis
+    base, other = (Contender.parse(text).title for text in (expectation.baseline, expectation.challenger))
     where = wording.place(axis, wording.size(told.size))
-    st.markdown(f"**{plain(other)} against {plain(base)}, at {where}: {told.figures}**, {told.source}. {then}")
+    st.markdown(f"**{plain(other)} against {plain(base)}, at {where}: {told.figures}**, {told.source}. {ending}")
     along = f"Speedup against {axis_title(axis)}"
-    charts.chart(found.chart, alt=f"{along}: measured sizes, and what is expected at {where}")
+    charts.draw_chart(expectation.chart, alt=f"{along}: measured sizes, and what is expected at {where}")

@@ -10,7 +10,8 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer.study import study, wording
+from core.answer.study import study as grouping
+from core.answer.study import wording
 from core.answer.study.result import BASES, BASIS_TITLES, Basis, Crossover, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError
@@ -22,9 +23,9 @@ from core.question.sweep import Sweep, size_of
 from core.results.schema import Trial
 from pages.shared.answer import downloads
 from pages.shared.data import prepared
-from pages.shared.data.prepared import Located
+from pages.shared.data.prepared import LocatedCrossover
 from pages.shared.draw import charts, tables
-from pages.shared.draw.text import plain, told
+from pages.shared.draw.text import plain, show_errors
 from pages.shared.link import choices
 
 BASIS_HELP = (
@@ -45,47 +46,47 @@ BOXES: dict[str, tuple[Box, str]] = {
 """By outcome: the box around the sentence, and its icon."""
 
 
-def main(found: Sequence[Study], asked: Sweep | None) -> Study | None:
+def pick_main_study(studies: Sequence[Study], request: Sweep | None) -> Study | None:
     """Of the studies of one sweep, the one of its baseline against its last contender, of plain ones if there are."""
-    if asked is not None:
-        plain_ones = [contender for contender in asked.contenders if contender.lane == PLAIN]
-        contenders = plain_ones if len(plain_ones) > 1 else asked.contenders
+    if request is not None:
+        plain_ones = [contender for contender in request.contenders if contender.lane == PLAIN]
+        contenders = plain_ones if len(plain_ones) > 1 else request.contenders
         pair = (str(contenders[0]), str(contenders[-1]))
-        found = [study for study in found if (study.baseline, study.challenger) == pair] or found
-    return max(found, key=lambda study: len(study.runs), default=None)
+        studies = [study for study in studies if (study.baseline, study.challenger) == pair] or studies
+    return max(studies, key=lambda study: len(study.runs), default=None)
 
 
-def basis() -> Basis:
-    bound = choices.bound("basis", list(BASES), "steady", BASIS_TITLES.__getitem__)
+def choose_basis() -> Basis:
+    bound = choices.bind_choice("basis", list(BASES), "steady", BASIS_TITLES.__getitem__)
     return st.segmented_control("Cost basis", list(BASES), required=True, help=BASIS_HELP, **bound) or "steady"
 
 
-def answer(of: Study) -> tuple[Basis, Located | None]:
+def draw_crossover_answer(study: Study) -> tuple[Basis, LocatedCrossover | None]:
     """Draw the crossover in words and as a chart; the cost basis, and what was drawn if the rows can be compared."""
     answered, drawn = st.container(), st.container()
-    own = bool(of.runs[0][0].training)  # of which nobody knows over how many steps what is paid once is spread
-    chosen: Basis = "steady" if own else basis()
-    with told(st.warning):
-        located = prepared.located(of, chosen)
+    own = bool(study.runs[0][0].training)  # of which nobody knows over how many steps what is paid once is spread
+    chosen: Basis = "steady" if own else choose_basis()
+    with show_errors(st.warning):
+        located = prepared.locate_crossover(study, chosen)
         with answered:
-            headline(located.answer)
-            if means := prepared.meaning(of, chosen):
+            draw_headline(located.answer)
+            if means := prepared.explain_crossover(study, chosen):
                 st.markdown(plain(" ".join(means)))
         with drawn:
-            chart(located)
+            draw_crossover_chart(located)
         st.caption(f"What is counted, {BASIS_TITLES[chosen]}: {BASES[chosen]}.")
-        save(located.chart, of, f"crossover-{of.id}-{chosen}", located.answer.sentence)
+        draw_study_downloads(located.chart, study, f"crossover-{study.id}-{chosen}", located.answer.sentence)
         return chosen, located
     return chosen, None
 
 
-def save(spec: dict[str, Any], of: Study, name: str, title: str) -> None:
+def draw_study_downloads(spec: dict[str, Any], study: Study, name: str, title: str) -> None:
     """Draw what downloads a chart of a study, which then says whose it is."""
-    rows = [row for run in of.runs for row in run]
-    downloads.chart(spec, name, title=title, rows=rows, axis=of.axis)
+    rows = [row for run in study.runs for row in run]
+    downloads.draw_chart_downloads(spec, name, title=title, rows=rows, axis=study.axis)
 
 
-def headline(answer: Crossover) -> None:
+def draw_headline(answer: Crossover) -> None:
     """The answer in the box of its outcome: the claim, then what else is to be said of it.
 
     What was measured on a busy machine is no good news.
@@ -96,72 +97,72 @@ def headline(answer: Crossover) -> None:
     (st.warning if answer.busy else box)(said, icon=icon)
 
 
-def chart(located: Located) -> None:
+def draw_crossover_chart(located: LocatedCrossover) -> None:
     """Time against size, and what its crosses stand for."""
     names = f"{located.answer.baseline} and {located.answer.challenger}"
     alt = f"Time against {axis_title(located.answer.axis)} for {names}"
-    charts.chart(located.chart, alt=alt)
+    charts.draw_chart(located.chart, alt=alt)
     if any(entry.obstacle for entry in located.evidence):
         st.caption("Crosses at the bottom are sizes that cannot be compared; the table says why.")
 
 
-def speedups(located: Located) -> None:
+def draw_speedup_chart(located: LocatedCrossover) -> None:
     """Speedup against size, and what its band is."""
     st.markdown("**Speedup at each size**")
-    charts.chart(located.speedup, alt="Speedup against size")
+    charts.draw_chart(located.speedup, alt="Speedup against size")
     st.caption("The dotted line and its band are interpolated between the sizes; the verdicts are not.")
 
 
-def sizes(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:
+def draw_sizes_table(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:
     """A line for each size: both times, the speedup with its interval if one is known, and the verdict in words."""
     threads = {size_of(base, axis_asked(answer.axis)): (base.threads, other.threads) for base, other in runs}
     base, other = map(wording.short, (answer.baseline, answer.challenger))
-    lines = [_line(size, answer, (base, other), threads.get(size.size)) for size in answer.sizes]
+    lines = [_make_size_line(size, answer, (base, other), threads.get(size.size)) for size in answer.sizes]
     known = {title for line in lines for title, value in line.items() if value != ""}
     rows = [{title: value for title, value in line.items() if title in known} for line in lines]
-    tables.table(
+    tables.draw_table(
         rows,
-        height="content" if len(rows) <= MOST_LINES else 35 * MOST_LINES,
+        height="content" if len(rows) <= MAX_SIZE_LINES else 35 * MAX_SIZE_LINES,
         column_config={
-            size_title(answer): st.column_config.NumberColumn(format="localized"),
+            title_size(answer): st.column_config.NumberColumn(format="localized"),
             "Verdict": st.column_config.TextColumn(width="large"),
         },
         alt="The verdict at each size",
     )
 
 
-@told(st.caption)
-def cause(of: Study, answer: Crossover) -> None:
+@show_errors(st.caption)
+def draw_cause(study: Study, answer: Crossover) -> None:
     """Why the slower device is slower at the measured size just below the crossing, if its step was taken apart."""
-    known = study.cause(of, answer)
+    known = grouping.cause(study, answer)
     if known:
         where = f"{axis_title(answer.axis)} {wording.size(known[0])}"
         st.markdown(f"**Why, at {plain(where)}:** {plain(known[1])}")
 
 
-def bases(columns: Mapping[str, Callable[[Basis], Located]], axis: str, alt: str) -> None:
+def draw_bases_table(columns: Mapping[str, Callable[[Basis], LocatedCrossover]], axis: str, alt: str) -> None:
     """The crossover on each cost basis, of what is compared in words → its answer on a basis."""
     lines = [
         {
             "Cost basis": BASIS_TITLES[basis],
-            **{words: in_short(partial(found, basis)) for words, found in columns.items()},
+            **{words: summarize_located(partial(found, basis)) for words, found in columns.items()},
         }
         for basis in BASES
     ]
     st.markdown(f"**Crossover on each cost basis**, {plain(axis_title(axis))} with its 95 % interval")
-    tables.table(lines, alt=alt)
+    tables.draw_table(lines, alt=alt)
 
 
-def in_short(found: Callable[[], Located]) -> str:
+def summarize_located(locate: Callable[[], LocatedCrossover]) -> str:
     """An answer in as many words as a table has room for, or why there is none."""
     try:
-        answer = found().answer
+        answer = locate().answer
     except CrossoverError as error:
         return str(error)
-    return _in_short(answer) + (", on a busy machine" if answer.busy else "")
+    return _summarize_crossover(answer) + (", on a busy machine" if answer.busy else "")
 
 
-def _in_short(answer: Crossover) -> str:
+def _summarize_crossover(answer: Crossover) -> str:
     base, other = map(wording.short, (answer.baseline, answer.challenger))
     if answer.estimate is not None and answer.low is not None and answer.high is not None:
         estimate = wording.nearest(answer.axis, answer.estimate)
@@ -171,22 +172,24 @@ def _in_short(answer: Crossover) -> str:
     return words.get(answer.outcome, answer.outcome.replace("_", " "))
 
 
-def _line(size: Size, answer: Crossover, names: tuple[str, str], threads: tuple[int, int] | None) -> dict[str, Any]:
+def _make_size_line(
+    size: Size, answer: Crossover, names: tuple[str, str], threads: tuple[int, int] | None
+) -> dict[str, Any]:
     line: dict[str, Any] = {
-        size_title(answer): size.size if size.size % 1 else int(size.size),
+        title_size(answer): size.size if size.size % 1 else int(size.size),
         f"Time, {names[0]}": units.if_known(size.baseline_s, units.duration),
         f"Time, {names[1]}": units.if_known(size.challenger_s, units.duration),
         "Speedup": units.if_known(size.speedup, units.ratio),
         f"{100 * answer.level:.3g} % interval": units.interval(size.low or None, size.high or None, units.ratio),
         "Pairs" if threads else "Readings": size.readings,
-        "Verdict": _verdict(size, names),
+        "Verdict": _say_size_verdict(size, names),
     }
     if threads:
         line["Threads"] = " and ".join(str(count) for count in threads)
     return line
 
 
-def _verdict(size: Size, names: tuple[str, str]) -> str:
+def _say_size_verdict(size: Size, names: tuple[str, str]) -> str:
     if size.verdict == "missing" or size.speedup is None:
         return f"Not known: {size.reason}"
     if size.verdict == "too_close":
@@ -194,9 +197,9 @@ def _verdict(size: Size, names: tuple[str, str]) -> str:
     return begun(f"{does(names[1] if size.speedup > 1 else names[0], 'is', 'are')} faster")
 
 
-def size_title(answer: Crossover) -> str:
+def title_size(answer: Crossover) -> str:
     return axis_title(answer.axis).capitalize()
 
 
-MOST_LINES = 20
+MAX_SIZE_LINES = 20
 """Lines of a table before it scrolls."""

@@ -25,12 +25,12 @@ from core.results.reuse import Here
 from core.results.schema import Trial
 from pages.shared.cache import cache_answers
 from pages.shared.data import prepared, reads
-from pages.shared.data.prepared import Located
+from pages.shared.data.prepared import LocatedCrossover
 
 AXES = tuple(name for name in SIZE_AXES if name in comparable.TRAINING)
 """Sizes that are settings themselves; parameters follow from others."""
 
-AGREEING = {axis: comparable.along(comparable.TRAINING, axis) for axis in AXES}
+AGREEING_SETTINGS = {axis: comparable.along(comparable.TRAINING, axis) for axis in AXES}
 """Settings in which the sizes of a study along an axis agree."""
 
 Key = tuple[object, ...]
@@ -48,105 +48,109 @@ class Expectation:
     """
 
     told: Expected
-    located: Located
+    located: LocatedCrossover
     baseline: str
     challenger: str
 
     @property
     def chart(self) -> dict[str, Any]:
         """The measured speedups with a marker at the size in question."""
-        return _chart(self.located, self.told)
+        return _mark_chart(self.located, self.told)
 
 
-def of_training(
-    point: Point, contenders: Sequence[str], here: Here, accelerator: Accelerator | None = None
+def expect_training(
+    point: Point, contenders: Sequence[str], origin: Here, accelerator: Accelerator | None = None
 ) -> Expectation | None:
     """What to expect of two contenders of this machine, or of one and a recorded accelerator; None if nothing is known.
 
     Of several studies that hold the training at other sizes the one of the most sizes counts.
     """
-    found = _here(point, contenders, here)
+    found = _expect_on_machine(point, contenders, origin)
     if found is None and accelerator is not None:
-        found = _two_machines(point, contenders, here, accelerator)
+        found = _expect_from_accelerator(point, contenders, origin, accelerator)
     return found
 
 
-def beside(baseline: Trial, challenger: Trial, measured: float | None) -> str:
+def compare_with_expectation(baseline: Trial, challenger: Trial, measured: float | None) -> str:
     """A sentence that sets what other sizes let one expect beside what was measured; empty where they say nothing."""
     if measured is None:
         return ""
-    for line, size in _lines(Point.of(baseline), (baseline.contender, challenger.contender), _where(baseline)):
-        told, _ = _told(line, size, but=size) or (None, None)
+    for line, size in _find_lines(
+        Point.of(baseline), (baseline.contender, challenger.contender), _read_origin(baseline)
+    ):
+        told, _ = _expect_from_study(line, size, exclude=size) or (None, None)
         if told is not None and (line.baseline, line.challenger) == (baseline.contender, challenger.contender):
             return expecting.beside(told, measured)
     return ""
 
 
-def study_of(asked: Sweep, here: Here) -> StudyLine | None:
+def find_matching_study(request: Sweep, origin: Here) -> StudyLine | None:
     """The study of this machine that measured what a sweep along one size asks for, at whatever sizes."""
-    axis, pair = asked.axes[0].name, frozenset(map(str, asked.contenders))
-    if len(asked.axes) > 1 or axis not in AXES:
+    axis, pair = request.axes[0].name, frozenset(map(str, request.contenders))
+    if len(request.axes) > 1 or axis not in AXES:
         return None
-    ours = _index(reads.overview()).get((axis, pair, here.machine_id, here.torch_version), {})
-    lines = ours.get(comparable.values(asked.point, AGREEING[axis]), ())
+    ours = _index_studies(reads.read_overview()).get((axis, pair, origin.machine_id, origin.torch_version), {})
+    lines = ours.get(comparable.values(request.point, AGREEING_SETTINGS[axis]), ())
     return max(lines, key=lambda line: len(line.sizes), default=None)
 
 
-def _where(row: Trial) -> Here:
+def _read_origin(row: Trial) -> Here:
     return Here(machine_id=row.machine_id, torch_version=row.torch_version)
 
 
-def _here(point: Point, contenders: Sequence[str], here: Here) -> Expectation | None:
-    for line, size in _lines(point, contenders, here):
-        if found := _told(line, size):
+def _expect_on_machine(point: Point, contenders: Sequence[str], origin: Here) -> Expectation | None:
+    for line, size in _find_lines(point, contenders, origin):
+        if found := _expect_from_study(line, size):
             told, located = found
             return Expectation(told=told, located=located, baseline=line.baseline, challenger=line.challenger)
     return None
 
 
-def _told(line: StudyLine, size: float, but: float | None = None) -> tuple[Expected, Located] | None:
+def _expect_from_study(
+    line: StudyLine, size: float, exclude: float | None = None
+) -> tuple[Expected, LocatedCrossover] | None:
     try:
-        study = reads.whole([line]).get(line.id)
-        located = prepared.located(study, "steady") if study else None
+        study = reads.find_studies([line]).get(line.id)
+        located = prepared.locate_crossover(study, "steady") if study else None
     except CrossoverError:
         return None
-    told = _expected(located, size, but) if located else None
+    told = _interpolate_size(located, size, exclude) if located else None
     return (told, located) if told and located else None
 
 
 @cache_answers(512)
-def _expected(located: Located, size: float, but: float | None) -> Expected | None:
-    return expecting.expected(located.evidence, size, but=but)
+def _interpolate_size(located: LocatedCrossover, size: float, exclude: float | None) -> Expected | None:
+    return expecting.expected(located.evidence, size, but=exclude)
 
 
-def _lines(point: Point, contenders: Sequence[str], here: Here) -> list[tuple[StudyLine, float]]:
+def _find_lines(point: Point, contenders: Sequence[str], origin: Here) -> list[tuple[StudyLine, float]]:
     """Studies of the first contender and one of the others that hold a training at other sizes, with its own size."""
-    index = _index(reads.overview())
+    index = _index_studies(reads.read_overview())
     found: list[tuple[StudyLine, float]] = []
     for axis in AXES:
         for other in contenders[1:]:
-            ours = index.get((axis, frozenset((contenders[0], other)), here.machine_id, here.torch_version))
-            lines = ours.get(comparable.values(point, AGREEING[axis]), ()) if ours else ()
+            ours = index.get((axis, frozenset((contenders[0], other)), origin.machine_id, origin.torch_version))
+            lines = ours.get(comparable.values(point, AGREEING_SETTINGS[axis]), ()) if ours else ()
             found += [(line, float(getattr(point, axis))) for line in lines]
     within = [(line, size) for line, size in found if line.sizes[0] <= size <= line.sizes[-1]]
     return sorted(within, key=lambda one: -len(one[0].sizes))
 
 
 @cache_answers(64)
-def _chart(located: Located, told: Expected) -> dict[str, Any]:
-    return charts.marker(located.answer, told)
+def _mark_chart(located: LocatedCrossover, expected: Expected) -> dict[str, Any]:
+    return charts.marker(located.answer, expected)
 
 
 @cache_answers(2)
-def _index(overview: Overview) -> Mapping[Key, Mapping[Key, list[StudyLine]]]:
+def _index_studies(overview: Overview) -> Mapping[Key, Mapping[Key, list[StudyLine]]]:
     """Studies by who was measured where along which size, and by the settings in which their sizes agree."""
-    lines = [line for line in reads.study_lines() if line.protocol_version == PROTOCOL_VERSION]
+    lines = [line for line in reads.list_study_lines() if line.protocol_version == PROTOCOL_VERSION]
     places = dict(zip(overview.frame["trial_id"], range(len(overview.frame)), strict=True))
     found: dict[Key, dict[Key, list[StudyLine]]] = {}
     for axis in AXES:
         along = [line for line in lines if line.axis == axis and line.trial_ids[0] in places]
         rows = np.array([places[line.trial_ids[0]] for line in along], dtype=np.intp)
-        names = ("machine_id", "torch_version", *AGREEING[axis])
+        names = ("machine_id", "torch_version", *AGREEING_SETTINGS[axis])
         columns = [np.asarray(overview.frame[name].array[rows]).tolist() for name in names]
         for line, machine, torch, *settings in zip(along, *columns, strict=True):
             ours = found.setdefault((axis, frozenset((line.baseline, line.challenger)), machine, torch), {})
@@ -154,33 +158,37 @@ def _index(overview: Overview) -> Mapping[Key, Mapping[Key, list[StudyLine]]]:
     return found
 
 
-def _two_machines(point: Point, contenders: Sequence[str], here: Here, accelerator: Accelerator) -> Expectation | None:
+def _expect_from_accelerator(
+    point: Point, contenders: Sequence[str], origin: Here, accelerator: Accelerator
+) -> Expectation | None:
     for axis in AXES:
         curve = recorded.along(accelerator, recorded.asked(point), axis)
         if len(curve) < expecting.LEAST_SIZES:
             continue
-        meeting = _meeting(reads.overview(), point, contenders[0], here, axis, tuple(each.trial_id for each in curve))
+        meeting = _find_meeting(
+            reads.read_overview(), point, contenders[0], origin, axis, tuple(each.trial_id for each in curve)
+        )
         try:
-            located = prepared.meeting(meeting, "steady") if meeting else None
+            located = prepared.locate_meeting(meeting, "steady") if meeting else None
         except CrossoverError:
             continue
-        if located and meeting and (told := _expected(located, float(getattr(point, axis)), None)):
+        if located and meeting and (told := _interpolate_size(located, float(getattr(point, axis)), None)):
             other = meeting.recorded[-1].contender
             return Expectation(told=told, located=located, baseline=contenders[0], challenger=other)
     return None
 
 
 @cache_answers(64)
-def _meeting(
-    overview: Overview, point: Point, contender: str, here: Here, axis: str, recordings: tuple[str, ...]
+def _find_meeting(
+    overview: Overview, point: Point, contender: str, origin: Here, axis: str, recordings: tuple[str, ...]
 ) -> Meeting | None:
     """Rows of one contender of this machine along an axis, and an accelerator's."""
     frame = overview.frame
-    wanted = {"contender": contender, "machine_id": here.machine_id, "torch_version": here.torch_version}
-    wanted |= {name: getattr(point, name) for name in AGREEING[axis]}
+    wanted = {"contender": contender, "machine_id": origin.machine_id, "torch_version": origin.torch_version}
+    wanted |= {name: getattr(point, name) for name in AGREEING_SETTINGS[axis]}
     alike = frame["pairs"] > 0
     for name, value in wanted.items():
         alike &= frame[name] == value
-    ours = reads.rows(trial_ids=frame.loc[alike, "trial_id"].tolist())
-    found = two_machines.meetings(ours, reads.rows(trial_ids=recordings), axis) if ours else []
+    ours = reads.find_rows(trial_ids=frame.loc[alike, "trial_id"].tolist())
+    found = two_machines.meetings(ours, reads.find_rows(trial_ids=recordings), axis) if ours else []
     return found[0] if found else None

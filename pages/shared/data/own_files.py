@@ -24,19 +24,19 @@ from pages.shared.cache import cache_answers
 TRAINING_VARIABLE = "CROSSOVER_TRAINING"
 """Environment variable that names a training of one's own, or a folder of them, for the pages to offer."""
 
-OPTION = "--training"
-COMMAND = " ".join(("streamlit", "run", "streamlit_app.py", "--", OPTION, "my_training.py"))
+TRAINING_OPTION = "--training"
+START_COMMAND = " ".join(("streamlit", "run", "streamlit_app.py", "--", TRAINING_OPTION, "my_training.py"))
 """How a server is started that offers one."""
 
-PARAMETERS = ["size", "device"]
+BUILD_PARAMETERS = ["size", "device"]
 """By which a function is known that builds a training, if it is not called so."""
 
-MOST_FILES = 50
+MAX_FILES = 50
 """Files of a folder that are offered, the first by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnFile:
+class CustomFile:
     """A training of one's own that may be chosen.
 
     Attributes:
@@ -72,29 +72,31 @@ class OwnFile:
         return {"training": self.name, "source_hash": self.source_hash}
 
 
-def offered() -> Mapping[str, OwnFile]:
+def list_custom_files() -> Mapping[str, CustomFile]:
     """Every training that the server was started with, by its name; of two of one name the first."""
-    found: dict[str, OwnFile] = {}
-    for text in _named():
-        for file in _files(text):
+    found: dict[str, CustomFile] = {}
+    for text in _read_start_options():
+        for file in _find_files(text):
             found.setdefault(file.name, file)
     return found
 
 
-def shipped() -> Mapping[str, OwnFile]:
+def list_shipped_files() -> Mapping[str, CustomFile]:
     """The trainings of public cases, which came with the app: their page runs them, and no control offers them."""
-    return {file.name: file for file in _files(str(cases.FOLDER))}
+    return {file.name: file for file in _find_files(str(cases.FOLDER))}
 
 
-def of(training: Point | Trial) -> OwnFile | None:
+def find_custom_file(training: Point | Trial) -> CustomFile | None:
     """The file of a row or a question, as it was offered or came with the app; None if neither."""
-    named = [files[training.training] for files in (offered(), shipped()) if training.training in files]
+    named = [
+        files[training.training] for files in (list_custom_files(), list_shipped_files()) if training.training in files
+    ]
     return next((file for file in named if file.source_hash == training.source_hash), named[0] if named else None)
 
 
-def state_of(training: Point | Trial) -> str:
+def describe_file_state(training: Point | Trial) -> str:
     """What became of a training's file since a row or a question of it, in a sentence; empty if nothing did."""
-    file = of(training)
+    file = find_custom_file(training)
     if file is None:
         return f"{training.training} is not among the files that this server was started with."
     now = file.source_hash
@@ -103,51 +105,55 @@ def state_of(training: Point | Trial) -> str:
     return f"{file.path.name} has changed since: it was source {training.source_hash[:6]}, it is {now[:6] or 'gone'}."
 
 
-def _named() -> Iterator[str]:
+def _read_start_options() -> Iterator[str]:
     """What the starter of this server wrote, as options behind `--` and in the environment."""
     given = iter(sys.argv[1:])
     for word in given:
-        if word == OPTION:
+        if word == TRAINING_OPTION:
             yield next(given, "")
-        elif word.startswith(f"{OPTION}="):
+        elif word.startswith(f"{TRAINING_OPTION}="):
             yield word.partition("=")[2]
     yield os.environ.get(TRAINING_VARIABLE, "")
 
 
-def _files(text: str) -> list[OwnFile]:
+def _find_files(text: str) -> list[CustomFile]:
     """The trainings that a file, one with a function, or a folder has."""
     before, _, after = text.rpartition(":")
     if before and after.isidentifier():
-        return _of(Path(before), (after,))
+        return _make_custom_files(Path(before), (after,))
     path = Path(text)
     if text and path.is_dir():
-        files = [file for file in sorted(path.glob("*.py")) if _functions(file, stamp(file))]
-        return [found for file in files[:MOST_FILES] for found in _of(file, _functions(file, stamp(file)))]
-    return _of(path, _functions(path, stamp(path)) or (own.DEFAULT_FUNCTION,)) if text else []
+        files = [file for file in sorted(path.glob("*.py")) if _find_functions(file, stamp(file))]
+        return [
+            found
+            for file in files[:MAX_FILES]
+            for found in _make_custom_files(file, _find_functions(file, stamp(file)))
+        ]
+    return _make_custom_files(path, _find_functions(path, stamp(path)) or (own.DEFAULT_FUNCTION,)) if text else []
 
 
-def _of(path: Path, functions: tuple[str, ...]) -> list[OwnFile]:
+def _make_custom_files(path: Path, functions: tuple[str, ...]) -> list[CustomFile]:
     path = path.absolute()
-    named = [OwnFile(path=path, function=function, alone=len(functions) == 1) for function in functions]
+    named = [CustomFile(path=path, function=function, alone=len(functions) == 1) for function in functions]
     return [file for file in named if path.is_file() and own.NAME.fullmatch(file.name)]
 
 
 @cache_answers(1_024)
-def _functions(path: Path, file_stamp: tuple[int, ...]) -> tuple[str, ...]:
+def _find_functions(path: Path, file_stamp: tuple[int, ...]) -> tuple[str, ...]:
     """Functions of a file that build a training, by their names or their parameters; none where it cannot be read."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):
         return ()
-    return tuple(dict.fromkeys(name for entry in tree.body for name in _bound(entry)))
+    return tuple(dict.fromkeys(name for entry in tree.body for name in _find_bound_names(entry)))
 
 
-def _bound(entry: ast.stmt) -> list[str]:
+def _find_bound_names(entry: ast.stmt) -> list[str]:
     """Names of functions that a statement of a file makes which build a training."""
     default = own.DEFAULT_FUNCTION
     match entry:
         case ast.FunctionDef(name=name, args=args):
-            takes = [each.arg for each in args.args[:2]] == PARAMETERS and not name.startswith("_")
+            takes = [each.arg for each in args.args[:2]] == BUILD_PARAMETERS and not name.startswith("_")
             return [name] if takes or name == default else []
         case ast.Assign(targets=[ast.Name(id=name)]) if name == default:
             return [name]

@@ -37,14 +37,14 @@ from pages.shared.data import reads
 LONG_STEP_S = 1e-3
 """Seconds of a step from which its time tells how fast a machine computes."""
 
-MOST_REMEDIES = 50
+MAX_REMEDY_ROWS = 50
 """Rows of other settings that are read at most, the newest first."""
 
 Rows = TypeVar("Rows")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Located:
+class LocatedCrossover:
     """A crossover with what it rests on; its charts are drawn when they are first wanted, for all visitors.
 
     `kinds` are those of the baseline's and the challenger's device; `recorded`, whether the challenger was recorded on
@@ -66,33 +66,33 @@ class Located:
 
 
 @cache_answers(256)
-def chart(draw: Callable[[Rows], dict[str, Any]], rows: Rows) -> dict[str, Any]:
+def make_chart(draw: Callable[[Rows], dict[str, Any]], rows: Rows) -> dict[str, Any]:
     """The finished chart that `draw`, a function of `core.answer.charts`, makes of rows or of one."""
     return draw(rows)
 
 
 @cache_answers(64)
-def live_chart(job_id: str, elapsed_s: float, _progress: Progress, _own: bool) -> dict[str, Any]:
+def make_live_chart(job_id: str, elapsed_s: float, _progress: Progress, _is_custom: bool) -> dict[str, Any]:
     """The loss curve of a running measurement, or of one's `own` training; one for all who watch it."""
-    return runs.live_loss(_progress, kinds=_kinds(), own=_own)
+    return runs.live_loss(_progress, kinds=_read_device_kinds(), own=_is_custom)
 
 
-def studies(trials: Sequence[Trial], axis: str) -> list[Study]:
+def group_studies(trials: Sequence[Trial], axis: str) -> list[Study]:
     """The studies along an axis that rows hold, down to a single size."""
-    return _studies(make_rows_key(trials), axis, trials)
+    return _group_studies(make_rows_key(trials), axis, trials)
 
 
 @cache_answers(512)
-def located(study: Study, basis: Basis) -> Located:
+def locate_crossover(study: Study, basis: Basis) -> LocatedCrossover:
     """The answer of a study on a cost basis; raises CrossoverError where its rows cannot be compared."""
     answer, evidence = grouping.crossover(study, basis), grouping.evidence(study, basis)
-    return Located(answer=answer, evidence=tuple(evidence), kinds=_kinds_of(study))
+    return LocatedCrossover(answer=answer, evidence=tuple(evidence), kinds=_read_study_kinds(study))
 
 
 @cache_answers(256)
-def meaning(study: Study, basis: Basis) -> tuple[str, ...]:
-    """What the one crossing of a study means to who asked, if rows ask for what there is; raises as `located` does."""
-    found = located(study, basis)
+def explain_crossover(study: Study, basis: Basis) -> tuple[str, ...]:
+    """What the one crossing of a study means to who asked, if rows ask for what there is; raises as `locate_crossover` does."""
+    found = locate_crossover(study, basis)
     try:
         return crossing_meaning.sentences(Point.of(study.runs[-1][0]), found.answer, found.evidence)
     except InvalidValue:
@@ -100,66 +100,66 @@ def meaning(study: Study, basis: Basis) -> tuple[str, ...]:
 
 
 @cache_answers(256)
-def meeting(met: Meeting, basis: Basis) -> Located:
-    """The answer of two machines on a cost basis; raises as `located` does."""
+def locate_meeting(met: Meeting, basis: Basis) -> LocatedCrossover:
+    """The answer of two machines on a cost basis; raises as `locate_crossover` does."""
     answer, evidence = two_machines.crossover(met, basis), two_machines.evidence(met, basis)
     kinds = (met.measured[-1].device_kind, met.recorded[-1].device_kind)
-    return Located(answer=answer, evidence=tuple(evidence), kinds=kinds, recorded=True)
+    return LocatedCrossover(answer=answer, evidence=tuple(evidence), kinds=kinds, recorded=True)
 
 
 @cache_answers(64)
-def best_lanes_located(study: Study, picks: Sequence[Pick], basis: Basis) -> Located:
-    """The crossover of the lanes that were picked at each size of a study; raises as `located` does."""
+def locate_best_lanes(study: Study, picks: Sequence[Pick], basis: Basis) -> LocatedCrossover:
+    """The crossover of the lanes that were picked at each size of a study; raises as `locate_crossover` does."""
     answer, evidence = best_lanes.crossover(study, picks, basis)
-    return Located(answer=answer, evidence=tuple(evidence), kinds=_kinds_of(study))
+    return LocatedCrossover(answer=answer, evidence=tuple(evidence), kinds=_read_study_kinds(study))
 
 
 @cache_answers(16)
-def located_timings(data: bytes, name: str, devices: tuple[str, str] | None = None) -> tuple[Timings, Located]:
+def locate_timings(data: bytes, name: str, devices: tuple[str, str] | None = None) -> tuple[Timings, LocatedCrossover]:
     """Somebody's own timings, and the answer that they give; raises CrossoverError where they cannot be read."""
     read = timings.read(data, name, devices=devices)
-    return read, Located(answer=timings.answer(read), evidence=read.evidence)
+    return read, LocatedCrossover(answer=timings.answer(read), evidence=read.evidence)
 
 
 @cache_answers(64)
-def winners(cells: Sequence[Cell], axes: tuple[str, str], study: Study) -> dict[str, Any]:
+def make_winners_chart(cells: Sequence[Cell], axes: tuple[str, str], study: Study) -> dict[str, Any]:
     devices = titled(study.baseline), titled(study.challenger)
-    return grids.winners(cells, axes=axes, devices=devices, kinds=_kinds_of(study))
+    return grids.winners(cells, axes=axes, devices=devices, kinds=_read_study_kinds(study))
 
 
 @cache_answers(256)
-def report(trial: Trial) -> dict[str, Any] | None:
+def make_class_report(trial: Trial) -> dict[str, Any] | None:
     """The classification report of a trial by class name; None if it was not tested."""
     return learned.classification(trial)
 
 
-def how_long(asked: Sweep, machine: Machine) -> tuple[float, float]:
+def estimate_sweep_seconds(request: Sweep, machine: Machine) -> tuple[float, float]:
     """The least and the most seconds that a sweep is expected to take here."""
-    return _how_long(asked, _rates(reads.overview(), machine.here.machine_id))
+    return _estimate_sweep_seconds(request, _find_rates(reads.read_overview(), machine.here.machine_id))
 
 
-def how_long_lanes(asked: Experiment, machine: Machine) -> tuple[float, float]:
+def estimate_lanes_seconds(request: Experiment, machine: Machine) -> tuple[float, float]:
     """The least and the most seconds that measuring the lanes of one training is expected to take here."""
-    return how_long_sweeps.lanes_seconds(asked, _rates(reads.overview(), machine.here.machine_id))
+    return how_long_sweeps.lanes_seconds(request, _find_rates(reads.read_overview(), machine.here.machine_id))
 
 
-def accelerators(but: str) -> tuple[Accelerator, ...]:
-    """Every recorded accelerator that something was timed on, without those of the machine `but`."""
-    return _accelerators(reads.overview(), but)
+def list_accelerators(exclude: str) -> tuple[Accelerator, ...]:
+    """Every recorded accelerator that something was timed on, without those of the machine `exclude`."""
+    return _list_accelerators(reads.read_overview(), exclude)
 
 
-def remedies_apart(row: Trial) -> tuple[Remedy, ...]:
+def find_other_remedies(row: Trial) -> tuple[Remedy, ...]:
     """What another data path or batch size did on the machine of a row."""
-    return _remedies_apart(reads.overview(), row.trial_id, len(row.block_pair), row)
+    return _find_other_remedies(reads.read_overview(), row.trial_id, len(row.block_pair), row)
 
 
 @cache_answers(256)
-def _how_long(asked: Sweep, rates: tuple[float, ...]) -> tuple[float, float]:
-    return how_long_sweeps.seconds(asked, rates)
+def _estimate_sweep_seconds(request: Sweep, rates: tuple[float, ...]) -> tuple[float, float]:
+    return how_long_sweeps.seconds(request, rates)
 
 
 @cache_answers(2)
-def _rates(overview: Overview, machine_id: str) -> tuple[float, ...]:
+def _find_rates(overview: Overview, machine_id: str) -> tuple[float, ...]:
     """Operations a second of the slower and of the faster trainings of a machine whose steps are no overhead alone."""
     frame = overview.frame
     known = (frame["flops_per_step"] > 0) & (frame["step_s"] >= LONG_STEP_S)  # of one's own training none is known
@@ -169,38 +169,38 @@ def _rates(overview: Overview, machine_id: str) -> tuple[float, ...]:
 
 
 @cache_answers(128)
-def _studies(key: Hashable, axis: str, _trials: Sequence[Trial]) -> list[Study]:
+def _group_studies(key: Hashable, axis: str, _trials: Sequence[Trial]) -> list[Study]:
     return grouping.studies(_trials, axis=axis, least=1)
 
 
 @cache_answers(8)
-def _accelerators(overview: Overview, but: str) -> tuple[Accelerator, ...]:
+def _list_accelerators(overview: Overview, exclude: str) -> tuple[Accelerator, ...]:
     frame = overview.frame
     timed = frame.loc[(frame["device_kind"] != "cpu") & (frame["pairs"] > 0), list(recorded.COLUMNS)]
-    return recorded.accelerators(timed.itertuples(index=False), but=but)
+    return recorded.accelerators(timed.itertuples(index=False), but=exclude)
 
 
 @cache_answers(64)
-def _remedies_apart(overview: Overview, trial_id: str, blocks: int, _row: Trial) -> tuple[Remedy, ...]:
-    alike = _alike(overview, _row)
-    return remedies.apart(_row, reads.rows(trial_ids=alike)) if alike else ()
+def _find_other_remedies(overview: Overview, trial_id: str, blocks: int, _row: Trial) -> tuple[Remedy, ...]:
+    alike = _find_similar_rows(overview, _row)
+    return remedies.apart(_row, reads.find_rows(trial_ids=alike)) if alike else ()
 
 
-def _alike(overview: Overview, row: Trial) -> list[str]:
+def _find_similar_rows(overview: Overview, row: Trial) -> list[str]:
     """Names of the rows that differ from one in how data reach the device, or in the batch size."""
     table = overview.frame
     fixed = [name for name in comparable.REMEDY if name not in (*comparable.DATA, "batch_size")]
     masks = (table[name] == getattr(row, name) for name in (*fixed, "origin") if name in table)
     same = table.loc[functools.reduce(lambda one, other: one & other, masks) & (table["pairs"] > 0)]
     lines = [line for line in same.itertuples(index=False) if remedies.differs(row, line)]
-    return [str(line.trial_id) for line in lines[:MOST_REMEDIES]]
+    return [str(line.trial_id) for line in lines[:MAX_REMEDY_ROWS]]
 
 
-def _kinds_of(study: Study) -> tuple[str, str]:
+def _read_study_kinds(study: Study) -> tuple[str, str]:
     return study.runs[0][0].device_kind, study.runs[0][1].device_kind
 
 
-def _kinds() -> dict[str, str]:
+def _read_device_kinds() -> dict[str, str]:
     """Device → its kind, as far as the measuring process has said."""
-    known = client.machine(reads.queue())
+    known = client.machine(reads.open_queue())
     return {info.device: info.kind for info in known.devices} if known else {}

@@ -37,42 +37,42 @@ from core.results.store import GALLERY, RESULTS, Store
 from pages.shared import cache
 from pages.shared.cache import cache_answers
 
-MOST_IMPORTED = 5_000
+MAX_IMPORTED_ROWS = 5_000
 """Rows of a file that a page takes; the command line takes more."""
 
 RESULTS_VARIABLE = "CROSSOVER_RESULTS"
 """Environment variable that names another folder of results, or the address of a store that machines share."""
 
 
-def queue() -> Queue:
-    return _queue(os.environ.get(JOBS_VARIABLE, ""))
+def open_queue() -> Queue:
+    return _open_queue(os.environ.get(JOBS_VARIABLE, ""))
 
 
-def results() -> Store:
+def open_store() -> Store:
     return Store(mirrored.located(os.environ.get(RESULTS_VARIABLE) or str(RESULTS)))
 
 
-def machine() -> Machine | None:
+def read_machine() -> Machine | None:
     """This machine as its measuring process sees it, which is started if none runs; None until it has reported.
 
     Where nothing can be run none is started, and what the last one said is all that is known.
     """
-    if not only_looking():
-        client.ensure_worker(queue(), ours=True)
-    return client.machine(queue())
+    if not explain_no_runs():
+        client.ensure_worker(open_queue(), ours=True)
+    return client.machine(open_queue())
 
 
-def shared() -> bool:
+def is_store_shared() -> bool:
     """Whether other machines may see the store: it has an address, or lies in a folder that the host has named."""
     return bool(os.environ.get(RESULTS_VARIABLE))
 
 
-def machines() -> tuple[list[Member], str]:
+def list_machines() -> tuple[list[Member], str]:
     """The machines at work for who shares the store, as they said a moment ago; and why they cannot be told, if so."""
-    return _machines(results().folder)
+    return _list_members(open_store().folder)
 
 
-def only_looking() -> str:
+def explain_no_runs() -> str:
     """Why nothing can be run on this host whoever asks, in one sentence; empty if something can."""
     if policy.current().who_may_run == "nobody":
         return "Nothing is run on this host; what is stored can be looked at."
@@ -81,78 +81,78 @@ def only_looking() -> str:
     return ""
 
 
-def loading() -> str:
+def describe_loading() -> str:
     """What the measuring process is doing before it can measure, in a sentence; empty once it is ready."""
-    serving = queue().worker_file.serving
+    serving = open_queue().worker_file.serving
     if serving is None or serving.ready:
         return ""
-    last = client.machine(queue())
+    last = client.machine(open_queue())
     took = f", which took {units.duration(last.loading_s)} last time" if last and last.loading_s else ""
     return f"PyTorch is being loaded{took}."
 
 
-def overview() -> Overview:
+def read_overview() -> Overview:
     """One light line for every trial of this machine's store and of the gallery that ships with the app."""
-    return _overview(_stores())
+    return _load_overview(_open_stores())
 
 
-def refused() -> tuple[Skipped, ...]:
+def list_refused_files() -> tuple[Skipped, ...]:
     """Files whose rows are listed, and turned out not to be readable when they were asked for."""
-    return tuple(entry for store in _stores() for entry in store.refused())
+    return tuple(entry for store in _open_stores() for entry in store.refused())
 
 
-def rows(*, trial_ids: Collection[str] = (), run_ids: Collection[str] = ()) -> list[Trial]:
+def find_rows(*, trial_ids: Collection[str] = (), run_ids: Collection[str] = ()) -> list[Trial]:
     """The whole rows of some trials or runs, in the order of runs and their contenders; no trial twice."""
     wanted = {"trial_id": trial_ids, "run_id": run_ids}
     named = tuple((column, tuple(sorted(names))) for column, names in wanted.items() if names)
-    return list(cache.read_rows(_stores(), named)) if named else []
+    return list(cache.read_rows(_open_stores(), named)) if named else []
 
 
-def known(
+def find_known_answers(
     experiments: Sequence[Experiment], machine: Machine, *, accepted: Accepted = certainty.answers
 ) -> dict[str, list[Trial]]:
     """Experiment id → its newest answer that was measured on this machine, by `core.results.reuse`."""
     names = tuple(sorted({experiment.id for experiment in experiments}))
     wanted = (("experiment_id", names), ("machine_id", (machine.here.machine_id,)))
-    return newest_answers(cache.read_rows(_stores(), wanted), experiments, machine.here, accepted=accepted)
+    return newest_answers(cache.read_rows(_open_stores(), wanted), experiments, machine.here, accepted=accepted)
 
 
-def shown(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
-    """The newest answers as `known` has them; without one, what was measured all the same, as on a busy machine."""
-    return known(experiments, machine, accepted=any_run) | known(experiments, machine)
+def find_newest_answers(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
+    """The newest answers as `find_known_answers` has them; without one, what was measured all the same, as on a busy machine."""
+    return find_known_answers(experiments, machine, accepted=any_run) | find_known_answers(experiments, machine)
 
 
-def study_lines() -> list[StudyLine]:
+def list_study_lines() -> list[StudyLine]:
     """Every study that is stored here or came with the app, those with the most sizes first."""
-    return _study_lines(_stores())
+    return _group_study_lines(_open_stores())
 
 
-def study_line(study_id: str) -> StudyLine | None:
+def find_study_line(study_id: str) -> StudyLine | None:
     """One study with all its sizes, also if it is too old for lists; None if there is none of that name."""
-    listed = next((line for line in study_lines() if line.id == study_id), None)
-    known = overview()
-    return (known.left_out and _older(_stores(), known, study_id)) or listed
+    listed = next((line for line in list_study_lines() if line.id == study_id), None)
+    known = read_overview()
+    return (known.left_out and _find_older_line(_open_stores(), known, study_id)) or listed
 
 
-def study(study_id: str) -> Study | None:
-    """One study with its whole rows; None as in `study_line`."""
-    line = study_line(study_id)
-    return cache.read_studies(_stores(), [line]).get(study_id) if line else None
+def find_study(study_id: str) -> Study | None:
+    """One study with its whole rows; None as in `find_study_line`."""
+    line = find_study_line(study_id)
+    return cache.read_studies(_open_stores(), [line]).get(study_id) if line else None
 
 
-def whole(lines: Sequence[StudyLine]) -> dict[str, Study]:
+def find_studies(lines: Sequence[StudyLine]) -> dict[str, Study]:
     """Some studies with their whole rows, by name, read in one go; one that cannot be read is missing."""
     with contextlib.suppress(StoreError):  # one of them may be too large; it must not hide the others
-        return cache.read_studies(_stores(), lines)
+        return cache.read_studies(_open_stores(), lines)
     found: dict[str, Study] = {}
     for line in lines:
         with contextlib.suppress(StoreError):
-            found |= cache.read_studies(_stores(), [line])
+            found |= cache.read_studies(_open_stores(), [line])
     return found
 
 
 @cache_answers(256)
-def sweep(
+def make_sweep(
     fields: Mapping[str, Any],
     axes: tuple[Axis, ...],
     contenders: tuple[str, ...],
@@ -175,38 +175,38 @@ def sweep(
 
 
 @cache_answers(256)
-def sweep_parameters(asked: Sweep) -> tuple[int, ...]:
+def count_parameters(request: Sweep) -> tuple[int, ...]:
     """Parameters of each point of a sweep, or of each size to choose from."""
-    return tuple(point.network.parameters for point in asked.points)
+    return tuple(point.network.parameters for point in request.points)
 
 
-def answers(asked: Sweep, known: Machine) -> tuple[tuple[Trial, ...], bool]:
+def find_sweep_answers(request: Sweep, machine: Machine) -> tuple[tuple[Trial, ...], bool]:
     """What this machine measured of a sweep itself, with its devices and torch of now; whether every point has rows."""
-    return _answers(asked, results(), known)
+    return _find_sweep_answers(request, open_store(), machine)
 
 
 @cache_answers(64)
-def job_rows(job: Job) -> list[Trial]:
-    return client.rows(queue(), job)
+def find_job_rows(job: Job) -> list[Trial]:
+    return client.rows(open_queue(), job)
 
 
-def exhibits() -> list[Exhibit]:
+def list_exhibits() -> list[Exhibit]:
     """Every exhibit of this machine's store and of the gallery that ships with the app, the gallery's first."""
-    return _exhibits(*_exhibit_folders())[0]
+    return _load_exhibits(*_sign_exhibit_folders())[0]
 
 
-def unread_exhibits() -> tuple[Skipped, ...]:
+def list_unread_exhibits() -> tuple[Skipped, ...]:
     """The files among them that are none, or cannot be read."""
-    return _exhibits(*_exhibit_folders())[1]
+    return _load_exhibits(*_sign_exhibit_folders())[1]
 
 
-def proposal(data: bytes, name: str) -> Proposal:
+def propose_import(data: bytes, name: str) -> Proposal:
     """What would become of a foreign file in this machine's store; checked once, whoever uploads it."""
-    return _proposal(data, name, results())
+    return _propose_import(data, name, open_store())
 
 
 @cache_answers(4, ttl_s=5)
-def _machines(folder: Path) -> tuple[list[Member], str]:
+def _list_members(folder: Path) -> tuple[list[Member], str]:
     from core.jobs.shared import board  # with what reaches servers, which most stores do not need
 
     try:
@@ -216,39 +216,39 @@ def _machines(folder: Path) -> tuple[list[Member], str]:
 
 
 @functools.cache
-def _queue(folder: str) -> Queue:
+def _open_queue(folder: str) -> Queue:
     return Queue(Path(folder) if folder else None)
 
 
-def _stores() -> tuple[Store, Store]:
+def _open_stores() -> tuple[Store, Store]:
     """Where there are rows: those measured here, and the gallery's."""
-    return results(), Store(GALLERY)
+    return open_store(), Store(GALLERY)
 
 
 @cache_answers(2)
-def _overview(stores: tuple[Store, Store]) -> Overview:
+def _load_overview(stores: tuple[Store, Store]) -> Overview:
     return table.whole([(stores[0], "measured here"), (stores[1], "gallery")])
 
 
 @cache_answers(2)
-def _study_lines(stores: tuple[Store, Store]) -> list[StudyLine]:
-    return table.studies(_overview(stores).frame)
+def _group_study_lines(stores: tuple[Store, Store]) -> list[StudyLine]:
+    return table.studies(_load_overview(stores).frame)
 
 
 @cache_answers(64, spinner="Looking for the study …")
-def _older(stores: tuple[Store, Store], known: Overview, study_id: str) -> StudyLine | None:
+def _find_older_line(stores: tuple[Store, Store], overview: Overview, study_id: str) -> StudyLine | None:
     from core.answer.gallery import older  # which stores need that are too large for one list
 
-    return older.line(stores, known.frame, study_id)
+    return older.line(stores, overview.frame, study_id)
 
 
-def _exhibit_folders() -> tuple[tuple[Path, ...], tuple[int, ...]]:
-    stores = (GALLERY, results().folder)
+def _sign_exhibit_folders() -> tuple[tuple[Path, ...], tuple[int, ...]]:
+    stores = (GALLERY, open_store().folder)
     return stores, tuple(cache.sign_folder(store / exhibit_files.FOLDER) for store in stores)
 
 
 @cache_answers(4)
-def _exhibits(stores: tuple[Path, ...], signatures: tuple[int, ...]) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
+def _load_exhibits(stores: tuple[Path, ...], signatures: tuple[int, ...]) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
     """What can be read of each, and what cannot; a folder that cannot be read hides no other."""
     found: list[Exhibit] = []
     skipped: list[Skipped] = []
@@ -262,13 +262,13 @@ def _exhibits(stores: tuple[Path, ...], signatures: tuple[int, ...]) -> tuple[li
 
 
 @cache_answers(64)
-def _answers(asked: Sweep, store: Store, machine: Machine) -> tuple[tuple[Trial, ...], bool]:
-    experiments = [asked.experiment(point) for point in asked.points]
-    newest, answered = shown(experiments, machine), known(experiments, machine)
+def _find_sweep_answers(request: Sweep, store: Store, machine: Machine) -> tuple[tuple[Trial, ...], bool]:
+    experiments = [request.experiment(point) for point in request.points]
+    newest, answered = find_newest_answers(experiments, machine), find_known_answers(experiments, machine)
     rows = tuple(row for experiment in experiments for row in newest.get(experiment.id, ()))
     return rows, all(experiment.id in answered for experiment in experiments)
 
 
 @cache_answers(2, ttl_s=600, spinner="Checking the file …")
-def _proposal(data: bytes, name: str, store: Store) -> Proposal:
-    return exchange.check(data, name, store, most_rows=MOST_IMPORTED)
+def _propose_import(data: bytes, name: str, store: Store) -> Proposal:
+    return exchange.check(data, name, store, most_rows=MAX_IMPORTED_ROWS)

@@ -12,7 +12,7 @@ from core.text import as_label, in_table
 from pages.shared.cache import cache_answers
 
 
-def chart(spec: Mapping[str, Any], *, alt: str, place: Any = st, height: Any = "content") -> None:
+def draw_chart(spec: Mapping[str, Any], *, alt: str, place: Any = st, height: Any = "content") -> None:
     """Draw a finished chart, never changed afterwards; `alt` says what it shows, for who cannot see it.
 
     Streamlit sends rows as an Arrow table. It would make one of a list anew at every run of a page, which takes longer
@@ -23,11 +23,11 @@ def chart(spec: Mapping[str, Any], *, alt: str, place: Any = st, height: Any = "
     """
     values = spec["data"]["values"]
     options = {} if height is None else {"height": height}
-    place.vega_lite_chart(_drawn(id(values), values, spec)[1], width="stretch", alt=as_label(alt), **options)
+    place.vega_lite_chart(_pack_chart(id(values), values, spec)[1], width="stretch", alt=as_label(alt), **options)
 
 
 @cache_answers(256)
-def _drawn(
+def _pack_chart(
     key: int, _values: list[dict[str, Any]], _spec: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The chart whose rows are the list of this identity; the list is kept, so that no other can take its place."""
@@ -35,11 +35,11 @@ def _drawn(
     names = {text: clean for text in texts if (clean := in_table(text)) != text}
     frame, rows = ({name: part for name, part in _spec.items() if name != "data"}, _values)
     if names:
-        frame, rows = (_renamed(part, names) for part in (frame, rows))
+        frame, rows = (_rename_values(part, names) for part in (frame, rows))
     return _values, {**frame, "data": pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)}
 
 
-def _renamed(part: Any, names: Mapping[str, Any]) -> Any:
+def _rename_values(part: Any, names: Mapping[str, Any]) -> Any:
     """Rows, or a part of a specification, with other names for what is in the rows; in its expressions too."""
     match part:
         case str():
@@ -47,7 +47,7 @@ def _renamed(part: Any, names: Mapping[str, Any]) -> Any:
                 part = part.replace(json.dumps(old), json.dumps(new))
             return names.get(part, part)
         case Mapping():
-            return {name: _renamed(entry, names) for name, entry in part.items()}
+            return {name: _rename_values(entry, names) for name, entry in part.items()}
         case list() | tuple():
-            return [_renamed(entry, names) for entry in part]
+            return [_rename_values(entry, names) for entry in part]
     return part

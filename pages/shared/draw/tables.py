@@ -17,41 +17,41 @@ EDGES, LETTER, CAPITAL = 18, 5.5, 7.4
 """Pixels that a cell of a table has around its text, and that a letter takes, or a capital or a digit, on average."""
 
 
-def table(rows: Rows, *, alt: str, place: Any = st, **options: Any) -> None:
+def draw_table(rows: Rows, *, alt: str, place: Any = st, **options: Any) -> None:
     """Draw a table without the numbers of its lines; `alt` says what it shows, for who cannot see it.
 
     Texts and the names of columns may be anybody's; columns that are configured are named as in `rows`.
     """
     if "column_config" in options:
         options["column_config"] = {in_table(name): entry for name, entry in options["column_config"].items()}
-    cleaned = _kept(id(rows), rows)[1] if isinstance(rows, pa.Table) else _cleaned(rows)
+    cleaned = _pack_table(id(rows), rows)[1] if isinstance(rows, pa.Table) else _clean_lines(rows)
     place.dataframe(cleaned, hide_index=True, alt=as_label(alt), **options)
 
 
-def room(texts: Iterable[str]) -> int:
+def measure_column(texts: Iterable[str]) -> int:
     """Pixels of a column that shows the longest of these texts whole.
 
     By itself a table takes a text that is much longer than the others for an exception, and cuts it.
     """
-    return math.ceil(EDGES + max(map(_width, texts), default=0.0))
+    return math.ceil(EDGES + max(map(_measure_text, texts), default=0.0))
 
 
-def _width(text: str) -> float:
+def _measure_text(text: str) -> float:
     wide = sum(letter.isupper() or letter.isdigit() for letter in text)
     return CAPITAL * wide + LETTER * (len(text) - wide)
 
 
 @cache_answers(32)
-def _kept(key: int, _rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+def _pack_table(key: int, _rows: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The table of this identity, which is made once for all visitors, and as it is drawn.
 
     The first is kept so that no other can take its place; where nothing has to change, both are the same.
     """
     lines = _rows.to_pylist()
-    return _rows, _rows if (cleaned := _cleaned(lines)) == lines else pa.Table.from_pylist(cleaned)
+    return _rows, _rows if (cleaned := _clean_lines(lines)) == lines else pa.Table.from_pylist(cleaned)
 
 
-def _cleaned(rows: Sequence[Mapping[str, Any]] | Mapping[str, Iterable[Any]]) -> Any:
+def _clean_lines(rows: Sequence[Mapping[str, Any]] | Mapping[str, Iterable[Any]]) -> Any:
     if isinstance(rows, Mapping):
         return {in_table(name): [in_table(value) for value in column] for name, column in rows.items()}
     return [{in_table(name): in_table(value) for name, value in line.items()} for line in rows]

@@ -14,13 +14,13 @@ plain = on_page
 """How pages call it; what does not go into Markdown has its own function in `core.text`."""
 
 
-def unbroken(said: str) -> str:
+def bind_percent(text: str) -> str:
     """A text in which no figure is parted from its % at the end of a line."""
-    return said.replace(" %", "\u00a0%").replace(" \\%", "\u00a0\\%")
+    return text.replace(" %", "\u00a0%").replace(" \\%", "\u00a0\\%")
 
 
 @contextlib.contextmanager
-def told(box: Callable[[str], object] = st.error) -> Iterator[None]:
+def show_errors(box: Callable[[str], object] = st.error) -> Iterator[None]:
     """Say in a box what goes wrong here, in a part of a page or in a function; what comes after it is drawn."""
     try:
         yield
@@ -28,7 +28,7 @@ def told(box: Callable[[str], object] = st.error) -> Iterator[None]:
         box(plain(refused.on_page(error)))
 
 
-def moment(started_at: str) -> datetime | None:
+def parse_date(started_at: str) -> datetime | None:
     """When a row's run began; None where its file says something else."""
     try:
         return datetime.fromisoformat(started_at).astimezone(UTC)
@@ -36,7 +36,7 @@ def moment(started_at: str) -> datetime | None:
         return None
 
 
-def date(started_at: str) -> str:
+def format_date(started_at: str) -> str:
     """When a row's run began, for people: "21 November 2026, 09:30 UTC"; a text that is no date as it is."""
-    when = moment(started_at)
+    when = parse_date(started_at)
     return f"{when:%d %B %Y, %H:%M} UTC" if when else started_at

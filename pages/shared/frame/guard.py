@@ -121,7 +121,7 @@ def _refusal(scope: Scope) -> Response | None:
 
 
 def _is_too_long(scope: Scope) -> bool:
-    return len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"]) > links.LONGEST
+    return len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"]) > links.MAX_LETTERS
 
 
 def _goes_on(headers: Headers) -> bool:

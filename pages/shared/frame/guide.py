@@ -47,22 +47,22 @@ def around(page: st.Page) -> None:
     if name is None:
         page.run()
         return
-    state.shorten(name)
+    state.shorten_link(name)
     _begin(name)
-    state.enter(name)
+    state.enter_page(name)
     bar = st.container(key="bar", width="content")
     _say(name)
     page.run()
     with bar:
         _share(name)
-    state.leave()
+    state.leave_page()
 
 
 def started(page: links.PageName, of: Preset, scale: Scale) -> Link:
     """The settings of a preset as parameters of a page's link; the devices are left to the page."""
     if page == "tutorials":
         return {"tutorial": of.name, "scale": scale}
-    training: Link = {**links.brief(of.at(scale))}
+    training: Link = {**links.make_brief_link(of.at(scale))}
     if page == "compare":
         return {**training, "budget_s": describe.text(LIMITS[scale].budget_s)}
     asked = of.asked(scale, (Contender(), Contender(threads=1)))
@@ -71,7 +71,7 @@ def started(page: links.PageName, of: Preset, scale: Scale) -> Link:
     varied = {axis.name for axis in asked.axes}
     return {
         name: value
-        for name, value in links.sweep_settings(asked).items()
+        for name, value in links.make_sweep_link(asked).items()
         if name not in ("contenders", "fair") and (name not in TRAINING or name in training) and name not in varied
     }
 
@@ -87,39 +87,43 @@ def _begin(page: links.PageName) -> None:
     except InvalidValue as error:
         st.error(plain(refused.on_page(error)))
         return
-    state.start(page, {**link, **said})
+    state.restart_page(page, {**link, **said})
     st.switch_page(STARTED[page], query_params={**link, **said})
 
 
 def _say(page: links.PageName) -> None:
     """Draw the instruction of the link, its way back to a lesson, and what of it is not known or was not read here."""
-    if unread := state.unread():
+    if unread := state.explain_unread_parts():
         st.warning("  \n".join(map(plain, unread)))
-    text = state.guide_text("text")
+    text = state.read_guide("text")
     if text:
         shown = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
         st.info(f"**Whoever shared this link says:** {plain(shown)}", icon=":material/school:")
-    lesson = state.guide_text("lesson")
-    if lesson in links.LESSONS:
+    lesson = state.read_guide("lesson")
+    if lesson in links.LESSON_TITLES:
         label = "Back to the lesson"
         st.page_link(navigation.LESSONS, label=label, icon=":material/lightbulb:", query_params={"lesson": lesson})
     elif lesson:
-        _complain("lesson", [lesson], tuple(links.LESSONS))
+        _complain("lesson", [lesson], tuple(links.LESSON_TITLES))
     known = links.PAGES[page].settings
     for parameter in ("lock", "hide"):
-        strange = [name for name in state.guided(parameter) if name.removeprefix(links.OPEN) not in ("all", *known)]
+        strange = [
+            name
+            for name in state.list_guided(parameter)
+            if name.removeprefix(links.UNLOCK_PREFIX) not in ("all", *known)
+        ]
         if strange:
             _complain(parameter, strange, ("all", *known) if parameter == "lock" else known)
     _put_away(page)
 
 
 def _complain(parameter: str, names: Sequence[str], allowed: tuple[str, ...]) -> None:
-    st.warning(plain(str(InvalidValue(parameter, links.few(names), "one of {}", allowed))))
+    st.warning(plain(str(InvalidValue(parameter, links.shorten_list(names), "one of {}", allowed))))
 
 
 def _put_away(page: links.PageName) -> None:
     """Take hidden controls out of sight; they are drawn all the same, so their values hold and stay in the link."""
-    hidden = set(state.guided("hide"))
+    hidden = set(state.list_guided("hide"))
     names = [name for name in links.PAGES[page].settings if name in hidden]
     if names:
         layout.put_away(names)
@@ -133,17 +137,17 @@ def _share(page: links.PageName) -> None:
         return
     with shared:
         st.markdown("**Link to this view**")
-        st.code(state.address(state.in_link()), language=None, wrap_lines=True)
+        st.code(state.make_address(state.read_link()), language=None, wrap_lines=True)
         if st.toggle("Make a link for a class", key="share_class"):
-            st.code(state.address(_for_class(page)), language=None, wrap_lines=True)
+            st.code(state.make_address(_for_class(page)), language=None, wrap_lines=True)
 
 
 def _for_class(page: links.PageName) -> Link:
     """The link that a teacher puts together."""
     text = st.text_area("What to do, in your words", key="share_text", max_chars=MOST_LETTERS, height=TWO_LINES)
-    settings = state.drawn_settings()
-    said = state.in_link()
-    link: Link = {**(links.task(page, said) if settings else said)}
+    settings = state.list_drawn_settings()
+    said = state.read_link()
+    link: Link = {**(links.strip_answers(page, said) if settings else said)}
     if page in STARTED:
         chosen = st.selectbox("Settings", [NO_PRESET, *PRESETS], key="share_preset")
         if chosen in PRESETS:
@@ -151,5 +155,5 @@ def _for_class(page: links.PageName) -> Link:
             link = {"preset": chosen, **({"scale": scale} if scale != "class" else {})}
     if settings and st.toggle("Fix the settings", key="share_lock"):
         left = st.multiselect("Settings that stay open", settings, key="share_open", help=OPEN_HELP)
-        link["lock"] = ",".join(["all", *(links.OPEN + name for name in left)])
+        link["lock"] = ",".join(["all", *(links.UNLOCK_PREFIX + name for name in left)])
     return link | ({"text": text} if text else {})

@@ -35,13 +35,13 @@ def state_of_server() -> dict[str, Any]:
     store = queue = "well"
     waiting, worker = 0, "away"
     try:
-        reads.results().check_writable()
+        reads.open_store().check_writable()
     except CrossoverError:
         store = "cannot be written"
     try:
-        jobs = reads.queue().jobs()
+        jobs = reads.open_queue().jobs()
         waiting = sum(job.state == "queued" for job in jobs)
-        serving = reads.queue().worker_file.serving
+        serving = reads.open_queue().worker_file.serving
         if serving and serving.process.alive:
             worker = "ready" if serving.ready else "starting"
     except (CrossoverError, OSError):

@@ -31,7 +31,7 @@ from core.question.policy import Asked, Policy
 from core.results.store import Store
 from core.text import as_lines
 from pages.shared.data import own_files, reads
-from pages.shared.data.own_files import OwnFile
+from pages.shared.data.own_files import CustomFile
 from pages.shared.draw.text import plain
 from pages.shared.link import membership, memory
 
@@ -58,10 +58,10 @@ def submit(asked: Asked, store: Store, *, fresh: bool = False, elsewhere: Elsewh
     terms = _terms(held)
     if elsewhere and (elsewhere.on not in clusters() or asked.point.training):
         raise NotAllowed("This cannot be measured on other machines from here.")
-    if not isinstance(asked, Demonstration) and (file := own_files.of(asked.point)):
+    if not isinstance(asked, Demonstration) and (file := own_files.find_custom_file(asked.point)):
         asked = dataclasses.replace(asked, folder=str(file.path.parent))  # as whoever started the server has said it
     who: dict[str, str] = {"asked_by": person(), "asked_from": place()}
-    return reads.queue().submit(asked, store, fresh=fresh, terms=terms, elsewhere=elsewhere, **who)
+    return reads.open_queue().submit(asked, store, fresh=fresh, terms=terms, elsewhere=elsewhere, **who)
 
 
 def clusters() -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def refusal(*wanted: Asked) -> str:
     """
     try:
         held = _require(*wanted)
-        return reads.queue().refusal(wanted, person(), _terms(held)) if wanted else ""
+        return reads.open_queue().refusal(wanted, person(), _terms(held)) if wanted else ""
     except (NotAllowed, JobError) as error:
         return str(error).removesuffix(f" {policy.current().fault}")
 
@@ -96,10 +96,10 @@ def stop(jobs: Iterable[str]) -> None:
         JobError: there is no such job, or its process belongs to another user.
     """
     ids = list(jobs)
-    if reason := stop_refusal([reads.queue().job(job_id) for job_id in ids]):
+    if reason := stop_refusal([reads.open_queue().job(job_id) for job_id in ids]):
         raise NotAllowed(reason)
     for job_id in ids:
-        client.stop(reads.queue(), job_id)
+        client.stop(reads.open_queue(), job_id)
 
 
 def stop_refusal(jobs: Sequence[Job]) -> str:
@@ -115,9 +115,9 @@ def ours(jobs: Sequence[Job]) -> list[Job]:
     return [job for job in jobs if job.asked_by == me]
 
 
-def trainings() -> Mapping[str, OwnFile]:
+def trainings() -> Mapping[str, CustomFile]:
     """By name, the trainings of one's own that who looks at the page may choose: none on a host, or from elsewhere."""
-    files = own_files.offered()
+    files = own_files.list_custom_files()
     return files if files and on_own_machine() else {}
 
 
@@ -151,10 +151,10 @@ def person() -> str:
     account = signed_in_as()
     if account:
         return _named("account", account)
-    member = membership.class_member()
+    member = membership.find_first_membership()
     if member:
         return _named("class", *member)
-    return _named("browser", _browser() or memory.visitor())
+    return _named("browser", _browser() or memory.name_visitor())
 
 
 def place() -> str:
@@ -163,7 +163,7 @@ def place() -> str:
     Who has signed in, or was let into a class, is known to be somebody and takes turns as such; all others at one
     network address take the turns of one.
     """
-    if signed_in_as() or membership.class_member():
+    if signed_in_as() or membership.find_first_membership():
         return person()
     return _named("address", _address())
 
@@ -231,7 +231,7 @@ def _require_own(asked: Asked) -> None:
         return
     if not on_own_machine():
         raise NotAllowed("A training of one's own is only run for whoever sits at the machine that it lies on.")
-    if reason := own_files.state_of(asked.point):
+    if reason := own_files.describe_file_state(asked.point):
         raise NotAllowed(f"{reason} It can only be run as it is there now.")
 
 
@@ -275,7 +275,7 @@ def _address() -> str:
 
 
 def _named(kind: str, *parts: str) -> str:
-    text = "\n".join((_salt(reads.queue().folder), *parts))
+    text = "\n".join((_salt(reads.open_queue().folder), *parts))
     return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 

@@ -77,7 +77,7 @@ async def _warm_up() -> None:
     await asyncio.to_thread(_import, CHART_MODULES)
     gc.freeze()
     with contextlib.suppress(CrossoverError):  # whoever looks is told
-        await asyncio.to_thread(reads.study_lines)
+        await asyncio.to_thread(reads.list_study_lines)
     await asyncio.sleep(REPORT_DELAY_S)
     await asyncio.to_thread(_import, REPORT_MODULES)
     gc.freeze()

@@ -17,7 +17,7 @@ from core.question.experiment import spoken, titled
 from core.text import as_lines
 from pages.shared.data import prepared, reads
 from pages.shared.draw import charts
-from pages.shared.draw.text import plain, told
+from pages.shared.draw.text import plain, show_errors
 from pages.shared.frame import navigation, permits
 
 STARTING = "The measuring process is starting."
@@ -34,12 +34,12 @@ CHART_HEIGHT = 300
 """Pixels."""
 
 
-def draw(job: Job) -> None:
+def draw_job(job: Job) -> None:
     """Draw a comparison that waits or runs, and keep it up to date until it ends."""
-    st.fragment(_panel, run_every=REFRESH_S)(job.id)
+    st.fragment(_draw_job_panel, run_every=REFRESH_S)(job.id)
 
 
-def draw_end(job: Job, again: Callable[[], None]) -> None:
+def draw_job_end(job: Job, again: Callable[[], None]) -> None:
     """Draw what became of a job that did not simply finish; run again, a sweep goes on behind the points stored."""
     if job.state == "finished" and not job.message:
         return
@@ -58,7 +58,7 @@ def draw_end(job: Job, again: Callable[[], None]) -> None:
         again()
 
 
-def elsewhere(job: Job) -> None:
+def point_to_job_page(job: Job) -> None:
     """Say that a link is to a job that another page shows, and lead there."""
     if job.sweep:
         what, page, label, link = "a sweep", navigation.CROSSOVER, "Show it in Crossover", {"job": job.id}
@@ -72,62 +72,62 @@ def elsewhere(job: Job) -> None:
     st.page_link(page, label=label, query_params=link)
 
 
-@told()
-def watched(job_id: str) -> Job | None:
+@show_errors()
+def watch_job(job_id: str) -> Job | None:
     """A job as it is now, its worker seen to; None, with the sentence why, where that cannot be told."""
-    return client.watch(reads.queue(), job_id)
+    return client.watch(reads.open_queue(), job_id)
 
 
-def running(job_id: str) -> Job | None:
+def draw_job_head(job_id: str) -> Job | None:
     """Draw the head of a job that waits or runs, and the page anew once it has ended; the job while it is measured."""
-    job = watched(job_id)
+    job = watch_job(job_id)
     if job is None:
         return None
     if not job.active:
         st.rerun()
-    if job.elsewhere and reads.queue().files(job.id).asked_to_stop:
+    if job.elsewhere and reads.open_queue().files(job.id).asked_to_stop:
         st.caption("The machines are told to stop; each does at the end of its block.")
     else:
-        stop_button([job])
+        draw_stop_button([job])
     if job.state == "queued":
-        place(job)
+        draw_queue_place(job)
         return None
     return job
 
 
-def _panel(job_id: str) -> None:
-    if job := running(job_id):
+def _draw_job_panel(job_id: str) -> None:
+    if job := draw_job_head(job_id):
         progress = job.progress or Progress(phase="starting")
         phase, left = progress.phase, progress.remaining_s
         after = "" if not left else f" · at most {units.rough(left)} left"
         st.progress(job.share, text=f"**{plain(phase[:1].upper() + phase[1:])}**{after}")
-        _so_far(job)
-        _curves(job, progress)
+        _draw_speedups_so_far(job)
+        _draw_live_curves(job, progress)
 
 
-@told(st.caption)
-def _so_far(job: Job) -> None:
+@show_errors(st.caption)
+def _draw_speedups_so_far(job: Job) -> None:
     """The speedups that follow from the pairs by now, as they will be told in the end."""
-    pairs = RunAnswer(reads.job_rows(job)).pairs
+    pairs = RunAnswer(reads.find_job_rows(job)).pairs
     with st.container(horizontal=True, key="so_far"):
         for pair in pairs:
-            _speedup(pair.speedup)
+            _draw_live_speedup(pair.speedup)
 
 
-def _speedup(found: Speedup) -> None:
-    name, measured = plain(spoken(found.challenger)), units.counted(found.pairs, "pair")
+def _draw_live_speedup(speedup: Speedup) -> None:
+    name, measured = plain(spoken(speedup.challenger)), units.counted(speedup.pairs, "pair")
     label = f"Speedup of {name} so far"
-    if found.value is None or found.low is None or found.high is None:
+    if speedup.value is None or speedup.low is None or speedup.high is None:
         with st.container(width="content"):
             st.metric(label, "…", delta=measured, delta_color="off", delta_arrow="off", width="content")
-            if found.reason:
-                st.caption(plain(f"No verdict yet: {found.reason}."))
+            if speedup.reason:
+                st.caption(plain(f"No verdict yet: {speedup.reason}."))
         return
-    interval = f"95 %: {units.ratio(found.low)} to {units.ratio(found.high)}, {measured}"
-    st.metric(label, units.ratio(found.value), delta=interval, delta_color="off", delta_arrow="off", width="content")
+    interval = f"95 %: {units.ratio(speedup.low)} to {units.ratio(speedup.high)}, {measured}"
+    st.metric(label, units.ratio(speedup.value), delta=interval, delta_color="off", delta_arrow="off", width="content")
 
 
-def stop_button(jobs: Sequence[Job]) -> None:
+def draw_stop_button(jobs: Sequence[Job]) -> None:
     """Draw the button that ends jobs that belong together, in the order of the queue.
 
     It belongs above whatever grows while they run: a button that moves is missed by who is about to press it.
@@ -137,12 +137,12 @@ def stop_button(jobs: Sequence[Job]) -> None:
         if reason := permits.stop_refusal(jobs):
             st.caption(plain(reason), width="content")
         else:
-            st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop, args=(ids,))
+            st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop_jobs, args=(ids,))
         st.caption("It goes on when this page is closed; open the page again to see it.", width="content")
 
 
-def place(job: Job) -> None:
-    others = [other for other in reads.queue().jobs() if bool(other.elsewhere) == bool(job.elsewhere)]
+def draw_queue_place(job: Job) -> None:
+    others = [other for other in reads.open_queue().jobs() if bool(other.elsewhere) == bool(job.elsewhere)]
     if job.place > 1 or any(other.state == "running" and other.id != job.id for other in others):
         whose = " of the other machines" if job.elsewhere else ""
         why = "One measurement at a time keeps the times honest; people take turns."
@@ -150,18 +150,18 @@ def place(job: Job) -> None:
     elif job.elsewhere:
         st.info("Place 1 in the queue of the other machines. They are about to be asked.")
     else:
-        st.info(f"Place 1 in the queue. {reads.loading() or 'The measuring process is about to take it.'}")
+        st.info(f"Place 1 in the queue. {reads.describe_loading() or 'The measuring process is about to take it.'}")
 
 
-def _curves(job: Job, progress: Progress) -> None:
+def _draw_live_curves(job: Job, progress: Progress) -> None:
     own = bool(job.experiment and job.experiment.point.training)
     if any(len(contender.losses) > 1 for contender in progress.contenders):  # one point is no curve
-        spec = prepared.live_chart(job.id, progress.elapsed_s, progress, own)
-        charts.chart(spec, height=CHART_HEIGHT, alt="Training loss so far")
-    st.caption("  \n".join(map(_line, progress.contenders)))
+        spec = prepared.make_live_chart(job.id, progress.elapsed_s, progress, own)
+        charts.draw_chart(spec, height=CHART_HEIGHT, alt="Training loss so far")
+    st.caption("  \n".join(map(_describe_contender, progress.contenders)))
 
 
-def _line(contender: ContenderProgress) -> str:
+def _describe_contender(contender: ContenderProgress) -> str:
     total = contender.total_steps
     done = (
         f"{units.count(min(contender.steps, total))} of {units.count(total)}" if total else units.count(contender.steps)
@@ -177,7 +177,7 @@ def _line(contender: ContenderProgress) -> str:
     return " · ".join(parts)
 
 
-@told()
-def _stop(job_ids: Sequence[str]) -> None:
+@show_errors()
+def _stop_jobs(job_ids: Sequence[str]) -> None:
     """End the waiting ones first, so that none of them begins meanwhile."""
     permits.stop(reversed(job_ids))

@@ -46,7 +46,7 @@ LESSON_SETTINGS = ("lesson", "data", "seeds", "margin", "devices")
 PREDICTION = "predict_{name}"
 """Parameter of the link with what was expected of a tutorial or a lesson."""
 
-LESSONS: dict[str, str] = {
+LESSON_TITLES: dict[str, str] = {
     "clock": "The clock",
     "moving": "Moving things",
     "loader": "The loader",
@@ -61,7 +61,7 @@ MARGINS = (0.25, 0.5, 1.0, 2.0)
 
 CHOICES: dict[str, Mapping[str, str]] = {
     "tutorial": {name: preset.title for name, preset in PRESETS.items()},
-    "lesson": LESSONS,
+    "lesson": LESSON_TITLES,
     "scale": {name: name.capitalize() for name in SCALES},
     **{name: {str(one): str(one) for one in values} for name, values in {"seeds": SEEDS, "margin": MARGINS}.items()},
     **{question: answers for question, (_, answers) in QUESTIONS.items()},
@@ -128,7 +128,7 @@ class PageLink:
     @functools.cached_property
     def parameters(self) -> tuple[str, ...]:
         """Every parameter of the page's link, in the order in which a link has them."""
-        return tuple(dict.fromkeys((*self.settings, *self.views, *self.kinds, "shown", KEPT, *GUIDE)))
+        return tuple(dict.fromkeys((*self.settings, *self.views, *self.kinds, "shown", KEPT_VALUES, *GUIDE)))
 
 
 PAGES: dict[PageName, PageLink] = {
@@ -136,7 +136,7 @@ PAGES: dict[PageName, PageLink] = {
     "crossover": PageLink(settings=SWEEP_SETTINGS, views=CROSSOVER_VIEWS, kinds=("job", "study", "sweep")),
     "devices": PageLink(),
     "tutorials": PageLink(settings=TUTORIAL_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in PRESETS)),
-    "lessons": PageLink(settings=LESSON_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in LESSONS)),
+    "lessons": PageLink(settings=LESSON_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in LESSON_TITLES)),
     "cases": PageLink(settings=tuple(QUESTIONS), kinds=("case",)),
     "class": PageLink(views=("class", "teacher", "codes", "results")),
     "gallery": PageLink(views=GALLERY_VIEWS, kinds=("run", "study")),
@@ -146,26 +146,26 @@ PAGES: dict[PageName, PageLink] = {
 GUIDE = ("lock", "hide", "text", "lesson")
 """Parameters of a guided start that stay in the link; a `preset` turns into the settings that it stands for."""
 
-KEPT = "kept"
+KEPT_VALUES = "kept"
 """Parameter of the link with the values of controls that gave way to others, each as `name:value`."""
 
 READABLE = ",:@"
 """Letters that a link may have as they are."""
 
-OPEN = "-"
+UNLOCK_PREFIX = "-"
 """Put before the name of a setting that `lock=all` leaves open."""
 
-LONGEST = 8_000
+MAX_LETTERS = 8_000
 """Letters of a link: web servers before us take no more in one line of a request, and the longest of ours, with an
 instruction in another script and every setting, has some 7,500."""
 
-MOST_PARAMETERS = 100
+MAX_PARAMETERS = 100
 """Parameters of a link; no page has more than 60."""
 
-MOST_VALUES, LONGEST_VALUE = 200, 2_000
+MAX_VALUES, MAX_VALUE_LETTERS = 200, 2_000
 """Values of one parameter, and letters of each; half of a sweep's points, and four times the longest instruction."""
 
-NAMED, NAMED_LETTERS = 3, 20
+MAX_NAMED, MAX_NAMED_LETTERS = 3, 20
 """Of many faults so many are named, each by so many letters."""
 
 PATTERNS: dict[Kind, re.Pattern[str]] = {
@@ -178,24 +178,30 @@ PATTERNS: dict[Kind, re.Pattern[str]] = {
 """What the name of each kind looks like; published studies have one in words."""
 
 
-def beyond(link: Mapping[str, Sequence[str]]) -> set[str]:
+def find_excess(link: Mapping[str, Sequence[str]]) -> set[str]:
     """Parameters that say more than a link of ours ever does; all of them where the link as a whole does."""
     letters = sum(len(name) + len(value) for name, values in link.items() for value in values)
-    if len(link) > MOST_PARAMETERS or letters > LONGEST:
+    if len(link) > MAX_PARAMETERS or letters > MAX_LETTERS:
         return set(link)
-    return {name for name, values in link.items() if len(values) > MOST_VALUES or max(map(len, values)) > LONGEST_VALUE}
+    return {
+        name for name, values in link.items() if len(values) > MAX_VALUES or max(map(len, values)) > MAX_VALUE_LETTERS
+    }
 
 
-def faults(page: PageName, link: Mapping[str, Sequence[str]]) -> list[str]:
+def list_link_faults(page: PageName, link: Mapping[str, Sequence[str]]) -> list[str]:
     """What a link says that no control of the page has and nothing it can show is called, a sentence each."""
     known = PAGES[page]
     strange = [
-        str(InvalidValue(kind.capitalize(), few(link[kind]), f"the name of a {kind}, as a link of this app has it"))
+        str(
+            InvalidValue(
+                kind.capitalize(), shorten_list(link[kind]), f"the name of a {kind}, as a link of this app has it"
+            )
+        )
         for kind in known.kinds
         if kind in link and not PATTERNS[kind].fullmatch(link[kind][0])
     ]
     return strange + [
-        InvalidValue(name, few(link[name]), "one of {}", titles).told(
+        InvalidValue(name, shorten_list(link[name]), "one of {}", titles).told(
             control(name)[:1].upper() + control(name)[1:], titles.__getitem__
         )
         for name, titles in CHOICES.items()
@@ -203,32 +209,32 @@ def faults(page: PageName, link: Mapping[str, Sequence[str]]) -> list[str]:
     ]
 
 
-def few(names: Sequence[str]) -> str:
+def shorten_list(names: Sequence[str]) -> str:
     """The first of many names, with how many more there are."""
-    shown = [name if len(name) <= NAMED_LETTERS else f"{name[:NAMED_LETTERS]}…" for name in names[:NAMED]]
-    return ", ".join(shown) + (f" and {len(names) - NAMED:,} more" if len(names) > NAMED else "")
+    shown = [name if len(name) <= MAX_NAMED_LETTERS else f"{name[:MAX_NAMED_LETTERS]}…" for name in names[:MAX_NAMED]]
+    return ", ".join(shown) + (f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else "")
 
 
-def settings(experiment: Experiment) -> dict[str, str | list[str]]:
+def make_run_link(experiment: Experiment) -> dict[str, str | list[str]]:
     """An experiment as parameters of a link to the Compare page."""
     data, pairs = experiment.to_json(), {"pairs": text(experiment.pairs)} if experiment.point.training else {}
     devices = data["contenders"]
-    return {**point_settings(experiment.point), **pairs, "devices": devices, "budget_s": text(data["budget_s"])}
+    return {**make_point_link(experiment.point), **pairs, "devices": devices, "budget_s": text(data["budget_s"])}
 
 
-def point_settings(point: Point) -> dict[str, str]:
+def make_point_link(point: Point) -> dict[str, str]:
     """A training as parameters of a link; one's own has its name there, and nothing of where or what it is."""
     if point.training:
         return {"training": point.training, "size": text(point.size)}
     return {name: text(getattr(point, name)) for name in TRAINING}
 
 
-def sweep_settings(sweep: Sweep) -> dict[str, str | list[str]]:
+def make_sweep_link(sweep: Sweep) -> dict[str, str | list[str]]:
     """A sweep as parameters of a link to the Crossover page."""
     data, axis = sweep.to_json(), sweep.axes[0]
     ends = [text(axis.values[0]), text(axis.values[-1])]
     varied = {of.name for of in sweep.axes}
-    link: dict[str, str | list[str]] = {n: v for n, v in point_settings(sweep.point).items() if n not in varied}
+    link: dict[str, str | list[str]] = {n: v for n, v in make_point_link(sweep.point).items() if n not in varied}
     link |= {} if sweep.point.training else {"axis": axis.name}
     link |= {RANGE.format(axis=axis.name): ends, "adaptive": text(sweep.adaptive)}
     if len(sweep.axes) > 1:
@@ -238,17 +244,17 @@ def sweep_settings(sweep: Sweep) -> dict[str, str | list[str]]:
     return {**link, "contenders": data["contenders"], "fair": "false", **limits}
 
 
-def task(page: PageName, link: Mapping[str, list[str]]) -> dict[str, list[str]]:
+def strip_answers(page: PageName, link: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """What of a page's link is its task: without the answer that stands beside it, and what was expected of it."""
     answers = {*PAGES[page].kinds, "shown", *(name for name in link if name.startswith(PREDICTION.format(name="")))}
     return {name: values for name, values in link.items() if name not in answers}
 
 
-def brief(point: Point) -> dict[str, str]:
+def make_brief_link(point: Point) -> dict[str, str]:
     """A training as parameters of a link, without those that its controls say anyway."""
     if point.training:
-        return point_settings(point)
-    link, usual = point_settings(point), {**point_settings(Point(dataset=point.dataset)), "dataset": Point().dataset}
+        return make_point_link(point)
+    link, usual = make_point_link(point), {**make_point_link(Point(dataset=point.dataset)), "dataset": Point().dataset}
     shaped_by = models.shaped_by(point.model, point.dataset)
     if point.model != usual["model"]:  # a size of another family may usually be another
         usual = {name: value for name, value in usual.items() if name not in shaped_by}

@@ -12,69 +12,69 @@ REPORTS = "_reports"
 """Where the session has the reports that were made."""
 
 
-def recall(name: str) -> None:
+def note_recalled(name: str) -> None:
     """Note that a run or a sweep was asked for, and that the store had it already."""
     st.session_state["_recalled"] = name
 
 
-def recalled(name: str) -> bool:
+def is_recalled(name: str) -> bool:
     """Whether the run or sweep was asked for in this session and came from the store."""
     return bool(st.session_state.get("_recalled") == name)
 
 
-def sweeps() -> dict[str, Sweep]:
+def read_asked_sweeps() -> dict[str, Sweep]:
     """What was asked in this session, by id, so that it stays in view when its settings are changed."""
     return cast(dict[str, Sweep], st.session_state.setdefault("_sweeps", {}))
 
 
-def lanes() -> list[str]:
+def read_chosen_lanes() -> list[str]:
     """The lanes that are chosen on the page, before its control is drawn."""
     return list(st.session_state.get("lanes") or ())
 
 
-def press(button: str) -> None:
+def note_press(button: str) -> None:
     """Note that a button was pressed, whose question is asked once what it needs is known."""
     st.session_state["_pressed"] = button
 
 
-def pressed(button: str) -> bool:
+def is_pressed(button: str) -> bool:
     """Whether a button was pressed whose question has not been asked yet."""
     return bool(st.session_state.get("_pressed") == button)
 
 
-def release() -> None:
+def clear_press() -> None:
     """Forget that a button was pressed."""
     st.session_state.pop("_pressed", None)
 
 
-def expectations() -> dict[str, str]:
+def read_expectations() -> dict[str, str]:
     """What was expected of tutorials and lessons, also while their pages are left."""
     return cast(dict[str, str], st.session_state.setdefault("_predictions", {}))
 
 
-def open_unexpected(name: str) -> None:
+def skip_expectation(name: str) -> None:
     """Note, in the link too, that what a tutorial or a lesson shows is wanted without expecting anything."""
     st.query_params["shown"] = name
     st.session_state.setdefault("_opened", set()).add(name)
 
 
-def opened_unexpected(name: str) -> bool:
+def has_skipped_expectation(name: str) -> bool:
     """Whether what a tutorial or a lesson shows is wanted without expecting anything."""
     return name in st.session_state.get("_opened", ()) or st.query_params.get("shown") == name
 
 
-def reports() -> dict[str, tuple[object, Mapping[str, str]]]:
+def read_reports() -> dict[str, tuple[object, Mapping[str, str]]]:
     """Of each tutorial or lesson what its report rests on, and the report by the ending of its file."""
     return cast(dict[str, tuple[object, Mapping[str, str]]], st.session_state.setdefault(REPORTS, {}))
 
 
-def visitor() -> str:
+def name_visitor() -> str:
     """A name of this session that nobody else knows."""
     name: str = st.session_state.setdefault("_visitor", secrets.token_hex(16))
     return name
 
 
-def give_back(name: str, value: str) -> None:
+def restore_value(name: str, value: str) -> None:
     """Let a control that the page has not drawn yet stand at a value, unless the session or the link has another.
 
     A value that is given as the usual one instead would leave the link.
@@ -83,17 +83,17 @@ def give_back(name: str, value: str) -> None:
         st.session_state[name] = value
 
 
-def standing(name: str) -> Any:
+def read_value(name: str) -> Any:
     """What a control of this page stands at."""
     return st.session_state[name]
 
 
-def selected(table: str) -> Sequence[int]:
+def read_selected_rows(table: str) -> Sequence[int]:
     """Places of the lines that are selected in a table."""
     chosen: Sequence[int] = st.session_state[table]["selection"]["rows"]
     return chosen
 
 
-def put(values: Mapping[str, Any]) -> None:
+def set_values(values: Mapping[str, Any]) -> None:
     """Let controls stand at values, before they are drawn or from a callback."""
     st.session_state.update(values)

@@ -20,9 +20,9 @@ from streamlit.errors import StreamlitAPIException
 from core.question import describe
 from pages.shared.link import links, memory
 
-_HERE, _PAGES = "_here", "_pages"
+_CURRENT, _PAGES = "_here", "_pages"
 
-_entered: ContextVar["_Page | None"] = ContextVar("_entered", default=None)
+_entered_page: ContextVar["_Page | None"] = ContextVar("_entered", default=None)
 """The page that this thread entered last, which is one session's; of a session one asks slowly."""
 
 Values = dict[str, list[str]]
@@ -74,44 +74,44 @@ class _Page:
         return links.PAGES[self.name]
 
 
-def shorten(page: links.PageName) -> None:
+def shorten_link(page: links.PageName) -> None:
     """Take out of a link what is beyond all that links of ours say, before anything reads it, and run the page anew.
 
     Only when the page is looked at first: from then on its controls hold what the link says.
     """
-    here = _known(page)
+    here = _find_page(page)
     link = {name: st.query_params.get_all(name) for name in st.query_params} if here.arrived is None else {}
-    beyond = links.beyond(link)
+    beyond = links.find_excess(link)
     if not beyond:
         return
-    what = "" if len(beyond) == len(link) else f" about {links.few(sorted(beyond))}"
+    what = "" if len(beyond) == len(link) else f" about {links.shorten_list(sorted(beyond))}"
     here.cut = f"This link says more{what} than a link of this app can, so the page opened as if it said nothing{what}."
     st.query_params.from_dict({name: values for name, values in link.items() if name not in beyond})
     st.rerun()
 
 
-def unread() -> tuple[str, ...]:
+def explain_unread_parts() -> tuple[str, ...]:
     """Why parts of the link were not read, a sentence each; none where all were, and once settings change."""
-    here = _here()
+    here = _find_current_page()
     return () if here.touched else (*filter(None, [here.cut]), *here.faults)
 
 
-def enter(page: links.PageName) -> None:
+def enter_page(page: links.PageName) -> None:
     """Say which page this is, before anything of it is drawn."""
-    before, here = st.session_state.get(_HERE), _known(page)
-    st.session_state[_HERE] = here
-    _entered.set(here)
+    before, here = st.session_state.get(_CURRENT), _find_page(page)
+    st.session_state[_CURRENT] = here
+    _entered_page.set(here)
     here.came = before is not here
     if here.came:
-        here.blank = not in_link()
+        here.blank = not read_link()
     _follow_back(here)
     if here.arrived is None:
-        _unfold(here)
+        _restore_hidden(here)
         _mend_plus()
-        here.faults = tuple(links.faults(page, in_link()))
-    arrived()  # before a control is drawn and resets what it cannot show
+        here.faults = tuple(links.list_link_faults(page, read_link()))
+    read_arrived_settings()  # before a control is drawn and resets what it cannot show
     _keep_guide(here)
-    here.drawn, here.seen = set(), in_link()
+    here.drawn, here.seen = set(), read_link()
 
 
 def _follow_back(here: _Page) -> None:
@@ -122,63 +122,63 @@ def _follow_back(here: _Page) -> None:
     here.linked = linked
 
 
-def leave() -> None:
+def leave_page() -> None:
     """Keep the values of controls that gave way to others in the link; last of all, once a page is drawn.
 
     The browser takes a parameter out of the link as soon as its control is gone, so these values stand under a name
     of their own there, until the control is back or the link is opened anew.
     """
-    here = _here()
+    here = _find_current_page()
     for name in set(here.said) - here.drawn:
-        _take_out(name)
+        _remove_parameters(name)
         del here.said[name]
     here.hidden.update({name: values for name, values in here.seen.items() if name in here.before - here.drawn})
     for name in here.drawn & set(here.hidden):
         del here.hidden[name]
     here.before = here.drawn
     folded = [f"{name}:{value}" for name, values in here.hidden.items() for value in values]
-    say(links.KEPT, folded)
+    write_link(links.KEPT_VALUES, folded)
 
 
-def _unfold(here: _Page) -> None:
+def _restore_hidden(here: _Page) -> None:
     """Give the values that a link kept for controls that are not drawn back to these."""
     found: dict[str, list[str]] = {}
-    for name, _, value in (text.partition(":") for text in st.query_params.get_all(links.KEPT)):
+    for name, _, value in (text.partition(":") for text in st.query_params.get_all(links.KEPT_VALUES)):
         if name in here.link.controls and name not in st.query_params:
             found.setdefault(name, []).append(value)
     for name, values in found.items():
         st.query_params[name] = values
-    _take_out(links.KEPT)
+    _remove_parameters(links.KEPT_VALUES)
 
 
-def bound(name: str) -> dict[str, Any]:
+def bind_control(name: str) -> dict[str, Any]:
     """What makes a control, one of `links.PAGES`, part of the link: its key is its parameter; the link may lock it."""
-    here = _here()
+    here = _find_current_page()
     if name not in here.link.controls:
         raise LookupError(f"{name} is no control of the page {here.name}: see `links.PAGES`")
     here.drawn.add(name)
-    return {"key": name, "bind": "query-params", "on_change": touch, "disabled": name in here.locked}
+    return {"key": name, "bind": "query-params", "on_change": note_change, "disabled": name in here.locked}
 
 
-def bound_view(name: str) -> dict[str, Any]:
-    """What makes a part of a page that opens and closes part of the link, as `bound` does a control."""
-    return {option: value for option, value in bound(name).items() if option in ("key", "bind")}
+def bind_view(name: str) -> dict[str, Any]:
+    """What makes a part of a page that opens and closes part of the link, as `bind_control` does a control."""
+    return {option: value for option, value in bind_control(name).items() if option in ("key", "bind")}
 
 
-def drawn_settings() -> list[str]:
+def list_drawn_settings() -> list[str]:
     """The settings that the page shows now."""
-    here = _here()
+    here = _find_current_page()
     return [name for name in here.link.settings if name in here.drawn]
 
 
-def guided(name: str) -> tuple[str, ...]:
+def list_guided(name: str) -> tuple[str, ...]:
     """The names that `lock` or `hide` of the link lists."""
-    return tuple(filter(None, (part.strip() for part in guide_text(name).split(","))))
+    return tuple(filter(None, (part.strip() for part in read_guide(name).split(","))))
 
 
-def guide_text(name: str) -> str:
+def read_guide(name: str) -> str:
     """A parameter of the guided start that the page was opened with; empty if it has none."""
-    return (_here().guide or {}).get(name, "")
+    return (_find_current_page().guide or {}).get(name, "")
 
 
 def _mend_plus() -> None:
@@ -199,111 +199,111 @@ def _keep_guide(here: _Page) -> None:
     found = {name: st.query_params[name] for name in here.link.guide if st.query_params.get(name)}
     if here.guide is None:
         here.guide = found
-        names = {*guided("lock"), *guided("hide")}
-        shut = {name for name in here.link.settings if "all" in names and links.OPEN + name not in names}
+        names = {*list_guided("lock"), *list_guided("hide")}
+        shut = {name for name in here.link.settings if "all" in names and links.UNLOCK_PREFIX + name not in names}
         here.locked = frozenset(shut | (names & {*here.link.settings}))
     for name in here.guide:
         if name not in found:
             st.query_params[name] = here.guide[name]
 
 
-def in_link() -> Values:
+def read_link() -> Values:
     """What the link of this page says, without anything that is not of this page."""
     present = set(st.query_params)
-    return {name: st.query_params.get_all(name) for name in _here().link.parameters if name in present}
+    return {name: st.query_params.get_all(name) for name in _find_current_page().link.parameters if name in present}
 
 
-def arrived() -> Mapping[str, tuple[str, ...]]:
+def read_arrived_settings() -> Mapping[str, tuple[str, ...]]:
     """The settings in the link that the session came to this page with, every value of each.
 
     Kept from the first look, because a control resets a value that it cannot show, in the link too.
     """
-    here = _here()
+    here = _find_current_page()
     if here.arrived is None:
         named = [name for name in here.link.settings if name in st.query_params]
         here.arrived = {name: tuple(st.query_params.get_all(name)) for name in named}
     return here.arrived
 
 
-def say(name: str, texts: Sequence[str]) -> None:
+def write_link(name: str, texts: Sequence[str]) -> None:
     """Let the link have these texts as a parameter, and nothing of it where there are none."""
     if not texts:
-        _take_out(name)
+        _remove_parameters(name)
     elif st.query_params.get_all(name) != list(texts):
         st.query_params[name] = list(texts)
 
 
-def said(name: str) -> Spoken | None:
-    """What `speak` kept of a control of this page; None before its first time, and once it was not drawn."""
-    return _here().said.get(name)
+def read_spoken(name: str) -> Spoken | None:
+    """What `write_spoken` kept of a control of this page; None before its first time, and once it was not drawn."""
+    return _find_current_page().said.get(name)
 
 
-def speak(name: str, spoken: Spoken, linked: Sequence[str]) -> None:
+def write_spoken(name: str, spoken: Spoken, linked: Sequence[str]) -> None:
     """Let the link, which has `linked`, say what a control of `pages.shared.link.choices` stands at; and keep that."""
-    _here().said[name] = spoken
+    _find_current_page().said[name] = spoken
     if spoken[0] != linked:
-        say(name, spoken[0])
+        write_link(name, spoken[0])
 
 
-def came() -> bool:
+def has_just_arrived() -> bool:
     """Whether this is the first run since the session came to this page, again or for the first time."""
-    return _here().came
+    return _find_current_page().came
 
 
-def touch() -> None:
+def note_change() -> None:
     """Note that the user has changed a setting or accepted what is shown: the link's own fault is past."""
-    here = _here()
+    here = _find_current_page()
     here.touched, here.blank = True, False
 
 
-def touched() -> bool:
+def has_changed() -> bool:
     """Whether the user has taken the page's settings into their own hands since they came."""
-    return _here().touched
+    return _find_current_page().touched
 
 
-def blank() -> bool:
+def is_blank() -> bool:
     """Whether the page was opened by a link that says nothing, and nothing was set since."""
-    return _here().blank
+    return _find_current_page().blank
 
 
-def begin(values: Mapping[str, Any]) -> None:
+def set_initial_values(values: Mapping[str, Any]) -> None:
     """Let the controls of a blank page begin with other values than usual, before any of them is drawn."""
-    _here().blank = False
+    _find_current_page().blank = False
     st.session_state.update(values)
 
 
-def view() -> tuple[links.Kind, str] | None:
+def read_view() -> tuple[links.Kind, str] | None:
     """What the page shows beside the settings, e.g. a job or a run, from the link or as last shown.
 
     A parameter that is not of the form of such a name is as good as none.
     """
-    here = _here()
+    here = _find_current_page()
     for kind in here.link.kinds:
         text = st.query_params.get(kind)
         if text is not None and links.PATTERNS[kind].fullmatch(text):
             return kind, text
     if here.view is not None:
-        show(*here.view)
+        show_view(*here.view)
     return here.view
 
 
-def show(kind: links.Kind, name: str, *, recalled: bool = False) -> None:
+def show_view(kind: links.Kind, name: str, *, recalled: bool = False) -> None:
     """Put what the page shows into the link, in place of what is there; `recalled` if the store had it when asked."""
-    _take_out(*(other for other in links.PATTERNS if other != kind))
+    _remove_parameters(*(other for other in links.PATTERNS if other != kind))
     st.query_params[kind] = name
-    _here().view = (kind, name)
+    _find_current_page().view = (kind, name)
     if recalled:
-        memory.recall(name)
+        memory.note_recalled(name)
 
 
-def show_nothing() -> None:
-    _take_out(*links.PATTERNS)
-    _here().view = None
+def clear_view() -> None:
+    _remove_parameters(*links.PATTERNS)
+    _find_current_page().view = None
 
 
-def adopt(values: Mapping[str, Any]) -> None:
+def adopt_values(values: Mapping[str, Any]) -> None:
     """Put other values into the controls of this page, before they are drawn; those that the link locks stay."""
-    here, link = _here(), dict(arrived())
+    here, link = _find_current_page(), dict(read_arrived_settings())
     for name, value in values.items():
         if name not in here.locked:
             st.session_state[name] = value
@@ -311,39 +311,39 @@ def adopt(values: Mapping[str, Any]) -> None:
             link[name] = tuple(map(describe.text, several))  # so that a control has a stop for it
             if isinstance(value, bool):  # a switch, all of which are usually on, says in the link only what is pressed
                 with contextlib.suppress(StreamlitAPIException):  # it was drawn before, and will say so itself
-                    say(name, () if value else (describe.text(value),))
+                    write_link(name, () if value else (describe.text(value),))
     here.arrived = link
-    touch()
+    note_change()
 
 
-def start(page: links.PageName, link: Mapping[str, str | list[str]]) -> None:
+def restart_page(page: links.PageName, link: Mapping[str, str | list[str]]) -> None:
     """Forget what the session knows of a page, so that it opens as if by a link."""
     for name in links.PAGES[page].settings:
         st.session_state.pop(name, None)
     values = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in link.items()}
     known = {name: values[name] for name in links.PAGES[page].settings if name in values}
-    _pages()[page] = _Page(name=page, arrived=known)
+    _read_session_pages()[page] = _Page(name=page, arrived=known)
 
 
-def address(parameters: Mapping[str, str | list[str]]) -> str:
+def make_address(parameters: Mapping[str, str | list[str]]) -> str:
     """The full address of the page that is open, with parameters."""
     bare = (st.context.url or "").split("?")[0]
     query = urlencode(parameters, doseq=True, safe=links.READABLE)
     return f"{bare}?{query}" if query else bare
 
 
-def _take_out(*names: str) -> None:
+def _remove_parameters(*names: str) -> None:
     for name in {*names} & {*st.query_params}:
         del st.query_params[name]
 
 
-def _here() -> _Page:
-    return _entered.get() or st.session_state.get(_HERE) or _known("compare")
+def _find_current_page() -> _Page:
+    return _entered_page.get() or st.session_state.get(_CURRENT) or _find_page("compare")
 
 
-def _known(page: links.PageName) -> _Page:
-    return _pages().setdefault(page, _Page(name=page))
+def _find_page(page: links.PageName) -> _Page:
+    return _read_session_pages().setdefault(page, _Page(name=page))
 
 
-def _pages() -> dict[links.PageName, _Page]:
+def _read_session_pages() -> dict[links.PageName, _Page]:
     return cast(dict[links.PageName, _Page], st.session_state.setdefault(_PAGES, {}))

@@ -172,7 +172,7 @@ def test_what_a_file_says_is_never_markup(world, open_page):
     world.has(CPU)
     evil = "![x](http://evil.example/x.png) <b>:red[bold]</b> $x$"
     world.keep(measured(device_name=evil, cpu_name=evil))
-    app = open_page(PAGE, study=reads.study_lines()[0].id)
+    app = open_page(PAGE, study=reads.list_study_lines()[0].id)
     for kind in ("markdown", "caption", "warning", "info", "success"):
         for element in getattr(app, kind):
             assert "](http" not in element.value
