@@ -3,12 +3,10 @@
 import streamlit as st
 
 from core.question.published import cases
-from pages.cases import card
-from pages.shared.draw.text import plain
-from pages.shared.form import own_controls
+from pages.cases import view
+from pages.shared import ask, controls, session
 from pages.shared.frame import apart, navigation
-from pages.shared.job import asking
-from pages.shared.link import choices, state
+from pages.shared.text import plain
 
 INTRO = (
     "Others asked this in public, and found out. Say what you see: the cases that fit stand below, each with what was "
@@ -21,16 +19,16 @@ COMMAND = " ".join(("python -m core run", "--training", "my_training.py:build", 
 def draw_cases_page() -> None:
     """The questions with the cases that fit; or the one that is open."""
     st.title("Why is my GPU not faster?", anchor=False)
-    view = state.read_view()
+    shown = session.read_view()
     known = cases.cases()
-    if view is not None and view[1] in known:
-        apart.draw(card.draw_case, known[view[1]], asking.find_machine())
+    if shown is not None and shown[1] in known:
+        apart.draw(view.draw_case, known[shown[1]], ask.find_machine())
     else:
-        if view is not None:
-            st.warning(plain(f"There is no case called {view[1]} here."))
+        if shown is not None:
+            st.warning(plain(f"There is no case called {shown[1]} here."))
         st.markdown(INTRO)
         answers = _ask_questions()
-        card.draw_case_cards(cases.likely(answers), answered=any(answers.values()))
+        view.draw_case_cards(cases.likely(answers), answered=any(answers.values()))
     _draw_custom_training_hint()
 
 
@@ -39,7 +37,7 @@ def _ask_questions() -> dict[str, str]:
     answers = dict.fromkeys(cases.QUESTIONS, "")
     rows = [st.container(), st.container(), *st.columns([2, 3], gap="medium")]
     for place, (name, (text, options)) in zip(rows, cases.QUESTIONS.items(), strict=True):
-        bound = choices.bind_choice(name, list(options), None, options.__getitem__)
+        bound = session.bind_choice(name, list(options), None, options.__getitem__)
         answers[name] = place.pills(text, list(options), **bound) or ""
     return answers
 
@@ -52,7 +50,7 @@ def _draw_custom_training_hint() -> None:
         "waits for, and from which size on another device pays off."
     )
     st.code(COMMAND, language=None, wrap_lines=True)
-    own_controls.invite_custom_training()
+    controls.invite_custom_training()
     with st.container(horizontal=True):
         st.page_link(navigation.COMPARE, label="Compare", icon=":material/balance:")
         st.page_link(navigation.LESSONS, label="Lessons on what misleads", icon=":material/lightbulb:")

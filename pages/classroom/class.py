@@ -7,10 +7,9 @@ import streamlit as st
 from core.classroom.classes import Class
 from core.question import policy
 from pages.classroom import access, entrance, findings, teacher, view
-from pages.shared.draw.text import plain, show_errors
+from pages.shared import ask, membership
 from pages.shared.frame import apart
-from pages.shared.job import asking
-from pages.shared.link import membership
+from pages.shared.text import plain, show_errors
 
 OFF = (
     "Classes are switched off on this host. Whoever runs it can switch them on in its settings file, crossover.toml: "
@@ -42,7 +41,7 @@ def _student(class_: Class) -> None:
         st.success(plain(said))
     who, teaches = access.me(class_), access.teaches(class_)
     if who:
-        view.student(class_, who, asking.find_machine)
+        view.student(class_, who, ask.find_machine)
     elif not class_.closed:
         with st.expander("Take part yourself") if teaches else contextlib.nullcontext():
             view.join(class_)

@@ -11,8 +11,8 @@ from core.classroom.classes import Class
 from core.classroom.limits import TooOften
 from core.errors import CrossoverError
 from pages.classroom import access, teacher
-from pages.shared.draw.text import plain, show_errors
-from pages.shared.link import membership
+from pages.shared import membership
+from pages.shared.text import plain, show_errors
 
 RETRY_S = 2.0
 """How often a page that waits for its turn asks again."""

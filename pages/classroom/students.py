@@ -14,9 +14,8 @@ from core.classroom.question import WINNERS
 from core.text import as_line, in_csv
 from pages.classroom import access, findings, view
 from pages.classroom.findings import Entry, Pool
-from pages.shared.answer import downloads
-from pages.shared.draw import tables
-from pages.shared.draw.text import plain, show_errors
+from pages.shared import downloads, tables
+from pages.shared.text import plain, show_errors
 
 NAMED = 12
 """Students that wait and are named in a sentence; all are in the table."""

@@ -7,9 +7,9 @@ from core.classroom.names import NAME_LENGTH
 from core.question import policy
 from core.question.presets import PRESETS
 from pages.classroom import access, findings, students, view
-from pages.shared.draw.text import format_date, plain, show_errors
+from pages.shared import membership, session
 from pages.shared.frame import apart
-from pages.shared.link import membership, memory, state
+from pages.shared.text import format_date, plain, show_errors
 
 ADMISSION = "New students wait until I admit them"
 
@@ -39,14 +39,14 @@ def create() -> None:
         membership.list_entered_codes().add(made.code)
         membership.open_class(made.code)
         membership.note_teacher_code(made.id, secret)
-        memory.set_values({"codes": True})
+        session.set_values({"codes": True})
         st.rerun()
 
 
 def draw(class_: Class) -> None:
     """Draw the way in for a teacher, and the view behind it, whose table follows what the students do."""
     if not access.teaches(class_):
-        with st.expander("For the teacher", **state.bind_view("teacher")):
+        with st.expander("For the teacher", **session.bind_view("teacher")):
             _enter(class_)
         return
     st.header("For the teacher")
@@ -58,9 +58,9 @@ def codes(class_: Class) -> None:
     """Draw what a teacher hands out and what they keep to themselves; it folds, as a class may see this screen."""
     if not access.teaches(class_):
         return
-    with st.expander("Codes, and the link for the class", icon=":material/key:", **state.bind_view("codes")):
+    with st.expander("Codes, and the link for the class", icon=":material/key:", **session.bind_view("codes")):
         st.markdown("For the class, its link or its code:")
-        st.code(state.make_address({"class": class_.code}), language=None, wrap_lines=True)
+        st.code(session.make_address({"class": class_.code}), language=None, wrap_lines=True)
         st.code(class_.code, language=None)
         st.markdown("For you alone, the teacher's code. This host does not keep it, so write it down.")
         st.code(membership.find_teacher_code(class_.id), language=None)

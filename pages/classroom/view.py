@@ -22,14 +22,9 @@ from core.jobs.machine import Machine
 from core.question import describe, usual
 from core.text import as_lines
 from pages.classroom import access, findings
-from pages.shared.data import reads
-from pages.shared.draw import charts, tables
-from pages.shared.draw.text import plain, show_errors
-from pages.shared.form import devices
+from pages.shared import charts, controls, job_view, learning, membership, queries, session, tables
 from pages.shared.frame import apart, permits
-from pages.shared.job import live
-from pages.shared.learning import tasks
-from pages.shared.link import membership, state
+from pages.shared.text import plain, show_errors
 
 REFRESH_S = 5.0
 """How often everybody's results are looked at again."""
@@ -235,12 +230,12 @@ def _measure(class_: Class, who: Student, machine: Machine | None) -> None:
 def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: bool) -> None:
     job = _job(class_, who)
     if job and job.active:
-        st.fragment(_panel, run_every=live.REFRESH_S)(job.id)
+        st.fragment(_panel, run_every=job_view.REFRESH_S)(job.id)
         return
     if job and job.message:
         st.warning(plain(job.message))
     if machine is None:
-        devices.wait_for_devices()
+        controls.wait_for_devices()
         return
     asked = class_.question.on(usual.contenders(machine.device_names, machine.environment.cores_usable))
     names = " against ".join(one.title for one in asked.contenders)
@@ -254,7 +249,7 @@ def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: boo
         with show_errors():
             handed_in.require_room(findings.classes(), class_, who)
             permits.submit(asked, findings.classes().store(class_, who), fresh=again)
-            reads.read_machine()
+            queries.read_machine()
             st.rerun()
 
 
@@ -283,13 +278,13 @@ def _bring(class_: Class, who: Student, data: bytes, name: str) -> None:
 
 def _job(class_: Class, who: Student) -> Job | None:
     store = findings.classes().store(class_, who).folder.absolute()
-    mine = [job for job in reads.open_queue().jobs() if job.store == store]
+    mine = [job for job in queries.open_queue().jobs() if job.store == store]
     return mine[-1] if mine else None
 
 
 def _panel(job_id: str) -> None:
-    if job := live.draw_job_head(job_id):
-        tasks.draw_progress_bar(job.progress)
+    if job := job_view.draw_job_head(job_id):
+        learning.draw_progress_bar(job.progress)
 
 
 def _wait(class_: Class) -> None:
@@ -322,7 +317,7 @@ def _everybody(class_: Class) -> None:
     _tally_table(class_, pool)
     if pool.results:
         groups_table(class_, pool.results)
-        with st.expander("Every result", **state.bind_view("results")) as part:
+        with st.expander("Every result", **session.bind_view("results")) as part:
             if part.open:
                 results_table(class_, pool.results)
 

@@ -8,32 +8,29 @@ from core.jobs import client
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.question.experiment import Experiment
-from pages.compare import onward, settings, welcome
-from pages.shared.answer import accelerators, expectation, run_view
-from pages.shared.data import reads
-from pages.shared.draw.text import show_errors
+from pages.compare import settings, view
+from pages.shared import accelerators_view, ask, expectations, job_view, links, queries, run_view, session
 from pages.shared.frame import layout
-from pages.shared.job import asking, live
-from pages.shared.link import links, state
+from pages.shared.text import show_errors
 
 
 def draw_compare_page() -> None:
     """The settings beside what they led to."""
-    machine = asking.find_machine()
-    view = state.read_view() or asking.find_visitor_job(sweeps=False)
-    onward.adopt_run_view(view, machine)
-    sides = layout.sides("Compare", asked=asking.describe_measured_job(view))
+    machine = ask.find_machine()
+    shown = session.read_view() or ask.find_visitor_job(sweeps=False)
+    view.adopt_run_view(shown, machine)
+    sides = layout.sides("Compare", asked=ask.describe_measured_job(shown))
     asked = settings.draw_run_settings(machine, sides)
     with sides.answer, show_errors():
-        if onward.is_new_question(asked, view):
+        if view.is_new_question(asked, shown):
             with show_errors():
-                expectation.draw_expectation(asked, machine)
-        _draw_view(view, machine, asked)
+                expectations.draw_expectation(asked, machine)
+        _draw_view(shown, machine, asked)
 
 
-def _draw_view(view: tuple[links.Kind, str] | None, machine: Machine | None, request: Experiment | None) -> None:
+def _draw_view(shown: tuple[links.Kind, str] | None, machine: Machine | None, request: Experiment | None) -> None:
     """The job or the run that the link names; without one, the measurement that is under way; else what to expect."""
-    match view:
+    match shown:
         case ("job", job_id):
             _draw_job_by_id(job_id, machine)
         case ("run", run_id):
@@ -44,14 +41,14 @@ def _draw_view(view: tuple[links.Kind, str] | None, machine: Machine | None, req
 
 def _draw_empty(machine: Machine | None, *, is_custom: bool = False) -> None:
     """What stands where there is no result: the measurement that is under way, if any is, and how the page works."""
-    asking.offer_running_jobs(sweeps=False)
-    welcome.draw_welcome(machine, is_custom=is_custom)
+    ask.offer_running_jobs(sweeps=False)
+    view.draw_welcome(machine, is_custom=is_custom)
 
 
 def _draw_job_by_id(job_id: str, machine: Machine | None) -> None:
     job = None
     with show_errors(st.warning):
-        job = reads.open_queue().job(job_id)
+        job = queries.open_queue().job(job_id)
     if job is None:
         _draw_empty(machine)
     else:
@@ -61,36 +58,36 @@ def _draw_job_by_id(job_id: str, machine: Machine | None) -> None:
 @show_errors(st.warning)
 def _draw_compare_job(job: Job, machine: Machine | None) -> None:
     if job.experiment is None:
-        live.point_to_job_page(job)
+        job_view.point_to_job_page(job)
     elif job.active:
-        live.draw_job(job)
+        job_view.draw_job(job)
     else:
         _draw_ended_job(job, job.experiment, machine)
 
 
 def _draw_ended_job(job: Job, request: Experiment, machine: Machine | None) -> None:
-    rows = client.rows(reads.open_queue(), job)
+    rows = client.rows(queries.open_queue(), job)
     if job.state == "finished" and rows and not job.message:
-        state.show_view("run", job.run_id)
+        session.show_view("run", job.run_id)
         st.rerun()
-    live.draw_job_end(job, again=lambda: asking.ask_question(request, machine, fresh=False) if machine else None)
+    job_view.draw_job_end(job, again=lambda: ask.ask_question(request, machine, fresh=False) if machine else None)
     if rows:
         run_view.draw_run_heading(rows)
-        run_view.draw_run(rows, accelerators.find_recorded_rows(rows, machine), machine)
+        run_view.draw_run(rows, accelerators_view.find_recorded_rows(rows, machine), machine)
 
 
 def _draw_run_by_id(run_id: str, machine: Machine | None, request: Experiment | None) -> None:
-    trials = reads.find_rows(run_ids=[run_id])
+    trials = queries.find_rows(run_ids=[run_id])
     if not trials:
         st.warning(f"There is no run {run_id} here; it was measured elsewhere, or its files were removed.")
         _draw_empty(machine)
         return
     shown = run_view.make_run_question(trials)
     if request and shown:
-        onward.draw_run_differences(request, shown, machine)
+        view.draw_run_differences(request, shown, machine)
     run_view.draw_run_heading(trials)
-    onwards = functools.partial(onward.draw_next_steps, trials, shown, machine)
-    run_view.draw_run(trials, accelerators.find_recorded_rows(trials, machine), machine, onwards)
+    onwards = functools.partial(view.draw_next_steps, trials, shown, machine)
+    run_view.draw_run(trials, accelerators_view.find_recorded_rows(trials, machine), machine, onwards)
 
 
 draw_compare_page()

@@ -17,14 +17,10 @@ from core.jobs.machine import Machine
 from core.question import describe, models
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import TRAINING, Training, refused
-from pages.shared.answer import accelerators
-from pages.shared.data import reads
-from pages.shared.data.own_files import CustomFile
-from pages.shared.draw.text import plain
-from pages.shared.form import controls, devices, lane_controls, own_controls
+from pages.shared import accelerators_view, ask, controls, queries, session
+from pages.shared.custom_files import CustomFile
 from pages.shared.frame.layout import Sides, in_short, two_abreast
-from pages.shared.job import asking
-from pages.shared.link import state
+from pages.shared.text import plain
 
 WHOLE_HELP = (
     "Trains every epoch and tests what was learned. Without it a run ends as soon as it is certain which device is "
@@ -34,31 +30,31 @@ WHOLE_HELP = (
 
 def draw_run_settings(machine: Machine | None, sides: Sides) -> Experiment | None:
     """Draw the controls, what the training that they make costs, and the button that asks for it; the question."""
-    if machine and state.is_blank():
+    if machine and session.is_blank():
         _set_first_training(machine)
     with sides.settings:
-        file = own_controls.choose_custom_training(sides.ask)
+        file = controls.choose_custom_training(sides.ask)
     return _draw_custom_settings(file, machine, sides) if file else _draw_catalogue_settings(machine, sides)
 
 
 def _draw_custom_settings(file: CustomFile, machine: Machine | None, sides: Sides) -> Experiment | None:
     """Draw the settings of a training of one's own, of which nothing but a size can be set."""
     with sides.settings:
-        fields = {**file.fields(), **own_controls.choose_custom_size()}
-        chosen = devices.choose_devices(machine)
-        limits = {**own_controls.choose_custom_limits(), "whole": False, "folder": str(file.path.parent)}
+        fields = {**file.fields(), **controls.choose_custom_size()}
+        chosen = controls.choose_devices(machine)
+        limits = {**controls.choose_custom_limits(), "whole": False, "folder": str(file.path.parent)}
     with sides.ask:
-        in_short(file.title, devices.join_titles(chosen))
+        in_short(file.title, controls.join_titles(chosen))
         _, asked, fault = _make_question(fields, chosen, limits, machine, "")
-        asking.draw_run_button("Run", asked, fault, machine)
+        ask.draw_run_button("Run", asked, fault, machine)
     return asked
 
 
 def _draw_catalogue_settings(machine: Machine | None, sides: Sides) -> Experiment | None:
-    stock = accelerators.list_recorded_accelerators(machine)
+    stock = accelerators_view.list_recorded_accelerators(machine)
     with sides.settings:
         beside, both, below = st.container(), two_abreast(), st.container() if stock else None
-        more = st.expander("More settings", **state.bind_view("more"))
+        more = st.expander("More settings", **session.bind_view("more"))
     with both:
         dataset, family = controls.choose_dataset(), controls.choose_family()
         fields: dict[str, Any] = {
@@ -71,36 +67,34 @@ def _draw_catalogue_settings(machine: Machine | None, sides: Sides) -> Experimen
     with more:
         seldom, limits = _draw_more_settings(dataset.name, family.name)
         fields |= seldom
-        lanes = lane_controls.choose_lanes(machine, Training(**fields))
+        lanes = controls.choose_lanes(machine, Training(**fields))
     wanted = controls.make_recording_query(fields)
     with below or more:
-        accelerators.choose_accelerator(stock, machine, wanted)  # first: beside one the CPU alone is enough
+        accelerators_view.choose_accelerator(stock, machine, wanted)  # first: beside one the CPU alone is enough
     with beside:
-        chosen = lane_controls.apply_lanes(devices.choose_devices(machine), lanes, machine)
+        chosen = controls.apply_lanes(controls.choose_devices(machine), lanes, machine)
     with sides.ask:
         named = (
             () if family.library else controls.abbreviate_training(dataset, family)
         )  # which the facts of a fit begin with
-        in_short(*named, devices.join_titles(chosen))
-        point, asked, fault = _make_question(
-            fields, chosen, limits, machine, lane_controls.refuse_lane_count(chosen, lanes)
-        )
+        in_short(*named, controls.join_titles(chosen))
+        point, asked, fault = _make_question(fields, chosen, limits, machine, controls.refuse_lane_count(chosen, lanes))
         if point:
             _draw_training_facts(point)
-        asking.draw_run_button("Run", asked, fault, machine)
+        ask.draw_run_button("Run", asked, fault, machine)
     with sides.settings:
-        accelerators.draw_accelerators_table(stock, wanted)
+        accelerators_view.draw_accelerators_table(stock, wanted)
     return asked
 
 
 def _set_first_training(machine: Machine) -> None:
     """Begin with a training whose answer teaches something on this machine."""
-    known, usual = functools.partial(reads.find_known_answers, machine=machine), Point()
+    known, usual = functools.partial(queries.find_known_answers, machine=machine), Point()
     try:
-        first = first_question.training(devices.pick_default_contenders(machine), known)
+        first = first_question.training(controls.pick_default_contenders(machine), known)
     except StoreError:  # whoever asks is told so
         first = usual
-    state.set_initial_values(
+    session.set_initial_values(
         {name: value for name in TRAINING if (value := getattr(first, name)) != getattr(usual, name)}
     )
 
@@ -120,7 +114,7 @@ def _draw_training_facts(point: Point) -> None:
 
 def _draw_more_settings(dataset: str, model: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Fields of the training that are seldom changed, and how far it goes."""
-    whole = st.toggle("Whole training", False, help=WHOLE_HELP, **state.bind_control("whole"))
+    whole = st.toggle("Whole training", False, help=WHOLE_HELP, **session.bind_control("whole"))
     limits = {"budget_s": float(controls.choose_stop("budget_s")), "whole": whole}
     fields = controls.choose_data_path(model)
     fields |= {**controls.choose_feeding(fields["data_path"], dataset, model), **controls.choose_seed()}
@@ -131,7 +125,7 @@ def _make_question(
     fields: Mapping[str, Any], chosen: Sequence[str], limits: Mapping[str, Any], machine: Machine | None, fault: str
 ) -> tuple[Point | None, Experiment | None, str]:
     """The training, whose cost is known without a device; the question; or why it cannot be asked, in one sentence."""
-    fault = ("" if state.has_changed() else _find_link_fault(machine)) or fault
+    fault = ("" if session.has_changed() else _find_link_fault(machine)) or fault
     point = None
     try:
         point = Point(**fields)
@@ -145,19 +139,19 @@ def _make_question(
 
 def _find_link_fault(machine: Machine | None) -> str:
     """Why the link that the session came with cannot be asked here, a sentence a fault; empty where it can."""
-    link = state.read_arrived_settings()
+    link = session.read_arrived_settings()
     asked: list[Contender] = []
     _, faults = controls.parse_point(link)
     faults += controls.collect_faults(
         lambda: asked.extend(map(Contender.parse, link.get("devices", ()))),
-        lambda: lane_controls.check_lanes(link),
-        lambda: own_controls.check_custom_size(link),
+        lambda: controls.check_lanes(link),
+        lambda: controls.check_custom_size(link),
         lambda: _check_budget(link),
         lambda: Experiment(point=Point(), contenders=tuple(asked) or (Contender(),)),
     )
     if faults:
         return " ".join(faults)
-    return devices.find_missing_device(tuple(asked), machine)
+    return controls.find_missing_device(tuple(asked), machine)
 
 
 def _check_budget(link: Mapping[str, Sequence[str]]) -> None:

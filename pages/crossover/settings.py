@@ -20,14 +20,10 @@ from core.question import describe, experiment, models
 from core.question.experiment import Contender
 from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, Training, axis_title, refused
 from core.question.sweep import LIMITS, Axis, Sweep, size_axes
-from pages.crossover import elsewhere
-from pages.shared.answer import accelerators
-from pages.shared.data import prepared, reads
-from pages.shared.data.own_files import CustomFile
-from pages.shared.form import controls, devices, lane_controls, own_controls
+from pages.crossover import view
+from pages.shared import accelerators_view, ask, controls, links, queries, session
+from pages.shared.custom_files import CustomFile
 from pages.shared.frame.layout import Sides, in_short, two_abreast
-from pages.shared.job import asking
-from pages.shared.link import choices, links, others, state
 
 MAX_MORE_AXES = 3
 """Axes beside the first."""
@@ -75,7 +71,7 @@ class Varied:
 def draw_sweep_settings(machine: Machine | None, sides: Sides) -> Sweep | None:
     """Draw the controls, what the sweep that they make is, and the button that asks for it; the sweep."""
     with sides.settings:
-        file = own_controls.choose_custom_training(sides.ask)
+        file = controls.choose_custom_training(sides.ask)
     return _draw_custom_settings(file, machine, sides) if file else _draw_catalogue_settings(machine, sides)
 
 
@@ -83,13 +79,13 @@ def _draw_custom_settings(file: CustomFile, machine: Machine | None, sides: Side
     """The same for a training of one's own, which has one axis."""
     with sides.settings:
         chosen = _choose_sweep_devices(machine)
-        ends = _choose_range("size", list(own_controls.CUSTOM_SIZES))
-        adaptive = st.toggle("Adaptive search", True, help=ADAPTIVE_HELP, **state.bind_control("adaptive"))
-        with st.expander("More settings", **state.bind_view("more")):
+        ends = _choose_range("size", list(controls.CUSTOM_SIZES))
+        adaptive = st.toggle("Adaptive search", True, help=ADAPTIVE_HELP, **session.bind_control("adaptive"))
+        with st.expander("More settings", **session.bind_view("more")):
             bounds = _choose_bounds()
     varied = Varied(axis="size", ends=ends, others={}, adaptive=adaptive)
     with sides.ask:
-        in_short(file.title, f"size {varied.span}", devices.join_titles(chosen))
+        in_short(file.title, f"size {varied.span}", controls.join_titles(chosen))
         asked, fault = _make_sweep_question(
             file.fields(), varied, chosen, bounds, machine, "", folder=str(file.path.parent)
         )
@@ -97,7 +93,7 @@ def _draw_custom_settings(file: CustomFile, machine: Machine | None, sides: Side
             st.caption(
                 f"{_count_points(asked)} · takes at most {units.duration(asked.budget_s)} and what the last one needs"
             )
-        asking.draw_run_button("Find the crossover", asked, fault, machine)
+        ask.draw_run_button("Find the crossover", asked, fault, machine)
     return asked
 
 
@@ -110,14 +106,14 @@ def _draw_catalogue_settings(machine: Machine | None, sides: Sides) -> Sweep | N
         first, over = st.container(gap="xsmall"), st.container(gap="xsmall")
         data = model = two_abreast()
         beside = st.container(gap="xsmall")
-        more = st.expander("More settings", **state.bind_view("more"))
+        more = st.expander("More settings", **session.bind_view("more"))
     with data:
         dataset = controls.choose_dataset()
     with model:
         family = controls.choose_family()
     with over:
         axes, named = size_axes(family.name, dataset.name), functools.partial(controls.label_field, model=family.name)
-        axis: str = st.selectbox("Along", axes, help=AXIS_HELP, **choices.bind_choice("axis", axes, axes[0], named))
+        axis: str = st.selectbox("Along", axes, help=AXIS_HELP, **session.bind_choice("axis", axes, axes[0], named))
     with more:
         fields = controls.choose_data_path(family.name)
         also = _choose_more_axes(axis, axes, family, fields["data_path"])
@@ -134,43 +130,43 @@ def _draw_catalogue_settings(machine: Machine | None, sides: Sides) -> Sweep | N
             **controls.choose_seed(),
         }
         bounds = _choose_bounds()
-        lanes = lane_controls.choose_lanes(machine, Training(**{"batch_size": 0, **fields}))
+        lanes = controls.choose_lanes(machine, Training(**{"batch_size": 0, **fields}))
     wanted = _make_accelerator_query(fields, family, axis)
     with sides.ask:
-        where = elsewhere.choose_measuring_place()
-    stock = accelerators.list_recorded_accelerators(machine)
+        where = view.choose_measuring_place()
+    stock = accelerators_view.list_recorded_accelerators(machine)
     with beside if stock else more:
-        accelerator = accelerators.choose_accelerator(stock, machine, wanted, axis)
+        accelerator = accelerators_view.choose_accelerator(stock, machine, wanted, axis)
     with over:
-        sizes = accelerators.choose_recorded_sizes(accelerator, wanted, axis)
+        sizes = accelerators_view.choose_recorded_sizes(accelerator, wanted, axis)
         varied = _choose_varied(
             axis, also, sizes, dataset=dataset.name, family=family, samples=fields.get("samples", 0)
         )
     with first:
         chosen = (
-            elsewhere.choose_remote_devices()
+            view.choose_remote_devices()
             if where
-            else lane_controls.apply_lanes(_choose_sweep_devices(machine), lanes, machine)
+            else controls.apply_lanes(_choose_sweep_devices(machine), lanes, machine)
         )
     with sides.ask:
         in_short(
             *controls.abbreviate_training(dataset, family),
             f"{axis_title(axis)} {varied.span}",
-            devices.join_titles(chosen),
+            controls.join_titles(chosen),
         )
         asked, fault = _make_sweep_question(
-            fields, varied, chosen, bounds, machine, lane_controls.refuse_lane_count(chosen, lanes)
+            fields, varied, chosen, bounds, machine, controls.refuse_lane_count(chosen, lanes)
         )
         if asked:
             _draw_sweep_facts(asked, None if where else machine)
-        asking.draw_run_button("Find the crossover", asked, fault, machine, where)
+        ask.draw_run_button("Find the crossover", asked, fault, machine, where)
     with sides.settings:
-        accelerators.draw_accelerators_table(stock, wanted, axis)
+        accelerators_view.draw_accelerators_table(stock, wanted, axis)
     return asked
 
 
 def _draw_sweep_facts(sweep: Sweep, machine: Machine | None) -> None:
-    counts = reads.count_parameters(sweep)
+    counts = queries.count_parameters(sweep)
     low, high = units.count(min(counts)), units.count(max(counts))
     span = "" if sweep.point.is_fit else f" · {low if low == high else f'{low} to {high}'} parameters"
     st.caption(f"{_count_points(sweep)}{span}{_describe_duration(sweep, machine)}")
@@ -185,7 +181,7 @@ def _describe_duration(sweep: Sweep, machine: Machine | None) -> str:
     if machine is None:
         return ""
     try:
-        least, most = map(units.rough, prepared.estimate_sweep_seconds(sweep, machine))
+        least, most = map(units.rough, queries.estimate_sweep_seconds(sweep, machine))
     except StoreError:  # whoever asks is told so
         return ""
     expected = least if least == most else f"{least} to {most}"
@@ -198,7 +194,7 @@ def _choose_more_axes(axis: str, axes: Sequence[str], family: models.Family, pat
     if "parameters" in (axis, *others):
         clash = {family.size} if axis == "parameters" else {"parameters"}
         others = [name for name in others if name not in clash]
-    bound = choices.bind_choice("also", others, [], functools.partial(controls.label_field, model=family.name))
+    bound = session.bind_choice("also", others, [], functools.partial(controls.label_field, model=family.name))
     chosen = st.multiselect(
         "Vary also", others, max_selections=MAX_MORE_AXES, placeholder="nothing else", help=ALSO_HELP, **bound
     )
@@ -219,7 +215,7 @@ def _choose_varied(
     ends = (sizes[0], sizes[-1]) if sizes else _choose_range(axis, stops(axis))
     others = {name: _choose_values(name, stops(name)) for name in also}
     adaptive = not (also or sizes) and st.toggle(
-        "Adaptive search", True, help=ADAPTIVE_HELP, **state.bind_control("adaptive")
+        "Adaptive search", True, help=ADAPTIVE_HELP, **session.bind_control("adaptive")
     )
     return Varied(axis=axis, ends=ends, others=others, adaptive=adaptive, sizes=sizes)
 
@@ -237,7 +233,7 @@ def _choose_range(axis: str, stops: list[float]) -> tuple[float, float]:
     linked = [value for value in controls.read_linked_numbers(key) if _is_possible(axis, value)]
     stops = sorted({*stops, *linked})
     low, high = (min(stops, key=lambda stop: abs(stop - end)) for end in FIELDS[axis].usual_range)
-    bound = choices.bind_numbers(key, stops, (low, high))
+    bound = session.bind_numbers(key, stops, (low, high))
     chosen = st.select_slider(f"{FIELDS[axis].label} from … to", stops, value=(low, high), **bound)
     return chosen[0], chosen[1]
 
@@ -246,20 +242,20 @@ def _choose_values(axis: str, stops: list[float]) -> tuple[float, ...]:
     key = links.VALUES.format(axis=axis)
     stops = sorted({*stops, *controls.read_linked_numbers(key)})
     usual = [value for value in FIELDS[axis].usual_values if value in stops] or stops[:1]
-    bound = choices.bind_numbers(key, stops, usual)
+    bound = session.bind_numbers(key, stops, usual)
     return tuple(sorted(st.multiselect(f"{FIELDS[axis].label}, each of", stops, **bound)))
 
 
 def _choose_sweep_devices(machine: Machine | None) -> list[str]:
-    chosen = devices.choose_devices(machine, "contenders")
+    chosen = controls.choose_devices(machine, "contenders")
     if machine is None:
         return []
     if len(machine.devices) == 1:
         return chosen
-    fair = st.toggle("Fair CPU: also against one thread", True, help=FAIR_HELP, **state.bind_control("fair"))
-    if not fair or str(Contender()) not in chosen or str(devices.ONE_THREAD) in chosen or len(chosen) < 2:
+    fair = st.toggle("Fair CPU: also against one thread", True, help=FAIR_HELP, **session.bind_control("fair"))
+    if not fair or str(Contender()) not in chosen or str(controls.ONE_THREAD) in chosen or len(chosen) < 2:
         return chosen
-    return [chosen[0], str(devices.ONE_THREAD), *chosen[1:]]
+    return [chosen[0], str(controls.ONE_THREAD), *chosen[1:]]
 
 
 def _make_sweep_question(
@@ -272,11 +268,11 @@ def _make_sweep_question(
     folder: str = "",
 ) -> tuple[Sweep | None, str]:
     """What the settings ask, or why they cannot be asked, in one sentence."""
-    fault = ("" if state.has_changed() else _find_link_fault(machine)) or fault
+    fault = ("" if session.has_changed() else _find_link_fault(machine)) or fault
     try:
         contenders = tuple(chosen) if machine else NOT_KNOWN_YET
-        asked = reads.make_sweep(fields, varied.axes, contenders, varied.adaptive, bounds, folder)
-        if machine and len(asked.contenders) < 2 and not others.read_accelerator():
+        asked = queries.make_sweep(fields, varied.axes, contenders, varied.adaptive, bounds, folder)
+        if machine and len(asked.contenders) < 2 and not session.read_accelerator():
             raise InvalidValue("contenders", ", ".join(chosen), "at least two different devices, to be compared")
     except CrossoverError as error:
         return None, fault or refused.on_page(error)
@@ -286,7 +282,7 @@ def _make_sweep_question(
 
 def _find_link_fault(machine: Machine | None) -> str:
     """Why the link that the session came with cannot be asked here, a sentence a fault; empty where it can."""
-    link = state.read_arrived_settings()
+    link = session.read_arrived_settings()
     asked: list[Contender] = []
     point, faults = controls.parse_point(link)
     axes = size_axes(point.model, point.dataset)
@@ -296,9 +292,9 @@ def _find_link_fault(machine: Machine | None) -> str:
         lambda: _check_axes(link, axes, axis),
         *(functools.partial(_check_limit, *limit) for limit in limits),
         lambda: asked.extend(map(Contender.parse, link.get("contenders", ()))),
-        lambda: lane_controls.check_lanes(link),
+        lambda: controls.check_lanes(link),
     )
-    return " ".join(faults) or devices.find_missing_device(tuple(asked), machine)
+    return " ".join(faults) or controls.find_missing_device(tuple(asked), machine)
 
 
 def _check_axes(link: Mapping[str, Sequence[str]], axes: Sequence[str], axis: str) -> None:

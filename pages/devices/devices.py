@@ -6,12 +6,9 @@ from core import units
 from core.jobs.machine import Machine
 from core.question.experiment import titled
 from core.text import as_line
-from pages.shared.answer import machines_view
-from pages.shared.data import reads
-from pages.shared.draw import tables
-from pages.shared.draw.text import plain, show_errors
-from pages.shared.form import devices
+from pages.shared import controls, queries, sweep_view, tables
 from pages.shared.frame import navigation, permits
+from pages.shared.text import plain, show_errors
 
 WITHOUT = (
     (navigation.COMPARE, "Train with one CPU thread against all of them", ":material/balance:"),
@@ -26,16 +23,16 @@ def draw_devices_page() -> None:
     st.title("Devices")
     st.caption("What this machine has and what PyTorch sees of it.")
     with show_errors():
-        if machine := reads.read_machine():
+        if machine := queries.read_machine():
             _draw_devices(machine)
             _draw_machine_facts(machine)
             _draw_process(machine)
-            if permits.clusters() and reads.is_store_shared():
-                machines_view.draw_working_machines()
-        elif reason := reads.explain_no_runs():
+            if permits.clusters() and queries.is_store_shared():
+                sweep_view.draw_working_machines()
+        elif reason := queries.explain_no_runs():
             st.info(reason)
         else:
-            devices.poll_machine(lambda: st.info("Looking at this machine's devices…"))
+            controls.poll_machine(lambda: st.info("Looking at this machine's devices…"))
 
 
 def _draw_devices(machine: Machine) -> None:
@@ -85,7 +82,7 @@ def _draw_machine_facts(machine: Machine) -> None:
 
 def _draw_process(machine: Machine) -> None:
     st.header("Measuring process")
-    jobs = [job for job in reads.open_queue().jobs() if job.active and not job.elsewhere]
+    jobs = [job for job in queries.open_queue().jobs() if job.active and not job.elsewhere]
     if not machine.live:
         st.markdown("It is starting; what is shown above was reported by the one before it.")
     elif any(job.state == "running" for job in jobs):

@@ -11,9 +11,9 @@ from core.answer.study.result import Crossover
 from core.errors import CrossoverError
 from core.question.experiment import Contender
 from core.question.fields import label
+from pages.shared import queries
 from pages.shared.cache import cache_answers
-from pages.shared.data import prepared, reads
-from pages.shared.draw.text import format_date
+from pages.shared.text import format_date
 
 MAX_READ_STUDIES = 12
 """Studies that are answered to find one that crosses; the others wait for the Gallery."""
@@ -40,7 +40,7 @@ class ShownAnswer:
 
 def find_stored_answer() -> ShownAnswer | None:
     """A study of this machine's store or of the gallery, an accelerator's before all others; None if none crosses."""
-    return _find_first_crossing(reads.list_study_lines())
+    return _find_first_crossing(queries.list_study_lines())
 
 
 @cache_answers(1)
@@ -58,8 +58,8 @@ def _find_first_crossing(lines: list[StudyLine]) -> ShownAnswer | None:
     ranked = sorted(lines, key=lambda line: (line.challenger.startswith("cpu"), -len(line.sizes)))
     for line in ranked[:MAX_READ_STUDIES]:
         try:
-            study = reads.find_studies([line]).get(line.id)
-            located = prepared.locate_crossover(study, "steady") if study else None
+            study = queries.find_studies([line]).get(line.id)
+            located = queries.locate_crossover(study, "steady") if study else None
         except CrossoverError:
             continue
         if located and located.answer.outcome == "crossing":

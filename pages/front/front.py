@@ -7,11 +7,9 @@ import streamlit as st
 
 from core.errors import CrossoverError, JobError
 from pages.front import choice
-from pages.shared.data import reads
-from pages.shared.draw import charts
-from pages.shared.draw.text import bind_percent, plain
+from pages.shared import charts, links, queries
 from pages.shared.frame import navigation, permits
-from pages.shared.link import links
+from pages.shared.text import bind_percent, plain
 
 QUESTION = "When does training on a GPU pay off?"
 ANSWERED = (
@@ -34,7 +32,7 @@ def draw_front_page() -> None:
     _draw_front()
     if permits.on_own_machine():
         with contextlib.suppress(JobError):  # which the page that needs it says
-            reads.read_machine()
+            queries.read_machine()
 
 
 def _draw_front() -> None:

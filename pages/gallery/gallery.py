@@ -5,11 +5,10 @@ import streamlit as st
 from core.answer.gallery import filters
 from core.answer.gallery.filters import Held
 from core.answer.gallery.table import Overview
-from pages.gallery import importing, lists, opened, published, stock
-from pages.shared.data import reads
-from pages.shared.draw.text import plain
+from pages.gallery import lists, published, view
+from pages.shared import links, queries, session
 from pages.shared.frame import apart, layout, navigation
-from pages.shared.link import links, state
+from pages.shared.text import plain
 
 NOTHING_YET = (
     "No trial is stored yet. The first comparison you run appears here; figures of others are under Published."
@@ -22,42 +21,42 @@ CONTROLS = ("view", "filters")
 def draw_gallery_page() -> None:
     """What is here, the list that is chosen with its filters, or what was opened from it."""
     st.title("Gallery")
-    apart.draw(lambda: _draw_gallery(reads.read_overview()))
-    importing.draw_import()
+    apart.draw(lambda: _draw_gallery(queries.read_overview()))
+    lists.draw_import()
 
 
 def _draw_gallery(overview: Overview) -> None:
-    held = stock.read_contents(overview)
+    held = lists.read_contents(overview)
     st.caption(
         plain(filters.in_one_line(held)) if len(held.trials) else "Results of real machines, to look at and compare."
     )
-    apart.draw(stock.draw_unread_files, overview)
-    named = state.read_view()
+    apart.draw(lists.draw_unread_files, overview)
+    named = session.read_view()
     if named is not None and named[1] in published.list_published():
         published.draw_published_study(named[1], held)
         return
-    view = lists.choose_list()
-    if view == "Published" and named is None:
+    kind = lists.choose_list()
+    if kind == "Published" and named is None:
         published.draw_published_cards()
     elif len(held.trials):
-        _draw_stored(view, held, named)
+        _draw_stored(kind, held, named)
     else:
         st.info(NOTHING_YET)
         st.page_link(navigation.COMPARE, label="Run a comparison", icon=":material/balance:")
 
 
-def _draw_stored(view: lists.View, contents: Held, item: tuple[links.Kind, str] | None) -> None:
-    chosen = stock.draw_filters(stock.list_options(contents, answers=view == "Studies"))
-    if item is not None and (item[0] == "study" or view != "Trials"):
+def _draw_stored(kind: lists.View, contents: Held, item: tuple[links.Kind, str] | None) -> None:
+    chosen = lists.draw_filters(lists.list_options(contents, answers=kind == "Studies"))
+    if item is not None and (item[0] == "study" or kind != "Trials"):
         layout.put_away(CONTROLS)
     if item is not None and item[0] == "study":
-        opened.draw_opened_study(item[1], contents, stock.apply_filters(contents, chosen).studies)
+        view.draw_opened_study(item[1], contents, lists.apply_filters(contents, chosen).studies)
         return
-    if item is None or view == "Trials":
-        apart.draw(lists.draw_list, view, contents, chosen)
+    if item is None or kind == "Trials":
+        apart.draw(lists.draw_list, kind, contents, chosen)
     if item is not None:
         lists.draw_back_button()
-        apart.draw(opened.draw_opened_run, item[1])
+        apart.draw(view.draw_opened_run, item[1])
 
 
 draw_gallery_page()

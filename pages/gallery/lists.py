@@ -1,33 +1,219 @@
-"""The Gallery's three lists: studies as cards, trials as a table, machines with a line each.
+"""The lists of the gallery: what is stored, the filters in the link, cards and tables, and files to add.
 
-Only what is on the screen is worked out. Whatever a row's file wrote (names, messages) is shown as plain text.
+Of very many studies only those are read and answered that come first, or are on the screen.
 """
 
+import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pandas as pd
 import streamlit as st
 
 from core import units
-from core.answer.gallery import filters
+from core.answer.charts import gallery
+from core.answer.gallery import filters, trust
 from core.answer.gallery.filters import Found, Held
-from core.answer.gallery.table import StudyLine
+from core.answer.gallery.table import Overview, StudyLine
 from core.answer.gallery.trust import Level
-from core.answer.study import wording
+from core.answer.study import study, wording
+from core.answer.study.result import Crossover, Outcome
+from core.answer.study.study import Study
+from core.errors import CrossoverError
 from core.question import describe
+from core.question.device_kinds import DEVICE_KINDS
 from core.question.experiment import titled
 from core.question.fields import label
-from pages.gallery import stock
-from pages.gallery.stock import Card, Choices
-from pages.shared.answer import downloads, run_view
-from pages.shared.data import reads
-from pages.shared.draw import charts, tables
-from pages.shared.draw.text import format_date, parse_date, plain
-from pages.shared.frame import apart, layout
-from pages.shared.link import links, memory, others, state
+from core.question.own import OWN
+from core.results.intake import exchange
+from core.results.intake.exchange import Proposal
+from core.text import as_line, as_lines
+from pages.shared import charts, downloads, links, queries, run_view, session, tables
+from pages.shared.cache import cache_answers
+from pages.shared.frame import apart, layout, permits
+from pages.shared.links import GALLERY_FILTERS
+from pages.shared.text import format_date, parse_date, plain, show_errors
+
+FILTER_HELP = {
+    "in_answer": (
+        "What the study says. The second device is the GPU where there is one. Runs that do not make a study, such as "
+        'two comparisons that differ in one size, are only shown if you choose "Not measurable".'
+    ),
+    "in_trust": (
+        "From what is stored with a row: drained, warmed up, enough pairs of blocks, steady times, threads tried, a "
+        "machine with nothing else to do, a whole GPU, versions and commit recorded. Full: all of it. Partly: one or "
+        "two are missing. Weak: more are, or the device was not drained or not warmed up."
+    ),
+    "in_protocol": "The way of measuring. Rows of different protocols are never put on one line or chart.",
+}
+
+CUSTOM_TITLE = "One's own"
+"""Data set and model of one's own training, for people."""
+
+VALUE_TITLES: dict[str, Callable[[str], str]] = {
+    "in_answer": lambda outcome: filters.ANSWERS[cast(Outcome, outcome)],
+    "in_dataset": lambda name: CUSTOM_TITLE if name == OWN else label("dataset", name),
+    "in_model": lambda name: CUSTOM_TITLE if name == OWN else label("model", name),
+    "in_training": lambda name: name or "none",
+    "in_outcome": functools.partial(label, "outcome"),
+    "in_kind": lambda kind: DEVICE_KINDS[kind].title if kind in DEVICE_KINDS else kind,
+}
+"""How values of a filter are said to people, where rows and links have words of their own."""
+
+NOT_READ = "The rows of this study were removed, cannot be read, or are more than a page reads at once."
+
+MAX_NAMED_FILES = 200
+"""Files that are named one by one, of those that could not be read."""
+
+MAX_ANSWERED, BATCH_SIZE = 48, 6
+"""Studies that are answered for the filter and the order, and those whose rows are read in one go."""
+
+Choices = Mapping[str, Sequence[str]]
+
+
+Card = tuple[str, dict[str, Any] | None]
+"""A study as it is shown among others: its answer in words, or why there is none, and its finished chart."""
+
+_Answered = tuple[Crossover | None, str, tuple[str, str]]
+"""The answer of a study, the same in words or why there is none, and the kinds of its two devices."""
+
+NO_KINDS = ("", "")
+
+
+@cache_answers(2)
+def read_contents(overview: Overview) -> Held:
+    return filters.held(overview.frame, queries.list_study_lines())
+
+
+def draw_unread_files(overview: Overview) -> None:
+    """Name the files that could not be read as they are, and say how many trials are too old for the lists."""
+    if overview.left_out:
+        newest, older = units.counted(len(overview.frame), "trial"), f"{overview.left_out:,}"
+        st.caption(
+            f"These are the newest {newest}. {older} older ones are kept, and open by the link of their study or run."
+        )
+    if newer := overview.newer:
+        which = f" and {units.counted(len(newer) - 1, 'more file')} were" if len(newer) > 1 else " was"
+        st.warning(plain(f"{newer[0]}{which} written by a newer version; what this version knows of it is shown."))
+    skipped = tuple(dict.fromkeys((*overview.skipped, *queries.list_refused_files())))
+    if skipped:
+        with st.expander(
+            f"{units.counted(len(skipped), 'file')} could not be read", **session.bind_view("unread")
+        ) as part:
+            if part.open:
+                named = skipped[:MAX_NAMED_FILES]
+                lines = [{"File": file.name, "Reason": file.reason} for file in named]
+                tables.draw_table(lines, alt="Files that could not be read")
+                if len(named) < len(skipped):
+                    st.caption(f"These are the first {MAX_NAMED_FILES}; `python -m core store check` names all.")
+
+
+def draw_filters(options: Mapping[str, Sequence[str]]) -> Choices:
+    """Draw filters; those without a choice let all through, and need no control while they are folded away.
+
+    Args:
+        options: of each filter that the list has.
+    """
+    chosen: dict[str, list[str]] = {name: [] for name in options}
+    with st.expander("Filters", icon=":material/filter_alt:", **session.bind_view("filters")) as part:
+        if not part.open and not any(map(session.read_choices, GALLERY_FILTERS)):
+            return chosen
+        unknown = {name: [word for word in session.read_choices(name) if word not in options[name]] for name in options}
+        rows = [column for _ in range(0, len(options), 3) for column in st.columns(3)]
+        for column, (name, values) in zip(rows, options.items(), strict=False):
+            chosen[name] = _draw_filter(column, name, values)
+    strange = [f"{GALLERY_FILTERS[name]}: {links.shorten_list(words)}" for name, words in unknown.items() if words]
+    if strange:
+        st.warning(plain(f"These filters of the link fit nothing here, so they are left out. {'; '.join(strange)}."))
+    return chosen
+
+
+def _draw_filter(place: Any, name: str, values: Sequence[str]) -> list[str]:
+    bound = session.bind_choice(name, values, [], lambda value: as_line(VALUE_TITLES.get(name, str)(value)))
+    chosen: list[str] = place.multiselect(
+        GALLERY_FILTERS[name], values, placeholder="all", help=FILTER_HELP.get(name), **bound
+    )
+    return chosen
+
+
+def list_options(contents: Held, *, answers: bool) -> dict[str, Sequence[str]]:
+    """What the filters of a list offer; only studies have answers."""
+    known = {name: values for name, values in contents.options.items() if name != "in_training" or any(values)}
+    return {**({"in_answer": tuple(filters.ANSWERS)} if answers else {}), **known}
+
+
+def describe_filters(chosen: Choices) -> str:
+    """Which filters have a choice, to go on after a count; they may be folded away."""
+    names = [GALLERY_FILTERS[name].lower() for name, values in chosen.items() if values]
+    return f", filtered by {' and '.join(names)}" if names else ""
+
+
+@cache_answers(64)
+def apply_filters(contents: Held, chosen: Choices) -> Found:
+    """What the filters let through; studies that are decided and trusted come first."""
+    some = filters.found(contents, chosen)
+    studies = filters.listed_studies(contents, some.studies, find_outcomes(contents), chosen.get("in_answer", ()))
+    return replace(some, studies=studies)
+
+
+@cache_answers(2)
+def find_outcomes(contents: Held) -> tuple[Outcome | None, ...]:
+    """What each study says; None where that is not known."""
+    levels = list(trust.LEVELS)
+    first = sorted(range(len(contents.studies)), key=lambda place: (levels.index(contents.levels[place]), place))
+    said: list[Outcome | None] = [None] * len(contents.studies)
+    for begin in range(0, min(MAX_ANSWERED, len(first)), BATCH_SIZE):
+        places = first[begin : begin + BATCH_SIZE]
+        answer_of = _answer_lazily([contents.studies[place] for place in places])
+        for place in places:
+            answer, _, _ = answer_of(contents.studies[place])
+            said[place] = answer.outcome if answer else None
+    return tuple(said)
+
+
+@cache_answers(64)
+def make_step_times_chart(contents: Held, chosen: Choices) -> dict[str, Any]:
+    return gallery.step_times(filters.lines(contents, apply_filters(contents, chosen).trials, gallery.COLUMNS))
+
+
+@cache_answers(64)
+def list_gallery_machines(contents: Held, chosen: Choices) -> list[dict[str, Any]]:
+    return filters.machines(contents, apply_filters(contents, chosen).trials)
+
+
+def make_cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
+    """What makes the card of each of these studies when it is first on a screen."""
+    answer_of = _answer_lazily(lines)
+    return lambda line: _make_card(line.id, line.trial_ids, lambda: answer_of(line))
+
+
+@cache_answers(512)
+def _make_card(study_id: str, trial_ids: Sequence[str], _answer: Callable[[], _Answered]) -> Card:
+    answer, said, kinds = _answer()
+    return said, gallery.small(answer, kinds) if answer else None
+
+
+def _answer_lazily(lines: Sequence[StudyLine]) -> Callable[[StudyLine], _Answered]:
+    """What answers each of these studies when it is first asked; their rows are read in one go."""
+    read = functools.cache(lambda: queries.find_studies(lines))
+    return lambda line: _answer_study(line.id, line.trial_ids, read)
+
+
+@cache_answers(2_048)
+def _answer_study(study_id: str, trial_ids: Sequence[str], _read: Callable[[], Mapping[str, Study]]) -> _Answered:
+    opened = _read().get(study_id)
+    if opened is None:
+        return None, NOT_READ, NO_KINDS
+    try:
+        answer = study.crossover(opened)
+    except CrossoverError as error:
+        return None, str(error), NO_KINDS
+    baseline, challenger = opened.runs[0]
+    return answer, wording.headline(answer), (baseline.device_kind, challenger.device_kind)
+
 
 View = Literal["Studies", "Published", "Trials", "Machines"]
 VIEWS: tuple[View, ...] = ("Studies", "Published", "Trials", "Machines")
@@ -62,14 +248,14 @@ def choose_list() -> View:
         default="Studies",
         required=True,
         label_visibility="collapsed",
-        **{**state.bind_control("view"), "on_change": close_item},
+        **{**session.bind_control("view"), "on_change": close_item},
     )
     return chosen or "Studies"
 
 
 def draw_list(view: View, contents: Held, chosen: Choices) -> None:
     """Draw one of the lists, of what the filters let through."""
-    found = stock.apply_filters(contents, chosen)
+    found = apply_filters(contents, chosen)
     if view == "Studies" and found.studies:
         _draw_studies(contents, found, chosen)
     elif view == "Studies":
@@ -104,12 +290,12 @@ def describe_study(line: StudyLine) -> str:
 
 def _draw_studies(contents: Held, results: Found, chosen: Choices) -> None:
     st.caption(
-        f"{len(results.studies):,} of {len(contents.studies):,} studies{stock.describe_filters(chosen)}, decided ones first"
+        f"{len(results.studies):,} of {len(contents.studies):,} studies{describe_filters(chosen)}, decided ones first"
     )
     cards = st.container()
     shown = _choose_page("studies_page", results.studies, CARDS)
     with cards:
-        card_of = stock.make_cards([contents.studies[place] for place in shown])
+        card_of = make_cards([contents.studies[place] for place in shown])
         layout.in_pairs(shown, lambda place: apart.draw(_draw_study_card, contents, place, card_of))
 
 
@@ -130,11 +316,11 @@ def _draw_study_card(contents: Held, place: int, card_of: Callable[[StudyLine], 
 def _draw_trials(contents: Held, results: Found, chosen: Choices) -> None:
     """The chart of all and the table of some; selecting one row opens its run, two set their runs side by side."""
     by = {name: values for name, values in chosen.items() if name != "in_answer"}  # which only studies have
-    st.caption(f"{len(results.trials):,} of {len(contents.trials):,} trials{stock.describe_filters(by)}")
+    st.caption(f"{len(results.trials):,} of {len(contents.trials):,} trials{describe_filters(by)}")
     if not len(results.trials):
         st.caption(NONE_LEFT)
         return
-    spec = stock.make_step_times_chart(contents, chosen)
+    spec = make_step_times_chart(contents, chosen)
     charts.draw_chart(spec, height=run_view.CURVE_HEIGHT, alt="Time per step by parameters")
     st.caption(
         "A point is the median of trials with about as many parameters, its line their middle half. Select a row below "
@@ -175,21 +361,21 @@ def _draw_trials(contents: Held, results: Found, chosen: Choices) -> None:
         f"Prepare {units.counted(len(results.trials), 'row')} as files", icon=":material/download:", key="prepare"
     ):
         names = filters.lines(contents, results.trials, ("trial_id",))["trial_id"].tolist()
-        apart.draw(lambda: downloads.draw_row_downloads(reads.find_rows(trial_ids=names), name="crossover-gallery"))
+        apart.draw(lambda: downloads.draw_row_downloads(queries.find_rows(trial_ids=names), name="crossover-gallery"))
 
 
 def _select_runs(runs: Sequence[str]) -> None:
-    names = list(dict.fromkeys(runs[row] for row in memory.read_selected_rows("gallery_rows")))
+    names = list(dict.fromkeys(runs[row] for row in session.read_selected_rows("gallery_rows")))
     if names:
         open_item("run", names[0])
-        others.set_compared(names[1:2])
+        session.set_compared(names[1:2])
     else:
         close_item()
 
 
 def _draw_machines(contents: Held, chosen: Choices) -> None:
-    known = stock.list_gallery_machines(contents, chosen)
-    number = f"{len(known):,} of {len(contents.options['in_machine']):,} machines{stock.describe_filters(chosen)}"
+    known = list_gallery_machines(contents, chosen)
+    number = f"{len(known):,} of {len(contents.options['in_machine']):,} machines{describe_filters(chosen)}"
     most = ", those with the most trials" if len(known) == filters.MOST_MACHINES else ""
     st.caption(f"{number}{most}. {'Select one to see its studies.' if known else NONE_LEFT}")
     if not known:
@@ -204,8 +390,8 @@ def _draw_machines(contents: Held, chosen: Choices) -> None:
 
 
 def _filter_by_machines(names: Sequence[str]) -> None:
-    if rows := memory.read_selected_rows("gallery_machines"):
-        memory.set_values({"in_machine": [names[rows[0]]], "view": "Studies"})
+    if rows := session.read_selected_rows("gallery_machines"):
+        session.set_values({"in_machine": [names[rows[0]]], "view": "Studies"})
 
 
 def draw_open_button(study_id: str) -> None:
@@ -216,13 +402,13 @@ def draw_open_button(study_id: str) -> None:
 
 def open_item(kind: Literal["study", "run"], name: str) -> None:
     """Open a study or a run, with nothing beside it."""
-    state.show_view(kind, name)
+    session.show_view(kind, name)
     _clear_compared()
 
 
 def close_item() -> None:
     """Show the list again."""
-    state.clear_view()
+    session.clear_view()
     _clear_compared()
 
 
@@ -232,13 +418,13 @@ def draw_back_button() -> None:
 
 def _clear_compared() -> None:
     for parameter in (links.BESIDE, links.AGAINST):
-        others.set_compared((), parameter)
+        session.set_compared((), parameter)
 
 
 def _choose_page(name: str, items: Sequence[int], each: int) -> list[int]:
     """The items of the page that is chosen; the control is drawn where there are several."""
     pages = math.ceil(len(items) / each)
-    chosen = st.pagination(pages, **state.bind_control(name)) if pages > 1 else 1
+    chosen = st.pagination(pages, **session.bind_control(name)) if pages > 1 else 1
     return list(items[(chosen - 1) * each : chosen * each])
 
 
@@ -246,3 +432,68 @@ def _map_column(column: "pd.Series[Any]", describe: Callable[[str], str]) -> "pd
     """Texts of a column for people; each is looked up once, however many rows have it."""
     texts = column.astype(str)
     return texts.map({text: describe(text) for text in texts.unique()})
+
+
+MAX_PREVIEW_LINES = 100
+"""New rows that are listed; a file may have thousands."""
+
+FACTS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "Device": ("contender", titled),
+    "Name": ("device_name", str),
+    "Data set": ("dataset", partial(label, "dataset")),
+    "Model": ("model", partial(label, "model")),
+    "Parameters": ("parameters", units.count),
+    "Outcome": ("outcome", partial(label, "outcome")),
+    "Machine": ("cpu_name", str),
+    "Measured": ("started_at", format_date),
+}
+"""Title → column of a row, and how it is written."""
+
+
+def draw_import() -> None:
+    """Take a file, unless this host takes none."""
+    with st.expander("Add rows of another machine", icon=":material/upload_file:", **session.bind_view("add")):
+        if reason := permits.may_import():
+            st.text(as_lines(reason))
+            return
+        st.caption(
+            "A parquet file that this page or the command line of another machine wrote. It is checked as a whole "
+            "before anything of it is shown. Its rows stay marked as imported; rows measured here are never replaced."
+        )
+        file = st.file_uploader("Parquet file", type="parquet", key="import_file")
+        if file is not None:
+            _offer_import(file.getvalue(), file.name)
+        st.caption("The same on the command line, for larger files:")
+        st.code("python -m core store import rows.parquet", language=None, wrap_lines=True)
+
+
+@show_errors()
+def _offer_import(data: bytes, name: str) -> None:
+    proposal = queries.propose_import(data, name)
+    if proposal.refused:
+        st.error(plain(f"{proposal.refused[0].name} is not taken: {proposal.refused[0].reason}."))
+        return
+    new, known = proposal.new.num_rows, proposal.duplicates
+    added = units.counted(new, "row")
+    there = f", {units.counted(known, 'row')} of the file {'is' if known == 1 else 'are'} here already" if known else ""
+    st.markdown(f"**{added} would be added**{there}." if new else "All rows of the file are here already.")
+    if new:
+        _draw_preview(proposal)
+        st.button(f"Keep {added}", key="import_keep", type="primary", on_click=_keep_import, args=(proposal,))
+
+
+def _draw_preview(proposal: Proposal) -> None:
+    lines = proposal.new.slice(0, MAX_PREVIEW_LINES).select([column for column, _ in FACTS.values()]).to_pylist()
+    shown = [{title: written(line[column]) for title, (column, written) in FACTS.items()} for line in lines]
+    tables.draw_table(shown, alt="Rows that would be added")
+    if proposal.new.num_rows > MAX_PREVIEW_LINES:
+        st.caption(f"These are the first {MAX_PREVIEW_LINES}.")
+
+
+def _keep_import(proposal: Proposal) -> None:
+    if reason := permits.may_import():
+        st.toast(plain(reason))
+        return
+    with show_errors(partial(st.toast, icon=":material/error:")):
+        report = exchange.keep(proposal, queries.open_store())
+        st.toast(f"{units.counted(report.added, 'row')} added.", icon=":material/check:")

@@ -17,13 +17,11 @@ from core.answer.gallery.published_studies import PublishedStudy, published_stud
 from core.answer.gallery.table import StudyLine
 from core.answer.study.result import DECIDED
 from core.text import as_line
-from pages.gallery import lists, stock
-from pages.shared.answer import downloads, study_view
+from pages.gallery import lists
+from pages.shared import charts, downloads, links, session, study_view
 from pages.shared.cache import cache_answers
-from pages.shared.draw import charts
-from pages.shared.draw.text import plain
 from pages.shared.frame import apart, layout
-from pages.shared.link import links, memory, others, state
+from pages.shared.text import plain
 
 MAX_OFFERED_STUDIES = 200
 """Measured studies that can be set beside a published one."""
@@ -43,7 +41,7 @@ def draw_published_cards() -> None:
     known = list(list_published().values())
     publishers = dict.fromkeys(study.source.name for study in known)
     outcomes = dict.fromkeys(study.outcome for study in known)
-    chosen = stock.draw_filters({"in_answer": tuple(outcomes), "in_publisher": tuple(publishers)})
+    chosen = lists.draw_filters({"in_answer": tuple(outcomes), "in_publisher": tuple(publishers)})
     found = [
         one
         for one in known
@@ -51,8 +49,8 @@ def draw_published_cards() -> None:
         and one.source.name in (chosen["in_publisher"] or publishers)
     ]
     st.caption(
-        f"{len(found)} of {len(known)} published studies{stock.describe_filters(chosen)}. Others measured them, on their "
-        "machines and in their ways; nothing here is put into one number with them."
+        f"{len(found)} of {len(known)} published studies{lists.describe_filters(chosen)}. Others measured them, on "
+        "their machines and in their ways; nothing here is put into one number with them."
     )
     if not found:
         st.caption(lists.NONE_LEFT)
@@ -145,8 +143,8 @@ def _draw_measured_choice(contents: Held) -> None:
 
 def _choose_picture(label: str, names: Mapping[str, str]) -> str | None:
     """What gets a picture of its own beside what is open; the link has its name, the control its title."""
-    linked = [name for name in others.read_compared(links.AGAINST) if name in names]
-    memory.set_values({"against": linked[0] if linked else None})
+    linked = [name for name in session.read_compared(links.AGAINST) if name in names]
+    session.set_values({"against": linked[0] if linked else None})
     chosen: str | None = st.selectbox(
         label,
         list(names),
@@ -154,13 +152,13 @@ def _choose_picture(label: str, names: Mapping[str, str]) -> str | None:
         format_func=lambda name: as_line(names[name]),
         index=None,
         placeholder="choose one",
-        on_change=lambda: others.set_compared([*filter(None, [memory.read_value("against")])], links.AGAINST),
+        on_change=lambda: session.set_compared([*filter(None, [session.read_value("against")])], links.AGAINST),
     )
     return chosen
 
 
 def _draw_measured_picture(line: StudyLine) -> None:
-    said, chart = stock.make_cards([line])(line)
+    said, chart = lists.make_cards([line])(line)
     st.markdown(f"**{plain(lists.title_study(line))}**")
     if chart is not None:
         charts.draw_chart(chart, height=None, alt=f"Time per step: {lists.title_study(line)}")
@@ -170,7 +168,7 @@ def _draw_measured_picture(line: StudyLine) -> None:
 
 def _draw_published_downloads(study: PublishedStudy) -> None:
     st.header("Take it along")
-    name, address = f"published-{study.name}", state.make_address({"study": study.name})
+    name, address = f"published-{study.name}", session.make_address({"study": study.name})
     with st.container(horizontal=True):
         downloads.draw_download_button(
             "Figures as csv", files.csv(study), f"{name}.csv", "text/csv", key="published-csv"

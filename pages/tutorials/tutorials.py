@@ -1,12 +1,12 @@
 """Tutorials: four that compare CPU and GPU, each to be expected, run and read beside what was published."""
 
-from pages.shared.learning import frame
-from pages.tutorials import content
+from pages.shared import learning
+from pages.tutorials import view
 
 
 def draw_tutorials_page() -> None:
     """The choice of a tutorial, what it claims and what is expected of it; beside it what came of it here."""
-    frame.draw_learning_page("Tutorials", "tutorial", content.draw_tutorial)
+    learning.draw_learning_page("Tutorials", "tutorial", view.draw_tutorial)
 
 
 draw_tutorials_page()

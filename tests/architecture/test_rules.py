@@ -9,9 +9,7 @@ import pytest
 from core.__main__ import COMMANDS
 from core.files.project import PROJECT
 from core.results import schema
-from pages.shared.frame import navigation
 
-PAGES = [PROJECT / page for page in navigation.FILES]
 READING_HALF = (
     "core.question.experiment",
     "core.question.presets",
@@ -70,11 +68,6 @@ def test_who_shares_no_store_loads_nothing_of_machines_that_do(start):
     assert not {name for name in loaded_by(STARTS[start]) if name.startswith(OF_OTHER_MACHINES)} - PLAIN_DATA
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(PROJECT).as_posix())
-def test_a_page_is_thin(page):
-    assert len(page.read_text().splitlines()) <= 100
-
-
 def test_no_page_lies_where_streamlit_would_run_it_without_the_shell():
     stray = [path.name for path in (PROJECT / "pages").glob("*.py") if path.name != "__init__.py"]
     assert stray == []
@@ -84,28 +77,6 @@ def test_no_page_lies_where_streamlit_would_run_it_without_the_shell():
 def test_no_module_is_a_pile(folder):
     piles = {"utils", "helpers", "common", "misc", "manager"}
     assert not {path.stem for path in (PROJECT / folder).rglob("*.py")} & piles
-
-
-MOST_LINES, MOST_ENTRIES = 350, 14
-LONGER: dict[str, int] = {}
-MORE_ENTRIES = {"core/answer/charts": 15}
-"""Those beyond the limits, with how far they may be."""
-
-
-@pytest.mark.parametrize("folder", ["core", "pages"])
-def test_a_module_can_be_read_in_one_go(folder):
-    for path in (PROJECT / folder).rglob("*.py"):
-        name = path.relative_to(PROJECT).as_posix()
-        assert len(path.read_text().splitlines()) <= LONGER.get(name, MOST_LINES), name
-
-
-@pytest.mark.parametrize("folder", ["core", "pages"])
-def test_a_room_has_few_entries(folder):
-    for room in {path.parent for path in (PROJECT / folder).rglob("*.py")}:
-        name = room.relative_to(PROJECT).as_posix()
-        entries = [path for path in room.glob("*.py") if path.name != "__init__.py"]
-        rooms = [path for path in room.iterdir() if (path / "__init__.py").exists()]
-        assert len(entries) + len(rooms) <= MORE_ENTRIES.get(name, MOST_ENTRIES), name
 
 
 @pytest.mark.parametrize("folder", ["core", "pages"])

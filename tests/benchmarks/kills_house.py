@@ -17,7 +17,7 @@ from core.files.project import PROJECT
 from core.files.spare import SPARE_VARIABLE
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from pages.shared.data import reads
+from pages.shared import queries
 from tests.benchmarks.sessions import await_health
 from tests.integration import scripted_worker
 from tests.ports import free_port
@@ -54,7 +54,7 @@ class House:
         """Start the server; what it prints goes into a file."""
         variables = {
             JOBS_VARIABLE: str(self.queue.folder),
-            reads.RESULTS_VARIABLE: str(self.folder / "results"),
+            queries.RESULTS_VARIABLE: str(self.folder / "results"),
             CLASSES_VARIABLE: str(self.classes.folder),
             SPARE_VARIABLE: str(self.folder / "memory"),
             LOCK_VARIABLE: str(self.folder / "machine.lock"),

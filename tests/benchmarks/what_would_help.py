@@ -25,7 +25,7 @@ from core.question.experiment import Contender, Experiment
 from core.question.presets import preset
 from core.results.schema import Trial
 from core.results.store import Store
-from pages.shared.answer.remedies import make_remedy_questions
+from pages.shared.remedies_view import make_remedy_questions
 
 PROMISED_S = 90.0
 

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from core.answer.gallery import table
 from core.question.policy import POLICY_VARIABLE
-from pages.shared.link.links import PAGES
+from pages.shared.links import PAGES
 from tests import rows, strangers
 from tests.browser.conftest import Filled, Server, settled, visits
 from tests.browser.views import ready

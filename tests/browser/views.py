@@ -14,7 +14,7 @@ from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
 from core.results import environment
 from core.results.exhibits import exhibit_files
-from pages.shared.link import links
+from pages.shared import links
 from tests import exhibited, rows
 from tests.browser.conftest import DEADLINE_S, settled
 from tests.students import QUESTION, hand_in

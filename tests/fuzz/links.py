@@ -13,9 +13,8 @@ from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import AXES, SIZE_AXES
 from core.question.presets import PRESETS
 from core.question.sweep import Axis, Sweep
-from pages.shared.data import reads
+from pages.shared import links, queries
 from pages.shared.frame import navigation
-from pages.shared.link import links
 from tests import rows
 from tests.fuzz import mutations, oddities, shown, worlds
 from tests.fuzz.campaign import Fuzzer, Given, Subject
@@ -145,7 +144,7 @@ def _known(world: Inhabited) -> dict[str, list[str]]:
     for link in made:
         for name, value in link.items():
             found.setdefault(name, []).extend(_listed(value))
-    studies = [line.id for line in reads.list_study_lines()]
+    studies = [line.id for line in queries.list_study_lines()]
     fixed = {
         "dataset": list(catalog.DATASETS),
         "model": list(models.FAMILIES),

@@ -20,7 +20,7 @@ from core.errors import CrossoverError, ForeignFile
 from core.results.reading import read_file
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial
 from core.results.tables import from_table, to_table
-from pages.shared.data import reads
+from pages.shared import queries
 from pages.shared.frame import navigation
 from tests import hostile
 from tests import rows as real
@@ -131,7 +131,7 @@ class Rows:
     def _views(self, draw: Random, rows: list[Trial]) -> Mapping[str, View]:
         runs = sorted({row.run_id for row in rows if not row.run_id.startswith(IN_CLASS)})
         shown.forget()
-        studies = [line.id for line in reads.list_study_lines()]
+        studies = [line.id for line in queries.list_study_lines()]
         study = {"study": draw.choice(studies)} if studies else {}
         beside = {"beside": ",".join(draw.sample(studies, min(len(studies), 3)))} if studies else {}
         run, other = draw.choice(runs), draw.choice(runs)

@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.files.project import PROJECT
 from pages.classroom import access, findings
-from pages.shared.data import reads
+from pages.shared import queries
 from tests import hostile
 from tests.fuzz.watching import Fault, Gauge
 
@@ -61,7 +61,7 @@ def quietly() -> Iterator[None]:
 
 def forget() -> None:
     """Let the pages begin anew: nothing is kept, and nobody has tried a code."""
-    reads._open_queue.cache_clear()
+    queries._open_queue.cache_clear()
     st.cache_data.clear()
     st.cache_resource.clear()
     findings._findings.clear()

@@ -31,7 +31,7 @@ from core.question.policy import POLICY_VARIABLE
 from core.question.sweep import Axis, Sweep
 from core.results.exhibits import exhibit_files
 from core.results.store import Store
-from pages.shared.data import reads
+from pages.shared import queries
 from pages.shared.frame import navigation
 from tests import exhibited, rows
 from tests.fuzz import entries, shown
@@ -208,7 +208,7 @@ def alone(folder: Path) -> Iterator[World]:
     (folder / "crossover.toml").write_text(SETTINGS)
     variables = {
         JOBS_VARIABLE: str(folder / "jobs"),
-        reads.RESULTS_VARIABLE: str(folder / "results"),
+        queries.RESULTS_VARIABLE: str(folder / "results"),
         CLASSES_VARIABLE: str(folder / "classes"),
         SPARE_VARIABLE: str(folder / "memory"),
         LOCK_VARIABLE: str(folder / "machine.lock"),
@@ -220,7 +220,7 @@ def alone(folder: Path) -> Iterator[World]:
     config.get_config_options()  # now: Streamlit looks for the settings where it is when first asked
     with (
         mock.patch.dict(os.environ, variables),
-        mock.patch.object(reads, "GALLERY", folder / "gallery"),
+        mock.patch.object(queries, "GALLERY", folder / "gallery"),
         mock.patch.object(client, "COMMAND", NOBODY),
         shown.quietly(),
     ):

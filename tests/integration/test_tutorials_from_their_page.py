@@ -15,7 +15,7 @@ from core.jobs.queue import Queue
 from core.question import sweep
 from core.question.presets import PRESETS
 from core.results.store import Store
-from pages.shared.data import reads
+from pages.shared import queries
 from tests import idx
 from tests.ui.conftest import PROJECT, checked, words
 from tests.ui.find import button
@@ -55,7 +55,7 @@ def place(tmp_path_factory, image_sets):
 @pytest.fixture
 def queue(place, tmp_path, monkeypatch):
     monkeypatch.setenv("CROSSOVER_RESULTS", str(tmp_path / "results"))
-    monkeypatch.setattr(reads, "GALLERY", tmp_path / "gallery")
+    monkeypatch.setattr(queries, "GALLERY", tmp_path / "gallery")
     monkeypatch.setattr(sweep, "GRID_PAIRS", PAIRS)
     monkeypatch.chdir(PROJECT)
     return Queue(place / "jobs")

@@ -16,7 +16,7 @@ from core.question.sweep import Axis, Sweep
 from core.results.reading import read_rows
 from core.results.schema import dictionary
 from core.results.tables import to_table
-from pages.shared.link import links
+from pages.shared import links
 from tests import rows
 from tests.ui.conftest import CPU, GPU, words
 

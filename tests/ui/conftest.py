@@ -27,7 +27,7 @@ from core.results.environment import DeviceInfo, Environment
 from core.results.schema import Trial
 from core.results.store import Store
 from core.results.tables import to_table
-from pages.shared.data import reads
+from pages.shared import queries
 from tests import rows
 from tests.ui import drawing
 
@@ -151,7 +151,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 def _seen(world: World, patch: pytest.MonkeyPatch) -> World:
     """The world, whose stores pages now see."""
     patch.setenv("CROSSOVER_RESULTS", str(world.store.folder))
-    patch.setattr(reads, "GALLERY", world.gallery.folder)
+    patch.setattr(queries, "GALLERY", world.gallery.folder)
     return world
 
 

@@ -8,7 +8,7 @@ from core.files.project import PROJECT
 from core.question import policy
 from core.question.experiment import Contender
 from core.question.published.cases import FOLDER, case, cases, likely
-from pages.shared.data import own_files
+from pages.shared import custom_files
 from pages.shared.frame import navigation, permits
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
@@ -123,7 +123,7 @@ def test_files_that_came_with_the_app_can_be_run_on_ones_own_machine_and_are_off
         "small_steps.py:letters",
         "small_steps.py:letters_of_more",
     }
-    assert not set(own_files.list_shipped_files()) & set(own_files.list_custom_files())
+    assert not set(custom_files.list_shipped_files()) & set(custom_files.list_custom_files())
 
 
 def test_on_a_host_no_file_is_run_and_the_command_is_shown(world, open_page, monkeypatch, tmp_path):
@@ -139,10 +139,10 @@ def test_on_a_host_no_file_is_run_and_the_command_is_shown(world, open_page, mon
 
 def test_a_shipped_file_is_known_by_its_source():
     point = case("letters").point()
-    assert own_files.find_custom_file(point).path == PROJECT / "examples" / "cases" / "small_steps.py"
-    assert own_files.describe_file_state(point) == ""
-    assert "has changed since" in own_files.describe_file_state(dataclasses.replace(point, source_hash="0" * 16))
-    assert permits.own_files is own_files
+    assert custom_files.find_custom_file(point).path == PROJECT / "examples" / "cases" / "small_steps.py"
+    assert custom_files.describe_file_state(point) == ""
+    assert "has changed since" in custom_files.describe_file_state(dataclasses.replace(point, source_hash="0" * 16))
+    assert permits.own_files is custom_files
 
 
 def test_that_no_figure_was_reported_is_said_once(world, open_page):

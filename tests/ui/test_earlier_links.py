@@ -8,7 +8,7 @@ import pytest
 from core.classroom import records
 from core.jobs import process
 from core.jobs.worker_file import Serving
-from pages.shared.link import links
+from pages.shared import links
 from tests.earlier_files import LINKS, lay_out
 from tests.ui.conftest import CPU, GPU
 

@@ -13,8 +13,8 @@ from core.jobs.shared.members import Member
 from core.jobs.worker_file import Serving
 from core.progress import Progress
 from core.question.policy import POLICY_VARIABLE
-from pages.crossover import elsewhere
-from pages.shared.data import reads
+from pages.crossover import view
+from pages.shared import queries
 from pages.shared.frame import permits
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
@@ -78,7 +78,7 @@ def test_nothing_of_it_is_seen_unless_the_settings_name_machines(host, open_page
 def test_a_store_that_nobody_shares_is_named_in_one_sentence(host, open_page, monkeypatch, tmp_path):
     host()
     monkeypatch.delenv("CROSSOVER_RESULTS")
-    monkeypatch.setattr(reads, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(queries, "RESULTS", tmp_path / "results")
     app = open_page(PAGE)
     assert where(app) is None
     assert "no other machine sees them" in words(app)
@@ -89,7 +89,7 @@ def test_what_is_chosen_goes_to_the_machines_and_into_no_link(host, open_page):
     app = open_page(PAGE)
     assert where(app).options == ["This machine", "Machines that joined", "Slurm, 4 machines"]
     app = checked(where(app).set_value("workers").run())
-    assert elsewhere.machines_view.NOBODY in words(app)
+    assert view.machines_view.NOBODY in words(app)
     app = checked(button(app, "Find the crossover").click().run())
     [asked] = world.queue.jobs()
     assert asked.elsewhere == WORKERS
@@ -221,7 +221,7 @@ def test_alike_machines_that_share_points_are_one_by_their_numbers(host, open_pa
 def test_the_gallery_puts_machines_that_answered_one_question_together(host, open_page):
     world = host("")
     measured(world, ONE, TWO)
-    study = reads.list_study_lines()[0]
+    study = queries.list_study_lines()[0]
     app = open_page("pages/gallery/gallery.py", study=study.id)
     assert "Crossover of 2 machines" in alts(app)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from core.question.experiment import Point
-from pages.shared.data import reads
+from pages.shared import queries
 from tests import rows
 from tests.ui.conftest import CPU, checked, words
 from tests.ui.find import alts
@@ -42,10 +42,10 @@ def test_a_setting_between_measured_sizes_is_answered_before_anything_is_measure
 def test_moving_the_slider_moves_the_marker_and_stores_nothing(world, open_page):
     keep(world)
     app = open_page(PAGE, **LINK)
-    before = len(reads.open_store().trials())
+    before = len(queries.open_store().trials())
     checked(app.select_slider(key="hidden_size").set_value(128).run())
     assert f"{ALT} 128" in alts(app)
-    assert len(reads.open_store().trials()) == before
+    assert len(queries.open_store().trials()) == before
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.shared.data import reads
+from pages.shared import queries
 from pages.shared.frame import navigation, permits
 from tests import rows
 from tests.studies import rows_of, sweep
@@ -76,6 +76,6 @@ def test_the_measuring_process_is_loaded_behind_what_is_read_on_ones_own_machine
 ):
     asked: list[bool] = []
     monkeypatch.setattr(permits, "on_own_machine", lambda: on_own_machine)
-    monkeypatch.setattr(reads, "read_machine", lambda: asked.append(True))
+    monkeypatch.setattr(queries, "read_machine", lambda: asked.append(True))
     open_page(PAGE)
     assert len(asked) == started

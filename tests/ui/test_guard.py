@@ -9,8 +9,8 @@ from starlette.responses import PlainTextResponse
 from core.jobs import process
 from core.jobs.worker_file import Serving
 from core.question.policy import POLICY_VARIABLE
+from pages.shared import links
 from pages.shared.frame import guard, health, server
-from pages.shared.link import links
 from tests.ui.asgi import answer, connect
 
 

@@ -8,8 +8,8 @@ from core.question.demonstration import Demonstration
 from core.question.experiment import Contender, Point
 from core.question.fields.refused import control
 from core.question.presets import PRESETS
+from pages.shared import links, session
 from pages.shared.frame import navigation
-from pages.shared.link import links, state
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 
@@ -173,7 +173,7 @@ def test_no_two_runs_share_an_entry_of_the_menu_which_notes_whether_its_page_ran
 def test_a_control_that_is_not_in_the_table_of_links_cannot_be_drawn(world, open_page):
     world.has(CPU)
     with pytest.raises(LookupError, match="no control of the page"):
-        state.bind_control("colour")
+        session.bind_control("colour")
 
 
 def test_a_link_to_the_job_of_another_page_leads_there(world, open_page):

@@ -7,13 +7,11 @@ import pytest
 
 from core.question.experiment import Contender
 from core.results.exhibits import exhibit_files
-from pages.lessons import content
-from pages.lessons.content import LESSONS
+from pages.lessons import view
+from pages.lessons.view import LESSONS
+from pages.shared import job_view, learning, links
 from pages.shared.frame import navigation
-from pages.shared.job import live
-from pages.shared.learning import frame
-from pages.shared.learning.frame import Expectation
-from pages.shared.link import links
+from pages.shared.learning import Expectation
 from tests import exhibited, rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import LESSONS_PAGE as PAGE
@@ -188,7 +186,7 @@ def test_learning_climbs_the_ladder_to_a_verdict_and_locks_the_margin(world, ope
 def test_small_models_are_shown_at_both_batches(world, open_page):
     world.has(CPU, GPU)
     app, jobs = run_lesson(world, open_page, "small")
-    assert [job.experiment.point.batch_size for job in jobs] == list(content.BATCHES)
+    assert [job.experiment.point.batch_size for job in jobs] == list(view.BATCHES)
     kept(world, jobs, (1e-3, 5e-4), jitter=0.0)
     app = expected(checked(app.run()), "small")
     assert alts(app) == ["What a step consists of", "For how much of a step the device computes"]
@@ -217,7 +215,7 @@ def test_a_question_can_be_answered_by_one_of_its_options(name):
 
 
 def test_the_loader_lesson_differs_in_nothing_but_the_way_of_the_data():
-    points = content.make_loader_points("digits")
+    points = view.make_loader_points("digits")
     same = {dataclasses.replace(point, data_path="resident", loader_workers=0) for point in points}
     assert len(same) == 1
     assert len(set(points)) == len(points) == 7
@@ -225,13 +223,13 @@ def test_the_loader_lesson_differs_in_nothing_but_the_way_of_the_data():
 
 def test_where_an_exhibit_is_from_is_said_whole():
     shown = exhibited.clock({"ours": 1.0})
-    said = frame.describe_recording(shown)
+    said = learning.describe_recording(shown)
     assert all(part in said for part in ("NVIDIA Test GPU", "Test CPU", rows.TORCH_VERSION, "21 November 2026"))
-    assert frame.describe_recording(None) == ""
-    assert Contender().title in frame.describe_recording(None, rows.run())
+    assert learning.describe_recording(None) == ""
+    assert Contender().title in learning.describe_recording(None, rows.run())
 
 
 def test_every_lesson_is_in_links_and_a_job_leads_to_the_lesson_that_shows_it():
     assert tuple(LESSONS) == tuple(links.LESSON_TITLES)
     assert all(name == lesson.question.name for name, lesson in LESSONS.items())
-    assert {kind: name for name, lesson in LESSONS.items() for kind in lesson.recorded} == live.SHOWN_IN
+    assert {kind: name for name, lesson in LESSONS.items() for kind in lesson.recorded} == job_view.SHOWN_IN

@@ -10,7 +10,7 @@ from core.files import sources
 from core.progress import ContenderProgress, Progress
 from core.question.experiment import Experiment, Point
 from core.question.sweep import Sweep
-from pages.shared.data import own_files, reads
+from pages.shared import custom_files, queries
 from pages.shared.frame import permits
 from tests import rows
 from tests.own_trainings import NAME, PLAIN, asked, own_run
@@ -29,7 +29,7 @@ def file(world, tmp_path, monkeypatch):
     path = tmp_path / "mine" / "my_training.py"
     path.parent.mkdir()
     path.write_text(RUNS + PLAIN)
-    monkeypatch.setenv(own_files.TRAINING_VARIABLE, str(path))
+    monkeypatch.setenv(custom_files.TRAINING_VARIABLE, str(path))
     world.has(CPU)
     return path
 
@@ -39,9 +39,9 @@ def control_drawn(app):
 
 
 def offered(monkeypatch, *texts):
-    monkeypatch.delenv(own_files.TRAINING_VARIABLE, raising=False)
+    monkeypatch.delenv(custom_files.TRAINING_VARIABLE, raising=False)
     monkeypatch.setattr(sys, "argv", ["streamlit_app.py", *texts])
-    return list(own_files.list_custom_files())
+    return list(custom_files.list_custom_files())
 
 
 def test_a_file_is_offered_by_what_the_server_was_started_with(tmp_path, monkeypatch):
@@ -58,8 +58,8 @@ def test_a_file_is_offered_by_what_the_server_was_started_with(tmp_path, monkeyp
     assert offered(monkeypatch, "--training", str(tmp_path)) == ["one.py:build", "other.py:small", "other.py:build"]
     assert offered(monkeypatch, "--training", str(tmp_path / "gone.py")) == []
     assert offered(monkeypatch, "--training") == []
-    monkeypatch.setenv(own_files.TRAINING_VARIABLE, str(one))
-    assert list(own_files.list_custom_files()) == ["one.py:build"]
+    monkeypatch.setenv(custom_files.TRAINING_VARIABLE, str(one))
+    assert list(custom_files.list_custom_files()) == ["one.py:build"]
 
 
 def test_a_file_that_cannot_be_parsed_is_offered_and_its_own_traceback_tells(tmp_path, monkeypatch):
@@ -72,13 +72,13 @@ def test_nothing_of_ones_own_is_offered_unless_the_server_was_started_with_it(wo
     world.has(CPU)
     app = open_page(COMPARE)
     assert not control_drawn(app)
-    assert own_files.START_COMMAND in words(app)
+    assert custom_files.START_COMMAND in words(app)
     assert not control_drawn(open_page(CROSSOVER))
 
 
 def test_compare_asks_for_the_file_and_shows_the_controls_that_mean_something(file, world, open_page):
     app = open_page(COMPARE)
-    assert own_files.START_COMMAND not in words(app)
+    assert custom_files.START_COMMAND not in words(app)
     app = checked(control(app, "training").set_value(NAME).run())
     assert drawn(app) == {"training", "pairs", "budget_s"}
     assert sources.hashed(file)[:6] in words(app)
@@ -140,7 +140,7 @@ def test_a_host_offers_none_and_runs_none(file, world, open_page, tmp_path, monk
     monkeypatch.setenv("CROSSOVER_POLICY", str(settings))
     app = open_page(COMPARE, training=NAME)
     assert not control_drawn(app)
-    assert own_files.START_COMMAND not in words(app)
+    assert custom_files.START_COMMAND not in words(app)
     assert "never run on a host" in permits.refusal(asked(file))
 
 
@@ -272,7 +272,7 @@ def test_that_the_file_has_changed_since_is_said_beside_its_rows(file, world, op
 def test_a_sweep_of_it_is_a_study_without_placeholders_everywhere(file, world, open_page):
     for size, second in ((16, 3e-3), (64, 1.1e-3), (256, 3e-4)):
         world.keep(own_run(size, (1e-3, second)))
-    (line,) = reads.list_study_lines()
+    (line,) = queries.list_study_lines()
     title = "my_training.py:build (one's own, source 9e80da)"
     app = open_page(CROSSOVER, study=line.id)
     assert control(app, "training").value == NAME

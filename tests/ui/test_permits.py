@@ -12,9 +12,9 @@ from core.files import atomic
 from core.question.experiment import Contender, Experiment, Point
 from core.question.presets import PRESETS
 from core.question.sweep import Axis, Sweep
-from pages.lessons.content import LESSONS
+from pages.lessons.view import LESSONS
+from pages.shared import links
 from pages.shared.frame import permits
-from pages.shared.link import links
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import CLASS_PAGE as CLASS

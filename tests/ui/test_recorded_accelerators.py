@@ -1,8 +1,7 @@
 """Accelerators of other machines beside a run of this one, on Compare."""
 
 from core.question.experiment import Point
-from pages.shared.data import own_files, reads
-from pages.shared.form import controls
+from pages.shared import controls, custom_files, queries
 from tests import rows
 from tests.own_trainings import PLAIN
 from tests.ui.conftest import CPU, GPU, checked, words
@@ -69,7 +68,7 @@ def test_one_that_is_chosen_is_back_once_a_training_of_ones_own_is_no_longer(wor
     world.has(CPU)
     record(world)
     (tmp_path / "mine.py").write_text(PLAIN)
-    monkeypatch.setenv(own_files.TRAINING_VARIABLE, str(tmp_path / "mine.py"))
+    monkeypatch.setenv(custom_files.TRAINING_VARIABLE, str(tmp_path / "mine.py"))
     app = open_page(recorded=NAME)
     checked(control(app, "training").set_value("mine.py:build").run())
     assert "recorded" not in drawn(app)
@@ -93,13 +92,13 @@ def test_between_sizes_that_both_machines_timed_a_size_is_expected_before_it_is_
     record_study(world)
     assert "expected from" not in words(open_page(recorded=NAME, hidden_size="100"))
     world.keep(measured_here())
-    before = len(reads.open_store().trials())
+    before = len(queries.open_store().trials())
     app = open_page(recorded=NAME, hidden_size="100")
     said = words(app)
     assert f"expected from {len(TIMES)} measured sizes" in said
     assert "at a hidden size of 100: about " in said
     assert any(alt.startswith("Speedup against hidden size: measured sizes, and what is expected") for alt in alts(app))
-    assert len(reads.open_store().trials()) == before
+    assert len(queries.open_store().trials()) == before
     assert "expected from" not in words(open_page(recorded=NAME, hidden_size="16384"))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
-from pages.shared.data import reads
+from pages.shared import queries
 from tests.ui.conftest import CPU, checked, words
 from tests.ui.find import TIMES, alts, button, chart_data, control, table
 from tests.ui.recordings import NAME, measured_here, record_study
@@ -101,7 +101,7 @@ def test_a_stored_study_of_this_machine_meets_the_recording_too(world, open_page
     world.has(CPU)
     record_study(world)
     world.keep(measured_here(contenders=("cpu@1", "cpu")))
-    (study,) = [line for line in reads.list_study_lines() if line.challenger != "cuda:0"]
+    (study,) = [line for line in queries.list_study_lines() if line.challenger != "cuda:0"]
     app = open_page(CROSSOVER, study=study.id, recorded=NAME)
     assert "Beside a recorded accelerator" in words(app)
     assert "The GPU recorded (NVIDIA Test GPU, 111111) is faster than the CPU (Test CPU, 4 threads) from" in words(app)

@@ -8,7 +8,7 @@ import pytest
 from core.question import lanes
 from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
-from pages.shared.form import controls
+from pages.shared import controls
 from tests import rows
 from tests.lanes import SIZES, laned, sweep
 from tests.ui.conftest import CPU, GPU, checked, words

@@ -14,8 +14,7 @@ from core import __main__ as command_line
 from core.commands import arguments
 from core.question import describe
 from core.question.experiment import Contender, Experiment, Point
-from pages.shared import cache
-from pages.shared.draw import text
+from pages.shared import cache, text
 from tests.ui.conftest import PROJECT, TIMEOUT_S
 
 
@@ -64,7 +63,7 @@ def test_the_command_that_is_shown_asks_the_same_question(asked):
 
 
 def test_the_app_loads_no_torch():
-    wanted = "pages.shared.frame.server, pages.shared.answer.run_view, pages.shared.job.asking"
+    wanted = "pages.shared.frame.server, pages.shared.run_view, pages.shared.ask"
     code = f"import sys; import {wanted}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert "torch" not in done.stdout.split()

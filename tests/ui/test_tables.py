@@ -4,7 +4,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pages.shared.draw import tables
+from pages.shared import tables
 
 LINES = [{"=Name": "=1+1", "Size": 3, "Noise": None}, {"=Name": "x;@y", "Size": 4, "Noise": 0.5}]
 CLEAN = [{"'=Name": "'=1+1", "Size": 3, "Noise": None}, {"'=Name": "x;'@y", "Size": 4, "Noise": 0.5}]

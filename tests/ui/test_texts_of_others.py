@@ -19,9 +19,9 @@ from core.results.exhibits import exhibit_files
 from core.results.intake import exchange
 from core.results.store import Store
 from core.results.tables import to_table
-from pages.lessons import content
+from pages.lessons import view
+from pages.shared import session
 from pages.shared.frame import navigation
-from pages.shared.link import memory
 from tests import rows, strangers
 from tests.hostile import STRANGER, TEXTS, UNSEEN, bundle, meanings
 from tests.ui import drawn
@@ -179,7 +179,7 @@ def test_whatever_others_wrote_is_text_in_a_class(foreign, classroom, open_page,
 
 
 @pytest.mark.parametrize("gpu", [True, False], ids=["measured", "recorded"])
-@pytest.mark.parametrize("name", content.LESSONS)
+@pytest.mark.parametrize("name", view.LESSONS)
 def test_a_lesson_shows_as_text_what_it_was_given(foreign_to_add_to, world, open_page, name, gpu):
     world.queue.worker_file.report(strangers.machine(gpu=gpu), process.this())
     for job in world.queue.jobs():
@@ -192,7 +192,7 @@ def test_a_lesson_shows_as_text_what_it_was_given(foreign_to_add_to, world, open
     app.text_input(key="student").set_value(TEXTS[6])
     app.text_area(key=f"answer_{name}").set_value("\n".join(TEXTS).encode(errors="replace").decode())
     app = require_text(checked(button(app, "Make the report").click().run()))
-    _, files = app.session_state[memory.REPORTS][name]
+    _, files = app.session_state[session.REPORTS][name]
     require_report(files)
 
 

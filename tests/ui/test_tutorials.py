@@ -10,7 +10,7 @@ from core.progress import Progress, SweepProgress
 from core.question.experiment import Point
 from core.question.presets import PRESETS, SCALES
 from core.results.exhibits import exhibit_files
-from pages.tutorials import content
+from pages.tutorials import view
 from tests import exhibited
 from tests.studies import measured
 from tests.ui.conftest import CPU, GPU, checked, words
@@ -28,7 +28,7 @@ def kept(world, name="signal", **changes):
 def clock_of(name, scale="class", **changes):
     """The exhibit of the tutorial's own clock."""
     shown = exhibited.clock({"ours": 1.0, name: 1.7}, point=PRESETS[name].at(scale), **changes)
-    budget_s = content.CLOCK_S[scale]
+    budget_s = view.CLOCK_S[scale]
     return dataclasses.replace(shown, demonstration=dataclasses.replace(shown.demonstration, budget_s=budget_s))
 
 
@@ -47,7 +47,7 @@ def skipped(app):
 def test_each_tutorial_says_its_claim_and_asks_before_it_shows(world, open_page, name):
     world.has(CPU, GPU)
     app = open_page(PAGE, tutorial=name)
-    assert content.state_claim(PRESETS[name]) in words(app)
+    assert view.state_claim(PRESETS[name]) in words(app)
     assert not any("Published:" in str(part.value) for part in app.markdown)
     assert not button(app, "Run").disabled
     app = expected(app, name)
@@ -234,7 +234,7 @@ def test_an_expectation_stays_when_another_tutorial_is_looked_at(world, open_pag
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_where_a_tutorial_disagrees_with_itself_is_said_with_what_we_follow(name):
-    said = " ".join(content.list_contradictions(content.TUTORIALS[name]))
+    said = " ".join(view.list_contradictions(view.TUTORIALS[name]))
     assert PRESETS[name].note in said
 
 
@@ -244,19 +244,19 @@ def test_that_digits_stand_in_for_images_is_said_beside_the_settings_and_once_in
     app = skipped(open_page(PAGE, tutorial=name, digits="true"))
     digits = PRESETS[name].on_digits()
     assert words(app).count(digits.note) == 1
-    assert digits.note not in content.list_contradictions(dataclasses.replace(content.TUTORIALS[name], preset=digits))
+    assert digits.note not in view.list_contradictions(dataclasses.replace(view.TUTORIALS[name], preset=digits))
     assert "training images." in words(app)
 
 
 def test_the_contradiction_of_text_and_figure_is_computed_from_the_published_times():
-    said = content.list_contradictions(content.TUTORIALS["signal"])[0]
+    said = view.list_contradictions(view.TUTORIALS["signal"])[0]
     assert "wins from 1,000 neurons" in said
     assert "between 100 and 1,000" in said
 
 
 def test_the_claim_of_the_disc_has_the_parameters_of_its_own_model():
     parameters = Point(dataset="disc", samples=1_000, model="doubling-mlp", depth=10, batch_size=100).network.parameters
-    assert f"{parameters:,} parameters" in content.state_claim(PRESETS["disc"])
+    assert f"{parameters:,} parameters" in view.state_claim(PRESETS["disc"])
 
 
 def test_rows_of_a_file_cannot_write_markdown(world, open_page):

@@ -16,9 +16,8 @@ from core.question.presets import PRESETS
 from core.question.published.cases import case
 from core.question.sweep import Axis, Sweep
 from core.results.exhibits import exhibit_files
-from pages.shared.data import own_files
+from pages.shared import custom_files, links
 from pages.shared.frame import navigation
-from pages.shared.link import links
 from tests import exhibited, rows, students, studies
 from tests.own_trainings import NAME, PLAIN, own_run
 from tests.ui import drawn
@@ -124,7 +123,7 @@ def own_file(world, tmp_path, monkeypatch):
     """A machine with a training of its user's own, of which two sizes were measured."""
     path = tmp_path / "my_training.py"
     path.write_text(PLAIN)
-    monkeypatch.setenv(own_files.TRAINING_VARIABLE, str(path))
+    monkeypatch.setenv(custom_files.TRAINING_VARIABLE, str(path))
     world.has(CPU)
     for size in (64, 256):
         world.keep(own_run(size, own_first_loss=0.7, own_evaluation=0.75))

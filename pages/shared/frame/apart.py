@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.errors import CrossoverError
 from core.question.fields import refused
-from pages.shared.draw.text import plain
+from pages.shared.text import plain
 
 P = ParamSpec("P")
 

@@ -11,10 +11,10 @@ from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse, Response
 from starlette.websockets import WebSocket
 
+from pages.shared import links
 from pages.shared.frame import capacity, patience
 from pages.shared.frame.patience import App, Message, Receive, Scope, Send
 from pages.shared.frame.uploads import Uploads, promised
-from pages.shared.link import links
 
 CONTENT_POLICY = "; ".join(
     (

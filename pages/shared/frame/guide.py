@@ -16,9 +16,9 @@ from core.question.experiment import Contender
 from core.question.fields import TRAINING, refused
 from core.question.presets import LIMITS, PRESETS, SCALES, Preset, Scale, preset
 from core.question.sweep import Sweep
-from pages.shared.draw.text import plain
+from pages.shared import links, session
 from pages.shared.frame import layout, look, navigation
-from pages.shared.link import links, state
+from pages.shared.text import plain
 
 MOST_LETTERS = 500
 """Letters of an instruction; the rest is left out."""
@@ -47,15 +47,15 @@ def around(page: st.Page) -> None:
     if name is None:
         page.run()
         return
-    state.shorten_link(name)
+    session.shorten_link(name)
     _begin(name)
-    state.enter_page(name)
+    session.enter_page(name)
     bar = st.container(key="bar", width="content")
     _say(name)
     page.run()
     with bar:
         _share(name)
-    state.leave_page()
+    session.leave_page()
 
 
 def started(page: links.PageName, of: Preset, scale: Scale) -> Link:
@@ -87,19 +87,19 @@ def _begin(page: links.PageName) -> None:
     except InvalidValue as error:
         st.error(plain(refused.on_page(error)))
         return
-    state.restart_page(page, {**link, **said})
+    session.restart_page(page, {**link, **said})
     st.switch_page(STARTED[page], query_params={**link, **said})
 
 
 def _say(page: links.PageName) -> None:
     """Draw the instruction of the link, its way back to a lesson, and what of it is not known or was not read here."""
-    if unread := state.explain_unread_parts():
+    if unread := session.explain_unread_parts():
         st.warning("  \n".join(map(plain, unread)))
-    text = state.read_guide("text")
+    text = session.read_guide("text")
     if text:
         shown = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
         st.info(f"**Whoever shared this link says:** {plain(shown)}", icon=":material/school:")
-    lesson = state.read_guide("lesson")
+    lesson = session.read_guide("lesson")
     if lesson in links.LESSON_TITLES:
         label = "Back to the lesson"
         st.page_link(navigation.LESSONS, label=label, icon=":material/lightbulb:", query_params={"lesson": lesson})
@@ -109,7 +109,7 @@ def _say(page: links.PageName) -> None:
     for parameter in ("lock", "hide"):
         strange = [
             name
-            for name in state.list_guided(parameter)
+            for name in session.list_guided(parameter)
             if name.removeprefix(links.UNLOCK_PREFIX) not in ("all", *known)
         ]
         if strange:
@@ -123,7 +123,7 @@ def _complain(parameter: str, names: Sequence[str], allowed: tuple[str, ...]) ->
 
 def _put_away(page: links.PageName) -> None:
     """Take hidden controls out of sight; they are drawn all the same, so their values hold and stay in the link."""
-    hidden = set(state.list_guided("hide"))
+    hidden = set(session.list_guided("hide"))
     names = [name for name in links.PAGES[page].settings if name in hidden]
     if names:
         layout.put_away(names)
@@ -137,16 +137,16 @@ def _share(page: links.PageName) -> None:
         return
     with shared:
         st.markdown("**Link to this view**")
-        st.code(state.make_address(state.read_link()), language=None, wrap_lines=True)
+        st.code(session.make_address(session.read_link()), language=None, wrap_lines=True)
         if st.toggle("Make a link for a class", key="share_class"):
-            st.code(state.make_address(_for_class(page)), language=None, wrap_lines=True)
+            st.code(session.make_address(_for_class(page)), language=None, wrap_lines=True)
 
 
 def _for_class(page: links.PageName) -> Link:
     """The link that a teacher puts together."""
     text = st.text_area("What to do, in your words", key="share_text", max_chars=MOST_LETTERS, height=TWO_LINES)
-    settings = state.list_drawn_settings()
-    said = state.read_link()
+    settings = session.list_drawn_settings()
+    said = session.read_link()
     link: Link = {**(links.strip_answers(page, said) if settings else said)}
     if page in STARTED:
         chosen = st.selectbox("Settings", [NO_PRESET, *PRESETS], key="share_preset")

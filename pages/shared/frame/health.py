@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from core.errors import CrossoverError
-from pages.shared.data import reads
+from pages.shared import queries
 
 HEALTH_S = 5.0
 """How long an answer on the server's health is given again: asking must cost nothing, the disk is written for it."""
@@ -35,13 +35,13 @@ def state_of_server() -> dict[str, Any]:
     store = queue = "well"
     waiting, worker = 0, "away"
     try:
-        reads.open_store().check_writable()
+        queries.open_store().check_writable()
     except CrossoverError:
         store = "cannot be written"
     try:
-        jobs = reads.open_queue().jobs()
+        jobs = queries.open_queue().jobs()
         waiting = sum(job.state == "queued" for job in jobs)
-        serving = reads.open_queue().worker_file.serving
+        serving = queries.open_queue().worker_file.serving
         if serving and serving.process.alive:
             worker = "ready" if serving.ready else "starting"
     except (CrossoverError, OSError):

@@ -10,7 +10,7 @@ import json
 
 import streamlit as st
 
-from pages.shared.link import links
+from pages.shared import links
 
 KEY = "history"
 

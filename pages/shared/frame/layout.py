@@ -13,7 +13,7 @@ from typing import TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.shared.draw.text import plain
+from pages.shared.text import plain
 
 T = TypeVar("T")
 

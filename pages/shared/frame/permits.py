@@ -30,10 +30,9 @@ from core.question.demonstration import Demonstration
 from core.question.policy import Asked, Policy
 from core.results.store import Store
 from core.text import as_lines
-from pages.shared.data import own_files, reads
-from pages.shared.data.own_files import CustomFile
-from pages.shared.draw.text import plain
-from pages.shared.link import membership, memory
+from pages.shared import custom_files, membership, queries, session
+from pages.shared.custom_files import CustomFile
+from pages.shared.text import plain
 
 SIGN_IN = "Sign in to run something here; looking needs no sign-in."
 _COOKIE = "_streamlit_xsrf"
@@ -58,10 +57,10 @@ def submit(asked: Asked, store: Store, *, fresh: bool = False, elsewhere: Elsewh
     terms = _terms(held)
     if elsewhere and (elsewhere.on not in clusters() or asked.point.training):
         raise NotAllowed("This cannot be measured on other machines from here.")
-    if not isinstance(asked, Demonstration) and (file := own_files.find_custom_file(asked.point)):
+    if not isinstance(asked, Demonstration) and (file := custom_files.find_custom_file(asked.point)):
         asked = dataclasses.replace(asked, folder=str(file.path.parent))  # as whoever started the server has said it
     who: dict[str, str] = {"asked_by": person(), "asked_from": place()}
-    return reads.open_queue().submit(asked, store, fresh=fresh, terms=terms, elsewhere=elsewhere, **who)
+    return queries.open_queue().submit(asked, store, fresh=fresh, terms=terms, elsewhere=elsewhere, **who)
 
 
 def clusters() -> tuple[str, ...]:
@@ -83,7 +82,7 @@ def refusal(*wanted: Asked) -> str:
     """
     try:
         held = _require(*wanted)
-        return reads.open_queue().refusal(wanted, person(), _terms(held)) if wanted else ""
+        return queries.open_queue().refusal(wanted, person(), _terms(held)) if wanted else ""
     except (NotAllowed, JobError) as error:
         return str(error).removesuffix(f" {policy.current().fault}")
 
@@ -96,10 +95,10 @@ def stop(jobs: Iterable[str]) -> None:
         JobError: there is no such job, or its process belongs to another user.
     """
     ids = list(jobs)
-    if reason := stop_refusal([reads.open_queue().job(job_id) for job_id in ids]):
+    if reason := stop_refusal([queries.open_queue().job(job_id) for job_id in ids]):
         raise NotAllowed(reason)
     for job_id in ids:
-        client.stop(reads.open_queue(), job_id)
+        client.stop(queries.open_queue(), job_id)
 
 
 def stop_refusal(jobs: Sequence[Job]) -> str:
@@ -117,7 +116,7 @@ def ours(jobs: Sequence[Job]) -> list[Job]:
 
 def trainings() -> Mapping[str, CustomFile]:
     """By name, the trainings of one's own that who looks at the page may choose: none on a host, or from elsewhere."""
-    files = own_files.list_custom_files()
+    files = custom_files.list_custom_files()
     return files if files and on_own_machine() else {}
 
 
@@ -154,7 +153,7 @@ def person() -> str:
     member = membership.find_first_membership()
     if member:
         return _named("class", *member)
-    return _named("browser", _browser() or memory.name_visitor())
+    return _named("browser", _browser() or session.name_visitor())
 
 
 def place() -> str:
@@ -231,7 +230,7 @@ def _require_own(asked: Asked) -> None:
         return
     if not on_own_machine():
         raise NotAllowed("A training of one's own is only run for whoever sits at the machine that it lies on.")
-    if reason := own_files.describe_file_state(asked.point):
+    if reason := custom_files.describe_file_state(asked.point):
         raise NotAllowed(f"{reason} It can only be run as it is there now.")
 
 
@@ -275,7 +274,7 @@ def _address() -> str:
 
 
 def _named(kind: str, *parts: str) -> str:
-    text = "\n".join((_salt(reads.open_queue().folder), *parts))
+    text = "\n".join((_salt(queries.open_queue().folder), *parts))
     return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 

@@ -22,7 +22,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from core.errors import CrossoverError
 from core.question import policy
 from core.text import clean_logs, on_terminal
-from pages.shared.data import reads
+from pages.shared import queries
 from pages.shared.frame import capacity
 
 CHART_MODULES = (
@@ -77,7 +77,7 @@ async def _warm_up() -> None:
     await asyncio.to_thread(_import, CHART_MODULES)
     gc.freeze()
     with contextlib.suppress(CrossoverError):  # whoever looks is told
-        await asyncio.to_thread(reads.list_study_lines)
+        await asyncio.to_thread(queries.list_study_lines)
     await asyncio.sleep(REPORT_DELAY_S)
     await asyncio.to_thread(_import, REPORT_MODULES)
     gc.freeze()

@@ -7,7 +7,7 @@ import pytest
 
 from core.question.experiment import Contender, Experiment, Point
 from core.results.schema import COLUMNS
-from pages.shared.form import controls
+from pages.shared import controls
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import THREADS, alts, button, control

@@ -7,7 +7,7 @@ import pytest
 from core.progress import SweepProgress
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis
-from pages.shared.data import reads
+from pages.shared import queries
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.crossover.asked import ADAPTIVE, GRID, PAGE, PROGRESS, job_of, measured
@@ -172,7 +172,7 @@ def test_what_a_file_says_is_never_markup(world, open_page):
     world.has(CPU)
     evil = "![x](http://evil.example/x.png) <b>:red[bold]</b> $x$"
     world.keep(measured(device_name=evil, cpu_name=evil))
-    app = open_page(PAGE, study=reads.list_study_lines()[0].id)
+    app = open_page(PAGE, study=queries.list_study_lines()[0].id)
     for kind in ("markdown", "caption", "warning", "info", "success"):
         for element in getattr(app, kind):
             assert "](http" not in element.value

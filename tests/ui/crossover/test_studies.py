@@ -5,8 +5,8 @@ import dataclasses
 from core.answer.study import study
 from core.answer.study.result import BASES, BASIS_TITLES
 from core.question.experiment import Point
-from pages.crossover import recorded
-from pages.shared.data import prepared, reads
+from pages.crossover import view
+from pages.shared import queries
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.crossover.asked import PAGE, measured
@@ -20,7 +20,7 @@ def test_recorded_studies_are_listed_with_their_crossover_and_one_opens_by_its_l
     listed = table(app, "Along")
     assert list(listed["Devices"]) == ["GPU against CPU"]
     assert list(listed["From … to"]) == ["16 to 2,048 (5 sizes)"]
-    (study,) = reads.list_study_lines()
+    (study,) = queries.list_study_lines()
     app = open_page(PAGE, study=study.id)
     assert "GPU (NVIDIA Test GPU)" in app.success[0].value.replace("\\", "")
     assert any(alt.startswith("Time against hidden size") for alt in alts(app))
@@ -35,7 +35,7 @@ def test_recorded_studies_are_listed_with_their_crossover_and_one_opens_by_its_l
 def test_a_study_that_is_opened_sets_the_controls_as_it_was_measured(world, open_page):
     world.has(CPU, GPU)
     world.keep(measured(batch_size=128))
-    (study,) = reads.list_study_lines()
+    (study,) = queries.list_study_lines()
     app = open_page(PAGE, study=study.id)
     assert (control(app, "batch_size").value, control(app, "axis").value) == (128, "hidden_size")
     assert control(app, "hidden_size_range").value == (16, 2_048)
@@ -55,7 +55,7 @@ def test_a_study_that_is_opened_sets_the_controls_as_it_was_measured(world, open
 def test_what_a_study_sets_stands_in_the_link_so_that_it_is_there_when_opened_anew(world, open_page):
     world.has(CPU, GPU)
     world.keep(measured(batch_size=512))
-    (study,) = reads.list_study_lines()
+    (study,) = queries.list_study_lines()
     app = open_page(PAGE, study=study.id)
     link = dict(app.query_params)
     assert link["batch_size"] in ("512", ["512"])
@@ -67,7 +67,7 @@ def test_what_a_study_sets_stands_in_the_link_so_that_it_is_there_when_opened_an
 def test_a_switch_that_was_drawn_is_set_as_shown_too(world, open_page):
     world.has(CPU, GPU)
     world.keep(measured(batch_size=512))
-    (study,) = reads.list_study_lines()
+    (study,) = queries.list_study_lines()
     app = open_page(PAGE, study=study.id)
     control(app, "fair").set_value(True)
     control(app, "batch_size").set_value(32)
@@ -80,7 +80,7 @@ def test_a_switch_that_was_drawn_is_set_as_shown_too(world, open_page):
 def test_a_link_that_says_settings_keeps_them_beside_a_study_of_others(world, open_page):
     world.has(CPU)
     world.ship(measured(machine_id="1" * 12))
-    (study,) = reads.list_study_lines()
+    (study,) = queries.list_study_lines()
     app = open_page(PAGE, study=study.id, batch_size="32", axis="hidden_size")
     assert control(app, "batch_size").value == 32
     said = words(app)
@@ -90,7 +90,7 @@ def test_a_link_that_says_settings_keeps_them_beside_a_study_of_others(world, op
 def test_a_study_of_devices_that_are_not_here_leaves_those_of_this_machine(world, open_page):
     world.has(CPU)
     world.ship(measured(batch_size=128, machine_id="1" * 12))
-    (study,) = reads.list_study_lines()
+    (study,) = queries.list_study_lines()
     app = open_page(PAGE, study=study.id)
     assert control(app, "batch_size").value == 128
     assert "cuda:0" not in control(app, "contenders").value
@@ -152,12 +152,12 @@ def test_recorded_studies_that_are_decided_come_first(world, open_page):
 
 def test_of_many_recorded_studies_the_largest_are_listed_and_the_rest_is_counted(world, open_page, monkeypatch):
     world.has(CPU)
-    monkeypatch.setattr(recorded, "MAX_STUDIES", 1)
+    monkeypatch.setattr(view, "MAX_STUDIES", 1)
     world.keep(measured())
     world.keep(measured(batch_size=32, sizes=(16, 64)))
     app = open_page(PAGE)
     assert list(table(app, "Along")["From … to"]) == ["16 to 2,048 (5 sizes)"]
-    count = len(reads.list_study_lines())
+    count = len(queries.list_study_lines())
     assert count > 1
     assert f"These are the 1 with the most sizes; all {count} are in the Gallery." in words(app)
 
@@ -165,7 +165,7 @@ def test_of_many_recorded_studies_the_largest_are_listed_and_the_rest_is_counted
 def test_the_cost_basis_is_in_the_link_and_at_the_axis(world, open_page):
     world.has(CPU)
     world.keep(measured())
-    (study,) = reads.list_study_lines()
+    (study,) = queries.list_study_lines()
     app = open_page(PAGE, study=study.id, basis="cold_start")
     assert "What is counted, with start-up" in words(app)
     spec = next(chart.proto.spec for chart in app.get("vega_lite_chart") if chart.proto.alt.startswith("Time"))
@@ -175,7 +175,7 @@ def test_the_cost_basis_is_in_the_link_and_at_the_axis(world, open_page):
 def test_the_cause_is_that_of_the_size_just_below_the_crossing(world, open_page):
     world.has(CPU)
     world.keep(measured())
-    app = open_page(PAGE, study=reads.list_study_lines()[0].id)
+    app = open_page(PAGE, study=queries.list_study_lines()[0].id)
     assert "Why, at hidden size 256:" in words(app)
 
 
@@ -186,10 +186,10 @@ def test_of_all_pairs_of_eight_devices_only_the_one_that_is_shown_is_drawn(world
         steps_s = {name: (size + place) * 1e-6 for place, name in enumerate(devices)}
         found += rows.run(steps_s, run_id=f"{size:012x}", point=Point(hidden_size=size))
     world.keep(found)
-    made, real = [], prepared.study_charts.crossover
-    monkeypatch.setattr(prepared.study_charts, "crossover", lambda *of, **how: made.append(of) or real(*of, **how))
-    assert len(reads.list_study_lines()) == 28
-    open_page(PAGE, study=reads.list_study_lines()[0].id)
+    made, real = [], queries.study_charts.crossover
+    monkeypatch.setattr(queries.study_charts, "crossover", lambda *of, **how: made.append(of) or real(*of, **how))
+    assert len(queries.list_study_lines()) == 28
+    open_page(PAGE, study=queries.list_study_lines()[0].id)
     assert len(made) == 1
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from core.answer.study import study, wording
 from core.question.experiment import Point
-from pages.gallery import lists, stock
+from pages.gallery import lists
 from pages.shared.frame import navigation
 from tests import rows
 from tests.studies import OTHER_MACHINE, rows_of, sweep
@@ -64,7 +64,7 @@ def test_of_very_many_studies_those_on_the_screen_and_a_fixed_number_are_worked_
     asked = []
     crossover = study.crossover
     monkeypatch.setattr(study, "crossover", lambda of: asked.append(of.id) or crossover(of))
-    monkeypatch.setattr(stock, "MAX_ANSWERED", 2)
+    monkeypatch.setattr(lists, "MAX_ANSWERED", 2)
     many_studies(world, lists.CARDS + 1)
     assert len(alts(open_page(PAGE))) == lists.CARDS
     assert lists.CARDS <= len(set(asked)) == len(asked) <= lists.CARDS + 1

@@ -1,0 +1,167 @@
+"""One case: in the list, and opened with its figures beside ours, the cause that is named here, and its remedy.
+
+What was published and what was measured stand beside each other as two pictures, and never in one number.
+"""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core import units
+from core.answer.charts import published as charts_of
+from core.answer.charts import runs
+from core.answer.export.case_report import source
+from core.answer.lesson import cases as answers
+from core.answer.run.speedup import is_host
+from core.errors import CrossoverError
+from core.jobs.machine import Machine
+from core.question import describe
+from core.question.experiment import Experiment
+from core.question.published.cases import CAUSES, Case
+from core.results.schema import Trial
+from pages.shared import charts, controls, learning, queries, session
+from pages.shared.frame import layout, navigation
+from pages.shared.text import plain
+
+NO_FIGURE = "No figure was reported."
+
+SHIPPED = "A file of the examples that come with the app; it is run as one's own training would be."
+
+
+def draw_case_cards(cases: Sequence[Case], *, answered: bool) -> None:
+    """Draw a card for each case, two beside each other."""
+    counted = units.counted(len(cases), "case")
+    fit = " that fit your answers, the likeliest first" if len(cases) > 1 else " that fits your answers"
+    st.caption(f"{counted}{fit if answered else ''}")
+    layout.in_pairs(cases, _draw_case_card)
+
+
+def draw_case(case: Case, machine: Machine | None) -> None:
+    """Draw a case with all that is known of it, and what was measured of it here."""
+    if case.runnable:
+        layout.skip("Skip what was published")
+    st.button("Back to the list", on_click=session.clear_view, icon=":material/arrow_back:", key="close")
+    st.header(case.title)
+    _draw_case_mark(case)
+    st.markdown(plain(case.reported))
+    st.caption(plain(f"{case.model}. {case.devices}."))
+    st.info(f"**The cause: {plain(CAUSES[case.cause])}.** {plain(case.found)}", icon=":material/search:")
+    st.markdown(f"**What was advised.** {plain(case.remedied)}")
+    note = case.open if case.figures else case.open.removeprefix(NO_FIGURE).strip()  # which stands below
+    for said in (note and f"Note: {note}", case.gpu if case.runnable else ""):
+        if said:
+            st.caption(plain(said))
+    task = _make_case_task(case, machine)
+    known = learning.find_answers(task, machine) if machine and task else None
+    before, after = (
+        (known.rows.get(asked.id, ()) if known else () for asked in (*task, *task)[:2]) if task else ((), ())
+    )
+    if len(task) < 2:
+        after = ()
+    theirs, ours = st.columns(2, gap="medium")
+    with theirs:
+        _draw_published_figures(case)
+    with ours:
+        _draw_stand_in(case, machine, task, known, before)
+    _draw_measured_effect(case, before, after)
+    _draw_recorded_effect(case, machine)
+
+
+def _draw_case_card(case: Case) -> None:
+    with st.container(border=True, height="stretch", key=f"card-{case.name}"):
+        st.markdown(f"**{plain(case.title)}**")
+        st.markdown(plain(case.reported))
+        st.markdown(f"*Cause:* {plain(CAUSES[case.cause])}")
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.caption(plain(source(case)), width="content")
+            st.button("Open", key=f"open-{case.name}", on_click=session.show_view, args=("case", case.name))
+
+
+def _draw_case_mark(case: Case) -> None:
+    """The badge that tells what was reported from what is measured, and whose it is."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.badge("Published", icon=":material/menu_book:", color="violet")
+        st.caption(plain(source(case)), width="content")
+        st.link_button("Open the thread", case.address, type="tertiary", icon=":material/open_in_new:")
+
+
+def _make_case_task(case: Case, machine: Machine | None) -> tuple[Experiment, ...]:
+    """What is measured of a case on this machine; nothing where it is not known, or nothing of the case runs."""
+    if machine is None or not case.runnable:
+        return ()
+    return case.asked(case.contenders(machine.device_names, machine.environment.cores_usable))
+
+
+def _draw_published_figures(case: Case) -> None:
+    st.header("Published", anchor=False)
+    if case.figures:
+        charts.draw_chart(charts_of.figures(case), height=None, alt=f"Published: {case.title}, {case.unit}")
+    else:
+        st.caption(NO_FIGURE)
+
+
+def _draw_stand_in(
+    case: Case,
+    machine: Machine | None,
+    task: tuple[Experiment, ...],
+    answers: learning.TaskAnswers | None,
+    rows: Sequence[Trial],
+) -> None:
+    """What runs in its place with what was measured of it, and the button that measures it."""
+    st.header("On this machine", anchor=False)
+    if not case.runnable:
+        st.markdown(plain(f"Nothing of it runs here. {case.gpu or 'This version has no training that shows it.'}"))
+        if case.lesson:
+            link = {"lesson": case.lesson}
+            st.page_link(navigation.LESSONS, label="The lesson on it", icon=":material/lightbulb:", query_params=link)
+        return
+    if any(row.step_s for row in rows):
+        charts.draw_chart(
+            queries.make_chart(runs.step_bars, rows), height="content", alt="Time of a step, measured here"
+        )
+    point = case.point()
+    st.markdown(plain(SHIPPED if point.training else describe.sentence(point)))
+    change = f"The remedy that is measured with it: {case.remedy.title}." if case.remedy else ""
+    st.caption(plain(" ".join(filter(None, (case.note, change)))))
+    with st.container(key="ask"):
+        if answers:
+            learning.draw_task_button(task, answers)
+        elif machine is None:
+            controls.wait_for_devices()
+            learning.draw_waiting_button()
+    st.code(f"python -m core case {case.name} --run", language=None, wrap_lines=True)
+
+
+def _draw_measured_effect(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> None:
+    """The cause that is named here, whether it is theirs, and what the remedy did."""
+    if not before:
+        return
+    st.header("What we find")
+    found = answers.diagnosis(case, before, after)
+    numbered = len(found.named) > 1
+    for number, one in enumerate(found.named, 1):
+        st.markdown(f"{number}. {plain(one.sentence)}" if numbered else plain(one.sentence))
+    box, icon = (st.success, ":material/check:") if found.agrees else (st.warning, ":material/question_mark:")
+    box(plain(found.sentence), icon=icon)
+    gains = answers.gains(case, before, after)
+    if not gains:
+        return
+    st.markdown("**With the remedy** a sample is trained so many times as fast:")
+    for said in filter(None, (*(gain.sentence for gain in gains), answers.then(after))):
+        st.markdown(f"- {plain(said)}")
+
+
+def _draw_recorded_effect(case: Case, machine: Machine | None) -> None:
+    """What an accelerator elsewhere did with the same training, where this machine has none."""
+    if machine is None or not case.runnable or len(machine.devices) > 1:
+        return
+    try:
+        point = case.point()
+        rows = () if point.training else learning.find_recorded_trials([point], machine)
+    except CrossoverError:
+        return
+    if any(not is_host(row) for row in rows):
+        st.header("Recorded on another machine")
+        charts.draw_chart(queries.make_chart(runs.step_bars, rows), alt="Time of a step, recorded elsewhere")
+        for one in answers.named(rows):
+            st.markdown(plain(one.sentence))

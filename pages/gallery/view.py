@@ -1,0 +1,328 @@
+"""What was opened from the gallery: a study or a run, with others beside it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from core.answer.charts import gallery
+from core.answer.charts.gallery import MOST_TOGETHER, Curve
+from core.answer.gallery import side_by_side, trust
+from core.answer.gallery.filters import Held
+from core.answer.gallery.side_by_side import IN_WORDS, SideBySide
+from core.answer.gallery.table import StudyLine
+from core.answer.gallery.trust import TrustMark
+from core.answer.run.speedup import label
+from core.answer.study import study as grouping
+from core.answer.study.result import Basis, Crossover
+from core.answer.study.study import Study
+from core.errors import CrossoverError
+from core.question import describe
+from core.question.experiment import spoken, titled
+from core.question.fields import axis_title
+from core.question.sweep import size_of
+from core.results.schema import Trial
+from core.text import as_line
+from pages.gallery import lists, published
+from pages.shared import charts, downloads, links, queries, run_view, session, study_view, sweep_view, tables
+from pages.shared.frame import apart, navigation, permits
+from pages.shared.text import plain, show_errors
+
+MAX_COMPARED_STUDIES = 200
+"""Studies in the list of what can be put beside one; filters above make it shorter."""
+
+
+def draw_compared_studies(study: Study, contents: Held, places: Sequence[int], basis: Basis) -> None:
+    """Other studies on one chart with the one that is open, and what differs where there is one of them.
+
+    `places` are the places of the studies that the filters let through.
+    """
+    st.header("Beside other studies")
+    names = _list_comparable_studies(study, contents, places)
+    if not names:
+        st.caption("There is no other study here. One of another machine appears as soon as its rows are imported.")
+        return
+    others = [
+        other for name in _choose_compared(names) if (other := _read_compared_study(name, names[name])) is not None
+    ]
+    refused = {other.id: reason for other in others if (reason := side_by_side.refusal(study, other))}
+    for name, reason in refused.items():
+        st.warning(plain(f"{names[name]} is not drawn. {reason}"))
+    together = [study, *(other for other in others if other.id not in refused)]
+    if len(together) > 1:
+        _draw_compared_chart(together, basis)
+    if len(others) == 1:
+        answers = (_find_study_answer(study, basis), _find_study_answer(others[0], basis))
+        _draw_differences(side_by_side.studies(study, others[0], answers), ("This study", names[others[0].id]))
+
+
+def draw_compared_runs(first: Sequence[Trial], second: Sequence[Trial]) -> None:
+    st.header("Two runs side by side")
+    if first[0].protocol_version != second[0].protocol_version:
+        st.warning("They were measured by different protocols: their times must not be compared with each other.")
+    _draw_differences(side_by_side.runs(first, second), (f"Run {first[0].run_id}", f"Run {second[0].run_id}"))
+
+
+def _list_comparable_studies(study: Study, contents: Held, places: Sequence[int]) -> dict[str, str]:
+    """Id → name of the studies that can be put beside one: those along its axis first."""
+    lines = [contents.studies[place] for place in places if contents.studies[place].id != study.id]
+    first = sorted(lines, key=lambda line: _measure_distance(study, line))[:MAX_COMPARED_STUDIES]
+    names = {line.id: f"{lists.title_study(line)} · {line.machine}" for line in first}
+    known = {line.id: line for line in contents.studies}
+    named = [name for name in session.read_compared() if name in known and name != study.id]
+    return names | {name: f"{lists.title_study(known[name])} · {known[name].machine}" for name in named}
+
+
+def _read_compared_study(study_id: str, name: str) -> Study | None:
+    try:
+        return queries.find_study(study_id)
+    except CrossoverError as error:
+        st.warning(plain(f"{name} is not drawn. {error}"))
+        return None
+
+
+def _measure_distance(study: Study, line: StudyLine) -> tuple[bool, ...]:
+    row = study.runs[0][0]
+    return line.axis != study.axis, line.dataset != row.dataset, line.model != row.model
+
+
+def _choose_compared(names: dict[str, str]) -> list[str]:
+    """The control; its choice is in the link as ids, which are shorter than names."""
+    session.set_values({"beside": [name for name in session.read_compared() if name in names][: MOST_TOGETHER - 1]})
+    return st.multiselect(
+        "Put beside it",
+        list(names),
+        key="beside",
+        format_func=lambda name: as_line(names[name]),
+        max_selections=MOST_TOGETHER - 1,
+        on_change=lambda: session.set_compared(session.read_value("beside")),
+        placeholder="choose up to three",
+        help="The same training on other machines or devices shares one chart. One other is compared line by line.",
+    )
+
+
+def _draw_compared_chart(together: Sequence[Study], basis: Basis) -> None:
+    curves = [curve for study in together if (curve := _make_curve(study, basis)) is not None]
+    if len(curves) < 2:
+        st.caption("Only one of them has an answer, so there is nothing to put beside each other.")
+        return
+    machines = {study.runs[0][0].machine_id for study in together}
+    st.caption(
+        f"{len(machines)} machines, each with a fingerprint of its own: their blocks did not take turns, so a "
+        "difference between machines has no interval here."
+        if len(machines) > 1
+        else "All were measured on one machine."
+    )
+    for draw, name in ((gallery.together, "Time per step"), (gallery.speedups_together, "Speedup")):
+        st.markdown(f"**{name}**")
+        spec = draw(_number_curves(curves))
+        charts.draw_chart(spec, alt=f"{name} of {len(curves)} studies")
+        rows = [row for study in together for run in study.runs for row in run]
+        file = f"{name.lower().replace(' ', '-')}-{'-'.join(study.id for study in together)}"
+        downloads.draw_chart_downloads(
+            spec, file, title=f"{name} of {len(curves)} studies", rows=rows, axis=together[0].axis
+        )
+
+
+def _make_curve(study: Study, basis: Basis) -> Curve | None:
+    try:
+        answer = queries.locate_crossover(study, basis).answer
+    except CrossoverError as error:
+        st.warning(plain(f"The study {study.id} is not drawn. {error}"))
+        return None
+    baseline, challenger = study.runs[0]
+    machine = baseline.machine_id[:6]
+    names = [f"{titled(row.contender)}, {row.device_name} [{machine}]" for row in (baseline, challenger)]
+    return Curve(
+        name=names[1], devices=(names[0], names[1]), answer=answer, kinds=(baseline.device_kind, challenger.device_kind)
+    )
+
+
+def _number_curves(curves: Sequence[Curve]) -> list[Curve]:
+    """Curves get a number where two have one name: what their studies differ in is not in it."""
+    names = [device for curve in curves for device in curve.devices]
+    if len(set(names)) == len(names):
+        return list(curves)
+    return [_number_curve(curve, number) for number, curve in enumerate(curves, 1)]
+
+
+def _number_curve(curve: Curve, number: int) -> Curve:
+    first, second = curve.devices
+    of = f"study {number}"
+    return replace(curve, name=f"{curve.name}, {of}", devices=(f"{first}, {of}", f"{second}, {of}"))
+
+
+def _find_study_answer(study: Study, basis: Basis) -> Crossover | None:
+    try:
+        return queries.locate_crossover(study, basis).answer
+    except CrossoverError:
+        return None
+
+
+def _draw_differences(comparison: SideBySide, names: tuple[str, str]) -> None:
+    if not comparison.differences:
+        st.caption(f"All {comparison.alike} things that are stored about both are the same.")
+        return
+    rows: list[dict[str, Any]] = [
+        {"": one.group, "What": one.what, names[0]: one.first or "—", names[1]: one.second or "—"}
+        for one in comparison.differences
+        if not one.is_sentence
+    ]
+    for one in comparison.differences:
+        if one.is_sentence:
+            of = "" if one.what == IN_WORDS else f", {one.what}"
+            for name, sentence in zip(names, (one.first, one.second), strict=True):
+                st.markdown(f"**{plain(name + of)}:** {plain(sentence or 'no answer.')}")
+    st.markdown("**Only what differs**")
+    tables.draw_table(rows, height="content", alt="What differs between the two")
+    st.caption(f"{comparison.alike} other things are the same on both sides.")
+
+
+def draw_opened_study(study_id: str, contents: Held, places: Sequence[int]) -> None:
+    lists.draw_back_button()
+    apart.draw(_draw_study_parts, study_id, contents, places)
+
+
+def _draw_study_parts(study_id: str, contents: Held, places: Sequence[int]) -> None:
+    of = queries.find_study(study_id)
+    if of is None:
+        st.warning(
+            f"There is no study {study_id} here; its rows were measured elsewhere, were removed, or cannot be read."
+        )
+        return
+    rows = [row for run in of.runs for row in run]
+    line = queries.find_study_line(study_id)
+    st.header(plain(lists.title_study(line)) if line is not None else "Study")
+    if line is not None:
+        st.caption(plain(lists.describe_study(line)))
+    apart.draw(lambda: _draw_trust(trust.of(rows)))
+    basis = _draw_study_answer(of)
+    for part in (
+        lambda: sweep_view.draw_other_machines(of),
+        lambda: draw_compared_studies(of, contents, places, basis),
+        published.draw_published_choice,
+        lambda: _draw_study_breakdown(of),
+        lambda: _draw_learning_reports(of),
+        lambda: _draw_study_fingerprint(rows),
+        lambda: _draw_study_downloads(of, rows),
+    ):
+        apart.draw(part)
+
+
+def draw_opened_run(run_id: str) -> None:
+    """Draw a run, or that it is not here; with another run in the link, what differs between the two."""
+    trials = queries.find_rows(run_ids=[run_id])
+    if not trials:
+        st.warning(
+            f"There is no run {run_id} here; it was measured elsewhere, or its files were removed or cannot be read."
+        )
+        return
+    named = [name for name in session.read_compared()[:1] if name != run_id]
+    if named:
+        apart.draw(_draw_compared_run, trials, named)
+    st.header("Run")
+    run_view.draw_run_heading(trials)
+    apart.draw(lambda: _draw_trust(trust.of(trials)))
+    run_view.draw_run(trials)
+    _draw_setup_link(trials)
+
+
+def _draw_setup_link(trials: Sequence[Trial]) -> None:
+    """Draw the way to the Compare page with the settings of a run, below its answer."""
+    asked = run_view.make_run_question(trials)
+    offered = asked and (not asked.point.training or asked.point.training in permits.trainings())
+    if asked and offered and st.button("Set this up in Compare", icon=":material/balance:"):
+        session.restart_page("compare", links.make_run_link(asked))
+        st.switch_page(navigation.COMPARE, query_params=links.make_run_link(asked))
+
+
+def _draw_compared_run(trials: Sequence[Trial], other_ids: Sequence[str]) -> None:
+    if second := queries.find_rows(run_ids=other_ids):
+        draw_compared_runs(trials, second)
+
+
+def _draw_study_answer(study: Study) -> Basis:
+    basis, located = study_view.draw_crossover_answer(study)
+    if located is None:
+        return basis
+    study_view.draw_cause(study, located.answer)
+    study_view.draw_speedup_chart(located)
+    st.markdown("**Size by size**")
+    study_view.draw_sizes_table(located.answer, study.runs)
+    return basis
+
+
+def _draw_trust(trust_mark: TrustMark) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        lists.draw_trust_mark(trust_mark.level, trust_mark.label)
+        if not trust_mark.missing:
+            st.caption(f"All {trust_mark.of} checks of what is stored with the rows are met.", width="content")
+    if trust_mark.missing:
+        with st.expander(
+            f"What the trust mark lacks ({len(trust_mark.missing)})", **session.bind_view("lacks")
+        ) as part:
+            for sentence in trust_mark.missing if part.open else ():
+                st.markdown(f"- {plain(sentence)}")
+
+
+def _draw_study_breakdown(study: Study) -> None:
+    known = grouping.parts(study)
+    st.header("Where the time goes")
+    if not any(known):
+        st.caption("No step was taken apart in these runs.")
+        return
+    for place, (column, parts, row) in enumerate(
+        zip(st.columns(2, gap="medium"), known, study.runs[0], strict=True), 1
+    ):
+        with column:
+            st.markdown(f"**{plain(label(row))}**")
+            if not parts:
+                st.caption("Not measured.")
+                continue
+            spec = gallery.parts_over_sizes(parts, study.axis)
+            name = f"Parts of a step by {axis_title(study.axis)} on {spoken(row.contender)}"
+            charts.draw_chart(spec, height=None, alt=name)
+            study_view.draw_study_downloads(
+                spec, study, f"parts-{study.id}-{place}-{row.contender}", name
+            )  # two rows may name one device
+
+
+def _draw_learning_reports(study: Study) -> None:
+    """The classification reports of one size, and the way to its run."""
+    numbers = [describe.plain(size_of(run[0], study.axis)) for run in study.runs]
+    sizes = {str(number): session.format_number(number) for number in numbers}
+    st.header("One size in full")
+    names = list(sizes)
+    bound = session.bind_choice("size", names, names[-1], sizes.__getitem__)
+    chosen = st.select_slider(axis_title(study.axis).capitalize(), names, value=names[-1], **bound)
+    trials = study.runs[names.index(chosen)]
+    with show_errors(st.warning):
+        run_view.draw_learning(trials)
+    if not any(trial.confusion for trial in trials):
+        st.caption("This size was timed only, so there is no classification report.")
+    st.button(
+        "Open its run",
+        on_click=session.show_view,
+        args=("run", trials[0].run_id),
+        icon=":material/open_in_full:",
+        key="open-run",
+    )
+
+
+def _draw_study_fingerprint(rows: Sequence[Trial]) -> None:
+    label = "Fingerprint: the machine, its devices, versions and the way of measuring"
+    with st.expander(label, **session.bind_view("fingerprint")) as part:
+        if part.open:
+            tables.draw_table(
+                [{"What": what, "As measured": said} for what, said in side_by_side.fingerprint(rows).items()],
+                height="content",
+                alt="Fingerprint of the machine and the way of measuring",
+            )
+
+
+def _draw_study_downloads(study: Study, rows: Sequence[Trial]) -> None:
+    st.header("Take it along")
+    downloads.draw_row_downloads(rows, name=f"crossover-{study.id}", repeats=True)
+    downloads.draw_command(sweep_view.find_sweep_of_study(study), "study")
+    downloads.draw_link("Link to this study:", {"study": study.id})

@@ -1,0 +1,402 @@
+"""The lessons: what each asks a machine for and shows of it, and how a lesson is drawn."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import streamlit as st
+
+from core.answer.export import exhibit_sections, sections
+from core.answer.lesson import expected
+from core.answer.lesson.expected import Outcome
+from core.answer.lesson.handout import Section
+from core.jobs.machine import Machine
+from core.question import catalog
+from core.question.demonstration import Demonstration
+from core.question.describe import sentence
+from core.question.experiment import Contender, Experiment, Point
+from core.question.fields import short_label
+from core.question.presets import PRESETS
+from core.results.exhibits.exhibit import Exhibit
+from core.results.schema import Trial
+from pages.shared import learning, links, session
+from pages.shared.frame import apart
+from pages.shared.frame.layout import Sides
+from pages.shared.learning import Expectation, Task, TaskAnswers, TaskResults
+from pages.shared.text import plain, show_errors
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What a lesson is given: devices, the baseline first, and its own settings; its margin is a share of items."""
+
+    contenders: tuple[Contender, ...]
+    machine: Machine
+    data: str = ""
+    seeds: int = 0
+    margin: float = 0.0
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return str(self.contenders[0]), str(self.contenders[-1])
+
+    @property
+    def alone(self) -> bool:
+        return all(contender.on_host for contender in self.contenders)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson:
+    """One lesson.
+
+    Attributes:
+        without: what an accelerator would add, where there is none.
+        build: makes what is shown, with the charts in it.
+        settings: draws the settings that it has of its own, and what is trained; may raise CrossoverError.
+        recorded: kinds of exhibits that may be replayed.
+        outcome: what was measured beside the answers to the question; None where nothing says anything of it.
+    """
+
+    intro: str
+    question: Expectation
+    without: str
+    task: Callable[[Choice], Task]
+    build: Callable[[Choice, TaskResults], Sequence[Section]]
+    takeaway: str
+    outcome: Callable[[Choice, TaskResults], Outcome | None]
+    settings: Callable[[Choice], Choice] = lambda choice: choice
+    recorded: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return links.LESSON_TITLES[self.question.name]
+
+
+def draw_lesson(lesson: Lesson, machine: Machine | None, places: Sides) -> None:
+    """Draw a lesson: what it is about, what is expected, how to run it, and beside it what came of it."""
+    with places.settings:
+        st.markdown(f"## {plain(lesson.title)}")
+        st.markdown(plain(lesson.intro))
+        said = learning.ask_expectation(lesson.question)
+        st.markdown("### 2 · Run")
+        run = _draw_lesson_task(lesson, machine, places)
+    known, running = run[2:] if run else (None, False)
+    with places.answer:
+        ran = bool(known and (known.rows or known.exhibits))
+        if learning.can_see_outcome(lesson.question, has_expectation=said, ran=ran, running=running) and run:
+            apart.draw(_draw_lesson_outcome, lesson, *run[:3])
+
+
+def _draw_lesson_task(
+    lesson: Lesson, machine: Machine | None, places: Sides
+) -> tuple[Choice, Task, TaskAnswers, bool] | None:
+    """What was chosen, what it asks for, what is known of that, and whether it is being measured."""
+    chosen = learning.choose_learning_devices(machine)
+    if machine is None:
+        with places.ask:
+            learning.draw_waiting_button()
+        return None
+    if not chosen:
+        st.warning("Choose a device.")
+        return None
+    with show_errors():
+        choice = lesson.settings(Choice(contenders=tuple(map(Contender.parse, chosen)), machine=machine))
+        task = lesson.task(choice)
+        known = learning.find_answers(task, machine)
+        with places.ask:
+            running = learning.draw_task_button(task, known, places.answer)
+        return choice, task, known, running
+    return None
+
+
+def _draw_lesson_outcome(lesson: Lesson, choice: Choice, task: Task, answers: TaskAnswers) -> None:
+    points = [asked.point for asked in task if isinstance(asked, Experiment)]
+    found = learning.collect_results(answers, points, choice.machine, [(kind, "") for kind in lesson.recorded])
+    if not found.trials and not found.exhibits:
+        st.markdown("## 3 · See")
+        st.markdown("Nothing was run yet. Press Run: what it shows will stand here.")
+        return
+    key = (lesson.question.name, *choice.names, choice.data, str(choice.margin), found.key)
+    keep = Section(title="What to keep in mind", sentences=(lesson.takeaway,))
+    built = learning.build_sections(key, lambda: [*lesson.build(choice, found), keep])
+    outcome = expected.told(lambda: lesson.outcome(choice, found))
+    learning.draw_sections(built, lesson.question, outcome, note=lesson.without if choice.alone else "")
+    learning.draw_report(f"Lesson: {lesson.title}", lesson.question, built, found, outcome)
+
+
+CLOCKS = ("ours", "no_drain", "no_warm_up", "loader_inside", "item_every_step", "one_repeat")
+CLOCK_POINT = Point(dataset="digits", model="mlp", hidden_size=4_096, depth=2, batch_size=256, epochs=2)
+"""Steps that keep an accelerator busy for longer than it takes to queue them: only then there is something to miss."""
+
+HOST_CLOCK_POINT = Point(dataset="digits", model="mlp", hidden_size=256, depth=2, batch_size=64, epochs=5)
+"""Without an accelerator nothing is queued, and small steps show best what a loader costs."""
+
+WAYS = (("tutorial", 0), ("tutorial", 1), ("tutorial", 2), ("tutorial", 4), ("loader", 0), ("per_batch", 0))
+"""Data path and workers, beside data that live on the device."""
+
+LOADER_DATA = ("digits", "mnist", "fashion-mnist")
+PART_S = 20.0
+"""Seconds that one training of a lesson may take."""
+
+SAME_POINT = Point(dataset="digits", model="mlp", hidden_size=128, depth=2, batch_size=64, epochs=20)
+
+BATCHES = (32, 8_192)
+SMALL_POINT = Point(dataset="signal", samples=16_384, model="mlp", hidden_size=128, depth=2, epochs=2)
+
+
+def make_clock_point(choice: Choice) -> Point:
+    return HOST_CLOCK_POINT if choice.alone else CLOCK_POINT
+
+
+def _choose_clock(choice: Choice) -> Choice:
+    st.caption(plain(sentence(make_clock_point(choice))))
+    return choice
+
+
+def _make_clock_task(choice: Choice) -> Task:
+    ends = tuple(dict.fromkeys((choice.contenders[0], choice.contenders[-1])))
+    asked = Demonstration(kind="clock", point=make_clock_point(choice), contenders=ends, budget_s=60.0, recipes=CLOCKS)
+    return (asked,)
+
+
+def _make_moving_task(choice: Choice) -> Task:
+    others = [contender for contender in choice.contenders if not contender.on_host]
+    return (Demonstration(kind="moving", contenders=tuple(others[:1]) or (Contender(),)),)
+
+
+def _make_exhibit_sections(make: Callable[..., Section]) -> Callable[[Choice, TaskResults], list[Section]]:
+    """What makes a piece of every exhibit, of those of this machine first."""
+
+    def pieces(_: Choice, found: TaskResults) -> list[Section]:
+        recorded = [make(shown, note=learning.describe_recording(shown)) for shown in found.recorded]
+        return [*map(make, found.shown), *learning.mark_recorded(recorded)]
+
+    return pieces
+
+
+def make_loader_points(data: str) -> list[Point]:
+    """A training with its data delivered in every way."""
+    tutorial = PRESETS["mnist-linear"].at("class")
+    samples = min(tutorial.samples, catalog.dataset(data).default_samples)
+    base = dataclasses.replace(tutorial, dataset=data, samples=samples)
+    ways = (*WAYS, ("resident", 0))
+    return [dataclasses.replace(base, data_path=path, loader_workers=workers) for path, workers in ways]
+
+
+def _choose_loader(choice: Choice) -> Choice:
+    names = list(LOADER_DATA)
+    bound = session.bind_choice("data", names, names[0], partial(short_label, "dataset"))
+    data = st.segmented_control("Data", names, required=True, **bound) or names[0]
+    st.caption(plain(catalog.dataset(data).summary))
+    st.caption(plain(sentence(make_loader_points(data)[0])))
+    return dataclasses.replace(choice, data=data)
+
+
+def _make_loader_task(choice: Choice) -> Task:
+    return _make_comparisons(make_loader_points(choice.data), choice.contenders)
+
+
+def _make_loader_sections(choice: Choice, results: TaskResults) -> list[Section]:
+    recorded = sections.loader(results.recorded_rows, note=learning.describe_recording(None, results.recorded_rows))
+    return [*sections.loader(results.rows), *learning.mark_recorded(recorded)]
+
+
+def pick_learners(choice: Choice) -> tuple[Contender, ...]:
+    """First and last contender; two numbers of threads, which sum in two orders, where both are the CPU."""
+    if choice.alone:
+        return Contender(threads=1), Contender(threads=max(2, choice.machine.environment.cores_usable))
+    return choice.contenders[0], choice.contenders[-1]
+
+
+def _choose_learning(choice: Choice) -> Choice:
+    """Seeds and margin; the margin cannot be chosen any more once there are results."""
+    seeds = st.segmented_control("Seeds", list(links.SEEDS), default=5, required=True, **session.bind_control("seeds"))
+    choice = dataclasses.replace(choice, seeds=seeds or 5)
+    st.caption(plain(sentence(SAME_POINT)))
+    locked, bound = (
+        bool(learning.find_answers(_make_learning_task(choice), choice.machine).rows),
+        session.bind_control("margin"),
+    )
+    margin = st.segmented_control(
+        "Margin in percentage points: a smaller difference does not matter",
+        list(links.MARGINS),
+        default=0.5,
+        required=True,
+        help="Fixed before the run; a margin that is chosen to fit the results proves nothing.",
+        **{**bound, "disabled": locked or bound["disabled"]},
+    )
+    return dataclasses.replace(choice, margin=float(margin or 0.5) / 100)
+
+
+def _make_learning_task(choice: Choice) -> Task:
+    pair = pick_learners(choice)
+    first = Demonstration(kind="first_step", point=SAME_POINT, contenders=pair, budget_s=PART_S)
+    points = (dataclasses.replace(SAME_POINT, seed=seed) for seed in range(choice.seeds))
+    return (first, *_make_comparisons(points, pair))
+
+
+def _make_learning_sections(choice: Choice, results: TaskResults) -> list[Section]:
+    baseline, challenger = map(str, pick_learners(choice))
+    here = _make_exhibit_sections(exhibit_sections.first_step)(choice, results)
+    if results.rows:
+        here += sections.same(results.rows, baseline=baseline, challenger=challenger, margin=choice.margin)
+    if results.recorded_rows:
+        rows, margin = results.recorded_rows, choice.margin
+        ends, note = (rows[0].contender, rows[-1].contender), learning.describe_recording(None, rows)
+        here += learning.mark_recorded(
+            sections.same(rows, baseline=ends[0], challenger=ends[1], margin=margin, note=note)
+        )
+    return here
+
+
+def _choose_batches(choice: Choice) -> Choice:
+    batches = " and ".join(f"{batch:,}" for batch in BATCHES)
+    st.caption(plain(f"{sentence(SMALL_POINT, without=['batch_size'])} · batch {batches}"))
+    return choice
+
+
+def _make_small_task(choice: Choice) -> Task:
+    return _make_comparisons(
+        (dataclasses.replace(SMALL_POINT, batch_size=batch) for batch in BATCHES), choice.contenders
+    )
+
+
+def _make_small_sections(choice: Choice, results: TaskResults) -> list[Section]:
+    here = sections.small(results.rows) if results.rows else ()
+    recorded = sections.small(results.recorded_rows, learning.describe_recording(None, results.recorded_rows))
+    return [*here, *(learning.mark_recorded(recorded) if results.recorded_rows else ())]
+
+
+def _judge_exhibits(
+    tell: Callable[[Sequence[Exhibit]], Outcome | None],
+) -> Callable[[Choice, TaskResults], Outcome | None]:
+    """What exhibits say to the question, those of this machine first."""
+    return lambda _, found: tell(found.exhibits)
+
+
+def _judge_rows(tell: Callable[[Sequence[Trial]], Outcome | None]) -> Callable[[Choice, TaskResults], Outcome | None]:
+    """What the rows of this machine say to the question, or those that were recorded where there are none."""
+    return lambda _, found: tell(found.rows or found.recorded_rows)
+
+
+def _judge_learning(choice: Choice, results: TaskResults) -> Outcome | None:
+    rows, pair = results.rows, tuple(map(str, pick_learners(choice)))
+    if not rows and results.recorded_rows:
+        rows, pair = results.recorded_rows, (results.recorded_rows[0].contender, results.recorded_rows[-1].contender)
+    return expected.of_learning(rows, (pair[0], pair[1]), choice.margin)
+
+
+def _make_comparisons(points: Iterable[Point], contenders: Sequence[Contender]) -> Task:
+    """A comparison of the contenders at every point, each with the time that a part of a lesson has."""
+    return tuple(Experiment(point=point, contenders=tuple(contenders), budget_s=PART_S) for point in points)
+
+
+LESSONS: dict[str, Lesson] = {
+    "clock": Lesson(
+        intro="A GPU is given work and goes on alone, while the program that gave it runs ahead. So a clock on the "
+        "CPU can stop before the work is done. Here one training is timed properly, and then with one "
+        "shortcut at a time.",
+        question=Expectation(
+            name="clock",
+            text="Somebody stops the clock without waiting for the GPU. What does the clock say?",
+            options=("too little", "the right time", "too much", "it depends on the size of the model"),
+            after="Which shortcut would have changed your verdict on the two devices, and why?",
+        ),
+        without="A CPU has no queue: without a drain its clock is still right. On a GPU, that line is the one to see.",
+        settings=_choose_clock,
+        task=_make_clock_task,
+        build=_make_exhibit_sections(exhibit_sections.clock),
+        outcome=_judge_exhibits(expected.of_clock),
+        takeaway="Wait for the device before both readings, warm up first, and repeat: a single number does not "
+        "say how far the next one would be from it. The loader and .item() do not make the clock wrong, "
+        "they make it measure something else.",
+        recorded=("clock",),
+    ),
+    "moving": Lesson(
+        intro="Tensors live on a device, and so do the parameters of a network. Two tensors can only meet in one "
+        "place. The code below is run here, and what PyTorch says is shown word for word.",
+        question=Expectation(
+            name="moving",
+            text="You write t.to(device) for a tensor t and m.to(device) for a module m, and keep neither result. "
+            "What has moved?",
+            options=("the tensor", "the module's parameters", "both", "neither"),
+            after="How would you write a training so that the same lines run with and without a GPU?",
+        ),
+        without="Where there is no accelerator, PyTorch's meta device stands for one: it has a place but no numbers, "
+        "so that moving and meeting can be shown. With a GPU, its own name and messages would be here.",
+        task=_make_moving_task,
+        build=_make_exhibit_sections(exhibit_sections.moving),
+        outcome=_judge_exhibits(expected.of_moving),
+        takeaway="Choose the device once, in one place, and send the network and every batch there. Where the "
+        "numbers are wanted on the CPU, .item() or .cpu() brings them back, with or without a GPU.",
+        recorded=("moving",),
+    ),
+    "loader": Lesson(
+        intro="Before a network can learn from a batch, somebody has to make the batch. The usual way reads samples "
+        "one by one and transforms each of them. Here the same training gets its data in seven ways.",
+        question=Expectation(
+            name="loader",
+            text="One layer, samples read and transformed one by one: how much of an epoch does the loader take?",
+            options=("less than 10 %", "10 to 50 %", "50 to 90 %", "more than 90 %"),
+            after="Somebody buys a GPU that is ten times as fast. What becomes of their epoch? What would you advise?",
+        ),
+        without="The loader works on the CPU either way, so its share can be seen without a GPU; what a GPU could gain "
+        "at most follows from it.",
+        settings=_choose_loader,
+        task=_make_loader_task,
+        build=_make_loader_sections,
+        outcome=_judge_rows(expected.of_loader),
+        takeaway="A faster device cannot speed up what it does not do. First bring the data close to the device, "
+        "then measure the device.",
+    ),
+    "learning": Lesson(
+        intro="Two devices add up the same numbers in another order, so they round differently. Does it matter for "
+        "what is learned? We climb a ladder: one step, whole loss curves, single answers, and a verdict.",
+        question=Expectation(
+            name="learning",
+            text="Same weights, same batches, two devices: will the trained networks answer alike?",
+            options=(
+                "yes, on every test item",
+                "on all but a few, with the same accuracy",
+                "no, one of them is better",
+                "it depends on the seed",
+            ),
+            after="Why is “no difference was seen” not the same as “there is no difference”?",
+        ),
+        without="One thread and several add in different orders too. That stands for a second device here; a GPU "
+        "would differ a little more, for the same reason.",
+        settings=_choose_learning,
+        task=_make_learning_task,
+        build=_make_learning_sections,
+        outcome=_judge_learning,
+        takeaway="Rounding differs, and a training carries it on. Whether that matters is a question about a "
+        "margin, fixed before looking, and about several seeds.",
+        recorded=("first_step",),
+    ),
+    "small": Lesson(
+        intro="Every operation of a step is launched by the CPU, one after the other, however little there is to "
+        "compute. Here one small model is trained with a small and with a large batch.",
+        question=Expectation(
+            name="small",
+            text=f"A batch of {BATCHES[1]:,} samples instead of {BATCHES[0]} has {BATCHES[1] // BATCHES[0]} times as "
+            "many: how much longer does a step take on the second device?",
+            options=(
+                "about as long",
+                "up to 10 times",
+                "10 to 100 times",
+                f"{BATCHES[1] // BATCHES[0]} times, as it should",
+            ),
+            after="What can be done to a small model so that a GPU pays off, and what does it cost?",
+        ),
+        without="A CPU pays for every operation too, but much less than a launch on a GPU costs. With a GPU, a "
+        "step of the small batch would take nearly as long as one of the large batch.",
+        settings=_choose_batches,
+        task=_make_small_task,
+        build=_make_small_sections,
+        outcome=_judge_rows(expected.of_small),
+        takeaway="Launching an operation costs the same however little it computes. Larger batches and wider "
+        "layers spread that cost; they are not free, for a larger batch takes fewer steps an epoch and "
+        "learns differently.",
+    ),
+}

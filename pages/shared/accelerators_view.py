@@ -1,0 +1,310 @@
+"""Recorded accelerators beside what this machine measures: which to look at, and what two machines say together.
+
+On a machine without an accelerator this is how one sees what one would do; on one with an accelerator, how another
+card would have done. A recorded row is looked at, never measured, queued or stored. Whether it may be set against a
+row of this machine is decided by `core.answer`; every figure drawn here names both machines.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from core.answer.run import claims, speedup
+from core.answer.study import wording
+from core.answer.study.machines import recorded, two_machines
+from core.answer.study.machines.recorded import Accelerator, Near, RecordedTraining
+from core.answer.study.machines.two_machines import Meeting
+from core.answer.study.result import BASES, BASIS_TITLES, Basis
+from core.errors import CrossoverError
+from core.jobs.machine import Machine
+from core.question import describe
+from core.question.experiment import spoken, titled
+from core.question.fields import TRAINING, axis_title
+from core.results.schema import Trial
+from core.text import as_line
+from pages.shared import queries, session, study_view, tables
+from pages.shared.queries import LocatedCrossover
+from pages.shared.text import format_date, plain, show_errors
+
+ACCELERATOR_HELP = (
+    "An accelerator that was measured on another machine. Its rows are put beside what is measured here: two machines, "
+    "which is said everywhere. Nothing is measured on it."
+)
+NO_RECORDINGS = (
+    "No accelerator has been recorded for this training: no row of one came with the app, and none was imported. "
+    "Rows that were measured on a machine with a GPU (there: `python -m core store export rows.parquet`) are imported "
+    "by `python -m core store import rows.parquet`."
+)
+SPEEDUP_HELP = "Ratio of the median times per step of two machines. Above 1: the recorded one is faster."
+SIZES_HELP = "Measures here at just the sizes at which the accelerator was recorded, so that every size has both."
+
+Query = Mapping[str, object]
+"""A training as `core.answer.study.machines.recorded` wants it."""
+
+
+def list_recorded_accelerators(machine: Machine | None) -> tuple[Accelerator, ...]:
+    """Every accelerator of other machines that rows are there of, the one with the most rows first.
+
+    None where the store cannot be read, which is said by whoever needs its rows.
+    """
+    try:
+        return queries.list_accelerators(machine.environment.machine_id if machine else "")
+    except CrossoverError:
+        return ()
+
+
+def find_chosen_accelerator(machine: Machine | None) -> Accelerator | None:
+    """The recorded accelerator that the control or the link names."""
+    name = session.read_accelerator()
+    return next((one for one in list_recorded_accelerators(machine) if one.name == name), None) if name else None
+
+
+def choose_accelerator(
+    accelerators: Sequence[Accelerator], machine: Machine | None, query: Query | None, axis: str = ""
+) -> Accelerator | None:
+    """Draw the control and what the chosen accelerator has of a training, at several sizes where an axis is varied.
+
+    Args:
+        accelerators: those to choose from, as in `list_recorded_accelerators`.
+        machine: this one.
+        query: the training.
+        axis: the size that is varied, if one is.
+    """
+    if not accelerators:
+        if machine is not None and len(machine.devices) == 1:
+            st.caption(NO_RECORDINGS)
+        return None
+    names = [one.name for one in accelerators]
+    name = st.selectbox(
+        "Recorded accelerator",
+        names,
+        index=None,
+        format_func=as_line,
+        placeholder="none",
+        help=ACCELERATOR_HELP,
+        **session.bind_control("recorded"),
+    )
+    linked = session.read_arrived_settings().get("recorded", ())
+    if name is None and linked and linked[-1] not in names and not session.has_changed():
+        st.warning(plain(f"No accelerator called {linked[-1]} is recorded here: there are {', '.join(names)}."))
+    picked = next((one for one in accelerators if one.name == name), None)
+    if picked is not None and query is not None:
+        _describe_recordings(picked, query, axis)
+    return picked
+
+
+def draw_accelerators_table(accelerators: Sequence[Accelerator], query: Query | None, axis: str = "") -> None:
+    """Draw every recorded accelerator, and which of them did this very training."""
+    if not accelerators or query is None:
+        return
+    same = sum(bool(_find_exact_recordings(one, query, axis)) for one in accelerators)
+    noun = "accelerator" if len(accelerators) == 1 else "accelerators"
+    label = f"{len(accelerators)} recorded {noun}, {same} of this very training"
+    with st.expander(label, icon=":material/inventory_2:", **session.bind_view("stock")) as part:
+        if part.open:
+            lines = [_make_accelerator_line(one, query, axis) for one in accelerators]
+            tables.draw_table(lines, alt="Recorded accelerators")
+
+
+def choose_recorded_sizes(accelerator: Accelerator | None, query: Query | None, axis: str) -> tuple[float, ...]:
+    """The sizes that the chosen accelerator was recorded at, if they are to be used; draws the control of that."""
+    curve = recorded.along(accelerator, query, axis) if accelerator and query else ()
+    if len(curve) < 2:
+        return ()
+    used = st.toggle("Use the recorded sizes", True, help=SIZES_HELP, **session.bind_control("recorded_sizes"))
+    places = tuple(describe.plain(float(each.value(axis))) for each in curve)
+    if used:
+        st.caption(plain(f"{axis_title(axis).capitalize()}: {', '.join(map(wording.size, places))}"))
+    return places if used else ()
+
+
+def find_recorded_rows(trials: Sequence[Trial], machine: Machine | None) -> list[Trial]:
+    """The recorded rows that are to be shown with a run of this machine; says why where there are none."""
+    picked = find_chosen_accelerator(machine)
+    if picked is None or not trials:
+        return []
+    wanted = recorded.of_row(trials[0])
+    match = recorded.matching(picked, wanted)
+    if match is None:
+        st.info(plain(_explain_lack(picked, wanted, "")))
+        return []
+    return queries.find_rows(trial_ids=[match.trial_id])
+
+
+def draw_recorded_verdicts(trials: Sequence[Trial], other_rows: Sequence[Trial]) -> None:
+    """Draw the recorded rows against the baseline of a run and against its accelerators."""
+    for other in other_rows:
+        for row in [trials[0], *(row for row in trials[1:] if not speedup.is_host(row))]:
+            _draw_recorded_verdict(row, other)
+        _draw_fingerprints(trials[0], other)
+
+
+def describe_chart_machines(trials: Sequence[Trial], other_rows: Sequence[Trial]) -> str:
+    """Which machine each line of a chart is of; empty where all are of one."""
+    if not other_rows:
+        return ""
+    theirs = "; ".join(
+        f"{other.device_name} on {_name_machine(other)}, recorded {format_date(other.started_at)}"
+        for other in other_rows
+    )
+    measured = f"{_name_machine(trials[0])}, {format_date(trials[0].started_at)}"
+    return f"Two machines. Recorded, dashed: {theirs}. Measured: {measured}."
+
+
+def find_meetings(rows: Sequence[Trial], axis: str, machine: Machine | None) -> list[Meeting]:
+    """What rows measured along an axis and the chosen accelerator say together, most shared sizes first."""
+    picked = find_chosen_accelerator(machine)
+    if picked is None:
+        return []
+    ids = {each.trial_id for row in rows for each in recorded.along(picked, recorded.of_row(row), axis)}
+    return two_machines.meetings(rows, queries.find_rows(trial_ids=ids), axis) if ids else []
+
+
+@show_errors(st.warning)
+def draw_meetings(met: Sequence[Meeting], basis: Basis | None = None) -> None:
+    """Draw the crossover of two machines: the answer, the chart, the sizes, both fingerprints.
+
+    Of several of one accelerator the first is drawn, the others are in the table of cost bases.
+    """
+    first = met[0]
+    answered = st.container()
+    basis = basis or study_view.choose_basis()
+    located = queries.locate_meeting(first, basis)
+    with answered:
+        study_view.draw_headline(located.answer)
+    st.caption(f"What is counted, {BASIS_TITLES[basis]}: {BASES[basis]}.")
+    draw_meeting_chart(first, located)
+    if why := _explain_step(first, located):
+        st.markdown(plain(why))
+    _draw_meeting_bases(met)
+    st.markdown("**Size by size**, from two machines")
+    study_view.draw_sizes_table(located.answer)
+    study_view.draw_speedup_chart(located)
+    _draw_fingerprints(first.measured[-1], first.recorded[-1])
+
+
+def draw_meeting_so_far(met: Meeting) -> None:
+    """Draw what two machines say while this one measures; raises CrossoverError where they cannot be compared."""
+    located = queries.locate_meeting(met, "steady")
+    if len(met.shared) > 1:
+        st.markdown(f"**So far:** {plain(located.answer.sentence)}")
+    draw_meeting_chart(met, located)
+
+
+def draw_meeting_chart(met: Meeting, located: LocatedCrossover) -> None:
+    """Draw time against size of both machines, and which marks are whose."""
+    study_view.draw_crossover_chart(located)
+    ours, theirs = met.measured[-1], met.recorded[-1]
+    st.caption(
+        plain(
+            f"Two machines. Filled marks: measured on {_name_machine(ours)}. Hollow marks, dashed: "
+            f"{theirs.device_name}, recorded on {_name_machine(theirs)}, {format_date(theirs.started_at)}."
+        )
+    )
+
+
+def explain_missing_meeting(rows: Sequence[Trial], axis: str, machine: Machine | None) -> str:
+    """Why the chosen accelerator says nothing about rows, in a sentence; empty where none is chosen."""
+    picked = find_chosen_accelerator(machine)
+    return _explain_lack(picked, recorded.of_row(rows[-1]), axis) if picked and rows else ""
+
+
+def _describe_recordings(accelerator: Accelerator, query: Query, axis: str) -> None:
+    found = _find_exact_recordings(accelerator, query, axis)
+    if found:
+        newest = max(each.started_at for each in found)
+        times = f" at {len(found)} sizes" if axis else ""
+        st.caption(
+            plain(f"This very training was recorded{times}, {format_date(newest)}, torch {found[0].versions[0]}.")
+        )
+    else:
+        st.caption(plain(_explain_lack(accelerator, query, axis)))
+        for place, near in enumerate(recorded.nearest(accelerator, query, axis)):
+            st.button(
+                plain(f"Use {near.differs.replace(' instead of ', ', not ')}"),
+                key=f"near-{place}",
+                on_click=session.adopt_values,
+                args=({name: near.recording.value(name) for name in TRAINING if name != axis},),
+            )
+    if other := recorded.refused(accelerator, query):
+        st.caption(plain(other))
+
+
+def _find_exact_recordings(accelerator: Accelerator, query: Query, axis: str) -> tuple[RecordedTraining, ...]:
+    """Recordings of just this training; at two sizes or more where one is varied."""
+    if axis:
+        curve = recorded.along(accelerator, query, axis)
+        return curve if len(curve) > 1 else ()
+    match = recorded.matching(accelerator, query)
+    return (match,) if match else ()
+
+
+def _explain_lack(accelerator: Accelerator, query: Query, axis: str) -> str:
+    said = f"No recording of this training by {accelerator.name} is here, so it is not shown."
+    near = () if query.get("training") else recorded.nearest(accelerator, query, axis)
+    return f"{said} Nearest, but not used: {'; '.join(map(_describe_nearest, near))}." if near else said
+
+
+def _describe_nearest(near: Near) -> str:
+    return f"{near.differs} ({near.sizes} sizes)" if near.sizes > 1 else near.differs
+
+
+def _make_accelerator_line(accelerator: Accelerator, query: Query, axis: str) -> dict[str, Any]:
+    found, near = _find_exact_recordings(accelerator, query, axis), recorded.nearest(accelerator, query, axis)
+    had = f"yes, {len(found)} sizes" if found and axis else "yes" if found else "no"
+    return {
+        "Accelerator": accelerator.name,
+        "Device": accelerator.device,
+        "Machine": accelerator.machine,
+        "Rows": len(accelerator.recordings),
+        "This configuration": had,
+        "Nearest": "" if found or not near else _describe_nearest(near[0]),
+    }
+
+
+@show_errors(st.warning)
+def _draw_recorded_verdict(measured: Trial, other: Trial) -> None:
+    found, why = two_machines.speedup(measured, other), two_machines.cause(other)
+    claim = claims.between(
+        spoken(measured.contender), f"the recorded {titled(other.contender)}", found.value, found.reason
+    )
+    key = f"across-{measured.trial_id}-{other.trial_id}"
+    words = study_view.draw_verdict(claim, found.sentence, key=key, help=SPEEDUP_HELP)
+    if found.verdict != "missing" and why:
+        words.markdown(plain(why))
+    for said in found.cautions:
+        words.caption(plain(said))
+
+
+def _draw_fingerprints(measured: Trial, other: Trial) -> None:
+    label = "Two machines, two fingerprints"
+    with st.expander(label, icon=":material/fingerprint:", **session.bind_view("fingerprints")) as part:
+        if part.open:
+            facts = two_machines.fingerprints(measured, other)
+            lines = [{"": name, "Measured": ours, "Recorded": theirs} for name, ours, theirs in facts]
+            tables.draw_table(lines, height="content", alt="Fingerprints of both machines")
+
+
+def _explain_step(met: Meeting, located: LocatedCrossover) -> str:
+    """What the accelerator's step consists of at the shared size just below the crossing."""
+    estimate = located.answer.estimate
+    below = [row for row, _ in met.shared if estimate is not None and getattr(row, met.axis) <= estimate]
+    other = next((other for row, other in met.shared if below and row is below[-1]), None)
+    why = two_machines.cause(other) if other else ""
+    return f"At {axis_title(met.axis)} {wording.size(getattr(other, met.axis))}: {why}" if why else ""
+
+
+def _draw_meeting_bases(met: Sequence[Meeting]) -> None:
+    columns = {
+        f"{titled(one.recorded[-1].contender)} recorded, against {titled(one.measured[-1].contender)}": partial(
+            queries.locate_meeting, one
+        )
+        for one in met
+    }
+    study_view.draw_bases_table(columns, met[0].axis, alt="The crossover of two machines on each cost basis")
+
+
+def _name_machine(row: Trial) -> str:
+    return f"{two_machines.machine(row)}, torch {row.torch_version}"

@@ -1,1 +1,0 @@
-"""What pages read and keep."""

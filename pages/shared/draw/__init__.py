@@ -1,1 +1,0 @@
-"""How charts, tables and text of others come to a page."""

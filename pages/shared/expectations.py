@@ -1,0 +1,217 @@
+"""What stored rows of this machine let one expect of a training that its settings describe, and how that is drawn.
+
+Looked up by everything in which the sizes of a study agree, so that a slider is answered in the same run of the page.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from core.answer import comparable
+from core.answer.charts import expected as expected_charts
+from core.answer.gallery.table import Overview, StudyLine
+from core.answer.study import expected as expecting
+from core.answer.study import wording
+from core.answer.study.expected import Expected
+from core.answer.study.machines import recorded, two_machines
+from core.answer.study.machines.recorded import Accelerator
+from core.answer.study.machines.two_machines import Meeting
+from core.errors import CrossoverError
+from core.jobs.machine import Machine
+from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
+from core.question.fields import SIZE_AXES, axis_title
+from core.question.sweep import Sweep
+from core.results.reuse import Here
+from core.results.schema import Trial
+from pages.shared import accelerators_view, charts, queries
+from pages.shared.cache import cache_answers
+from pages.shared.queries import LocatedCrossover
+from pages.shared.text import plain
+
+AXES = tuple(name for name in SIZE_AXES if name in comparable.TRAINING)
+"""Sizes that are settings themselves; parameters follow from others."""
+
+AGREEING_SETTINGS = {axis: comparable.along(comparable.TRAINING, axis) for axis in AXES}
+"""Settings in which the sizes of a study along an axis agree."""
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """What is expected of a training, and the measured sizes that it rests on.
+
+    Attributes:
+        told: the figures.
+        located: the answer of those sizes, with its charts.
+        baseline: contender that is divided, as asked for.
+        challenger: the one that divides.
+    """
+
+    told: Expected
+    located: LocatedCrossover
+    baseline: str
+    challenger: str
+
+    @property
+    def chart(self) -> dict[str, Any]:
+        """The measured speedups with a marker at the size in question."""
+        return _mark_chart(self.located, self.told)
+
+
+def expect_training(
+    point: Point, contenders: Sequence[str], origin: Here, accelerator: Accelerator | None = None
+) -> Expectation | None:
+    """What to expect of two contenders of this machine, or of one and a recorded accelerator; None if nothing is known.
+
+    Of several studies that hold the training at other sizes the one of the most sizes counts.
+    """
+    found = _expect_on_machine(point, contenders, origin)
+    if found is None and accelerator is not None:
+        found = _expect_from_accelerator(point, contenders, origin, accelerator)
+    return found
+
+
+def compare_with_expectation(baseline: Trial, challenger: Trial, measured: float | None) -> str:
+    """A sentence that sets what other sizes let one expect beside what was measured; empty where they say nothing."""
+    if measured is None:
+        return ""
+    for line, size in _find_lines(
+        Point.of(baseline), (baseline.contender, challenger.contender), _read_origin(baseline)
+    ):
+        told, _ = _expect_from_study(line, size, exclude=size) or (None, None)
+        if told is not None and (line.baseline, line.challenger) == (baseline.contender, challenger.contender):
+            return expecting.beside(told, measured)
+    return ""
+
+
+def find_matching_study(request: Sweep, origin: Here) -> StudyLine | None:
+    """The study of this machine that measured what a sweep along one size asks for, at whatever sizes."""
+    axis, pair = request.axes[0].name, frozenset(map(str, request.contenders))
+    if len(request.axes) > 1 or axis not in AXES:
+        return None
+    ours = _index_studies(queries.read_overview()).get((axis, pair, origin.machine_id, origin.torch_version), {})
+    lines = ours.get(comparable.values(request.point, AGREEING_SETTINGS[axis]), ())
+    return max(lines, key=lambda line: len(line.sizes), default=None)
+
+
+def _read_origin(row: Trial) -> Here:
+    return Here(machine_id=row.machine_id, torch_version=row.torch_version)
+
+
+def _expect_on_machine(point: Point, contenders: Sequence[str], origin: Here) -> Expectation | None:
+    for line, size in _find_lines(point, contenders, origin):
+        if found := _expect_from_study(line, size):
+            told, located = found
+            return Expectation(told=told, located=located, baseline=line.baseline, challenger=line.challenger)
+    return None
+
+
+def _expect_from_study(
+    line: StudyLine, size: float, exclude: float | None = None
+) -> tuple[Expected, LocatedCrossover] | None:
+    try:
+        study = queries.find_studies([line]).get(line.id)
+        located = queries.locate_crossover(study, "steady") if study else None
+    except CrossoverError:
+        return None
+    told = _interpolate_size(located, size, exclude) if located else None
+    return (told, located) if told and located else None
+
+
+@cache_answers(512)
+def _interpolate_size(located: LocatedCrossover, size: float, exclude: float | None) -> Expected | None:
+    return expecting.expected(located.evidence, size, but=exclude)
+
+
+def _find_lines(point: Point, contenders: Sequence[str], origin: Here) -> list[tuple[StudyLine, float]]:
+    """Studies of the first contender and one of the others that hold a training at other sizes, with its own size."""
+    index = _index_studies(queries.read_overview())
+    found: list[tuple[StudyLine, float]] = []
+    for axis in AXES:
+        for other in contenders[1:]:
+            ours = index.get((axis, frozenset((contenders[0], other)), origin.machine_id, origin.torch_version))
+            lines = ours.get(comparable.values(point, AGREEING_SETTINGS[axis]), ()) if ours else ()
+            found += [(line, float(getattr(point, axis))) for line in lines]
+    within = [(line, size) for line, size in found if line.sizes[0] <= size <= line.sizes[-1]]
+    return sorted(within, key=lambda one: -len(one[0].sizes))
+
+
+@cache_answers(64)
+def _mark_chart(located: LocatedCrossover, expected: Expected) -> dict[str, Any]:
+    return expected_charts.marker(located.answer, expected)
+
+
+@cache_answers(2)
+def _index_studies(overview: Overview) -> Mapping[Key, Mapping[Key, list[StudyLine]]]:
+    """Studies by who was measured where along which size, and by the settings in which their sizes agree."""
+    lines = [line for line in queries.list_study_lines() if line.protocol_version == PROTOCOL_VERSION]
+    places = dict(zip(overview.frame["trial_id"], range(len(overview.frame)), strict=True))
+    found: dict[Key, dict[Key, list[StudyLine]]] = {}
+    for axis in AXES:
+        along = [line for line in lines if line.axis == axis and line.trial_ids[0] in places]
+        rows = np.array([places[line.trial_ids[0]] for line in along], dtype=np.intp)
+        names = ("machine_id", "torch_version", *AGREEING_SETTINGS[axis])
+        columns = [np.asarray(overview.frame[name].array[rows]).tolist() for name in names]
+        for line, machine, torch, *settings in zip(along, *columns, strict=True):
+            ours = found.setdefault((axis, frozenset((line.baseline, line.challenger)), machine, torch), {})
+            ours.setdefault(tuple(settings), []).append(line)
+    return found
+
+
+def _expect_from_accelerator(
+    point: Point, contenders: Sequence[str], origin: Here, accelerator: Accelerator
+) -> Expectation | None:
+    for axis in AXES:
+        curve = recorded.along(accelerator, recorded.asked(point), axis)
+        if len(curve) < expecting.LEAST_SIZES:
+            continue
+        meeting = _find_meeting(
+            queries.read_overview(), point, contenders[0], origin, axis, tuple(each.trial_id for each in curve)
+        )
+        try:
+            located = queries.locate_meeting(meeting, "steady") if meeting else None
+        except CrossoverError:
+            continue
+        if located and meeting and (told := _interpolate_size(located, float(getattr(point, axis)), None)):
+            other = meeting.recorded[-1].contender
+            return Expectation(told=told, located=located, baseline=contenders[0], challenger=other)
+    return None
+
+
+@cache_answers(64)
+def _find_meeting(
+    overview: Overview, point: Point, contender: str, origin: Here, axis: str, recordings: tuple[str, ...]
+) -> Meeting | None:
+    """Rows of one contender of this machine along an axis, and an accelerator's."""
+    frame = overview.frame
+    wanted = {"contender": contender, "machine_id": origin.machine_id, "torch_version": origin.torch_version}
+    wanted |= {name: getattr(point, name) for name in AGREEING_SETTINGS[axis]}
+    alike = frame["pairs"] > 0
+    for name, value in wanted.items():
+        alike &= frame[name] == value
+    ours = queries.find_rows(trial_ids=frame.loc[alike, "trial_id"].tolist())
+    found = two_machines.meetings(ours, queries.find_rows(trial_ids=recordings), axis) if ours else []
+    return found[0] if found else None
+
+
+def draw_expectation(request: Experiment | None, machine: Machine | None) -> None:
+    """Draw what to expect of a training that can be asked for; nothing where nothing is known."""
+    if request is None or machine is None:
+        return
+    names = [str(contender) for contender in request.contenders]
+    if found := expect_training(request.point, names, machine.here, accelerators_view.find_chosen_accelerator(machine)):
+        show_expectation(found, ending="Run measures it.")
+
+
+def show_expectation(expectation: Expectation, *, ending: str) -> None:
+    """Draw an expectation: its figures, on what they rest, and the marker."""
+    told, axis = expectation.told, expectation.located.answer.axis
+    base, other = (Contender.parse(text).title for text in (expectation.baseline, expectation.challenger))
+    where = wording.place(axis, wording.size(told.size))
+    st.markdown(f"**{plain(other)} against {plain(base)}, at {where}: {told.figures}**, {told.source}. {ending}")
+    along = f"Speedup against {axis_title(axis)}"
+    charts.draw_chart(expectation.chart, alt=f"{along}: measured sizes, and what is expected at {where}")

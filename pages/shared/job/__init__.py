@@ -1,1 +1,0 @@
-"""A measurement that is asked for or under way."""

@@ -1,0 +1,483 @@
+"""Tutorials and lessons: what they ask a machine for, what came of it, the expectation, the sections and the report."""
+
+import contextlib
+import dataclasses
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.answer.export import lesson_report
+from core.answer.lesson import handout
+from core.answer.lesson.expected import Outcome
+from core.answer.lesson.handout import Handout, Reply, Section, Table
+from core.errors import StoreError
+from core.jobs.job import Job
+from core.jobs.machine import Machine
+from core.progress import Progress
+from core.question.demonstration import Demonstration
+from core.question.experiment import Experiment, Point, titled
+from core.question.fields import TRAINING
+from core.question.policy import Asked
+from core.question.sweep import Sweep
+from core.results.exhibits import exhibit_files
+from core.results.exhibits.exhibit import Exhibit
+from core.results.schema import Trial
+from core.text import as_lines
+from pages.shared import ask, charts, job_view, links, queries, session, tables
+from pages.shared import controls as form
+from pages.shared.cache import cache_answers
+from pages.shared.frame import layout, permits
+from pages.shared.frame.layout import Sides
+from pages.shared.text import bind_percent, format_date, plain, show_errors
+
+Task = tuple[Asked, ...]
+"""Several questions, in the order in which they are measured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskAnswers:
+    """What this machine measured of a task, by the id of each question; `missing` are those not answered in full."""
+
+    rows: dict[str, tuple[Trial, ...]]
+    exhibits: dict[str, Exhibit]
+    missing: tuple[Asked, ...]
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        return tuple(row for rows in self.rows.values() for row in rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskResults:
+    """What there is to show: measured here, and recorded on another machine with an accelerator."""
+
+    rows: tuple[Trial, ...] = ()
+    shown: tuple[Exhibit, ...] = ()
+    recorded_rows: tuple[Trial, ...] = ()
+    recorded: tuple[Exhibit, ...] = ()
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        return (*self.rows, *self.recorded_rows)
+
+    @property
+    def exhibits(self) -> tuple[Exhibit, ...]:
+        return (*self.shown, *self.recorded)
+
+    @property
+    def key(self) -> str:
+        """A name of these rows and exhibits: equal ones have the same."""
+        parts = [f"{row.trial_id} {row.outcome} {len(row.block_steps)}" for row in self.trials]
+        return hashlib.sha256("\n".join([*parts, *(entry.id for entry in self.exhibits)]).encode()).hexdigest()[:16]
+
+
+def collect_results(
+    answers: TaskAnswers | None, points: Sequence[Point], machine: Machine | None, replays: Iterable[tuple[str, str]]
+) -> TaskResults:
+    """What is known of a task; without an accelerator here, what one elsewhere did, too.
+
+    Its trainings are `points`; of exhibits those of a kind and a recipe (see `find_recorded_exhibit`) may be replayed.
+    """
+    here = TaskResults(rows=answers.trials, shown=tuple(answers.exhibits.values())) if answers else TaskResults()
+    if machine and len(machine.devices) > 1:
+        return here
+    recorded = (find_recorded_exhibit(kind, machine, recipe) for kind, recipe in replays)
+    return dataclasses.replace(
+        here, recorded_rows=find_recorded_trials(points, machine), recorded=tuple(filter(None, recorded))
+    )
+
+
+def find_answers(task: Task, machine: Machine) -> TaskAnswers:
+    experiments = [asked for asked in task if isinstance(asked, Experiment)]
+    rows = {name: tuple(found) for name, found in queries.find_newest_answers(experiments, machine).items()}
+    found: dict[str, Exhibit] = {}
+    complete = set(queries.find_known_answers(experiments, machine))
+    for asked in task:
+        if isinstance(asked, Sweep):
+            answer, whole = queries.find_sweep_answers(asked, machine)
+            rows |= {asked.id: answer} if answer else {}
+            complete |= {asked.id} if whole else set()
+        elif isinstance(asked, Demonstration):
+            shown = _find_newest_exhibit(asked, machine)
+            found |= {asked.id: shown} if shown else {}
+            complete |= {asked.id} if shown else set()
+    return TaskAnswers(rows=rows, exhibits=found, missing=tuple(asked for asked in task if asked.id not in complete))
+
+
+def find_recorded_exhibit(kind: str, machine: Machine | None, recipe: str = "") -> Exhibit | None:
+    """The newest exhibit of a kind with an accelerator that this machine has not, showing a recipe if one is named."""
+    here = machine.environment.machine_id if machine else ""
+    found = [
+        shown
+        for shown in queries.list_exhibits()
+        if shown.kind == kind
+        and shown.machine_id != here
+        and any(entry.kind != "cpu" for entry in shown.participants)
+        and (not recipe or recipe in shown.demonstration.recipes)
+    ]
+    return max(found, key=lambda shown: shown.measured_at, default=None)
+
+
+def find_recorded_trials(points: Sequence[Point], machine: Machine | None) -> tuple[Trial, ...]:
+    """Rows of these trainings from the machine with an accelerator that has most of them, the newest run of each.
+
+    Rows that were measured here are left out.
+    """
+    if not points:
+        return ()
+    wanted = pd.DataFrame([dataclasses.asdict(point) for point in points], columns=list(TRAINING))
+    frame = queries.read_overview().frame
+    elsewhere = frame["machine_id"] != (machine.environment.machine_id if machine else "")
+    columns = [*TRAINING, "machine_id", "run_id", "device_kind", "started_at"]
+    timed = frame.loc[elsewhere & (frame["pairs"] > 0), columns]
+    found = timed.merge(wanted.assign(number=range(len(points))), on=list(TRAINING))
+    runs = found.groupby("run_id")["device_kind"]
+    found = found[(runs.transform("size") > 1) & runs.transform(lambda kinds: (kinds != "cpu").any())]
+    newest = found.sort_values(["started_at", "run_id"]).drop_duplicates(["machine_id", "number"], keep="last")
+    if newest.empty:
+        return ()
+    machine_id = newest.groupby("machine_id", observed=True).size().idxmax()
+    best = newest[newest["machine_id"] == machine_id]
+    number = dict(zip(best["run_id"], best["number"], strict=True))
+    try:
+        rows = [row for row in queries.find_rows(run_ids=list(number)) if row.block_steps]
+    except StoreError as error:
+        st.caption(plain(f"What was recorded on {machine_id} is not shown: {error}"))
+        return ()
+    return tuple(sorted(rows, key=lambda row: (number[row.run_id], row.trial_id)))
+
+
+def list_task_jobs(task: Task) -> list[Job]:
+    """The newest job of each question, in the order of the task; those never asked are left out."""
+    store = queries.open_store().folder.absolute()
+    newest: dict[str, Job] = {}
+    for job in queries.open_queue().jobs():
+        if job.store == store:
+            newest[_make_question_key(job.asked)] = job
+    return [newest[_make_question_key(asked)] for asked in task if _make_question_key(asked) in newest]
+
+
+def submit_task(task: Task, questions: Sequence[Asked], *, fresh: bool) -> None:
+    """Queue the wanted questions of a task, and show the page anew."""
+    with show_errors():
+        for asked in task:
+            if asked in questions:
+                permits.submit(asked, queries.open_store(), fresh=fresh)
+        queries.read_machine()
+        st.rerun()
+
+
+def draw_task_button(task: Task, answers: TaskAnswers, answer: DeltaGenerator | None = None) -> bool:
+    """The button that asks, or asks again; while something runs, how far it is: where the `answer` will be, if given.
+
+    Returns:
+        Whether something runs, or waits for its turn.
+    """
+    active = [job for job in list_task_jobs(task) if job.active]
+    if active:
+        with answer or contextlib.nullcontext():
+            st.fragment(_draw_task_panel, run_every=job_view.REFRESH_S)(task, len(active))
+        return True
+    _draw_task_faults(task, answers)
+    again = bool(answers.rows or answers.exhibits)
+    words = "Run again" if not answers.missing else "Run the rest" if again else "Run"
+    icon = ":material/replay:" if not answers.missing else ":material/play_arrow:"
+    kind: Any = "secondary" if not answers.missing else "primary"
+    wanted = answers.missing or task
+    reason = permits.refusal(*wanted)
+    if reason:
+        st.caption(plain(reason))
+    if st.button(words, key="learn_run", type=kind, icon=icon, disabled=bool(reason)):
+        submit_task(task, wanted, fresh=not answers.missing)
+    return False
+
+
+def draw_waiting_button() -> None:
+    """The button as long as this machine's devices are not known; none where nobody may run anything."""
+    if not queries.explain_no_runs():
+        st.button("Run", key="learn_waits", type="primary", icon=":material/play_arrow:", disabled=True)
+
+
+def _draw_task_faults(task: Task, answers: TaskAnswers) -> None:
+    """Say why parts have no answer; of what was stopped together only what had begun, where anything had."""
+    missing = {_make_question_key(asked) for asked in answers.missing}
+    ended = [
+        job
+        for job in list_task_jobs(task)
+        if not job.active and job.message and _make_question_key(job.asked) in missing
+    ]
+    for message in dict.fromkeys(job.message for job in [job for job in ended if job.began] or ended):
+        st.warning(plain(message))
+
+
+def _draw_task_panel(task: Task, active_before: int) -> None:
+    mine = list_task_jobs(task)
+    active = [job for job in mine if job.active]
+    if len(active) != active_before:
+        st.rerun()
+    if job_view.watch_job(active[0].id) is None:
+        return
+    job_view.draw_stop_button(active)
+    now = next((job for job in active if job.state == "running"), None)
+    done = len(task) - len(active)
+    if now is None:
+        job_view.draw_queue_place(active[0])
+    else:
+        draw_progress_bar(now.progress, f"Part {done + 1} of {len(task)} · " if len(task) > 1 else "")
+
+
+def draw_progress_bar(progress: Progress | None, part: str = "") -> None:
+    """Draw how far a measurement is, after words that say which part it is, if any."""
+    said = _name_phase(progress)
+    st.progress(progress.share if progress else 0.0, text=f"{part}{said[:1].upper()}{said[1:]}")
+
+
+def _name_phase(progress: Progress | None) -> str:
+    if progress is None:
+        return "the measuring process is starting"
+    sweep = progress.sweep
+    if sweep is None:
+        return plain(progress.phase)
+    now = f", now {plain(sweep.size_label)}" if sweep.size_label else ""
+    return f"{sweep.done} of {sweep.total} points done{now}, {plain(progress.phase)}"
+
+
+def _make_question_key(request: Asked) -> str:
+    return f"{type(request).__name__} {request.id}"
+
+
+def _find_newest_exhibit(request: Demonstration, machine: Machine) -> Exhibit | None:
+    facts = machine.environment
+    found = exhibit_files.newest(
+        queries.list_exhibits(), request, machine_id=facts.machine_id, torch_version=facts.torch_version
+    )
+    names = machine.device_names
+    if found and any(names.get(entry.device, entry.device_name) != entry.device_name for entry in found.participants):
+        return None  # of a card that was replaced
+    return found
+
+
+MAX_NAMED_EXHIBITS = 3
+"""Files that are named one by one."""
+
+MOST_WIDE = 240
+"""Pixels of the first column of a table, which names its lines and is shown whole up to there."""
+
+MOST_LETTERS = 2_000
+"""Letters of a student's answer."""
+
+REPORTS = {"html": ("Report as HTML", "text/html"), "md": ("Report as Markdown", "text/markdown")}
+"""Label and media type by the ending of the file."""
+
+WITHOUT_ACCELERATOR = (
+    "No accelerator is seen on this machine, so one thread of the processor takes part against all of them. "
+    "With a GPU, the CPU would take part against that."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """What is asked before anything is shown, by the name of a tutorial or lesson, and `after` it at the end."""
+
+    name: str
+    text: str
+    options: tuple[str, ...]
+    after: str
+
+
+def draw_learning_page(title: str, parameter: str, draw: Callable[[str, Machine | None, Sides], None]) -> None:
+    """Draw the choice of a tutorial or a lesson, the one that is chosen, and what could not be read beside it."""
+    places, titles = layout.sides(title, folds=False), links.CHOICES[parameter]
+    names = list(titles)
+    with places.settings:
+        bound = session.bind_choice(parameter, names, names[0], titles.__getitem__)
+        chosen = st.pills(parameter.capitalize(), names, required=True, **bound)
+    draw(chosen or names[0], ask.find_machine(), places)
+    with places.answer:
+        _warn_unread_exhibits()
+
+
+def ask_expectation(question: Expectation) -> bool:
+    """Draw the question with what was expected; whether it was answered or skipped."""
+    key = links.PREDICTION.format(name=question.name)
+    kept = session.read_expectations().get(question.name)
+    if kept in question.options:
+        session.restore_value(key, kept)
+    st.markdown("### 1 · Predict")
+    chosen = st.radio(question.text, question.options, index=None, **session.bind_control(key))
+    if chosen is not None:
+        session.read_expectations()[question.name] = chosen
+    return chosen is not None or session.has_skipped_expectation(question.name)
+
+
+def can_see_outcome(question: Expectation, *, has_expectation: bool, ran: bool, running: bool) -> bool:
+    """Whether what comes of it is shown: once something was expected and run, or who looks at it has skipped that."""
+    if session.has_skipped_expectation(question.name) or (has_expectation and ran):
+        return True
+    st.markdown("## 3 · See")
+    if running:
+        first = "It is being measured" if has_expectation else "Say what you expect while it is measured"
+    else:
+        first = (
+            "Run it first" if has_expectation else "Say what you expect" if ran else "Say what you expect, then run it"
+        )
+    st.markdown(f"{first}. Whether you were right, and why, will stand here.")
+    st.button("Skip", on_click=session.skip_expectation, args=(question.name,), key="skip")
+    return False
+
+
+def choose_learning_devices(machine: Machine | None) -> list[str]:
+    """The control of the devices, the baseline first; none while the machine is not known."""
+    chosen = form.choose_devices(machine)
+    if machine and len(machine.devices) == 1:
+        st.caption(WITHOUT_ACCELERATOR)
+    return chosen
+
+
+@cache_answers(128)
+def build_sections(key: tuple[str, ...], _build: Callable[[], Sequence[Section]]) -> tuple[Section, ...]:
+    """What `_build` makes, kept under a key that changes with everything it depends on."""
+    return tuple(_build())
+
+
+def mark_recorded(sections: Iterable[Section]) -> list[Section]:
+    """Pieces that were recorded elsewhere, with headings that say so."""
+    return [dataclasses.replace(section, title=f"Recorded: {section.title}") for section in sections]
+
+
+def draw_sections(sections: Sequence[Section], question: Expectation, outcome: Outcome | None, note: str = "") -> None:
+    """Draw what is shown, below what was expected and whether it was so, and a note on what is not to be seen here."""
+    st.markdown("## 3 · See")
+    if said := _shorten_comparison(_compare_expectation(question, outcome), outcome, sections):
+        right = outcome is not None and outcome.right(
+            question.options.index(session.read_expectations()[question.name])
+        )
+        shown, icon = (st.success, ":material/check:") if right else (st.info, ":material/psychology:")
+        shown(bind_percent(plain(said)), icon=icon)
+    if note:
+        st.caption(plain(note))
+    for section in sections:
+        _draw_section(section)
+
+
+def _draw_section(section: Section) -> None:
+    st.header(plain(section.title))
+    for sentence in section.sentences:
+        st.markdown(bind_percent(plain(sentence)))
+    for figure in section.figures:
+        st.markdown(f"**{plain(figure.title)}**")
+        charts.draw_chart(figure.spec, alt=figure.title)
+    for table in section.tables:
+        _draw_section_table(table)
+    for listing in section.listings:
+        st.markdown(f"**{plain(listing.title)}**")
+        code, output = st.columns(2, gap="small")
+        code.code(as_lines(listing.code), language="python", wrap_lines=True)
+        output.code(as_lines(listing.output), language=None, wrap_lines=True)
+    for note in section.notes:
+        st.caption(plain(note))
+
+
+def _draw_section_table(table: Table) -> None:
+    st.markdown(f"**{plain(table.title)}**")
+    if table.prose:
+        lines = [f"- **{plain(row[0])}**: {plain(row[1])}" if row[1:] else f"- {plain(row[0])}" for row in table.rows]
+        st.markdown("\n".join(lines))
+        return
+    cells = [dict(zip(table.header, row, strict=True)) for row in table.rows]
+    first = st.column_config.TextColumn(
+        width=min(MOST_WIDE, tables.measure_column([table.header[0], *(row[0] for row in table.rows)]))
+    )
+    tables.draw_table(cells, height="content", alt=table.title, column_config={table.header[0]: first})
+
+
+def _compare_expectation(question: Expectation, outcome: Outcome | None) -> str:
+    """What was expected and whether it was so; empty where nothing was."""
+    said = session.read_expectations().get(question.name)
+    if said not in question.options:
+        return ""
+    return outcome.sentence(question.options, question.options.index(said)) if outcome else f"You expected: {said}."
+
+
+def _shorten_comparison(closed: str, outcome: Outcome | None, sections: Sequence[Section]) -> str:
+    """The same without what was measured, where a piece below says just that."""
+    told = outcome and any(outcome.fact in sentence for section in sections for sentence in section.sentences)
+    return closed.removesuffix(outcome.fact).rstrip() if outcome and told else closed
+
+
+def draw_report(
+    title: str, question: Expectation, sections: Sequence[Section], results: TaskResults, outcome: Outcome | None
+) -> None:
+    """Draw the fields of a student and the report: what the page shows, and what that rests on."""
+    st.header("4 · Hand in")
+    exhibits = tuple((f"Shown: {entry.kind}", describe_origin(entry)) for entry in results.exhibits)
+    _draw_report_form(
+        title,
+        question,
+        sections,
+        (*handout.fingerprint(results.trials), *exhibits),
+        _compare_expectation(question, outcome),
+    )
+
+
+@st.fragment
+def _draw_report_form(
+    title: str, question: Expectation, sections: Sequence[Section], machine: tuple[tuple[str, str], ...], closed: str
+) -> None:
+    """A form, so that what was typed last is in the report, and files that are there before they are asked for."""
+    basis = (closed, *sections)
+    with st.form(f"hand_in_{question.name}", border=False):
+        answer = st.text_area(question.after, key=f"answer_{question.name}", max_chars=MOST_LETTERS)
+        student = st.text_input("Your name, for the report", key="student", max_chars=100)
+        st.caption("Name and answer go into the report and nowhere else; they are not in the link.")
+        wanted = st.form_submit_button("Make the report", icon=":material/description:")
+    if wanted:
+        paper = Handout(
+            title=title,
+            student=student or "",
+            date=f"{datetime.now(UTC):%d %B %Y}",
+            link=session.make_address(session.read_link()),
+            predictions=(Reply(question=question.text, text=closed),),
+            sections=tuple(sections),
+            answers=(Reply(question=question.after, text=answer or ""),),
+            machine=machine,
+        )
+        files = {"html": lesson_report.html(paper), "md": lesson_report.markdown(paper)}
+        session.read_reports()[question.name] = (basis, files)
+    made_of, kept = session.read_reports().get(question.name, (None, {}))
+    with st.container(horizontal=True):
+        for ending, text in kept.items() if made_of == basis else ():
+            label, media = REPORTS[ending]
+            file, key = f"crossover-{question.name}.{ending}", f"report_{ending}"
+            st.download_button(label, text, file, media, key=key, on_click="ignore", icon=":material/download:")
+
+
+def describe_origin(exhibit: Exhibit) -> str:
+    """Devices, processor, torch and date of an exhibit."""
+    named = ", ".join(f"{titled(entry.contender)}: {entry.device_name}" for entry in exhibit.participants)
+    where = f"{exhibit.cpu_name}, machine {exhibit.machine_id}"
+    return f"{named}; {where}, torch {exhibit.torch_version}, {format_date(exhibit.measured_at)}"
+
+
+def _warn_unread_exhibits() -> None:
+    """Name the exhibits that cannot be read, the first few of them."""
+    skipped = queries.list_unread_exhibits()
+    for entry in skipped[:MAX_NAMED_EXHIBITS]:
+        st.caption(plain(f"{entry.name} is not shown: {entry.reason}."))
+    if len(skipped) > MAX_NAMED_EXHIBITS:
+        st.caption(f"So are {len(skipped) - MAX_NAMED_EXHIBITS:,} other files in that folder.")
+
+
+def describe_recording(exhibit: Exhibit | None, rows: Sequence[Trial] = ()) -> str:
+    """That something was recorded elsewhere, and where; empty if there is nothing."""
+    where = describe_origin(exhibit) if exhibit else ""
+    if rows:
+        names, first = ", ".join(dict.fromkeys(f"{titled(row.contender)}: {row.device_name}" for row in rows)), rows[0]
+        where = f"{names}; {first.cpu_name}, torch {first.torch_version}, {format_date(first.started_at)}"
+    return f"Recorded on another machine ({where}), not measured here." if where else ""

@@ -1,1 +1,0 @@
-"""What tutorials and lessons share."""

@@ -1,1 +1,0 @@
-"""What a link and a session say."""

@@ -1,0 +1,462 @@
+"""A sweep as pages show it: its studies, a grid of several axes, and the machines that measured it."""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from core import units
+from core.answer.charts import classroom
+from core.answer.charts.grids import Cell
+from core.answer.export import sweep_report
+from core.answer.run.run_answer import RowAnswer
+from core.answer.study import wording
+from core.answer.study.machines import many
+from core.answer.study.result import Basis, Crossover, Size
+from core.answer.study.study import Study
+from core.errors import CrossoverError, InvalidValue
+from core.jobs.machine import Machine
+from core.jobs.shared.members import Member
+from core.question.device_kinds import does, in_sentence
+from core.question.experiment import Contender, Point, spoken, titled
+from core.question.fields import axis_title, label
+from core.question.sweep import Axis, Sweep, size_of
+from core.results.schema import Trial
+from core.text import as_line
+from pages.shared import (
+    accelerators_view,
+    charts,
+    downloads,
+    links,
+    queries,
+    remedies_view,
+    session,
+    study_view,
+    tables,
+)
+from pages.shared.cache import cache_answers
+from pages.shared.frame import permits
+from pages.shared.text import parse_date, plain
+
+
+def draw_sweep(rows: Sequence[Trial], request: Sweep, machine: Machine | None = None) -> None:
+    """Draw the rows of a sweep, and the chosen recorded accelerator beside them."""
+    found = queries.group_studies(rows, request.axes[0].name)
+    chosen = _choose_study(found, request)
+    basis: Basis = "steady"
+    mapped = st.container()
+    if chosen is not None:
+        basis = _draw_one_study(chosen, [other for other in found if _is_same_slice(other, chosen, request)])
+        remedies_view.draw_best_lanes(chosen, rows, found, basis)
+    _draw_two_machines(rows, request.axes[0].name, machine, basis=basis if chosen else None)
+    if len(request.axes) > 1:
+        with mapped:
+            _draw_map(request, found, chosen, basis)
+        _draw_grid(rows, request, found)
+    _draw_sweep_downloads(rows, request, {**links.make_sweep_link(request), "sweep": request.id}, name=request.id)
+
+
+def draw_study(study: Study, machine: Machine | None = None) -> None:
+    """Draw a study of the store, and the chosen recorded accelerator beside it."""
+    rows = [row for run in study.runs for row in run]
+    together = (study.challenger, study.axis, {run[0].run_id for run in study.runs})
+    lines = [line for line in queries.list_study_lines() if (line.challenger, line.axis, set(line.run_ids)) == together]
+    others = list(queries.find_studies(lines).values())
+    basis = _draw_one_study(study, others)
+    everybody = queries.find_rows(run_ids=[row.run_id for row in rows])
+    remedies_view.draw_best_lanes(study, everybody, queries.group_studies(everybody, study.axis), basis)
+    _draw_two_machines(rows, study.axis, machine, basis=basis)
+    _draw_sweep_downloads(rows, find_sweep_of_study(study), {"study": study.id}, name=study.id)
+
+
+def _draw_two_machines(rows: Sequence[Trial], axis: str, machine: Machine | None, *, basis: Basis | None) -> None:
+    """What rows say together with the chosen recorded accelerator; without one, that there is nothing to compare."""
+    met = accelerators_view.find_meetings(rows, axis, machine)
+    if met and basis is not None:
+        st.divider()
+        st.header("Beside a recorded accelerator")
+    if met:
+        accelerators_view.draw_meetings(met, basis)
+    elif why := accelerators_view.explain_missing_meeting(rows, axis, machine):
+        st.info(plain(why))
+    elif basis is None:
+        st.warning("No point was measured on two devices, so there is nothing to compare yet.")
+
+
+def find_sweep_of_study(study: Study) -> Sweep | None:
+    """The sweep that measures a study; None where its rows ask for what this version does not offer."""
+    first, last = study.runs[0], study.runs[-1]
+    try:
+        point = Point.of(first[0])
+        values = tuple(dict.fromkeys(size_of(run[0], study.axis) for run in study.runs))
+        contenders = tuple(Contender.parse(row.contender) for row in last)
+        return Sweep(point=point, axes=(Axis(name=study.axis, values=values),), contenders=contenders)
+    except InvalidValue:
+        return None
+
+
+def _choose_study(studies: Sequence[Study], request: Sweep) -> Study | None:
+    """The study that is looked at: of a grid and of several devices there are many."""
+    usual = study_view.pick_main_study(studies, request)
+    if usual is None or len(studies) == 1:
+        return usual
+    names = {}
+    for study in studies:
+        held = sweep_report.held_text(request, study)
+        names[f"{study.challenger} against {study.baseline}{' · ' if held else ''}{held}"] = study
+    options = sorted(names, key=lambda name: names[name] is not usual)
+    return names[st.selectbox("Shown", options, **session.bind_choice("slice", options, options[0], _name_study))]
+
+
+def _name_study(name: str) -> str:
+    """A study of a sweep as it is named in the link, with its contenders for people."""
+    pair, dot, held = name.partition(" · ")
+    return f"{' against '.join(map(titled, pair.split(' against ')))}{dot}{held}"
+
+
+def _is_same_slice(other: Study, chosen: Study, request: Sweep) -> bool:
+    """Whether a study is of the same slice and the same challenger, against any baseline."""
+    return other.challenger == chosen.challenger and sweep_report.held(request, other) == sweep_report.held(
+        request, chosen
+    )
+
+
+def _draw_one_study(study: Study, compared: Sequence[Study]) -> Basis:
+    basis, located = study_view.draw_crossover_answer(study)
+    if located is None:
+        return basis
+    study_view.draw_cause(study, located.answer)
+    study_view.draw_speedup_chart(located)
+    ordered = sorted(compared, key=lambda each: each is not study)
+    columns = {
+        f"{titled(each.challenger)} against {titled(each.baseline)}": partial(queries.locate_crossover, each)
+        for each in ordered
+    }
+    if not study.runs[0][0].training:
+        study_view.draw_bases_table(columns, study.axis, alt="The crossover on each cost basis")
+    st.markdown("**Size by size**")
+    study_view.draw_sizes_table(located.answer, study.runs)
+    return basis
+
+
+def _draw_map(request: Sweep, studies: Sequence[Study], chosen: Study | None, basis: Basis) -> None:
+    if chosen is None:
+        return
+    axes = (request.axes[0].name, request.axes[1].name)
+    st.markdown(f"**Map**: which is faster, {plain(spoken(chosen.challenger))} or {plain(spoken(chosen.baseline))}")
+    spec = queries.make_winners_chart(_make_cells(request, studies, chosen, basis), axes, chosen)
+    charts.draw_chart(spec, alt="Map of the faster device")
+
+
+def _draw_grid(rows: Sequence[Trial], request: Sweep, studies: Sequence[Study]) -> None:
+    shortest = "step" if request.point.training else "epoch"
+    st.markdown(f"**Every point and device**, the shortest {shortest} first")
+    speedups = _find_speedups(studies, str(request.contenders[0]))
+    ordered = sorted(rows, key=lambda row: sweep_report.epoch_s(row) or math.inf)
+    tables.draw_table(
+        [_make_grid_row(row, request, speedups) for row in ordered],
+        column_config={
+            **{axis.title.capitalize(): st.column_config.NumberColumn(format="localized") for axis in request.axes},
+            "Epoch (s)": st.column_config.NumberColumn(format="%.4g"),
+            "Step (ms)": st.column_config.NumberColumn(format="%.4g"),
+            "Speedup": st.column_config.NumberColumn(format="%.2f×"),
+        },
+        alt=f"Every point and device by {shortest} time",
+    )
+
+
+def _make_cells(request: Sweep, studies: Sequence[Study], chosen: Study, basis: Basis) -> list[Cell]:
+    """One cell for each point of the first two axes, the others as in the chosen study."""
+    first, second, *others = request.axes
+    cells: dict[tuple[float, float], Cell] = {}
+    if "parameters" not in (first.name, second.name):  # which are reached as nearly as the model allows
+        places = itertools.product(first.values, second.values)
+        cells = {(x, y): Cell(x=x, y=y, verdict="missing", reason="not measured") for x, y in places}
+    for study in studies:
+        held, wanted = sweep_report.held(request, study), sweep_report.held(request, chosen)
+        same = all(held[axis.name] == wanted[axis.name] for axis in others)
+        if same and (study.baseline, study.challenger) == (chosen.baseline, chosen.challenger):
+            y = held[second.name]
+            for size in _find_sizes(study, basis):
+                x, speedup = size.size, size.speedup
+                cells[x, y] = Cell(x=x, y=y, verdict=size.verdict, speedup=speedup, reason=size.reason)
+    return list(cells.values())
+
+
+def _find_sizes(study: Study, basis: Basis) -> tuple[Size, ...]:
+    try:
+        return queries.locate_crossover(study, basis).answer.sizes
+    except CrossoverError:
+        return ()
+
+
+def _find_speedups(studies: Sequence[Study], baseline: str) -> dict[str, float | None]:
+    """By the id of the challenger's row, its speedup over the baseline of the sweep."""
+    speedups: dict[str, float | None] = {}
+    for study in studies:
+        if study.baseline == baseline:
+            by_size = {size.size: size.speedup for size in _find_sizes(study, "steady")}
+            speedups |= {other.trial_id: by_size.get(size_of(base, study.axis)) for base, other in study.runs}
+    return speedups
+
+
+def _make_grid_row(row: Trial, request: Sweep, speedups: Mapping[str, float | None]) -> dict[str, Any]:
+    step_s = RowAnswer(row).step.median_s
+    is_baseline = row.contender == str(request.contenders[0])
+    return {
+        **{axis.title.capitalize(): size_of(row, axis.name) for axis in request.axes},
+        "Device": titled(row.contender),
+        "Threads": row.threads,
+        **({} if row.training else {"Epoch (s)": sweep_report.epoch_s(row)}),
+        "Step (ms)": step_s * 1e3 if step_s is not None else None,
+        "Speedup": 1.0 if is_baseline and row.block_steps else speedups.get(row.trial_id),
+        "Outcome": row.message or label("outcome", row.outcome),
+    }
+
+
+def _draw_sweep_downloads(
+    rows: Sequence[Trial], request: Sweep | None, link: dict[str, str | list[str]], *, name: str
+) -> None:
+    st.header("Take it along")
+    if rows:
+        downloads.draw_row_downloads(rows, name=f"crossover-{name}")
+    downloads.draw_command(request, "sweep")
+    downloads.draw_link("Link to this result:", {**link, **session.make_accelerator_link()})
+
+
+def draw_whole_sweep(
+    rows: Sequence[Trial], request: Sweep, action: Callable[[], None], machine: Machine | None = None
+) -> None:
+    """Draw what was asked, a place for what can be done about it, and the answer."""
+    if not rows:
+        st.caption("No point of this sweep has rows yet.")
+        return
+    words, place = st.columns([4, 1], vertical_alignment="center")
+    with words:
+        draw_sweep_heading(rows, request)
+    with place:
+        action()
+    draw_sweep(rows, request, machine)
+
+
+def draw_sweep_heading(rows: Sequence[Trial], request: Sweep | None) -> None:
+    newest = max(rows, key=lambda row: row.started_at)
+    study_view.draw_question(newest, request, recalled=bool(request and session.is_recalled(request.id)))
+
+
+MAX_READ_ROWS = 60
+"""Studies of one training that are read to find those of other machines."""
+
+NOBODY = "No machine is at work there now. On each: `python -m core worker --store …`, with the address of this store."
+
+NEWEST = "Newest (UTC)"
+"""Name of the column of when the newest run began."""
+
+WIDEST = {"Machine": 250, "Says": 450}
+"""Columns that may hold long texts, and as many pixels as each may take."""
+
+DOES = {"finished": "done", "waiting": "waits"}
+"""What a machine does, where its word for it is none for people."""
+
+
+def draw_machines(rows: Sequence[Trial], request: Sweep, members: Sequence[Member]) -> None:
+    """Draw what machines measured of a sweep: all on one chart and in a table, then the one that is chosen in full."""
+    found = draw_machines_chart(rows, request, members)
+    if len(found) > 1:
+        names = _name_machine_studies(found, members)
+        options = list(found)
+        bound = session.bind_choice("machine", options, options[0], names.__getitem__)
+        chosen = st.selectbox("One machine in full", options, **bound)
+        st.header(plain(names[chosen]))
+        rows = [row for row in rows if row.machine_id == chosen]
+    if found:
+        draw_sweep(rows, request)
+
+
+def draw_machines_chart(
+    rows: Sequence[Trial], request: Sweep, members: Sequence[Member], *, save: bool = True
+) -> Mapping[str, Study]:
+    """Draw one chart with the crossover of every machine, and a table of them; those that have something.
+
+    Without `save` it cannot be taken along, as while it still grows.
+    """
+    found = many.by_machine(queries.group_studies(rows, request.axes[0].name), request)
+    _draw_crossovers(found, members, save=save)
+    return found
+
+
+def draw_working_machines() -> None:
+    """Draw the machines that work for whoever shares this store."""
+    members, failure = queries.list_machines()
+    st.header("Machines that share this store")
+    if failure:
+        st.warning(plain(failure))
+    elif members:
+        draw_machines_table(members)
+    else:
+        st.caption(NOBODY)
+
+
+def draw_machines_table(members: Sequence[Member]) -> None:
+    """Draw a table of machines."""
+    _draw_crossovers({}, members)
+
+
+def draw_other_machines(study: Study) -> None:
+    """Draw what other machines say to the question of a study, if one was asked it."""
+    first = study.runs[0][0]
+    alike = (study.axis, study.challenger, first.dataset, first.model, first.training)
+    lines = [
+        line
+        for line in queries.list_study_lines()
+        if (line.axis, line.challenger, line.dataset, line.model, line.training) == alike
+    ]
+    others = many.same_question(study, queries.find_studies(lines[:MAX_READ_ROWS]).values()) if len(lines) > 1 else []
+    if others:
+        st.header(f"The same question on {len(others) + 1} machines")
+        found = {many.machine_of(each): each for each in (study, *others)}
+        _draw_crossovers(dict(sorted(found.items())), ())
+
+
+def hide_hosts(text: str, members: Sequence[Member]) -> str:
+    """What is said of machines, as who looks at the page may read it."""
+    for host, name in sorted(_name_members(members).items(), reverse=True):  # of two, the longer one first
+        text = name.join(re.split(rf"(?<!\w){re.escape(host)}(?!\w)", text))
+    return text
+
+
+def _draw_crossovers(studies: Mapping[str, Study], members: Sequence[Member], *, save: bool = True) -> None:
+    names, called = _name_machine_studies(studies, members), _name_members(members)
+    located = {machine_id: answer for machine_id, study in studies.items() if (answer := _locate_or_empty(study)).sizes}
+    if any(answer.crossings or answer.outcome in classroom.ENDS for answer in located.values()):
+        drawn = {machine_id: wording.short(names[machine_id]) for machine_id in located}
+        drawn = drawn if len({*drawn.values()}) == len(drawn) else names
+        answers = {drawn[machine_id]: answer for machine_id, answer in located.items()}
+        kinds = {drawn[machine_id]: studies[machine_id].runs[0][1].device_kind for machine_id in located}
+        spec, first = _make_machines_chart(answers, kinds), next(iter(studies.values()))
+        charts.draw_chart(spec, alt=f"Crossover of {units.counted(len(answers), 'machine')}")
+        base, other = titled(first.baseline), titled(first.challenger)
+        along = axis_title(first.axis)
+        st.caption(
+            plain(
+                f"From which {along} on {does(other, 'is', 'are')} faster than {in_sentence(base)}, with its 95 % "
+                "interval; steps only. "
+                "Each machine answers by itself: times of two are never put together."
+            )
+        )
+        rows = [row for study in studies.values() for run in study.runs for row in run]
+        if save:
+            downloads.draw_chart_downloads(
+                spec, f"machines-{first.id}", title="Crossover of each machine", rows=rows, axis=first.axis
+            )
+    by_name = sorted(members, key=lambda member: list(called).index(member.host))
+    lines = [
+        _make_machine_line(called[member.host], studies.get(_find_rows_id(member, studies)), member)
+        for member in by_name
+    ]
+    asked = {_find_rows_id(member, studies) for member in members}
+    lines += [
+        _make_machine_line(names[machine_id], study, None)
+        for machine_id, study in studies.items()
+        if machine_id not in asked
+    ]
+    known = [column for column in (lines[0] if lines else ()) if any(line[column] not in ("", None) for line in lines)]
+    if known:
+        tables.draw_table(
+            [{name: line[name] for name in known} for line in lines],
+            height="content",
+            column_config={
+                NEWEST: st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", timezone="UTC"),
+                **{name: st.column_config.Column(width=_measure_width(lines, name)) for name in WIDEST},
+            },
+            alt="Machines",
+        )
+
+
+@cache_answers(64)
+def _make_machines_chart(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> dict[str, Any]:
+    """The chart of the crossover of each machine, by their names."""
+    return classroom.by_machine(answers, kinds)
+
+
+def _measure_width(lines: Sequence[Mapping[str, Any]], column: str) -> int:
+    """Pixels of a column with its title, as far as it may have them."""
+    return min(WIDEST[column], tables.measure_column([column, *(str(line[column]) for line in lines)]))
+
+
+def _locate_or_empty(study: Study) -> Crossover:
+    """The answer of a machine; one without any size where its rows cannot be compared, which the table says."""
+    try:
+        return queries.locate_crossover(study, "steady").answer
+    except CrossoverError:
+        return Crossover(axis=study.axis, basis="steady", baseline=study.baseline, challenger=study.challenger)
+
+
+def _number_machines(members: Iterable[Member]) -> dict[str, int]:
+    """By host the number of a machine, in the order of what its rows are called by."""
+    ordered = sorted(members, key=lambda member: (member.own_id, member.host))
+    return {member.host: number for number, member in enumerate(ordered, 1)}
+
+
+def _name_members(members: Sequence[Member]) -> dict[str, str]:
+    """By host, in the order of a list, what people call a machine."""
+    if permits.sees_hosts():
+        return {host: host for host in sorted(member.host for member in members)}
+    numbers, about = _number_machines(members), {member.host: member for member in members}
+    return {host: many.label([number], about[host].cpu, about[host].threads) for host, number in numbers.items()}
+
+
+def _name_machine_studies(studies: Mapping[str, Study], members: Sequence[Member]) -> dict[str, str]:
+    """By machine of rows, what people call it; those that share points are one, as their rows are."""
+    numbers, names, seen = _number_machines(members), dict[str, str](), permits.sees_hosts()
+    free = itertools.count(len(numbers) + 1)
+    for machine_id in sorted(studies):
+        hosts = sorted(member.host for member in members if _find_rows_id(member, studies) == machine_id)
+        row = studies[machine_id].runs[0][0]
+        several = sorted(numbers[host] for host in hosts) or [next(free)]
+        said = ", ".join(hosts) if hosts and seen else many.label(several, row.cpu_name, row.cores_usable)
+        names[machine_id] = as_line(said)
+    return names
+
+
+def _find_rows_id(member: Member, row_ids: Collection[str]) -> str:
+    """The machine that the rows of one name: itself, or all that are alike."""
+    return member.own_id if member.own_id in row_ids else member.machine_id
+
+
+def _make_machine_line(name: str, study: Study | None, member: Member | None) -> dict[str, Any]:
+    said = (
+        study_view.summarize_located(partial(queries.locate_crossover, study, "steady"))
+        if study and len(study.runs) > 1
+        else ""
+    )
+    device = study.runs[-1][1] if study else None
+    return {
+        "Machine": name,
+        "State": DOES.get(member.state, member.state) if member else "",
+        "Points": _describe_points(member) if member else "",
+        "Left": _describe_time_left(member) if member else "",
+        "Crossover": said,
+        "Says": (member.doing if member.state == "measuring" else member.message) if member else "",
+        "Devices": ", ".join(member.devices) if member else device.device_name if device else "",
+        "Processor": member.cpu if member else study.runs[0][0].cpu_name if study else "",
+        "Kind of machine": (member.machine_id if member else many.machine_of(study) if study else "")[:6],
+        "Sizes": len(study.runs) if study and not member else None,
+        NEWEST: parse_date(study.newest) if study else None,
+    }
+
+
+def _describe_time_left(member: Member) -> str:
+    """How long what a machine measures may still take; what it said before it ended is left out."""
+    return f"about {units.rough(member.left_s)}" if member.state == "measuring" and member.left_s is not None else ""
+
+
+def _describe_points(member: Member) -> str:
+    if member.state in ("free", "busy"):  # what it says is of a question of before
+        return ""
+    total = f" of {member.total}" if member.total else ""
+    return f"{member.done}{total}" if member.done or total else ""

@@ -1,0 +1,310 @@
+"""The four tutorials in our own words: what each claims, where it contradicts itself, and how to hold a lesson on it.
+
+Numbers are those of `core.question.published.tutorials`, of the presets, or of rows; none is written here.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core import units
+from core.answer.export import exhibit_sections, sections
+from core.answer.lesson import claims, expected
+from core.answer.lesson.expected import Outcome
+from core.answer.lesson.handout import Section
+from core.errors import one_of
+from core.files import downloaded
+from core.jobs.machine import Machine
+from core.question import catalog, describe, policy
+from core.question.demonstration import Demonstration
+from core.question.experiment import Contender
+from core.question.presets import PRESETS, SCALES, Preset, Scale
+from core.question.published.tutorials import published
+from core.question.sweep import vary
+from pages.shared import learning, session
+from pages.shared.frame import apart, navigation
+from pages.shared.frame.layout import Sides
+from pages.shared.learning import Expectation, Task, TaskAnswers, TaskResults
+from pages.shared.text import plain, show_errors
+
+CLOCK_S: dict[Scale, float] = {"class": 20.0, "full": 300.0}
+"""Seconds for the tutorial's own clock beside ours."""
+
+FASTER = (
+    "slower",
+    "about the same, within 10 %",
+    "up to twice as fast",
+    "two to five times as fast",
+    "more than five times as fast",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tutorial:
+    """One tutorial for a class.
+
+    Attributes:
+        contradicts: where its text and its code, or its figure, disagree, and which we follow.
+        reading: what a careful measurement looks at, in one or two sentences.
+        lesson: the lesson that goes deeper.
+    """
+
+    preset: Preset
+    question: Expectation
+    contradicts: tuple[str, ...]
+    reading: str
+    lesson: str
+
+
+def _expect_threshold(name: str, title: str, places: Sequence[float], after: str) -> Expectation:
+    options = (f"at every {title}", *(f"from {title} {place:,.0f} on" for place in places[1:]), f"at no {title}")
+    return Expectation(
+        name=name, text=f"From which {title} on will the second device be faster here?", options=options, after=after
+    )
+
+
+def _expect_amount(name: str, after: str) -> Expectation:
+    text = "How will the second device do here, epoch for epoch, against the first?"
+    return Expectation(name=name, text=text, options=FASTER, after=after)
+
+
+TUTORIALS: dict[str, Tutorial] = {
+    entry.preset.name: entry
+    for entry in (
+        Tutorial(
+            preset=PRESETS["disc"],
+            question=_expect_threshold(
+                "disc",
+                "depth",
+                PRESETS["disc"].axes_at("class")[0].values,
+                "Why do the curves lie flat for shallow networks, and rise for deep ones?",
+            ),
+            contradicts=(
+                "The text gives the disc a radius of half π; the code tests whether x² + y² is below 1/(2π). We follow"
+                " the code.",
+            ),
+            reading="Each layer doubles the neurons of the one before, so one more layer means four times the"
+            " parameters. Watch where a step begins to cost more on each device, not only where the lines cross.",
+            lesson="small",
+        ),
+        Tutorial(
+            preset=PRESETS["signal"],
+            question=_expect_threshold(
+                "signal",
+                "hidden size",
+                PRESETS["signal"].axes_at("class")[0].values,
+                "The published lines cross somewhere else than the text says. Why does the figure mislead?",
+            ),
+            contradicts=(),
+            reading="The published times are of a table that is not public, with a length of training that is not"
+            " said. So seconds cannot be compared, but the speedup at each size can.",
+            lesson="clock",
+        ),
+        Tutorial(
+            preset=PRESETS["mnist-linear"],
+            question=_expect_amount("mnist-linear", "What keeps the faster device waiting in this training?"),
+            contradicts=(
+                "The tutorial explains its result by the small amount of data. The parts of an epoch, measured in the"
+                " lesson on the loader, give another cause: samples that are transformed one by one.",
+            ),
+            reading="An epoch of ours is the training alone. The tutorial's own clock, which counts validation and"
+            " test too, is set beside it.",
+            lesson="loader",
+        ),
+        Tutorial(
+            preset=PRESETS["fashion-cnn"],
+            question=_expect_amount(
+                "fashion-cnn", "In which cell of the grid does the second device gain most, and why?"
+            ),
+            contradicts=(),
+            reading="Each cell was published from one epoch in one run. Look at how far the cells are apart, and at"
+            " the intervals, before ranking them.",
+            lesson="loader",
+        ),
+    )
+}
+
+
+def state_claim(preset: Preset) -> str:
+    """What the tutorial claims, in one sentence; its numbers are the published ones."""
+    wins = published(preset.name, "wins_from")
+    speedups = published(preset.name, "speedup")
+    if preset.name == "disc":
+        parameters = vary(preset.point, {"depth": int(wins[0].value)}).network.parameters
+        return (
+            f"A GPU pays off only for a network that is large enough: from {wins[0].value:.0f} layers on, which are "
+            f"{units.count(parameters)} parameters."
+        )
+    if preset.name == "signal":
+        return (
+            f"With two hidden layers of equal size the GPU wins from {units.count(int(wins[0].value))} neurons each, "
+            f"and at {units.count(int(speedups[0].size or 0))} it is about {speedups[0].value:g}× as fast."
+        )
+    if preset.name == "mnist-linear":
+        return "Training on the GPU takes as long as on the CPU here, and the test accuracy is the same on both."
+    gain = speedups[0].value
+    return f"Over a grid of batch sizes and loader workers the GPU always comes first, about {gain:g}× as fast."
+
+
+def list_contradictions(tutorial: Tutorial) -> tuple[str, ...]:
+    """Where the tutorial disagrees with itself, and what our settings leave out."""
+    if tutorial.preset.name != "signal":
+        stands_in = tutorial.preset.point.dataset != PRESETS[tutorial.preset.name].point.dataset  # as is said before
+        return tutorial.contradicts if stands_in else (*tutorial.contradicts, tutorial.preset.note)
+    times = {(entry.device, entry.size): entry.value for entry in published("signal", "seconds")}
+    sizes = sorted({size for _, size in times if size is not None})
+    below = max(size for size in sizes if times["cpu", size] < times["gpu", size])
+    above = min(size for size in sizes if times["cpu", size] > times["gpu", size])
+    wins = int(published("signal", "wins_from")[0].value)
+    said = (
+        f"The text says that the GPU wins from {units.count(wins)} neurons on. The published times change sides"
+        f" between {units.count(int(below))} and {units.count(int(above))}: the"
+        " figure's x-axis is not to scale. We show the times on a log scale."
+    )
+    return (said, tutorial.preset.note)
+
+
+def draw_tutorial(name: str, machine: Machine | None, places: Sides) -> None:
+    """Draw one tutorial: its claim, what is expected, how to run it, and beside it what came of it."""
+    tutorial = TUTORIALS[name]
+    preset = tutorial.preset
+    with places.settings:
+        st.markdown(f"## {plain(preset.title)}")
+        st.markdown(f"> **It claims:** {plain(state_claim(preset))}")
+        st.caption(plain(f"Published by {preset.source}. {preset.note}"))
+        said = learning.ask_expectation(tutorial.question)
+        st.markdown("### 2 · Run")
+        preset = _choose_data(preset)
+        scale, chosen = _choose_run_settings(preset, machine)
+    known, running = _draw_tutorial_task(preset, scale, chosen, machine, places)
+    with places.answer:
+        ran = bool(known and (known.rows or known.exhibits))
+        if learning.can_see_outcome(tutorial.question, has_expectation=said, ran=ran, running=running):
+            apart.draw(
+                _draw_tutorial_outcome, dataclasses.replace(tutorial, preset=preset), scale, chosen, known, machine
+            )
+
+
+def _lacks_files(preset: Preset) -> bool:
+    """Whether the data of a tutorial have to be downloaded before it can run."""
+    dataset = preset.point.dataset
+    return catalog.dataset(dataset).needs_files and not downloaded.complete(dataset)
+
+
+def _choose_data(preset: Preset) -> Preset:
+    """Draw the choice of data where the tutorial's own have to be downloaded; the training on what was chosen."""
+    dataset = preset.point.dataset
+    if not catalog.dataset(dataset).needs_files:
+        return preset
+    missing = st.container()
+    if st.toggle("Take digits instead, which need no download", **session.bind_control("digits")):
+        digits = preset.on_digits()
+        st.caption(plain(digits.note))
+        return digits
+    if _lacks_files(preset):
+        name, files = plain(catalog.dataset(dataset).called), plain(", ".join(downloaded.FILES))
+        missing.info(
+            f"{name} is not on this machine yet. Without a network, put its four files ({files}) into the folder "
+            "below, or take digits.",
+            icon=":material/folder:",
+        )
+        missing.code(str(downloaded.place(dataset)), language=None, wrap_lines=True)
+    return preset
+
+
+def _draw_tutorial_outcome(
+    tutorial: Tutorial, scale: Scale, chosen: Sequence[str], answers: TaskAnswers | None, machine: Machine | None
+) -> None:
+    preset = tutorial.preset
+    points = policy.points_of(preset.asked(scale, (Contender(),)))
+    found = learning.collect_results(answers, points, machine, [("clock", preset.name)])
+    outcome = expected.told(lambda: _find_outcome(preset, chosen, found))
+    key = (preset.name, preset.point.dataset, scale, *chosen, found.key)
+    built = learning.build_sections(key, lambda: _make_tutorial_sections(tutorial, scale, chosen, found))
+    learning.draw_sections(built, tutorial.question, outcome)
+    st.page_link(
+        navigation.LESSONS,
+        label="Go deeper in a lesson",
+        icon=":material/lightbulb:",
+        query_params={"lesson": tutorial.lesson},
+    )
+    learning.draw_report(f"Tutorial: {preset.title}", tutorial.question, built, found, outcome)
+
+
+def _find_outcome(preset: Preset, chosen: Sequence[str], results: TaskResults) -> Outcome | None:
+    """What was measured here, or else recorded elsewhere, beside the answers to the tutorial's question."""
+    if results.rows and len(chosen) > 1:
+        return expected.of_tutorial(preset, results.rows, (chosen[0], chosen[-1]))
+    rows = results.recorded_rows
+    return expected.of_tutorial(preset, rows, (rows[0].contender, rows[-1].contender)) if rows else None
+
+
+def _choose_run_settings(preset: Preset, machine: Machine | None) -> tuple[Scale, list[str]]:
+    bound = session.bind_choice("scale", list(SCALES), "class", str.capitalize)
+    chosen = st.segmented_control("Scale", list(SCALES), required=True, **bound)
+    scale = one_of("scale", chosen or "class", SCALES)
+    st.caption(plain(preset.class_note if scale == "class" else f"The full scale: {SCALES['full']}."))
+    contenders = learning.choose_learning_devices(machine)
+    axes = preset.axes_at(scale)
+    varied = [f"{axis.title} {', '.join(f'{value:,.0f}' for value in axis.values)}" for axis in axes]
+    said = describe.sentence(preset.at(scale), without=[axis.name for axis in axes])
+    st.caption(plain(f"{said} · varied: {' × '.join(varied)}" if varied else said))
+    return scale, contenders
+
+
+def _draw_tutorial_task(
+    preset: Preset, scale: Scale, chosen: Sequence[str], machine: Machine | None, places: Sides
+) -> tuple[TaskAnswers | None, bool]:
+    """Draw the button that measures the sweep or the training, and the tutorial's own clock.
+
+    Returns:
+        What is known of them, and whether they are being measured.
+    """
+    if machine is None:
+        with places.ask:
+            learning.draw_waiting_button()
+        return None, False
+    if len(chosen) < 2:
+        places.ask.warning("At least two devices are needed for a comparison.")
+        return None, False
+    with places.ask, show_errors():
+        devices = tuple(Contender.parse(text) for text in chosen)
+        clock = Demonstration(
+            kind="clock",
+            point=preset.at(scale),
+            contenders=(devices[0], devices[-1]),
+            budget_s=CLOCK_S[scale],
+            recipes=(preset.name,),
+        )
+        task: Task = (preset.asked(scale, devices), clock)
+        known = learning.find_answers(task, machine)
+        if _lacks_files(preset):
+            name = plain(catalog.dataset(preset.point.dataset).called)
+            st.caption(f"Run downloads {name} first; digits need no network.")
+        return known, learning.draw_task_button(task, known, places.answer)
+    return None, False
+
+
+def _make_tutorial_sections(
+    tutorial: Tutorial, scale: Scale, chosen: Sequence[str], results: TaskResults
+) -> list[Section]:
+    preset, made = tutorial.preset, []
+    if results.rows and len(chosen) > 1:
+        pair = (chosen[0], chosen[-1])
+        made.append(sections.compared(preset, scale, results.rows, contenders=pair, origin="measured"))
+    if rows := results.recorded_rows:
+        pair, note = (rows[0].contender, rows[-1].contender), learning.describe_recording(None, rows)
+        made.append(sections.compared(preset, scale, rows, contenders=pair, origin="recorded", note=note))
+    if not made:
+        made.append(Section(title="Published", sentences=claims.sentences(preset)))
+    made += [exhibit_sections.own_clock(preset, shown) for shown in results.shown]
+    again = [
+        exhibit_sections.own_clock(preset, shown, learning.describe_recording(shown)) for shown in results.recorded
+    ]
+    said = Section(title="What to make of it", sentences=(tutorial.reading,))
+    made += [*learning.mark_recorded(again), said]
+    if against := list_contradictions(tutorial):
+        made.append(Section(title="Where it disagrees with itself, and what we follow", sentences=against))
+    return made
