@@ -86,7 +86,7 @@ def test_no_module_is_a_pile(folder):
     assert not {path.stem for path in (PROJECT / folder).rglob("*.py")} & piles
 
 
-MOST_LINES, MOST_ENTRIES = 350, 14
+MOST_LINES, MOST_ENTRIES = 600, 20
 LONGER: dict[str, int] = {}
 MORE_ENTRIES = {"core/answer/charts": 15}
 """Those beyond the limits, with how far they may be."""
