@@ -15,19 +15,16 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar, cast
 
+import msgspec
 from msgspec import Meta
 
 from core.errors import CrossoverError, DamagedFile
 from core.files import atomic, documents
-from core.jobs.job import ACTIVE, Elsewhere, Job, State
-from core.jobs.process import Process, Surroundings
-from core.jobs.shared.members import Member
-from core.jobs.uptime import Moment
-from core.progress import Progress
+from core.jobs.job import ACTIVE, Job, JobRequest, JobStatus
 from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment
 from core.question.policy import Asked
@@ -60,19 +57,8 @@ class JobFolder:
         """
         draft = cls(path.with_name(f".{path.name}.tmp"))
         draft.path.mkdir(parents=True)
-        request = {
-            _kind(job.asked): job.asked.to_json(),
-            "store": str(job.store),
-            "fresh": job.fresh,
-            "created_at": job.created_at,
-            "asked_by": job.asked_by,
-            "asked_from": job.asked_from,
-            "surroundings": asdict(job.surroundings) if job.surroundings else None,
-            "elsewhere": asdict(job.elsewhere) if job.elsewhere else None,
-            "once": job.once,
-            "measured_as": job.measured_as,
-        }
-        atomic.write_json(draft._request, request)
+        request = {_kind(job.asked): job.asked.to_json(), "store": str(job.store)}
+        atomic.write_json(draft._request, request | msgspec.to_builtins(_select_fields(job, JobRequest)))
         draft.write(job)
         draft.path.rename(path)
         return cls(path)
@@ -104,12 +90,19 @@ class JobFolder:
             asked = request.asked
         except (CrossoverError, ArithmeticError, ValueError, TypeError, RecursionError) as error:
             raise DamagedFile(self._request.name, str(error).rstrip(".")) from error
+        status, damage = self._read_status()
+        known = _select_fields(request, JobRequest) | _select_fields(status, JobStatus)
+        return Job(id=self.path.name, asked=asked, store=Path(request.store), damage=damage, **known)
+
+    def _read_status(self) -> tuple[JobStatus, str]:
+        """Return what became of the job, and if its file is damaged, a sentence that says so."""
         try:
             status = documents.read_json(self._status, _Status)
-            damage = "" if status else f"{self.path.name}/status.json is not there."
         except DamagedFile as error:
-            status, damage = None, str(error)
-        return (status or _Status(state="running")).job(self.path.name, request, asked, damage)
+            return JobStatus(state="running"), str(error)
+        if status is None:
+            return JobStatus(state="running"), f"{self.path.name}/status.json is not there."
+        return replace(status, run_ids=status.run_ids or ((status.run_id,) if status.run_id else ())), ""
 
     @property
     def settled(self) -> bool:
@@ -125,11 +118,7 @@ class JobFolder:
         Raises:
             OSError: the folder cannot be written.
         """
-        status = {name: getattr(job, name) for name in _Status.__dataclass_fields__ if name != "run_id"}
-        for name in ("progress", "worker", "began", "reported"):
-            status[name] = asdict(status[name]) if status[name] else None
-        status["machines"] = [asdict(machine) for machine in job.machines]
-        atomic.write_json(self._status, status)
+        atomic.write_json(self._status, msgspec.to_builtins(_select_fields(job, JobStatus)))
 
     def mark_alive(self) -> None:
         """Show that the job's process lives where a full disk takes no report; an empty file needs no space on it."""
@@ -229,18 +218,10 @@ class JobFolder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Request:
+class _Request(JobRequest):
     """`request.json`: one of the three questions, and who asked it."""
 
     store: Annotated[str, Meta(pattern=r"^[^\0]+$")]
-    fresh: bool
-    created_at: str
-    asked_by: str = ""
-    asked_from: str = ""
-    surroundings: Surroundings | None = None
-    elsewhere: Elsewhere | None = None
-    once: str = ""
-    measured_as: str = ""
     experiment: dict[str, Any] | None = None
     sweep: dict[str, Any] | None = None
     demonstration: dict[str, Any] | None = None
@@ -260,41 +241,15 @@ class _Request:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Status:
+class _Status(JobStatus):
     """`status.json`: what became of it by now."""
 
-    state: State
-    progress: Progress | None = None
-    message: str = ""
-    run_ids: tuple[str, ...] = ()
-    trial_ids: tuple[str, ...] = ()
-    exhibit_id: str = ""
-    missing: tuple[str, ...] = ()
-    unsaved: bool = False
-    worker: Process | None = None
-    began: Moment | None = None
-    reported: Moment | None = None
-    machines: tuple[Member, ...] = ()
     run_id: str = ""  # as earlier versions wrote it
 
-    def job(self, job_id: str, request: _Request, asked: Asked, damage: str) -> Job:
-        """The job that the two files tell of."""
-        known = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "run_id"}
-        return Job(
-            id=job_id,
-            asked=asked,
-            store=Path(request.store),
-            fresh=request.fresh,
-            created_at=request.created_at,
-            asked_by=request.asked_by,
-            asked_from=request.asked_from,
-            surroundings=request.surroundings,
-            elsewhere=request.elsewhere,
-            once=request.once,
-            measured_as=request.measured_as,
-            damage=damage,
-            **{**known, "run_ids": self.run_ids or ((self.run_id,) if self.run_id else ())},
-        )
+
+def _select_fields(source: JobRequest | JobStatus, kind: type[JobRequest | JobStatus]) -> dict[str, Any]:
+    """Return the fields that `kind` declares, with their values in `source`."""
+    return {field.name: getattr(source, field.name) for field in fields(kind)}
 
 
 def _kind(asked: Asked) -> str:
