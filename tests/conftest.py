@@ -6,7 +6,6 @@ import uuid
 import pytest
 from hypothesis import HealthCheck, settings
 
-from core.files.spare import SPARE_VARIABLE
 from tests import counting, sharing
 
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -14,9 +13,8 @@ settings.load_profile("patient")  # a busy machine is no failure
 
 
 @pytest.fixture(autouse=True)
-def memory_of_its_own(tmp_path_factory, monkeypatch):
-    """What no disk takes, and what is compiled, goes to a folder of the test, not to what all processes share."""
-    monkeypatch.setenv(SPARE_VARIABLE, str(tmp_path_factory.getbasetemp() / "memory"))
+def compiled_code_of_its_own(tmp_path_factory, monkeypatch):
+    """What is compiled goes to a folder of the test, not to what all processes share."""
     monkeypatch.setenv("CROSSOVER_COMPILED", str(tmp_path_factory.getbasetemp() / f"compiled-{uuid.uuid4().hex}"))
 
 

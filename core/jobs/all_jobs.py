@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -42,6 +43,8 @@ class AllJobs:
         self.folder = folder
         self.damaged: set[str] = set()
         self._ended: dict[str, Job] = {}
+        self._memory: dict[Path, Any] = {}
+        self._unwritten: dict[str, Job] = {}
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
@@ -72,10 +75,12 @@ class AllJobs:
 
     def files(self, job_id: str) -> JobFolder:
         """The files of a job."""
-        return JobFolder(self.folder / job_id)
+        return JobFolder(self.folder / job_id, self._memory)
 
     def read(self, job_id: str) -> Job | None:
         """A job as it is written down; None if it cannot be read. Those that ended well never change again."""
+        if job_id in self._unwritten:
+            return self._unwritten[job_id]
         if job_id in self._ended or not _JOB_ID.fullmatch(job_id):
             return self._ended.get(job_id)
         try:

@@ -53,17 +53,38 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """What one job is at the moment of looking.
+class JobRequest:
+    """What never changes of a job: who wants it, and how it is measured. Each field is a key of `request.json`.
 
     Attributes:
-        id: its name, in the order of submission.
-        asked: what is measured or shown: one experiment, a sweep of many, or a lesson's demonstration.
-        store: folder that its rows go to.
-        fresh: whether what an earlier, killed job left behind must not be continued.
         created_at: when it was submitted, ISO 8601, UTC.
+        fresh: whether what an earlier, killed job left behind must not be continued.
+        asked_by: who asked, a name that says nothing about the person; empty for who did on the command line.
+        asked_from: where from, a name that says nothing either and that many may share; empty as above.
+        surroundings: what it takes over from who asked; None where that was not written down: then any are right.
+        elsewhere: where it is measured, if not here; the worker then is who asks the machines.
+        once: of a point that machines share, what its rows answer: of all that are brought under this name, on
+            whatever machine, the first count. Empty for anything else.
+        measured_as: `machine_id` of its rows, where machines that are alike answer a question each for itself; empty
+            where they bear that of this kind of machine.
+    """
+
+    created_at: str
+    fresh: bool
+    asked_by: str = ""
+    asked_from: str = ""
+    surroundings: Surroundings | None = None
+    elsewhere: Elsewhere | None = None
+    once: str = ""
+    measured_as: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobStatus:
+    """What became of a job by now. Each field is a key of `status.json`.
+
+    Attributes:
         state: how it stands.
-        place: 1 for the next in the queue; 0 when it no longer waits there.
         progress: how far the measurement is, or was; None before the first report.
         message: one sentence where there is something to say.
         run_ids: the runs its rows belong to: one for an experiment; for a sweep one a point, those found in the
@@ -73,27 +94,12 @@ class Job:
         missing: which rows that were asked for it has not, or not whole, and why; a sentence each.
         unsaved: whether the store refused rows or the exhibit of it, so that only the job has them.
         worker: the process that measures or measured it.
-        asked_by: who asked, a name that says nothing about the person; empty for who did on the command line.
-        asked_from: where from, a name that says nothing either and that many may share; empty as above.
         began: when its turn came; None before.
         reported: when the process that measures it last said so.
-        surroundings: what it takes over from who asked; None where that was not written down: then any are right.
-        elsewhere: where it is measured, if not here; the worker then is who asks the machines.
-        machines: these, as they told of themselves last.
-        once: of a point that machines share, what its rows answer: of all that are brought under this name, on
-            whatever machine, the first count. Empty for anything else.
-        measured_as: `machine_id` of its rows, where machines that are alike answer a question each for itself; empty
-            where they bear that of this kind of machine.
-        damage: why its state cannot be read, in one sentence; it then counts as running until it is settled.
+        machines: the machines that measure it, if others do, as they told of themselves last.
     """
 
-    id: str
-    asked: Asked
-    store: Path
-    fresh: bool
-    created_at: str
-    state: State = "queued"
-    place: int = 0
+    state: State
     progress: Progress | None = None
     message: str = ""
     run_ids: tuple[str, ...] = ()
@@ -102,15 +108,28 @@ class Job:
     missing: tuple[str, ...] = ()
     unsaved: bool = False
     worker: Process | None = None
-    asked_by: str = ""
-    asked_from: str = ""
     began: Moment | None = None
     reported: Moment | None = None
-    surroundings: Surroundings | None = None
-    elsewhere: Elsewhere | None = None
     machines: tuple[Member, ...] = ()
-    once: str = ""
-    measured_as: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job(JobStatus, JobRequest):
+    """What one job is at the moment of looking.
+
+    Attributes:
+        id: its name, in the order of submission.
+        asked: what is measured or shown: one experiment, a sweep of many, or a lesson's demonstration.
+        store: folder that its rows go to.
+        place: 1 for the next in the queue; 0 when it no longer waits there.
+        damage: why its state cannot be read, in one sentence; it then counts as running until it is settled.
+    """
+
+    id: str
+    asked: Asked
+    store: Path
+    state: State = "queued"
+    place: int = 0
     damage: str = ""
 
     @property

@@ -1,31 +1,30 @@
 """The files of one job, so that it outlives the browser, the page's server, the command line and the worker.
 
-`request.json` (written once), `status.json` (replaced whole), `cancel` (a mark that it shall stop), `partial.parquet`
-(rows as they would be if it ended now), `unsaved.parquet` (rows on their way into the store, or refused by it) and
-`exhibit.json` (what a lesson showed). While the disk takes none of them, they lie in `core.files.spare` memory. Who may
-write which, and when, is decided in `core.jobs.queue`.
+`request.json` (written once), `status.json` (replaced whole), `cancel` (a mark that it shall stop), `alive` (a mark
+that its process lives although the disk takes no status), `partial.parquet` (rows as they would be if it ended now),
+`unsaved.parquet` (rows on their way into the store, or refused by it) and `exhibit.json` (what a lesson showed). What a
+full disk refuses stays in the memory of the process that wrote it, and nowhere else on the machine. Who may write
+which, and when, is decided in `core.jobs.queue`.
 """
 
 import contextlib
 import functools
 import json
+import math
 import shutil
 import stat
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar, cast
 
+import msgspec
 from msgspec import Meta
 
 from core.errors import CrossoverError, DamagedFile
-from core.files import atomic, documents, spare
-from core.jobs.job import ACTIVE, Elsewhere, Job, State
-from core.jobs.process import Process, Surroundings
-from core.jobs.shared.members import Member
-from core.jobs.uptime import Moment
-from core.progress import Progress
+from core.files import atomic, documents
+from core.jobs.job import ACTIVE, Job, JobRequest, JobStatus
 from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment
 from core.question.policy import Asked
@@ -34,6 +33,8 @@ from core.results import reading, writing
 from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class JobFolder:
@@ -41,9 +42,11 @@ class JobFolder:
 
     Attributes:
         path: the folder; its name is the job's id.
+        memory: file -> its rows or exhibit, where the disk refused it; the same for all jobs of a process.
     """
 
     path: Path
+    memory: dict[Path, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def create(cls, path: Path, job: Job) -> Self:
@@ -54,19 +57,8 @@ class JobFolder:
         """
         draft = cls(path.with_name(f".{path.name}.tmp"))
         draft.path.mkdir(parents=True)
-        request = {
-            _kind(job.asked): job.asked.to_json(),
-            "store": str(job.store),
-            "fresh": job.fresh,
-            "created_at": job.created_at,
-            "asked_by": job.asked_by,
-            "asked_from": job.asked_from,
-            "surroundings": asdict(job.surroundings) if job.surroundings else None,
-            "elsewhere": asdict(job.elsewhere) if job.elsewhere else None,
-            "once": job.once,
-            "measured_as": job.measured_as,
-        }
-        atomic.write_json(draft._request, request)
+        request = {_kind(job.asked): job.asked.to_json(), "store": str(job.store)}
+        atomic.write_json(draft._request, request | msgspec.to_builtins(_select_fields(job, JobRequest)))
         draft.write(job)
         draft.path.rename(path)
         return cls(path)
@@ -98,18 +90,25 @@ class JobFolder:
             asked = request.asked
         except (CrossoverError, ArithmeticError, ValueError, TypeError, RecursionError) as error:
             raise DamagedFile(self._request.name, str(error).rstrip(".")) from error
+        status, damage = self._read_status()
+        known = _select_fields(request, JobRequest) | _select_fields(status, JobStatus)
+        return Job(id=self.path.name, asked=asked, store=Path(request.store), damage=damage, **known)
+
+    def _read_status(self) -> tuple[JobStatus, str]:
+        """Return what became of the job, and if its file is damaged, a sentence that says so."""
         try:
-            status = documents.read_json(self._there("status.json"), _Status)
-            damage = "" if status else f"{self.path.name}/status.json is not there."
+            status = documents.read_json(self._status, _Status)
         except DamagedFile as error:
-            status, damage = None, str(error)
-        return (status or _Status(state="running")).job(self.path.name, request, asked, damage)
+            return JobStatus(state="running"), str(error)
+        if status is None:
+            return JobStatus(state="running"), f"{self.path.name}/status.json is not there."
+        return replace(status, run_ids=status.run_ids or ((status.run_id,) if status.run_id else ())), ""
 
     @property
     def settled(self) -> bool:
         """Whether the job is written down as ended."""
         with contextlib.suppress(DamagedFile):
-            status = documents.read_json(self._there("status.json"), _Status)
+            status = documents.read_json(self._status, _Status)
             return status is not None and status.state not in ACTIVE
         return False
 
@@ -117,13 +116,21 @@ class JobFolder:
         """Replace what is written down of the job's state.
 
         Raises:
-            OSError: neither the folder nor memory can be written.
+            OSError: the folder cannot be written.
         """
-        status = {name: getattr(job, name) for name in _Status.__dataclass_fields__ if name != "run_id"}
-        for name in ("progress", "worker", "began", "reported"):
-            status[name] = asdict(status[name]) if status[name] else None
-        status["machines"] = [asdict(machine) for machine in job.machines]
-        self._replace("status.json", lambda path: atomic.write_json(path, status))
+        atomic.write_json(self._status, msgspec.to_builtins(_select_fields(job, JobStatus)))
+
+    def mark_alive(self) -> None:
+        """Show that the job's process lives where a full disk takes no report; an empty file needs no space on it."""
+        with contextlib.suppress(OSError):
+            self._alive.touch()
+
+    @property
+    def marked_s(self) -> float:
+        """Seconds since the last `mark_alive`, by the clock of the machine; infinite if there was none."""
+        with contextlib.suppress(OSError):
+            return abs(time.time() - self._alive.stat().st_mtime)
+        return math.inf
 
     def ask_to_stop(self) -> None:
         """Leave the mark that the job shall stop."""
@@ -133,30 +140,33 @@ class JobFolder:
     def asked_to_stop(self) -> bool:
         return self._cancel.exists()
 
-    def keep_partial(self, trials: Sequence[Trial]) -> None:
-        """Keep rows as they would be if the measurement ended now."""
-        self._replace("partial.parquet", lambda path: writing.write_rows(path, trials))
+    def keep_partial(self, trials: Sequence[Trial]) -> bool:
+        """Keep rows as they would be if the measurement ended now; return whether the disk took them."""
+        return self._keep("partial.parquet", list(trials), writing.write_rows)
 
     def partial(self) -> list[Trial]:
         """Rows by the last `keep_partial`; none before."""
-        return reading.read_rows(self._there("partial.parquet"))
+        return self._read_rows("partial.parquet")
 
-    def keep_unsaved(self, trials: Sequence[Trial]) -> None:
-        """Keep rows on their way into the store until the job's end is written down."""
-        self._replace("unsaved.parquet", lambda path: writing.write_rows(path, trials))
+    def keep_unsaved(self, trials: Sequence[Trial]) -> bool:
+        """Keep rows until the job's end is written down and the store has them; return whether the disk took them."""
+        return self._keep("unsaved.parquet", list(trials), writing.write_rows)
 
     def unsaved(self) -> list[Trial]:
         """Rows by the last `keep_unsaved`; none once the store has them for certain."""
-        return reading.read_rows(self._there("unsaved.parquet"))
+        return self._read_rows("unsaved.parquet")
 
-    def keep_exhibit(self, exhibit: Exhibit) -> None:
-        """Keep what a lesson showed; it stays for as long as the job."""
-        self._replace("exhibit.json", lambda path: atomic.write_json(path, exhibit.to_json()))
+    def keep_exhibit(self, exhibit: Exhibit) -> bool:
+        """Keep what a lesson showed for as long as the job; return whether the disk took it."""
+        return self._keep("exhibit.json", exhibit, lambda path, _: atomic.write_json(path, exhibit.to_json()))
 
     def exhibit(self) -> Exhibit | None:
         """What a lesson showed; None before its end, or where it is damaged."""
+        path = self.path / "exhibit.json"
+        if path in self.memory:
+            return cast("Exhibit", self.memory[path])
         with contextlib.suppress(CrossoverError):
-            data = documents.read_json(self._there("exhibit.json"), dict[str, Any])
+            data = documents.read_json(path, dict[str, Any])
             return Exhibit.from_json(data) if data is not None else None
         return None
 
@@ -167,52 +177,40 @@ class JobFolder:
             partial: whether also of rows as they would be if the measurement ended now.
         """
         names = ("unsaved.parquet", *(("partial.parquet",) if partial else ()))
-        for folder in (self.path, self._twin):
-            for name in names:
-                (folder / name).unlink(missing_ok=True)
+        for name in (*names, "exhibit.json"):
+            self.memory.pop(self.path / name, None)
+        for name in (*names, "alive"):
+            (self.path / name).unlink(missing_ok=True)
         for left in self.path.glob(".*.tmp"):  # nobody else writes into the folder of a job that ends
             with contextlib.suppress(OSError):
                 left.unlink()
-        spare.drop_empty(self.path)
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether some files of the job lie in memory, since the disk did not take them."""
-        return self._twin.exists()
-
-    def move_to_disk(self) -> None:
-        """Bring what lies in memory to the disk.
-
-        Raises:
-            OSError: it still takes none; everything stays where it is.
-        """
-        if self.in_memory:
-            for path in sorted(self._twin.iterdir()):
-                atomic.write_bytes(self.path / path.name, path.read_bytes())
-            spare.drop(self.path)
-
-    def _there(self, name: str) -> Path:
-        """The file of a name, wherever it lies now."""
-        return path if (path := self._twin / name).exists() else self.path / name
-
-    def _replace(self, name: str, write: Callable[[Path], None]) -> None:
-        """Let `write` replace a file on the disk, or in memory while the disk takes none."""
+    def _keep(self, name: str, content: T, write: Callable[[Path, T], object]) -> bool:
+        """Replace a file on the disk, or keep its content in memory if the disk refuses it."""
+        path = self.path / name
         try:
-            write(self.path / name)
+            write(path, content)
         except OSError:
-            write(spare.make(self.path) / name)
-        else:
-            with contextlib.suppress(FileNotFoundError):
-                (self._twin / name).unlink()
-                spare.drop_empty(self.path)
+            self.memory[path] = content
+            return False
+        self.memory.pop(path, None)
+        return True
 
-    @functools.cached_property
-    def _twin(self) -> Path:
-        return spare.twin(self.path)
+    def _read_rows(self, name: str) -> list[Trial]:
+        path = self.path / name
+        return list(self.memory[path]) if path in self.memory else reading.read_rows(path)
 
     @property
     def _request(self) -> Path:
         return self.path / "request.json"
+
+    @property
+    def _status(self) -> Path:
+        return self.path / "status.json"
+
+    @property
+    def _alive(self) -> Path:
+        return self.path / "alive"
 
     @property
     def _cancel(self) -> Path:
@@ -220,18 +218,10 @@ class JobFolder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Request:
+class _Request(JobRequest):
     """`request.json`: one of the three questions, and who asked it."""
 
     store: Annotated[str, Meta(pattern=r"^[^\0]+$")]
-    fresh: bool
-    created_at: str
-    asked_by: str = ""
-    asked_from: str = ""
-    surroundings: Surroundings | None = None
-    elsewhere: Elsewhere | None = None
-    once: str = ""
-    measured_as: str = ""
     experiment: dict[str, Any] | None = None
     sweep: dict[str, Any] | None = None
     demonstration: dict[str, Any] | None = None
@@ -251,41 +241,15 @@ class _Request:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Status:
+class _Status(JobStatus):
     """`status.json`: what became of it by now."""
 
-    state: State
-    progress: Progress | None = None
-    message: str = ""
-    run_ids: tuple[str, ...] = ()
-    trial_ids: tuple[str, ...] = ()
-    exhibit_id: str = ""
-    missing: tuple[str, ...] = ()
-    unsaved: bool = False
-    worker: Process | None = None
-    began: Moment | None = None
-    reported: Moment | None = None
-    machines: tuple[Member, ...] = ()
     run_id: str = ""  # as earlier versions wrote it
 
-    def job(self, job_id: str, request: _Request, asked: Asked, damage: str) -> Job:
-        """The job that the two files tell of."""
-        known = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "run_id"}
-        return Job(
-            id=job_id,
-            asked=asked,
-            store=Path(request.store),
-            fresh=request.fresh,
-            created_at=request.created_at,
-            asked_by=request.asked_by,
-            asked_from=request.asked_from,
-            surroundings=request.surroundings,
-            elsewhere=request.elsewhere,
-            once=request.once,
-            measured_as=request.measured_as,
-            damage=damage,
-            **{**known, "run_ids": self.run_ids or ((self.run_id,) if self.run_id else ())},
-        )
+
+def _select_fields(source: JobRequest | JobStatus, kind: type[JobRequest | JobStatus]) -> dict[str, Any]:
+    """Return the fields that `kind` declares, with their values in `source`."""
+    return {field.name: getattr(source, field.name) for field in fields(kind)}
 
 
 def _kind(asked: Asked) -> str:

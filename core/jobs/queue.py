@@ -9,17 +9,17 @@ starts a process or measures.
 import contextlib
 import dataclasses
 import datetime
+import logging
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from core import units
 from core.errors import JobError, NotAllowed, unwritable
-from core.files import spare
 from core.files.project import PROJECT
 from core.jobs import saving, turns
 from core.jobs.all_jobs import KEPT_JOBS, AllJobs
-from core.jobs.job import Elsewhere, Job
+from core.jobs.job import SILENCE_S, Elsewhere, Job
 from core.jobs.job_folder import JobFolder
 from core.jobs.process import Process, Surroundings
 from core.jobs.uptime import Moment
@@ -37,6 +37,11 @@ JOBS_VARIABLE = "CROSSOVER_JOBS"
 
 QUEUE_LIMIT = Terms().queue_length
 """Most jobs that wait at once: a class of 30 with three requests each fits, a runaway script does not."""
+
+POSSIBLY_LOST = "Results that only the measuring process had in memory are lost."
+"""What is said of a job whose process is gone while its folder cannot be written."""
+
+_log = logging.getLogger(__name__)
 
 
 class Queue(AllJobs):
@@ -214,7 +219,8 @@ class Queue(AllJobs):
             with contextlib.suppress(OSError):  # a full disk costs fairness, not the measurement
                 self.usage.take_turn(job.asked_by, job.asked_from)
             now = Moment.now()
-            return self._write(dataclasses.replace(job, state="running", worker=worker, began=now, reported=now))
+            job = dataclasses.replace(job, state="running", worker=worker, began=now, reported=now)
+            return self._write_or_remember(job)
 
     def report(self, job: Job) -> bool:
         """Write down how far a running job is; for its worker alone.
@@ -223,7 +229,7 @@ class Queue(AllJobs):
             Whether it still is to be measured; not if somebody has settled it meanwhile.
 
         Raises:
-            OSError: neither the folder nor memory can be written.
+            OSError: the folder cannot be written.
         """
         files = self.files(job.id)
         if files.settled:
@@ -234,13 +240,19 @@ class Queue(AllJobs):
     def end(self, job: Job) -> None:
         """Write down what became of a job; for its worker alone. What somebody else has settled stays as it is.
 
+        If the disk is full, the job is remembered, and `settle` tries again.
+
         Raises:
-            OSError: neither the folder nor memory can be written.
             JobError: the queue is locked for too long.
         """
         with self.guard():
             if not self.files(job.id).settled:
-                self._write(job)
+                self._write_or_remember(job)
+
+    @property
+    def is_disk_full(self) -> bool:
+        """Whether this process alone has results or the end of a job, because the disk refused them."""
+        return bool(self._memory or self._unwritten)
 
     def settle(self) -> None:
         """Bring what a full disk or store refused to where it belongs, and settle what nobody measures any more.
@@ -249,13 +261,11 @@ class Queue(AllJobs):
         """
         with self.guard():
             self._bury_lost(idle=True)
-            in_memory = set(spare.names(self.folder))
             for job in map(self.read, self.ids()):
-                if job and not job.active and (job.unsaved or job.id in in_memory):
-                    with contextlib.suppress(OSError):  # it is tried again later
-                        tried = saving.try_again(self.files(job.id), job)
-                        if tried != job:
-                            self._write(tried)
+                if job and not job.active and (job.unsaved or job.id in self._unwritten):
+                    tried = saving.try_again(self.files(job.id), job)
+                    if tried != job or job.id in self._unwritten:
+                        self._write_or_remember(tried)
 
     def fail_waiting(self, message: str, *, elsewhere: bool = False) -> None:
         """Mark every waiting job as failed, because no worker can serve it."""
@@ -292,7 +302,12 @@ class Queue(AllJobs):
                 self._bury(job)
 
     def _end_silent(self, job: Job) -> Job:
-        """End a worker that has lost its way, if it is one of ours, and settle its job; under the guard."""
+        """End a worker that has lost its way, if it is one of ours, and settle its job; under the guard.
+
+        A worker whose reports a full disk refuses is not silent.
+        """
+        if self.files(job.id).marked_s < SILENCE_S:
+            return job
         event = f"The measuring process said nothing for {units.duration(job.silent_s)} and was ended"
         with contextlib.suppress(PermissionError):
             if job.worker:
@@ -314,9 +329,25 @@ class Queue(AllJobs):
         else:
             settled = saving.rescue(files, job, state="crashed", event=event or job.cut_off_by)
         settled = dataclasses.replace(settled, damage="")
-        with contextlib.suppress(OSError):  # a full disk must not hide from the looker what became of the job
-            self._write(settled)
-        return settled
+        try:
+            return self._write(settled)
+        except OSError as error:  # a full disk must not hide from the looker what became of the job
+            if settled.state == "finished" and not settled.unsaved:
+                return settled
+            reason = unwritable(f"The folder of jobs {self.folder}", error)
+            return dataclasses.replace(settled, message=f"{settled.message} {reason} {POSSIBLY_LOST}".strip())
+
+    def _write_or_remember(self, job: Job) -> Job:
+        """Write a job down, or remember it in this process, the job's worker, if the disk is full."""
+        try:
+            self._write(job)
+        except OSError as error:
+            _log.warning("The state of the job %s could not be written: %s", job.id, error)
+            self._unwritten[job.id] = job
+            self.files(job.id).mark_alive()
+        else:
+            self._unwritten.pop(job.id, None)
+        return job
 
     def _write(self, job: Job) -> Job:
         files = self.files(job.id)

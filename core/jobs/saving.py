@@ -26,6 +26,11 @@ ASKER_KILLED = (
 )
 """What is said of a sweep that other machines measure, where nobody follows it any more."""
 
+LOST = "The results are lost: both disks were full, and the process that had them in memory has ended."
+"""What is said of a job whose rows or exhibit neither the store's disk took nor that of the jobs."""
+
+_IN_MEMORY = "only in memory until this process ends"
+
 
 def complete(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> Job:
     """Bring the rows of a measurement that came to its end; the job as it is then.
@@ -64,22 +69,12 @@ def complete_exhibit(folder: JobFolder, job: Job, exhibit: Exhibit) -> Job:
 
     It stays beside the job as well. Bringing it twice is bringing it once.
     """
-    refusal, kept = "", False
-    with contextlib.suppress(OSError):
-        folder.keep_exhibit(exhibit)
-        kept = True
+    refusal, kept = "", folder.keep_exhibit(exhibit)
     try:
         exhibit_files.add(job.store, exhibit)
     except StoreError as error:
-        fate = "is kept with the job" if kept else "could not be kept with the job either"
-        refusal = f"The store did not take what was shown, it {fate}: {error}"
-    return dataclasses.replace(
-        job,
-        state="finished",
-        message=refusal,
-        unsaved=bool(refusal),
-        exhibit_id=exhibit.id if kept or not refusal else "",
-    )
+        refusal = f"The store did not take what was shown, it is {'kept with the job' if kept else _IN_MEMORY}: {error}"
+    return dataclasses.replace(job, state="finished", message=refusal, unsaved=bool(refusal), exhibit_id=exhibit.id)
 
 
 def save(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> tuple[Job, str]:
@@ -141,21 +136,15 @@ def own_rows(job: Job) -> list[Trial]:
 
 
 def try_again(folder: JobFolder, job: Job) -> Job:
-    """Bring what the store refused of an ended job to it once more; the job as it is then, the same if it refuses.
-
-    Raises:
-        OSError: what lies in memory cannot be brought to the disk yet.
-    """
-    if job.unsaved:
-        shown = folder.exhibit() if job.demonstration else None
-        kept = folder.unsaved()
-        if shown:
-            job = complete_exhibit(folder, job, shown)
-        elif kept:
-            tried, refusal = save(folder, job, kept, again=True)
-            job = job if refusal else dataclasses.replace(tried, message="")
-    folder.move_to_disk()
-    return job
+    """Bring what the store refused of an ended job to it once more; the job as it is then, the same if it refuses."""
+    if not job.unsaved:
+        return job
+    if job.demonstration and (shown := folder.exhibit()):
+        return complete_exhibit(folder, job, shown)
+    if not (kept := folder.unsaved()):
+        return dataclasses.replace(job, unsaved=False, message=LOST)
+    tried, refusal = save(folder, job, kept, again=True)
+    return job if refusal else dataclasses.replace(tried, message="")
 
 
 def saved(job: Job, in_part: int) -> str:
@@ -207,10 +196,7 @@ def _rescue_sweep(
 
 def _store(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool) -> str:
     """Why the store refused the rows; empty if it has them."""
-    kept = False
-    with contextlib.suppress(OSError):  # no room beside the job does not mean that the store has none
-        folder.keep_unsaved(trials)
-        kept = True
+    kept = folder.keep_unsaved(trials)
     try:
         store = Store(job.store)
         there = set(store.trials(run_id={trial.run_id for trial in trials})) if again else set()
@@ -222,8 +208,7 @@ def _store(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool)
             for together in writing.split(to_table(new)):
                 store.add_all(together)
     except StoreError as error:
-        fate = "are kept with the job" if kept else "could not be kept with the job either"
-        return f"The store did not take the rows, they {fate}: {error}"
+        return f"The store did not take the rows, they are {'kept with the job' if kept else _IN_MEMORY}: {error}"
     return ""
 
 

@@ -20,7 +20,6 @@ def unit() -> str:
 def test_the_service_names_every_place_that_the_app_can_be_told():
     sources = [file.read_text() for folder in ("core", "pages") for file in (PROJECT / folder).rglob("*.py")]
     known = {name for text in sources for name in re.findall(r'"(CROSSOVER_[A-Z]+)"', text)}
-    known.remove("CROSSOVER_SPARE")  # memory that all processes share, which the service may write
     known.remove("CROSSOVER_TRAINING")  # code that a host never runs
     known -= {"CROSSOVER_HOME", "CROSSOVER_MACHINE"}  # of machines of a cluster, which no visitor asks
     assert len(known) >= 6

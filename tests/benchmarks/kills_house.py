@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 from core.classroom.classes import CLASSES_VARIABLE, Classes
 from core.classroom.question import ClassQuestion
 from core.files.project import PROJECT
-from core.files.spare import SPARE_VARIABLE
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import JOBS_VARIABLE, Queue
 from pages.shared import queries
@@ -56,7 +55,6 @@ class House:
             JOBS_VARIABLE: str(self.queue.folder),
             queries.RESULTS_VARIABLE: str(self.folder / "results"),
             CLASSES_VARIABLE: str(self.classes.folder),
-            SPARE_VARIABLE: str(self.folder / "memory"),
             LOCK_VARIABLE: str(self.folder / "machine.lock"),
         }
         command = [sys.executable, "-m", "tests.benchmarks.scripted_server", str(self.port)]

@@ -19,7 +19,6 @@ from streamlit import config
 from core.classroom import handed_in
 from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Prediction, Student
 from core.classroom.question import CHALLENGER, ClassQuestion
-from core.files.spare import SPARE_VARIABLE
 from core.jobs import client, process, saving
 from core.jobs.job import Job
 from core.jobs.machine import LOCK_VARIABLE
@@ -210,7 +209,6 @@ def alone(folder: Path) -> Iterator[World]:
         JOBS_VARIABLE: str(folder / "jobs"),
         queries.RESULTS_VARIABLE: str(folder / "results"),
         CLASSES_VARIABLE: str(folder / "classes"),
-        SPARE_VARIABLE: str(folder / "memory"),
         LOCK_VARIABLE: str(folder / "machine.lock"),
         POLICY_VARIABLE: str(folder / "crossover.toml"),
     }

@@ -14,7 +14,6 @@ import pytest
 
 from core.errors import JobError
 from core.files.project import PROJECT
-from core.files.spare import SPARE_VARIABLE
 from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.jobs.shared import asking, board, on_ray
 from core.jobs.shared.board import Question
@@ -49,7 +48,6 @@ def lab(folder, variables):
     (folder / "modules").mkdir(parents=True)
     variables.setattr(board, "PRESENT_S", scripted_node.PRESENT_S)
     variables.setenv("PYTHONPATH", str(folder / "modules"))
-    variables.setenv(SPARE_VARIABLE, str(folder / "memory"))
     for name, value in nodes.surroundings(folder / "head").items():
         variables.setenv(name, value)
     made = Cluster(initialize_head=True, head_node_args={**MACHINE, **QUIET})

@@ -4,10 +4,9 @@ The worker's side of a job. A disk that refuses these files does not end a measu
 it runs. How rows reach the store is the business of `core.jobs.saving`.
 """
 
-import contextlib
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from core.jobs import saving
@@ -68,22 +67,16 @@ class Reporter:
 
     def keep(self, trials: Sequence[Trial]) -> None:
         """Keep the rows as they would be if the measurement ended now."""
-        with _forgiven("What was measured so far"):
-            self._files.keep_partial(trials)
+        if not self._files.keep_partial(trials):
+            _log.warning("What was measured so far could not be written; it stays in memory.")
 
     def _report(self) -> bool:
         """Write the job down; whether that worked."""
         self._reported_at = time.monotonic()
-        with _forgiven("The progress"):
+        try:
             self._settled = not self._queue.report(self.job)
-            return not self._settled
-        return False
-
-
-@contextlib.contextmanager
-def _forgiven(what: str) -> Iterator[None]:
-    """A full disk must not end a measurement whose rows may yet be shown."""
-    try:
-        yield
-    except OSError as error:
-        _log.warning("%s could not be written: %s", what, error)
+        except OSError as error:  # a full disk must not end a measurement
+            _log.warning("The progress could not be written: %s", error)
+            self._files.mark_alive()
+            return False
+        return not self._settled

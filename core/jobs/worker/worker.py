@@ -45,6 +45,9 @@ HOST = Contender().device
 SETTLE_EVERY_S, SETTLE_S = 5.0, 120.0
 """How often, and while a job ends for how long, what could not be written is tried again."""
 
+HOLD_S = 15 * 60.0
+"""How long a worker that would leave stays for results that full disks refused."""
+
 _POLL_S = 0.1
 
 _log = logging.getLogger(__name__)
@@ -93,13 +96,26 @@ class Worker:
         self.queue.worker_file.report(self.machine, self._process)
 
     def run(self) -> Ending:
-        """Take jobs until there is a reason to stop."""
+        """Take jobs until there is a reason to stop, then wait for a while if full disks refused results."""
+        ending = self._take_jobs()
+        deadline = time.monotonic() + HOLD_S
+        while self.queue.is_disk_full and time.monotonic() < deadline:
+            time.sleep(SETTLE_EVERY_S)
+            self._try_to_settle()
+        if self.queue.is_disk_full:
+            _log.error("Results are lost: the disks of the jobs and of the store are full.")
+        return ending
+
+    def _try_to_settle(self) -> None:
+        with contextlib.suppress(JobError):  # it is tried again later
+            self.queue.settle()
+
+    def _take_jobs(self) -> Ending:
         self._warm_up_if_free([HOST])
         idle_since = settled_at = time.monotonic()
         while True:
             if time.monotonic() - settled_at >= SETTLE_EVERY_S:
-                with contextlib.suppress(JobError):
-                    self.queue.settle()
+                self._try_to_settle()
                 settled_at = time.monotonic()
             if following := self.queue.following():
                 if self.code.changed or not following.suits(self.machine.surroundings):
@@ -165,7 +181,7 @@ class Worker:
         while True:
             try:
                 return self.queue.end(job)
-            except (OSError, JobError):
+            except JobError:
                 _log.exception("The end of job %s could not be written.", job.id)
                 if time.monotonic() >= deadline:
                     raise
@@ -248,7 +264,8 @@ class Worker:
                 _log.exception("The device %s could not be used.", device)
                 continue
             self.machine = replace(self.machine, startup_s=startup_s)
-            self.queue.worker_file.report(self.machine, self._process)
+            with contextlib.suppress(OSError):  # a full disk must not end the worker
+                self.queue.worker_file.report(self.machine, self._process)
 
 
 def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, code_folder: Path = CODE) -> None:

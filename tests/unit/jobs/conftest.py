@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from core.files.spare import SPARE_VARIABLE
 from core.jobs import process
 from core.jobs.job import Job
 from core.jobs.machine import LOCK_VARIABLE
@@ -40,13 +39,6 @@ def dead() -> Process:
     mark = process.of(child.pid)
     child.communicate(b"\n")
     return mark
-
-
-@pytest.fixture(autouse=True)
-def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where rows wait that no disk takes."""
-    monkeypatch.setenv(SPARE_VARIABLE, str(tmp_path / "memory"))
-    return tmp_path / "memory"
 
 
 @pytest.fixture

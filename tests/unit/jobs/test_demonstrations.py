@@ -118,8 +118,9 @@ def test_where_nothing_can_be_kept_the_message_says_so(queue, store, monkeypatch
 
     monkeypatch.setattr("core.files.atomic.replace", full)
     done = saving.complete_exhibit(queue.files(job.id), job, exhibited.exhibit())
-    assert "could not be kept with the job either" in done.message
-    assert client.exhibit(queue, done) is None
+    assert "it is only in memory until this process ends" in done.message
+    assert client.exhibit(queue, done).id == done.exhibit_id
+    assert client.exhibit(Queue(queue.folder), done) is None
 
 
 def test_a_lesson_whose_process_is_killed_has_crashed(queue, store, dead):

@@ -3,16 +3,17 @@
 import dataclasses
 import errno
 import os
-import sys
 import time
 
 import pytest
 
 from core.errors import StoreError
-from core.files import atomic, spare
-from core.files.spare import SPARE_VARIABLE
-from core.jobs import client, saving
+from core.files import atomic
+from core.jobs import client, saving, uptime
+from core.jobs.job import SILENCE_S
 from core.jobs.queue import Queue
+from core.jobs.worker.reporter import Reporter
+from core.progress import Progress
 from core.question.experiment import Point
 from core.question.sweep import Axis, Sweep
 from core.results.store import Store
@@ -49,44 +50,72 @@ def _no_space(path, *_, **__):
 def test_with_a_full_disk_of_jobs_a_run_ends_with_its_rows_in_the_store(queue, store, running, full):
     full.append(queue.folder)
     queue.end(saving.complete(queue.files(running.id), running, of(running)))
-    done = Queue(queue.folder).job(running.id)
-    assert (done.state, done.unsaved, queue.files(running.id).in_memory) == ("finished", False, True)
+    done = queue.job(running.id)
+    assert (done.state, done.unsaved) == ("finished", False)
     assert client.rows(queue, done) == of(running)
+    assert Queue(queue.folder).job(running.id).state == "running", "nobody else can know yet"
     full.clear()
-    Queue(queue.folder).settle()
-    assert not queue.files(running.id).in_memory
+    queue.settle()
+    assert not queue.is_disk_full
     assert Queue(queue.folder).job(running.id) == done
 
 
 @pytest.mark.usefixtures("full_store")
 def test_with_both_disks_full_the_rows_are_shown_from_memory_and_stored_when_there_is_room(
-    queue, store, running, full, monkeypatch, memory
+    queue, store, running, full, monkeypatch
 ):
     full.append(queue.folder)
     queue.end(saving.complete(queue.files(running.id), running, of(running)))
-    done = Queue(queue.folder).job(running.id)
+    done = queue.job(running.id)
     assert (done.state, done.unsaved) == ("finished", True)
-    assert "The store did not take the rows, they are kept with the job" in done.message
+    assert "they are only in memory until this process ends" in done.message
     assert client.rows(queue, done) == of(running)
-    assert list(memory.rglob("unsaved.parquet"))
 
     queue.settle()
-    assert Queue(queue.folder).job(running.id).unsaved, "there is still no room"
+    assert queue.job(running.id).unsaved, "there is still no room"
+    assert queue.is_disk_full
     monkeypatch.undo()
-    monkeypatch.setenv(SPARE_VARIABLE, str(memory))
     queue.settle()
     settled = Queue(queue.folder).job(running.id)
     assert (settled.state, settled.unsaved, settled.message) == ("finished", False, "")
     assert store.trials() == of(running)
-    assert not list(memory.rglob("*.parquet"))
+    assert not queue.is_disk_full
 
 
-def test_what_a_dead_worker_left_in_memory_is_found(queue, store, running, full, dead):
+@pytest.mark.usefixtures("full_store")
+def test_rows_that_no_disk_took_before_their_process_ended_are_lost_with_a_sentence(
+    queue, store, running, full, monkeypatch, dead
+):
+    status(queue, running, worker=dataclasses.asdict(dead))
     full.append(queue.folder)
-    queue.files(running.id).write(dataclasses.replace(running, worker=dead))
-    queue.files(running.id).keep_partial(of(running, pairs=4, outcome="interrupted"))
-    assert Queue(queue.folder).job(running.id).message.startswith("The measuring process was killed after 4 pairs;")
-    assert len(store.trials()) == 2
+    queue.files(running.id).keep_unsaved(of(running))
+    found = Queue(queue.folder).job(running.id)
+    assert (found.state, found.trial_ids) == ("crashed", ())
+    assert found.message.endswith("Results that only the measuring process had in memory are lost.")
+    monkeypatch.undo()
+    assert Queue(queue.folder).job(running.id).message == (
+        "The measuring process was killed before anything was measured."
+    )
+
+
+@pytest.mark.usefixtures("full_store")
+def test_a_job_whose_rows_only_its_process_had_says_that_they_are_lost(queue, running, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("core.results.writing.write_rows", _no_space)
+        queue.end(saving.complete(queue.files(running.id), running, of(running)))
+    following = Queue(queue.folder)
+    assert following.job(running.id).unsaved
+    following.settle()
+    lost = following.job(running.id)
+    assert (lost.unsaved, lost.message) == (False, saving.LOST)
+    assert client.rows(following, lost) == []
+
+
+def test_a_worker_whose_reports_a_full_disk_refuses_is_not_taken_for_silent(queue, running, full, monkeypatch):
+    full.append(queue.folder)
+    Reporter(queue, running).progress(Progress(phase="timing"))
+    monkeypatch.setattr(uptime.time, "monotonic", lambda: running.reported.uptime_s + 10 * SILENCE_S)
+    assert Queue(queue.folder).job(running.id).state == "running"
 
 
 def test_rows_that_reached_the_store_are_found_there_even_if_the_job_knows_of_none(queue, store, running, dead):
@@ -121,13 +150,6 @@ def test_rows_that_were_saved_as_interrupted_do_not_finish_a_job_whose_end_could
         assert Queue(queue.folder).job(running.id).state == "crashed"
     assert Queue(queue.folder).job(running.id).state == "crashed"
     assert {row.outcome for row in store.trials()} == {"interrupted"}
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no owners of this kind")
-def test_memory_that_belongs_to_somebody_else_is_not_used(tmp_path, monkeypatch):
-    (tmp_path / "memory").symlink_to(tmp_path)
-    with pytest.raises(OSError, match="somebody else"):
-        spare.make(tmp_path / "jobs" / "job")
 
 
 def test_a_store_whose_disk_has_room_again_gets_rows_that_it_refused(queue, store, running, monkeypatch):

@@ -208,3 +208,11 @@ def test_stopping_what_has_ended_changes_nothing(queue, store):
     stopped = queue.request_stop(job.id)
     assert queue.request_stop(job.id) == stopped
     assert queue.kill(job.id) == stopped
+
+
+def test_each_field_of_a_job_is_a_key_of_one_of_its_files(queue, store):
+    job = queue.submit(experiment(), store)
+    files = [json.loads((queue.folder / job.id / name).read_text()) for name in ("request.json", "status.json")]
+    fields = {field.name for field in dataclasses.fields(job)} - {"id", "asked", "place", "damage"}
+    assert fields == files[0].keys() - {"experiment"} | files[1].keys()
+    assert Queue(queue.folder).job(job.id) == job

@@ -60,12 +60,12 @@ def test_interrupted_rows_that_the_store_refuses_are_kept_too(queue, job):
 
 @pytest.mark.usefixtures("refusing")
 def test_rows_that_find_no_room_anywhere_are_said_to_be_lost(queue, job, monkeypatch):
-    def full(self, trials):
+    def full(path, trials):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(type(queue.files(job.id)), "keep_unsaved", full)
+    monkeypatch.setattr("core.results.writing.write_rows", full)
     done = saving.complete(queue.files(job.id), job, rows.run())
-    assert "could not be kept with the job either" in done.message
+    assert "they are only in memory until this process ends" in done.message
 
 
 def test_a_row_that_had_come_to_its_own_end_keeps_its_outcome(queue, store, job):

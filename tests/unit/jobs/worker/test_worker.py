@@ -8,6 +8,7 @@ from core.errors import DeviceUnavailable, InvalidValue
 from core.files.project import PROJECT
 from core.jobs import process
 from core.jobs.machine import measurement_lock
+from core.jobs.queue import Queue
 from core.jobs.worker import __main__ as program
 from core.jobs.worker import worker
 from core.jobs.worker.code import Code
@@ -308,3 +309,27 @@ def test_the_measuring_half_surveys_the_machine_and_refuses_a_device_that_is_not
     for refuse in (bench.measure, lambda *asked: bench.begin(*asked).visit(), lambda asked, _: bench.fit([asked], [])):
         with pytest.raises(DeviceUnavailable, match="cuda:99"):
             refuse(elsewhere, reporter)
+
+
+def test_a_worker_that_would_leave_waits_for_room_for_what_full_disks_refused(queue, store, make_worker, monkeypatch):
+    job = queue.submit(experiment(QUICK), store)
+    serving, waits, full = make_worker(), [], pytest.MonkeyPatch()
+
+    def refuse(path, *_, **__):
+        raise OSError(28, "No space left on device", str(path))
+
+    def wait(seconds):
+        if seconds != worker.SETTLE_EVERY_S:
+            return
+        waits.append(seconds)
+        assert store.trials() == []
+        assert Queue(queue.folder).job(job.id).state == "queued", "nothing of it could be written"
+        full.undo()
+
+    full.setattr("core.files.atomic.write", refuse)
+    monkeypatch.setattr(worker.time, "sleep", wait)
+    assert serving.run() == "idle"
+    assert len(waits) == 1
+    assert not queue.is_disk_full
+    assert Queue(queue.folder).job(job.id).state == "finished"
+    assert len(store.trials()) == 2
