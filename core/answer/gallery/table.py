@@ -5,10 +5,12 @@ read for that, file by file, and dropped; whole rows are read by whoever opens o
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+import itertools
+from collections import namedtuple
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +18,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.answer import comparable
 from core.answer.run import busy
 from core.answer.study import study
-from core.question.experiment import MAX_CONTENDERS
+from core.answer.study.study import Study
 from core.results.finding import lookup, mirrored
 from core.results.finding.index import FILE, FolderIndex, Skipped, folder_index
 from core.results.reading import read_piece
@@ -53,10 +54,6 @@ MOST_TRIALS = 100_000
 TEXTS_OF_THEIR_OWN = ("trial_id", "run_id", "started_at", "message")
 """Texts that hardly two rows share; all others are kept as categories."""
 
-NAMED = ("run_id", "trial_id", "started_at", "threads", "machine")
-"""Columns of every row of a study that its line needs."""
-
-Texts = npt.NDArray[np.object_]
 Numbers = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
 
@@ -144,11 +141,9 @@ def index_of(store: Store) -> FolderIndex:
 
 def studies(frame: pd.DataFrame, *, axis: str | None = None, least: int = 2) -> list[StudyLine]:
     """The studies that `core.answer.study.study.studies` finds in the rows of `frame`, with the same ids and order."""
-    if frame.empty:
-        return []
-    pairs, columns = _pairs(frame), {name: frame[name].to_numpy(dtype=object) for name in NAMED}
-    found = (line for name in study.axes(axis) for line in _along(frame, columns, pairs, name, least))
-    return sorted(found, key=study.rank, reverse=True)
+    columns = (np.asarray(frame[name].array).tolist() for name in study.COLUMNS)
+    lines = cast(Iterable[Trial], map(Line._make, zip(*columns, strict=True)))
+    return [_line(found) for found in study.studies(lines, axis=axis, least=least)]
 
 
 # One line a trial
@@ -254,88 +249,29 @@ def framed(table: pa.Table) -> pd.DataFrame:
 # Studies
 
 
-def _pairs(frame: pd.DataFrame) -> tuple[Places, Places]:
-    """Lines of the baselines and of the challengers that `core.answer.study.study` pairs.
-
-    Of those of one size the last counts: what was cut off comes first, then the oldest run.
-    """
-    key = pd.DataFrame({"run": frame["run_id"], "accelerator": frame["device_kind"] != "cpu", "id": frame["trial_id"]})
-    key = key.sort_values(["run", "id"])
-    key = key[key.groupby("run", sort=False).cumcount() < MAX_CONTENDERS]
-    order = key.sort_values(["run", "accelerator"], kind="stable").index.to_numpy()
-    runs = key["run"].loc[order].to_numpy()
-    first, second = [np.zeros(0, np.intp)], [np.zeros(0, np.intp)]
-    for apart in range(1, min(MAX_CONTENDERS, len(order))):
-        same = np.flatnonzero(runs[apart:] == runs[:-apart])
-        first.append(same)
-        second.append(same + apart)
-    low, high = np.concatenate(first), np.concatenate(second)
-    by_run = np.lexsort((high, low))
-    low, high = order[low[by_run]], order[high[by_run]]
-    by_age = frame["started_at"].to_numpy()[low].argsort(kind="stable")
-    low, high = low[by_age], high[by_age]
-    cut_off = frame["outcome"].isin(CUT_OFF).to_numpy()
-    whole_last = (~(cut_off[low] | cut_off[high])).argsort(kind="stable")
-    return low[whole_last], high[whole_last]
+Line = namedtuple("Line", study.COLUMNS)  # type: ignore[misc]  # its fields are those of the schema
+"""A light line of a row, with what studies are grouped by."""
 
 
-def _along(
-    frame: pd.DataFrame, columns: Mapping[str, Texts], pairs: tuple[Places, Places], axis: str, least: int
-) -> list[StudyLine]:
-    """Studies along an axis: pairs that agree in all else, the newest of each size."""
-    sized = frame[axis].to_numpy()[pairs[0]] != 0
-    base, other = (lines[sized] for lines in pairs)
-    group = pd.DataFrame({"size": frame[axis].to_numpy()[base], "baseline": base, "challenger": other})
-    shared, devices = comparable.along(comparable.STUDY, axis), comparable.DEVICE
-    keys = [
-        *(_codes(frame[name])[base] for name in (*shared, *devices)),
-        *(_codes(frame[name])[other] for name in devices),
-    ]
-    group["study"] = group.groupby(keys, sort=False).ngroup()
-    newest = group.drop_duplicates(["study", "size"], keep="last").sort_values(["study", "size"])
-    counts = newest.groupby("study")["size"].transform("size").to_numpy()
-    shown = newest[counts >= least]
-    if shown.empty:
-        return []
-    starts = np.flatnonzero(shown["study"].diff().to_numpy() != 0)
-    first = zip(*(light(frame, shown[side].to_numpy()[starts]) for side in ("baseline", "challenger")), strict=True)
-    split = (np.split(shown[name].to_numpy(), starts[1:]) for name in ("size", "baseline", "challenger"))
-    return [_line(columns, axis, *study_of) for study_of in zip(first, *split, strict=True)]
-
-
-def _codes(column: pd.Series) -> npt.NDArray[Any]:
-    """The column in a form that groups fast."""
-    return column.cat.codes.to_numpy() if isinstance(column.dtype, pd.CategoricalDtype) else column.to_numpy()
-
-
-def _line(
-    columns: Mapping[str, Texts], axis: str, first: tuple[Trial, Trial], sizes: Numbers, *places: Places
-) -> StudyLine:
-    names = [study.name(trial, set(columns["threads"][rows])) for trial, rows in zip(first, places, strict=True)]
+def _line(of: Study) -> StudyLine:
+    baselines, challengers = zip(*of.runs, strict=True)
+    first, other = of.runs[0]
     return StudyLine(
-        id=study.identity(first, axis),
-        axis=axis,
-        baseline=first[0].contender,
-        challenger=first[1].contender,
-        sizes=tuple(map(float, sizes)),
-        run_ids=tuple(columns["run_id"][places[0]]),
-        trial_ids=tuple(columns["trial_id"][np.column_stack(places).ravel()]),
-        dataset=first[0].dataset,
-        model=first[0].model,
-        training=first[0].training,
-        source_hash=first[0].source_hash,
-        machine=columns["machine"][places[0][0]],
-        baseline_name=names[0],
-        challenger_name=names[1],
-        newest=max(columns["started_at"][places[0]]),
-        protocol_version=first[0].protocol_version,
+        id=of.id,
+        axis=of.axis,
+        baseline=of.baseline,
+        challenger=of.challenger,
+        sizes=of.sizes,
+        run_ids=tuple(row.run_id for row in baselines),
+        trial_ids=tuple(row.trial_id for row in itertools.chain.from_iterable(of.runs)),
+        dataset=first.dataset,
+        model=first.model,
+        training=first.training,
+        source_hash=first.source_hash,
+        machine=f"{first.cpu_name} ({first.machine_id[:6]})",
+        baseline_name=study.name(first, {row.threads for row in baselines}),
+        challenger_name=study.name(other, {row.threads for row in challengers}),
+        newest=of.newest,
+        protocol_version=first.protocol_version,
     )
 
-
-def light(frame: pd.DataFrame, places: Places) -> list[Trial]:
-    """Lines as rows without their lists, for whatever needs none of them."""
-    columns = {name: np.asarray(frame[name].array[places]).tolist() for name in SCALARS}
-    optional = [c.name for c in COLUMNS if c.default is None]
-    for name in optional:
-        columns[name] = [None if value != value else value for value in columns[name]]
-    return [Trial(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)]

@@ -9,6 +9,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from core.answer import comparable
@@ -23,6 +24,23 @@ from core.question.models import boosting
 from core.question.sweep import Sweep, size_of
 from core.results.reuse import CUT_OFF
 from core.results.schema import Trial
+
+SIZED = tuple(dict.fromkeys((*SIZE_AXES, *itertools.chain.from_iterable(comparable.FOLLOWS.values()))))
+"""Sizes, and what follows from them: columns in which the runs of some study differ."""
+
+FIXED = tuple(name for name in comparable.STUDY if name not in SIZED)
+"""Columns in which the runs of every study agree."""
+
+COLUMNS = (
+    *("run_id", "trial_id", "started_at", "outcome", "device_kind", "threads", "cpu_name"),
+    *(*FIXED, *SIZED, *comparable.DEVICE),
+)
+"""Columns of a row by which studies are grouped and named; a light line of a row needs no others."""
+
+Pair = tuple[Trial, Trial]
+"""Baseline and challenger of one run."""
+
+_read_fixed, _read_sizes, _read_device = attrgetter(*FIXED), attrgetter(*SIZED), attrgetter(*comparable.DEVICE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,14 +72,14 @@ class Study:
         return max(baseline.started_at for baseline, _ in self.runs)
 
 
-def studies(trials: Sequence[Trial], *, axis: str | None = None, least: int = 2) -> list[Study]:
+def studies(trials: Iterable[Trial], *, axis: str | None = None, least: int = 2) -> list[Study]:
     """Every study that rows hold: at least `least` sizes that agree in all else. Most sizes first, then newest.
 
     Rows of other protocols, machines, versions or settings form studies of their own and never mix. Of several runs of
     one size the newest counts, one that was cut off only where there is no other.
 
     Args:
-        trials: rows of any store, in any order.
+        trials: rows of any store, in any order; or light lines of rows, of which only `COLUMNS` are read.
         axis: only studies along this axis; without it, each study along the field of the training that varies
             (`parameters` is only looked at when asked for).
         least: fewest sizes.
@@ -69,8 +87,8 @@ def studies(trials: Sequence[Trial], *, axis: str | None = None, least: int = 2)
     Raises:
         InvalidValue: there is no such axis.
     """
-    together = list(pairs(trials))
-    found = (study for name in axes(axis) for study in _along(together, name) if len(study.runs) >= least)
+    newest = _find_newest_pairs(trials)
+    found = itertools.chain.from_iterable(_group_along(newest, name, least) for name in axes(axis))
     return sorted(found, key=rank, reverse=True)
 
 
@@ -79,8 +97,8 @@ def axes(axis: str | None) -> list[str]:
     return [one_of("axis", axis, SIZE_AXES)] if axis else [name for name in SIZE_AXES if name != "parameters"]
 
 
-def rank(study: Any) -> tuple[int, str, str]:
-    """By what studies, or lines about them, are sorted: how many sizes they have, then how new they are."""
+def rank(study: Study) -> tuple[int, str, str]:
+    """Sort key of studies: number of sizes, then age."""
     return len(study.sizes), study.newest, study.id
 
 
@@ -184,7 +202,7 @@ def cause(study: Study, answer: Crossover) -> tuple[float, str] | None:
     return size_of(below[-1][0], study.axis), causes.cause(*below[-1])
 
 
-def pairs(trials: Sequence[Trial]) -> Iterable[tuple[Trial, Trial]]:
+def pairs(trials: Iterable[Trial]) -> Iterable[Pair]:
     """Every two contenders of a run, the CPU or the one with fewer threads as baseline.
 
     A run has at most `MAX_CONTENDERS` rows, which the store's door sees to; of rows by another way no more are paired.
@@ -195,18 +213,43 @@ def pairs(trials: Sequence[Trial]) -> Iterable[tuple[Trial, Trial]]:
         yield from itertools.combinations(sorted(rows, key=lambda trial: not speedup.is_host(trial)), 2)
 
 
-def _along(pairs: Iterable[tuple[Trial, Trial]], axis: str) -> Iterable[Study]:
-    groups: dict[str, dict[float, tuple[Trial, Trial]]] = {}
-    for pair in sorted(pairs, key=_last_counts):
-        if getattr(pair[0], axis):
-            groups.setdefault(identity(pair, axis), {})[size_of(pair[0], axis)] = pair
-    for name, runs in groups.items():
-        ordered = tuple(runs[size] for size in sorted(runs))
-        baseline, challenger = ordered[0]
-        yield Study(id=name, axis=axis, baseline=baseline.contender, challenger=challenger.contender, runs=ordered)
+Sizes = tuple[object, ...]
+"""Values of `SIZED` of a pair."""
 
 
-def _last_counts(pair: tuple[Trial, Trial]) -> tuple[bool, str]:
+def _find_newest_pairs(trials: Iterable[Trial]) -> dict[tuple[int, Sizes], Pair]:
+    """Find the pair that counts for each combination of settings, the one that counts least first.
+
+    Returns:
+        Pairs by a number of everything but `SIZED`, and by the values of that.
+    """
+    numbers: dict[tuple[object, ...], int] = {}
+    newest: dict[tuple[int, Sizes], Pair] = {}
+    for pair in sorted(pairs(trials), key=_last_counts):
+        fixed = (_read_fixed(pair[0]), _read_device(pair[0]), _read_device(pair[1]))
+        settings = numbers.setdefault(fixed, len(numbers)), _read_sizes(pair[0])
+        newest.pop(settings, None)  # so that it is put last
+        newest[settings] = pair
+    return newest
+
+
+def _group_along(newest: Mapping[tuple[int, Sizes], Pair], axis: str, least: int) -> Iterable[Study]:
+    """Group pairs that agree in everything but an axis and what follows from it; at least so many sizes each."""
+    varying, place = comparable.varying(axis) | {"parameters"}, SIZED.index(axis)
+    agreed = [name not in varying for name in SIZED]
+    groups: dict[tuple[int, Sizes], dict[Any, Pair]] = {}
+    for (number, sizes), pair in newest.items():
+        if size := sizes[place]:
+            groups.setdefault((number, tuple(itertools.compress(sizes, agreed))), {})[size] = pair
+    for sized in groups.values():
+        if len(sized) < least:
+            continue
+        runs = tuple(sized[size] for size in sorted(sized))
+        baseline, challenger = (row.contender for row in runs[0])
+        yield Study(id=identity(runs[0], axis), axis=axis, baseline=baseline, challenger=challenger, runs=runs)
+
+
+def _last_counts(pair: Pair) -> tuple[bool, str]:
     """Sorts pairs of rows so that of those of one size the last counts: the newest of those that were not cut off."""
     return all(row.outcome not in CUT_OFF for row in pair), pair[0].started_at
 
